@@ -1,0 +1,51 @@
+# Every command of the project; README says what each is for.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CODE := app.py consumer reconcile reports sandbox tests
+
+.DEFAULT_GOAL := help
+.PHONY: help install install-dev run test lint format types lock clean
+
+help:  ## say what each command does
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / : /' | column -t -s ':'
+
+$(VENV)/.runtime: locks/runtime.txt pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r locks/runtime.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.development: locks/development.txt $(VENV)/.runtime
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r locks/development.txt
+	@touch $@
+
+install: $(VENV)/.runtime  ## make the environment alone, from the hashed lock
+
+install-dev: $(VENV)/.development
+
+run: install  ## the whole product with a sandbox provider and a month of trade
+	$(BIN)/cuadre demo
+
+test: install-dev lint types  ## linters, types and every test
+	$(BIN)/python -m pytest
+
+lint: install-dev
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
+
+types: install-dev
+	$(BIN)/mypy $(CODE)
+
+format: install-dev  ## put the code in the house's shape
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check --fix $(CODE)
+
+lock: install-dev  ## write the lock files anew
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--upgrade -o locks/runtime.txt pyproject.toml locks/build.in
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+		--upgrade -c locks/runtime.txt -o locks/development.txt --group dev pyproject.toml locks/build.in
+
+clean:  ## remove the environment and what runs left behind
+	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache

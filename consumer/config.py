@@ -1,0 +1,273 @@
+"""Every setting of Cuadre, read once and strictly: the environment first, then `cuadre.toml`."""
+
+import difflib
+import secrets
+import tomllib
+from collections.abc import Mapping
+from datetime import time
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+from urllib.parse import urlsplit
+
+import sqlalchemy as sa
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SecretStr,
+    ValidationError,
+    model_validator,
+)
+
+from consumer.facts.countries import COUNTRIES, Country
+
+PREFIX = "CUADRE_"
+_HOME = Path(__file__).resolve().parent.parent
+
+
+class ConfigError(Exception):
+    """A setting that is missing, unknown or malformed; the message is one line that names it."""
+
+
+def _to_list(value: Any) -> Any:
+    if isinstance(value, str):
+        return [part.strip() for part in value.split(",") if part.strip()]
+    return value
+
+
+def _check_url(value: str) -> str:
+    parts = urlsplit(value)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ValueError("must be an http or https address")
+    return value.rstrip("/")
+
+
+def _check_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
+    if any(not value.get_secret_value().strip() for value in values):
+        raise ValueError("holds an empty secret")
+    return values
+
+
+def _check_database(value: str) -> str:
+    try:
+        url = sa.make_url(value)
+    except sa.exc.ArgumentError:
+        raise ValueError("must look like sqlite:///file or postgresql+psycopg://user@host/name") from None
+    if url.drivername not in {"sqlite", "postgresql+psycopg"}:
+        raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
+    return value
+
+
+def _to_time(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return time.fromisoformat(value)
+        except ValueError:
+            raise ValueError("must be a local time such as 03:15") from None
+    return value
+
+
+Url = Annotated[str, AfterValidator(_check_url)]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_to_list)]
+Secrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_to_list), AfterValidator(_check_secrets)]
+Key = Annotated[SecretStr, Field(min_length=1)]
+
+
+class Connection(BaseModel):
+    """One organisation in one mode at the provider."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")
+    api_key: Key
+    webhook_secrets: Secrets = ()
+    link_tokens: Secrets = ()
+    country_code: Literal["cl", "mx"] = Field(alias="country")
+    mode: Literal["test", "live"]
+    api_version: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _mode_follows_from_the_key(cls, values: Any) -> Any:
+        key = values.get("api_key")
+        key = key.get_secret_value() if isinstance(key, SecretStr) else key
+        if isinstance(key, str):
+            of_key = "test" if key.startswith("sk_test_") else "live"
+            if values.setdefault("mode", of_key) != of_key:
+                raise ValueError(f"mode says {values['mode']} but the api_key is a {of_key} key")
+        return values
+
+    @property
+    def country(self) -> Country:
+        return COUNTRIES[self.country_code]
+
+
+class Settings(BaseModel):
+    """The settings of one installation; secrets are masked wherever this is printed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider_url: Url
+    api_key: Key
+    country: Literal["cl", "mx"]
+    database_url: Annotated[str, AfterValidator(_check_database)] = Field(repr=False)
+    data_dir: Path
+    api_version: str | None = None
+    header_prefix: str = Field(default="Fintoc", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,39}$")
+    webhook_secrets: Secrets = ()
+    link_tokens: Secrets = ()
+    signature_tolerance: int = Field(default=300, gt=0)
+    rate_limit: float = Field(default=25, gt=0, allow_inf_nan=False)
+    settle_seconds: int = Field(default=60, ge=0)
+    overlap_seconds: int = Field(default=3600, ge=0)
+    nightly_at: Annotated[time, BeforeValidator(_to_time)] = time(3, 15)
+    max_body_bytes: int = Field(default=1048576, gt=0)
+    max_attempts: int = Field(default=8, gt=0)
+    retention_days: int = Field(default=400, gt=0)
+    secret_key: Key
+    public_url: Url | None = None
+    engine: str = Field(default="local", pattern=r"^(local|dask://[^\s/:]+:\d+)$")
+    download_hosts: Texts = ()
+    tariff: dict[str, Any] = Field(default_factory=dict)
+    rules: dict[str, Any] = Field(default_factory=dict)
+    connections: tuple[Connection, ...] = ()
+
+    _by_name: dict[str, Connection] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _add_the_main_connection(self) -> Self:
+        main = Connection.model_validate(
+            {
+                "name": "main",
+                "api_key": self.api_key,
+                "webhook_secrets": self.webhook_secrets,
+                "link_tokens": self.link_tokens,
+                "country": self.country,
+                "api_version": self.api_version,
+            }
+        )
+        for connection in (main, *self.connections):
+            if connection.name in self._by_name:
+                raise ValueError(f"two connections are named {connection.name!r}")
+            self._by_name[connection.name] = connection
+        return self
+
+    @property
+    def all_connections(self) -> tuple[Connection, ...]:
+        return tuple(self._by_name.values())
+
+    def connection(self, name: str) -> Connection:
+        """Find one connection by name, or say which there are."""
+        if name not in self._by_name:
+            raise ConfigError(f"there is no connection {name!r}; there are {', '.join(sorted(self._by_name))}")
+        return self._by_name[name]
+
+
+_CONFIG_ONLY = {"tariff", "rules", "connections"}
+_NAMES = sorted(set(Settings.model_fields) - _CONFIG_ONLY)
+
+
+def setting_names() -> list[str]:
+    """List every environment variable that is understood, for the documentation's test."""
+    return [PREFIX + name.upper() for name in [*_NAMES, "config"]]
+
+
+def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Read the settings; `overrides` are those a command brings itself, as the demo does."""
+    values = _from_file(environ, folder) | _from_environment(environ)
+    values.update(overrides or {})
+    values["connections"] = _to_connections(values.get("connections", {}))
+    data_dir = Path(values.setdefault("data_dir", _HOME / "instance"))
+    values["data_dir"] = data_dir if data_dir.is_absolute() else folder / data_dir
+    if "database_url" not in values:
+        values["database_url"] = f"sqlite:///{values['data_dir'] / 'cuadre.db'}"
+    if "secret_key" not in values:
+        values["secret_key"] = _own_secret_key(values["data_dir"], values["database_url"])
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        raise ConfigError(_one_line(error)) from None
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for variable, text in sorted(environ.items()):
+        if not variable.startswith(PREFIX) or variable.startswith(PREFIX + "TEST_") or variable == PREFIX + "CONFIG":
+            continue
+        name = variable.removeprefix(PREFIX).lower()
+        value = text
+        if name not in _NAMES and name.endswith("_file") and name.removesuffix("_file") in _NAMES:
+            name = name.removesuffix("_file")
+            if PREFIX + name.upper() in environ:
+                raise ConfigError(f"{PREFIX}{name.upper()} and {variable} are both set; keep one")
+            value = _read_secret_file(variable, text)
+        if name not in _NAMES:
+            raise ConfigError(f"{variable} is not a setting{_guess(variable, setting_names())}")
+        found[name] = value
+    return found
+
+
+def _from_file(environ: Mapping[str, str], folder: Path) -> dict[str, Any]:
+    named = environ.get(PREFIX + "CONFIG")
+    path = folder / (named or "cuadre.toml")
+    if not path.is_file():
+        if named:
+            raise ConfigError(f"{PREFIX}CONFIG names {named}, which is not a file")
+        return {}
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path.name} cannot be read: {error}") from None
+    allowed = [*_NAMES, *sorted(_CONFIG_ONLY)]
+    for name in values:
+        if name not in allowed:
+            raise ConfigError(f"{path.name}: {name} is not a setting{_guess(name, allowed)}")
+    return values
+
+
+def _read_secret_file(variable: str, path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{variable} names a file that cannot be read: {type(error).__name__}") from None
+
+
+def _to_connections(tables: Any) -> tuple[dict[str, Any], ...]:
+    if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
+        raise ConfigError("connections must be tables named [connections.NAME]")
+    return tuple({"name": name, **table} for name, table in tables.items())
+
+
+def _own_secret_key(data_dir: Path, database_url: str) -> str:
+    """Keep a generated key in the data folder; several machines on one PostgreSQL must share a given one."""
+    if not database_url.startswith("sqlite"):
+        raise ConfigError(f"{PREFIX}SECRET_KEY is required with PostgreSQL, the same on every machine")
+    path = data_dir / "secret_key"
+    try:
+        data_dir.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            path.chmod(0o600)
+            file.write(secrets.token_urlsafe(32))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"{PREFIX}DATA_DIR cannot be written: {error.strerror}") from None
+    return path.read_text(encoding="utf-8")
+
+
+def _one_line(error: ValidationError) -> str:
+    lines = []
+    for problem in error.errors(include_input=False, include_url=False):
+        where = [str(part) for part in problem["loc"]]
+        name = PREFIX + where[0].upper() if where and where[0] in _NAMES else ".".join(where)
+        message = problem["msg"].removeprefix("Value error, ")
+        lines.append(f"{name} is missing" if problem["type"] == "missing" else f"{name}: {message}".removeprefix(": "))
+    return "; ".join(dict.fromkeys(lines))
+
+
+def _guess(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {close[0]}?" if close else "; README lists them all"

@@ -1,0 +1,95 @@
+"""Bank days of Chile and Mexico: which day a moment belongs to, and when money is due."""
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+from importlib.metadata import version
+from zoneinfo import ZoneInfo
+
+import holidays
+
+from consumer.facts.clock import local_instant
+from consumer.facts.countries import COUNTRIES, Country
+
+_FIRST_YEAR, _LAST_YEAR = 2015, 2050
+
+
+@lru_cache(maxsize=4)
+def _closed_days(country: str) -> frozenset[date]:
+    years = range(_FIRST_YEAR, _LAST_YEAR + 1)
+    if country == "mx":
+        # The country's own calendar lacks the CNBV days; the exchange's has all that fall on weekdays.
+        return frozenset(holidays.financial_holidays("XMEX", years=years))
+    # Without the bank category 31 December is missing.
+    return frozenset(holidays.country_holidays("CL", categories=("public", "bank"), years=years))
+
+
+@dataclass(frozen=True, slots=True)
+class BankCalendar:
+    country: Country
+    add: AbstractSet[date] = field(default_factory=frozenset)
+    remove: AbstractSet[date] = field(default_factory=frozenset)
+
+    def is_bank_day(self, on: date) -> bool:
+        if on.weekday() >= 5 or on in self.add:  # noqa: PLR2004 - Saturday and Sunday
+            return False
+        return on in self.remove or on not in _closed_days(self.country.code)
+
+    def next_bank_day(self, on: date) -> date:
+        """Return the first bank day after a date."""
+        return self.shift(on, 1)
+
+    def on_or_after(self, on: date) -> date:
+        return on if self.is_bank_day(on) else self.next_bank_day(on)
+
+    def shift(self, on: date, days: int) -> date:
+        """Move by whole bank days, forwards or backwards; zero leaves the date where it is."""
+        step = timedelta(days=1 if days > 0 else -1)
+        for _ in range(abs(days)):
+            on += step
+            while not self.is_bank_day(on):
+                on += step
+        return on
+
+    def days_between(self, since: date, until: date) -> int:
+        """Count the bank days after `since` up to and including `until`; negative when reversed."""
+        if until < since:
+            return -self.days_between(until, since)
+        days = (since + timedelta(days=n) for n in range(1, (until - since).days + 1))
+        return sum(1 for day in days if self.is_bank_day(day))
+
+    def bank_day_of(self, instant: datetime) -> date:
+        """Return the bank day whose window holds this moment: to 14:00 in Chile, the local date in Mexico."""
+        local = instant.astimezone(ZoneInfo(self.country.zone))
+        cutoff = self.country.cutoff
+        after_cutoff = cutoff is not None and local.time() >= cutoff
+        if self.is_bank_day(local.date()) and not after_cutoff:
+            return local.date()
+        return self.next_bank_day(local.date())
+
+    def window_of(self, bank_day: date) -> tuple[datetime, datetime]:
+        """Return the half-open window of moments that belong to a bank day."""
+        previous = self.shift(bank_day, -1)
+        zone, cutoff = self.country.zone, self.country.cutoff
+        if cutoff is None:
+            midnight = datetime.min.time()
+            return (
+                local_instant(previous + timedelta(days=1), midnight, zone),
+                local_instant(bank_day + timedelta(days=1), midnight, zone),
+            )
+        return local_instant(previous, cutoff, zone), local_instant(bank_day, cutoff, zone)
+
+    def expected_arrival(self, bank_day: date) -> date:
+        """Return the day the money should be in the bank: the same in Chile, the next bank day in Mexico."""
+        return bank_day if self.country.cutoff is not None else self.next_bank_day(bank_day)
+
+    @property
+    def edition(self) -> str:
+        """Name the calendar a run used, since laws move days within weeks."""
+        changes = sorted(f"+{d}" for d in self.add) + sorted(f"-{d}" for d in self.remove)
+        return " ".join([f"holidays {version('holidays')} {self.country.code}", *changes])
+
+
+def calendar_of(country: str) -> BankCalendar:
+    return BankCalendar(COUNTRIES[country])

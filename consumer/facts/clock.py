@@ -1,0 +1,38 @@
+"""Time: aware UTC instants, local business dates, and the edges of a local day."""
+
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+def to_instant(text: str) -> datetime:
+    """Read an ISO 8601 instant; text without a zone is refused, since guessing one moves money between days."""
+    instant = datetime.fromisoformat(text)
+    if instant.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone")
+    return instant.astimezone(UTC)
+
+
+def local_date(instant: datetime, zone: str) -> date:
+    return instant.astimezone(ZoneInfo(zone)).date()
+
+
+def day_start(on: date, zone: str) -> datetime:
+    """Return the first instant of a local day in UTC, also where the clock skips midnight."""
+    midnight = datetime.combine(on, time(), tzinfo=ZoneInfo(zone))
+    start = midnight.astimezone(UTC)
+    while start.astimezone(ZoneInfo(zone)).date() < on:
+        start += timedelta(minutes=30)
+    return start
+
+
+def local_instant(on: date, at: time, zone: str) -> datetime:
+    return datetime.combine(on, at, tzinfo=ZoneInfo(zone)).astimezone(UTC)
+
+
+def format_instant(instant: datetime) -> str:
+    """UTC text with a trailing Z and only the precision that is there."""
+    return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")

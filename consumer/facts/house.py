@@ -1,0 +1,20 @@
+"""What every room works with: the settings and the store, built once by `app.py`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from consumer.config import Connection, Settings
+from consumer.facts.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class House:
+    settings: Settings
+    store: Store
+
+    def connections(self, name: str | None) -> tuple[Connection, ...]:
+        """Return the named connection, or all of them where none is named."""
+        return self.settings.all_connections if name is None else (self.settings.connection(name),)
+
+
+OpenHouse = Callable[[], House]

@@ -1,0 +1,137 @@
+"""Provider objects as we last knew them: one row per object and mode, typed columns beside the whole JSON."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import BigInteger
+from sqlmodel import Field, SQLModel
+
+from consumer.facts.store import UtcDateTime
+
+
+def moment(*, optional: bool = True, index: bool = False) -> Any:
+    """Declare a column of aware UTC time."""
+    return Field(default=None if optional else ..., sa_type=UtcDateTime, nullable=optional, index=index)
+
+
+def minor_units(*, optional: bool = True) -> Any:
+    """Declare a column of money; 32 bits would end at 21 million pesos of centavos."""
+    return Field(default=None if optional else ..., sa_type=BigInteger, nullable=optional)
+
+
+class ProviderObject(SQLModel):
+    """What every provider object carries; `version_*` decide which observation is newer, whatever the order."""
+
+    connection: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    mode: str
+    status: str | None = None
+    amount: int | None = minor_units()
+    currency: str | None = None
+    created_at: datetime | None = moment()
+    updated_at: datetime | None = moment()
+    version_at: datetime = moment(optional=False)
+    version_rank: int = 0
+    version_event: str = ""
+    gone_at: datetime | None = moment()
+    body: str
+
+
+class PaymentIntent(ProviderObject, table=True):
+    __tablename__ = "payment_intent"
+
+    succeeded_at: datetime | None = moment()
+    subtype: str | None = None
+    customer_tax_id: str | None = None
+    customer_name: str | None = None
+    sender_tax_id: str | None = None
+
+
+class Charge(ProviderObject, table=True):
+    __tablename__ = "charge"
+
+    succeeded_at: datetime | None = moment()
+    customer_tax_id: str | None = None
+
+
+class Refund(ProviderObject, table=True):
+    __tablename__ = "refund"
+
+    resource_id: str | None = Field(default=None, index=True)
+    succeeded_at: datetime | None = moment()
+    failed_at: datetime | None = moment()
+
+
+class Dispute(ProviderObject, table=True):
+    __tablename__ = "dispute"
+
+    resource_id: str | None = Field(default=None, index=True)
+    ended_at: datetime | None = moment()
+
+
+class Payout(ProviderObject, table=True):
+    __tablename__ = "payout"
+
+    succeeded_at: datetime | None = moment()
+    ended_at: datetime | None = moment()
+    recipient_institution: str | None = None
+    recipient_number: str | None = None
+
+
+class PayoutItem(SQLModel, table=True):
+    """One resource that a payout carries, as the provider's list of its resources says."""
+
+    __tablename__ = "payout_item"
+
+    connection: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    resource_type: str = Field(primary_key=True)
+    resource_id: str = Field(primary_key=True, index=True)
+    mode: str
+    amount: int = minor_units(optional=False)
+    currency: str
+    body: str
+
+
+class PayoutCount(SQLModel, table=True):
+    """How many items the provider announced for a payout and type, beside how many were kept."""
+
+    __tablename__ = "payout_count"
+
+    connection: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    resource_type: str = Field(primary_key=True)
+    announced: int | None
+    kept: int
+    pulled_at: datetime = moment(optional=False)
+
+
+class CheckoutSession(ProviderObject, table=True):
+    __tablename__ = "checkout_session"
+
+
+class Customer(ProviderObject, table=True):
+    __tablename__ = "customer"
+
+    tax_id: str | None = None
+    name: str | None = None
+
+
+class PaymentLink(ProviderObject, table=True):
+    __tablename__ = "payment_link"
+
+
+class PaymentMethod(ProviderObject, table=True):
+    __tablename__ = "payment_method"
+
+
+class Subscription(ProviderObject, table=True):
+    __tablename__ = "subscription"
+
+
+class BillingInvoice(ProviderObject, table=True):
+    __tablename__ = "billing_invoice"
+
+
+class WebhookEndpoint(ProviderObject, table=True):
+    __tablename__ = "webhook_endpoint"

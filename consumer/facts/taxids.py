@@ -1,0 +1,63 @@
+"""Tax ids and account numbers in one canonical form: RUT, RFC, CLABE; the raw value is kept by whoever reads it."""
+
+import re
+
+GENERIC_RUTS = frozenset({"66666666-6", "55555555-5"})
+GENERIC_RFCS = frozenset({"XAXX010101000", "XEXX010101000"})
+
+_RFC = re.compile(r"[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3}")
+_CLABE_DIGITS = 18
+_CLABE_WEIGHTS = (3, 7, 1)
+
+
+class TaxIdError(ValueError):
+    """A tax id whose form or check digit is wrong."""
+
+
+def rut_check_digit(body: int) -> str:
+    total, factor = 0, 2
+    while body:
+        body, digit = divmod(body, 10)
+        total += digit * factor
+        factor = factor + 1 if factor < 7 else 2  # noqa: PLR2004 - factors run from 2 to 7
+    return "0123456789K0"[11 - total % 11]
+
+
+def to_rut(text: str) -> str:
+    """Canonical `12345678-5`: no dots, hyphen, capital K; the check digit must be right."""
+    digits = re.sub(r"[^0-9K]", "", text.upper()).lstrip("0")
+    if not re.fullmatch(r"\d+[0-9K]", digits):
+        raise TaxIdError(f"{text!r} is not a RUT")
+    body, check = digits[:-1], digits[-1]
+    if rut_check_digit(int(body)) != check:
+        raise TaxIdError(f"{text!r} has a wrong RUT check digit")
+    return f"{body}-{check}"
+
+
+def to_rfc(text: str) -> str:
+    """Canonical RFC: upper case without separators; only the form is checked, generic ones included."""
+    cleaned = re.sub(r"[\s.\-]", "", text.upper())
+    if not _RFC.fullmatch(cleaned):
+        raise TaxIdError(f"{text!r} is not an RFC")
+    return cleaned
+
+
+def to_tax_id(text: str, country: str) -> str:
+    return to_rfc(text) if country == "mx" else to_rut(text)
+
+
+def is_generic(tax_id: str) -> bool:
+    """Tell whether a tax id stands for the public or for foreigners, and so identifies nobody."""
+    return tax_id in GENERIC_RUTS or tax_id in GENERIC_RFCS
+
+
+def is_clabe(text: str) -> bool:
+    if len(text) != _CLABE_DIGITS or not (text.isascii() and text.isdigit()):
+        return False
+    total = sum(int(digit) * _CLABE_WEIGHTS[i % 3] % 10 for i, digit in enumerate(text[:-1]))
+    return (10 - total % 10) % 10 == int(text[-1])
+
+
+def mask_account(number: str) -> str:
+    """Keep the last four characters of an account number, which is all that people need to see."""
+    return f"****{number[-4:]}" if number else ""

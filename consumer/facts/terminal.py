@@ -1,0 +1,126 @@
+"""How commands speak: exit statuses, tables for people, JSON lines for machines, dates as options."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime
+from enum import IntEnum
+from typing import Any, NoReturn, TypeVar
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from consumer.facts.clock import day_start, format_instant, utc_now
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Exit(IntEnum):
+    """What the caller's script may rely on."""
+
+    DONE = 0
+    NOTHING_DONE = 1
+    USAGE = 2
+    PARTLY_DONE = 3
+
+
+class Refusal(click.ClickException):
+    """One clear line for a person, with the exit status a script can branch on."""
+
+    def __init__(self, message: str, status: Exit = Exit.NOTHING_DONE) -> None:
+        super().__init__(message)
+        self.exit_code = int(status)
+
+
+def leave(status: Exit) -> NoReturn:
+    sys.exit(int(status))
+
+
+def say(message: str) -> None:
+    """Tell a person something that is not a result: on standard error."""
+    click.echo(message, err=True)
+
+
+def print_rows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str], *, as_json: bool) -> None:
+    """Print results: a table for people, or one JSON object a line with stable keys."""
+    if as_json:
+        for row in rows:
+            click.echo(json.dumps({key: _plain(row[key]) for key in keys}, ensure_ascii=False))
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for key in keys:
+        table.add_column(key, overflow="fold")
+    for row in rows:
+        table.add_row(*("" if row[key] is None else str(_plain(row[key])) for key in keys))
+    # A pipe has no width: rich would cut cells to 80 columns there.
+    console = Console(width=None if sys.stdout.isatty() else 100_000)
+    if table.row_count:
+        console.print(table, markup=False, highlight=False, soft_wrap=not sys.stdout.isatty())
+    else:
+        say("nothing to show")
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return format_instant(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    return value
+
+
+class LocalDate(click.ParamType[date]):
+    name = "date"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
+        if isinstance(value, date):
+            return value
+        try:
+            return date.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a date such as 2026-10-31", param, ctx)
+
+
+class Moment(click.ParamType[date | datetime]):
+    """An ISO date (local midnight of the connection) or a datetime; without a zone it is local time."""
+
+    name = "date or time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date | datetime:
+        if isinstance(value, date):
+            return value
+        try:
+            return date.fromisoformat(value) if len(value) == len("2026-10-31") else datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a date such as 2026-10-31 or a time such as 2026-10-31T14:00:00Z", param, ctx)
+
+
+def to_utc(moment: date | datetime | None, zone: str) -> datetime | None:
+    """Turn what `Moment` read into an instant of the connection's zone."""
+    if moment is None:
+        return None
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            return day_start(moment.date(), zone) + (moment - datetime.combine(moment.date(), datetime.min.time()))
+        return moment.astimezone(utc_now().tzinfo)
+    return day_start(moment, zone)
+
+
+def check_range(first: date | datetime | None, last: date | datetime | None, names: str) -> None:
+    """Refuse a range that ends before it begins."""
+    if first is not None and last is not None and str(first) > str(last):
+        raise Refusal(f"{names}: the range ends before it begins", Exit.USAGE)
+
+
+def json_option(command: Command) -> Command:
+    return click.option("--json", "as_json", is_flag=True, help="One JSON object a line instead of a table.")(command)
+
+
+def limit_option(command: Command) -> Command:
+    return click.option("--limit", type=click.IntRange(min=1), help="Print only the newest N.")(command)
+
+
+def connection_option(default: str | None = "main") -> Callable[[Command], Command]:
+    """Name one connection; with default None the command covers all of them."""
+    scope = f"default {default}" if default else "default all"
+    return click.option("--connection", "connection_name", default=default, help=f"One connection ({scope}).")

@@ -1,0 +1,77 @@
+"""The store on both databases: times stay aware UTC, inserts happen once, readers do not write."""
+
+import importlib
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from sqlmodel import select
+
+from consumer.facts import schema, tables
+from consumer.facts.store import Store, insert_once
+from consumer.facts.tables.inbox import Checkpoint
+
+CONSUMER_TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
+MOMENT = datetime(2026, 10, 1, 3, 0, 0, 123456, tzinfo=UTC)
+
+
+def row(stream: str, objects: int = 1) -> dict[str, object]:
+    return {"connection": "main", "stream": stream, "pulled_at": MOMENT, "objects": objects}
+
+
+def test_a_time_comes_back_aware_and_equal(store: Store) -> None:
+    """A stored moment keeps its microseconds and its zone."""
+    with store.transaction() as session:
+        session.add(Checkpoint(connection="main", stream="payouts", pulled_at=MOMENT))
+
+    with store.reading() as session:
+        assert session.exec(select(Checkpoint)).one().pulled_at == MOMENT
+
+
+def test_a_naive_time_is_refused(store: Store) -> None:
+    """A time without a zone cannot be stored."""
+    with pytest.raises(sa.exc.StatementError, match="without a zone"), store.transaction() as session:
+        session.add(Checkpoint(connection="main", stream="payouts", pulled_at=datetime(2026, 1, 1)))  # noqa: DTZ001
+
+
+def test_insert_once_names_only_the_new_rows(store: Store) -> None:
+    """The second insert of a key changes nothing and is not reported as new."""
+    with store.connection() as connection:
+        assert insert_once(connection, Checkpoint, [row("payouts")], keys=["connection", "stream"]) == {
+            ("main", "payouts")
+        }
+    with store.connection() as connection:
+        new = insert_once(connection, Checkpoint, [row("payouts", 9), row("refunds")], keys=["connection", "stream"])
+
+    assert new == {("main", "refunds")}
+    with store.reading() as session:
+        assert session.exec(select(Checkpoint.objects).where(Checkpoint.stream == "payouts")).one() == 1
+
+
+def test_a_failed_block_leaves_nothing(store: Store) -> None:
+    """A transaction that raises rolls back everything it wrote."""
+
+    def write_and_fail() -> None:
+        with store.transaction() as session:
+            session.add(Checkpoint(connection="main", stream="payouts", pulled_at=MOMENT))
+            session.flush()
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        write_and_fail()
+
+    with store.reading() as session:
+        assert session.exec(select(Checkpoint)).all() == []
+
+
+def test_the_tables_are_those_of_the_migrations(store: Store) -> None:
+    """Migrating an empty database gives exactly the declared tables, and migrating twice changes nothing."""
+    for module in ["reconcile.tables", "reports.tables", *CONSUMER_TABLES]:
+        importlib.import_module(module)
+
+    schema.upgrade(store)
+    schema.check_migrated(store)
+
+    with store.connection() as connection:
+        assert schema.differences(connection) == []

@@ -30,7 +30,11 @@ class Refusal(click.ClickException):
 
     def __init__(self, message: str, status: Exit = Exit.NOTHING_DONE) -> None:
         super().__init__(message)
-        self.exit_code = int(status)
+        self.status = status
+
+    @property
+    def exit_code(self) -> int:  # type: ignore[override]
+        return int(self.status)
 
 
 def leave(status: Exit) -> NoReturn:

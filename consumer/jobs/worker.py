@@ -1,0 +1,46 @@
+"""The worker: applies what waits in the inbox, again and again, until it is told to stop."""
+
+import os
+import socket
+import threading
+from collections.abc import Callable
+
+import structlog
+
+log = structlog.get_logger("cuadre.worker")
+
+IDLE_SECONDS = 0.5
+FAILED_SECONDS = 5.0
+
+
+def worker_name() -> str:
+    """Name this process so that a claim says who holds it."""
+    return f"{socket.gethostname()}:{os.getpid()}:{threading.get_native_id()}"
+
+
+class Worker:
+    """Calls `drain` in a thread of its own; `drain` returns how many events it settled."""
+
+    def __init__(self, drain: Callable[[], int]) -> None:
+        self._drain = drain
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._stopped.set()
+        self._thread.join()
+
+    def wait(self) -> None:
+        self._thread.join()
+
+    def _run(self) -> None:
+        pause = 0.0
+        while not self._stopped.wait(pause):
+            try:
+                pause = 0.0 if self._drain() else IDLE_SECONDS
+            except Exception:  # the worker must outlive a database that is away
+                log.exception("the worker could not work")
+                pause = FAILED_SECONDS

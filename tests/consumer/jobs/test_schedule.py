@@ -1,0 +1,110 @@
+"""Scheduled jobs: one run per tick with many workers, takeover after a death, local times on both clock changes."""
+
+import time as time_module
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, time, timedelta
+
+import pytest
+from sqlmodel import select
+
+from consumer.facts.store import Store
+from consumer.facts.tables.jobs import Tick
+from consumer.jobs import schedule, ticks
+from consumer.jobs.schedule import Job, run_due
+
+PLANNED = datetime(2026, 10, 5, 6, 15, tzinfo=UTC)
+NOW = datetime(2026, 10, 5, 6, 15, 1, tzinfo=UTC)
+
+
+def nightly(dates: list[date]) -> Job:
+    def run(business_date: date) -> str:
+        dates.append(business_date)
+        return "complete"
+
+    return Job("nightly:main", time(3, 15), "America/Santiago", run)
+
+
+def test_eight_schedulers_run_a_tick_once(store: Store) -> None:
+    """Eight workers with clocks minutes apart wake for the same night and one of them works."""
+    dates: list[date] = []
+    job = nightly(dates)
+
+    def wake(number: int) -> bool:
+        return run_due(job, store, worker=f"w{number}", clock=lambda: NOW + timedelta(minutes=number))
+
+    with ThreadPoolExecutor(8) as pool:
+        ran = list(pool.map(wake, range(8)))
+
+    assert sum(ran) == 1
+    assert dates == [date(2026, 10, 4)]
+    with store.reading() as session:
+        tick = session.exec(select(Tick)).one()
+    assert (tick.planned_at, tick.state, tick.outcome) == (PLANNED, "done", "complete")
+
+
+def test_a_dead_workers_tick_is_taken_over_after_its_lease(store: Store) -> None:
+    """Before the lease ends nobody may take the tick; after it exactly the taker may finish it."""
+    assert ticks.claim(store, "nightly:main", PLANNED, worker="dead", now=NOW)
+    assert not ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=1))
+    assert ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=16))
+
+    late = {"now": NOW + timedelta(minutes=17), "ending": (ticks.TickState.DONE, "late")}
+    assert not ticks.finish(store, "nightly:main", PLANNED, worker="dead", **late)  # type: ignore[arg-type]
+    assert ticks.finish(store, "nightly:main", PLANNED, worker="next", **late)  # type: ignore[arg-type]
+
+
+def test_a_failed_job_is_written_down(store: Store) -> None:
+    """A job that raises leaves a failed tick with its reason and does not run again that night."""
+
+    def run(_on: date) -> str:
+        raise RuntimeError("the provider is away")
+
+    job = Job("nightly:main", time(3, 15), "America/Santiago", run)
+
+    run_due(job, store, worker="w", clock=lambda: NOW)
+
+    with store.reading() as session:
+        tick = session.exec(select(Tick)).one()
+    assert (tick.state, tick.outcome) == ("failed", "RuntimeError: the provider is away")
+
+
+def test_a_night_missed_by_too_much_is_left(store: Store) -> None:
+    """A tick more than twenty hours old is not run as if it were last night's."""
+    dates: list[date] = []
+
+    assert not run_due(nightly(dates), store, worker="w", clock=lambda: PLANNED + timedelta(hours=21))
+    assert dates == []
+
+
+@pytest.mark.parametrize(
+    ("now", "last", "following"),
+    [
+        (datetime(2026, 9, 6, 12, tzinfo=UTC), "2026-09-06T06:15:00", "2026-09-07T06:15:00"),
+        (datetime(2026, 4, 5, 12, tzinfo=UTC), "2026-04-05T07:15:00", "2026-04-06T07:15:00"),
+    ],
+    ids=["the night the clock goes forward", "the night the clock goes back"],
+)
+def test_the_local_time_holds_on_clock_changes(now: datetime, last: str, following: str) -> None:
+    """03:15 in Santiago happens once each night, whatever the clock does at midnight."""
+    job = nightly([])
+
+    assert job.last_planned(now) == datetime.fromisoformat(last).replace(tzinfo=UTC)
+    assert job.next_planned(now) == datetime.fromisoformat(following).replace(tzinfo=UTC)
+
+
+def test_the_scheduler_runs_a_missed_tick_at_the_start(store: Store) -> None:
+    """A process that starts after the planned time runs the night that was missed, once."""
+    done = []
+    recent = (datetime.now(UTC) - timedelta(hours=1)).time().replace(microsecond=0)
+    job = Job("nightly:main", recent, "UTC", lambda on: done.append(on) or "complete")  # type: ignore[func-returns-value]
+
+    scheduler = schedule.start([job], store, worker="w")
+    try:
+        for _ in range(200):
+            if done:
+                break
+            time_module.sleep(0.02)
+    finally:
+        scheduler.shutdown()
+
+    assert len(done) == 1

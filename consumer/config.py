@@ -1,5 +1,6 @@
 """Every setting of Cuadre, read once and strictly: the environment first, then `cuadre.toml`."""
 
+import contextlib
 import difflib
 import secrets
 import tomllib
@@ -243,19 +244,22 @@ def _to_connections(tables: Any) -> tuple[dict[str, Any], ...]:
 
 def _own_secret_key(data_dir: Path, database_url: str) -> str:
     """Keep a generated key in the data folder; several machines on one PostgreSQL must share a given one."""
-    if not database_url.startswith("sqlite"):
+    if database_url.startswith("postgresql"):
         raise ConfigError(f"{PREFIX}SECRET_KEY is required with PostgreSQL, the same on every machine")
     path = data_dir / "secret_key"
     try:
         data_dir.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8") as file:
-            path.chmod(0o600)
-            file.write(secrets.token_urlsafe(32))
-    except FileExistsError:
-        pass
+        if not path.exists():
+            # Linked only when whole, so that two first starts agree on one key.
+            draft = data_dir / f"secret_key.{secrets.token_hex(4)}"
+            draft.touch(mode=0o600)
+            draft.write_text(secrets.token_urlsafe(32), encoding="utf-8")
+            with contextlib.suppress(FileExistsError):
+                path.hardlink_to(draft)
+            draft.unlink()
+        return path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ConfigError(f"{PREFIX}DATA_DIR cannot be written: {error.strerror}") from None
-    return path.read_text(encoding="utf-8")
+        raise ConfigError(f"{PREFIX}DATA_DIR cannot be used: {error.strerror}") from None
 
 
 def _one_line(error: ValidationError) -> str:

@@ -34,6 +34,12 @@ def upgrade(store: Store) -> None:
         command.upgrade(alembic_config(connection), "head")
 
 
+def is_empty(store: Store) -> bool:
+    """Tell whether no migration ever ran here."""
+    with store.reading() as session:
+        return MigrationContext.configure(session.connection()).get_current_revision() is None
+
+
 def check_migrated(store: Store) -> None:
     """Refuse to work on tables of another version."""
     wanted = ScriptDirectory.from_config(alembic_config()).get_current_head()

@@ -10,7 +10,7 @@ from sqlmodel import select
 
 from consumer.facts import schema, tables
 from consumer.facts.store import Store, insert_once
-from consumer.facts.tables.inbox import Checkpoint
+from consumer.facts.tables.sync import Checkpoint
 
 CONSUMER_TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
 MOMENT = datetime(2026, 10, 1, 3, 0, 0, 123456, tzinfo=UTC)

@@ -1,0 +1,50 @@
+"""Money: half-up rounding, digits by currency, and text that cannot be read is refused."""
+
+import pytest
+
+from consumer.facts.money import MoneyError, format_decimal, round_half_up, to_minor
+
+
+@pytest.mark.parametrize(
+    ("numerator", "denominator", "rounded"),
+    [(285, 10, 29), (284, 10, 28), (275, 10, 28), (-285, 10, -29), (-284, 10, -28), (0, 3, 0), (1, 2, 1), (-1, 2, -1)],
+)
+def test_halves_round_away_from_zero(numerator: int, denominator: int, rounded: int) -> None:
+    """28.5 pesos are 29, where Python's own round would say 28."""
+    assert round_half_up(numerator, denominator) == rounded
+
+
+@pytest.mark.parametrize(
+    ("amount", "currency", "text"),
+    [
+        (1500, "CLP", "1500"),
+        (1500, "MXN", "15.00"),
+        (5, "MXN", "0.05"),
+        (-5, "MXN", "-0.05"),
+        (140, "CLF", "0.0140"),
+        (-1500, "clp", "-1500"),
+        (0, "MXN", "0.00"),
+    ],
+)
+def test_amounts_print_in_major_units(amount: int, currency: str, text: str) -> None:
+    """Each currency prints its own number of decimals."""
+    assert format_decimal(amount, currency) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "currency", "amount"),
+    [("1500", "CLP", 1500), ("1500.00", "CLP", 1500), ("15.1", "MXN", 1510), ("-0.05", "MXN", -5)],
+)
+def test_decimal_text_becomes_minor_units(text: str, currency: str, amount: int) -> None:
+    """A fraction finer than the currency is accepted only when it is zero."""
+    assert to_minor(text, currency) == amount
+
+
+@pytest.mark.parametrize(
+    ("text", "currency"),
+    [("1.5", "CLP"), ("15.001", "MXN"), ("1,5", "MXN"), ("", "MXN"), ("1e3", "MXN"), ("NaN", "MXN"), ("1", "XXX")],
+)
+def test_text_that_needs_a_guess_is_refused(text: str, currency: str) -> None:
+    """Nothing is invented: an unreadable amount or an unknown currency raises."""
+    with pytest.raises(MoneyError):
+        to_minor(text, currency)

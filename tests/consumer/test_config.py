@@ -1,0 +1,160 @@
+"""Settings: read once and strictly; every mistake is one clear line and no secret is ever printed."""
+
+from pathlib import Path
+
+import pytest
+
+from consumer.config import ConfigError, Settings, load, setting_names
+
+GOOD = {
+    "CUADRE_PROVIDER_URL": "https://api.provider.test",
+    "CUADRE_API_KEY": "sk_test_key",
+    "CUADRE_COUNTRY": "cl",
+}
+
+
+def read(tmp_path: Path, **changes: str) -> Settings:
+    environ = {**GOOD, "CUADRE_DATA_DIR": str(tmp_path / "data"), **changes}
+    return load({name: value for name, value in environ.items() if value}, folder=tmp_path)
+
+
+def test_the_defaults_are_those_of_the_documentation(tmp_path: Path) -> None:
+    """Three settings are enough to start; the rest has its documented default."""
+    settings = read(tmp_path)
+
+    assert settings.database_url == f"sqlite:///{tmp_path}/data/cuadre.db"
+    assert (settings.signature_tolerance, settings.rate_limit, settings.max_body_bytes) == (300, 25, 1048576)
+    assert (settings.settle_seconds, settings.overlap_seconds, settings.retention_days) == (60, 3600, 400)
+    assert settings.nightly_at.isoformat() == "03:15:00"
+    assert settings.connection("main").mode == "test"
+    assert settings.connection("main").country.zone == "America/Santiago"
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"CUADRE_API_KEY": ""}, "CUADRE_API_KEY is missing"),
+        ({"CUADRE_COUNTRY": "pe"}, "CUADRE_COUNTRY: Input should be 'cl' or 'mx'"),
+        ({"CUADRE_RATE_LIMT": "3"}, "CUADRE_RATE_LIMT is not a setting; did you mean CUADRE_RATE_LIMIT?"),
+        ({"CUADRE_RATE_LIMIT": "0"}, "CUADRE_RATE_LIMIT: Input should be greater than 0"),
+        ({"CUADRE_RATE_LIMIT": "nan"}, "CUADRE_RATE_LIMIT: Input should be a finite number"),
+        ({"CUADRE_SIGNATURE_TOLERANCE": "0"}, "CUADRE_SIGNATURE_TOLERANCE: Input should be greater than 0"),
+        ({"CUADRE_NIGHTLY_AT": "25:00"}, "CUADRE_NIGHTLY_AT: must be a local time such as 03:15"),
+        ({"CUADRE_PROVIDER_URL": "ftp://x"}, "CUADRE_PROVIDER_URL: must be an http or https address"),
+        ({"CUADRE_DATABASE_URL": "mysql://x/y"}, "CUADRE_DATABASE_URL: must begin with sqlite:/// or postgresql"),
+        ({"CUADRE_DATABASE_URL": "postgresql+psycopg://h/d"}, "CUADRE_SECRET_KEY is required with PostgreSQL"),
+        ({"CUADRE_API_KEY_FILE": "/x"}, "CUADRE_API_KEY and CUADRE_API_KEY_FILE are both set"),
+        ({"CUADRE_CONFIG": "none.toml"}, "CUADRE_CONFIG names none.toml, which is not a file"),
+        ({"CUADRE_ENGINE": "spark"}, "CUADRE_ENGINE: String should match pattern"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_bad_setting_stops_the_start_with_its_name(tmp_path: Path, changes: dict[str, str], line: str) -> None:
+    """The line names the setting and what to do, and is one line."""
+    with pytest.raises(ConfigError) as refusal:
+        read(tmp_path, **changes)
+
+    assert str(refusal.value).startswith(line)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_secret_never_shows(tmp_path: Path) -> None:
+    """Neither the settings nor a complaint about them holds a secret's value."""
+    database = "postgresql+psycopg://cuadre:hidden-password@h/d"
+    settings = read(
+        tmp_path,
+        CUADRE_API_KEY="sk_live_hidden",
+        CUADRE_WEBHOOK_SECRETS="whsec_hidden, whsec_hidden2",
+        CUADRE_LINK_TOKENS="link_hidden",
+        CUADRE_DATABASE_URL=database,
+        CUADRE_SECRET_KEY="key-hidden",
+    )
+
+    assert "hidden" not in repr(settings)
+    assert [s.get_secret_value() for s in settings.connection("main").webhook_secrets] == [
+        "whsec_hidden",
+        "whsec_hidden2",
+    ]
+    assert settings.connection("main").mode == "live"
+
+
+def test_a_file_gives_a_secret(tmp_path: Path) -> None:
+    """NAME_FILE reads the value from a file, without its last line break."""
+    (tmp_path / "key").write_text("sk_test_from_file\n", encoding="utf-8")
+
+    settings = read(tmp_path, CUADRE_API_KEY="", CUADRE_API_KEY_FILE=str(tmp_path / "key"))
+
+    assert settings.api_key.get_secret_value() == "sk_test_from_file"
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    """A file that cannot be read stops the start with the setting that names it."""
+    with pytest.raises(ConfigError, match=r"^CUADRE_API_KEY_FILE names a file that cannot be read"):
+        read(tmp_path, CUADRE_API_KEY="", CUADRE_API_KEY_FILE=str(tmp_path / "nothing"))
+
+
+def test_variables_win_over_the_file_and_tables_come_from_it(tmp_path: Path) -> None:
+    """`cuadre.toml` holds the same names in lower case, the tariff, and further connections."""
+    (tmp_path / "cuadre.toml").write_text(
+        """
+        rate_limit = 5
+        country = "mx"
+        webhook_secrets = ["whsec_a", "whsec_b"]
+        [tariff]
+        vat_bps = 1900
+        [connections.mexico]
+        api_key = "sk_live_x"
+        country = "mx"
+        """,
+        encoding="utf-8",
+    )
+
+    settings = read(tmp_path)
+
+    assert (settings.rate_limit, settings.country, len(settings.webhook_secrets)) == (5, "cl", 2)
+    assert settings.tariff == {"vat_bps": 1900}
+    assert [(c.name, c.mode, c.country_code) for c in settings.all_connections] == [
+        ("main", "test", "cl"),
+        ("mexico", "live", "mx"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("rate_limt = 5", "cuadre.toml: rate_limt is not a setting; did you mean rate_limit?"),
+        ("rate_limit =", "cuadre.toml cannot be read: "),
+        ("connections = 5", "connections must be tables named"),
+        ('[connections.x]\napi_key = "k"\ncountry = "pe"', "connections.0.country: Input should be 'cl' or 'mx'"),
+        ('[connections.main]\napi_key = "k"\ncountry = "cl"', "two connections are named 'main'"),
+        ('[connections.x]\napi_key = "sk_test_k"\ncountry = "cl"\nmode = "live"', "connections.0: mode says live but"),
+    ],
+)
+def test_a_bad_file_is_one_line_too(tmp_path: Path, text: str, line: str) -> None:
+    """The file is read as strictly as the environment."""
+    (tmp_path / "cuadre.toml").write_text(text, encoding="utf-8")
+
+    with pytest.raises(ConfigError) as refusal:
+        read(tmp_path)
+
+    assert str(refusal.value).startswith(line)
+
+
+def test_names_for_tests_are_ignored(tmp_path: Path) -> None:
+    """A name that begins CUADRE_TEST_ belongs to the tests."""
+    assert read(tmp_path, CUADRE_TEST_DATABASE_URL="x").country == "cl"
+
+
+def test_a_generated_key_is_kept_and_private(tmp_path: Path) -> None:
+    """The session key is made once in the data folder and readable by its owner alone."""
+    first, second = read(tmp_path).secret_key, read(tmp_path).secret_key
+
+    assert first == second
+    assert (tmp_path / "data" / "secret_key").stat().st_mode & 0o777 == 0o600
+
+
+def test_every_setting_is_a_variable() -> None:
+    """The names that the documentation's test relies on."""
+    assert "CUADRE_RATE_LIMIT" in setting_names()
+    assert "CUADRE_CONFIG" in setting_names()
+    assert "CUADRE_TARIFF" not in setting_names()

@@ -1,0 +1,225 @@
+"""The rules of the house that a test can hold: arrows, homes of libraries, pure modules, sizes and manners."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = ("consumer", "reconcile", "reports", "sandbox")
+SOURCES = [ROOT / "app.py", *(path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py")))]
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+
+# What a room may import of another room, by prefix.
+DOORS = {
+    "app": ROOMS,
+    "consumer": (),
+    "reconcile": ("consumer.facts",),
+    "reports": ("consumer.facts", "reconcile.tables", "reconcile.rules.outcomes", "reconcile.decisions"),
+    "sandbox": (),
+}
+# A library's home, by prefix of the importing module.
+HOMES = {
+    "httpx": ("consumer.provider", "sandbox"),
+    "apscheduler": ("consumer.jobs",),
+    "flask": ("app", "consumer.health", "consumer.webhooks.blueprint", "reports.pages", "sandbox"),
+    "flask_login": ("app", "reports.pages"),
+    "flask_wtf": ("app", "reports.pages"),
+    "pandas": ("reconcile", "reports"),
+    "scipy": ("reconcile.rules",),
+    "pyarrow": ("reconcile", "reports"),
+    "argon2": ("reports",),
+    "granian": ("app",),
+    "xlsxwriter": ("reports",),
+    "openpyxl": ("reconcile.books",),
+    "cryptography": ("consumer.webhooks", "sandbox"),
+    "alembic": ("consumer.facts.schema", "consumer.facts.migrations"),
+    "holidays": ("consumer.facts.bankdays",),
+}
+PURE = (
+    "reconcile.rules",
+    "reports.build",
+    "reports.export",
+    "reports.definitions",
+    "consumer.webhooks.signature",
+    "consumer.facts.money",
+    "consumer.facts.taxids",
+    "consumer.facts.bankdays",
+)
+IMPURE = {"flask", "httpx", "sqlalchemy", "sqlmodel", "apscheduler", "os", "socket", "subprocess", "random", "requests"}
+BANNED_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc", "service", "services", "models"}
+FILE_LINES, FUNCTION_LINES = 300, 60
+# The two places where anything may go wrong and work must go on: the per-event loop and the job wrapper.
+BROAD_EXCEPTS = {"consumer/inbox/apply.py", "consumer/jobs/schedule.py", "consumer/jobs/worker.py"}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def is_under(module: str, prefixes: tuple[str, ...]) -> bool:
+    return any(module == prefix or module.startswith(prefix + ".") for prefix in prefixes)
+
+
+def imports_of(path: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno} imports relatively"
+            assert node.module is not None
+            yield node.module, node.lineno
+            yield from ((f"{node.module}.{alias.name}", node.lineno) for alias in node.names)
+
+
+def offences(rule: str) -> list[str]:
+    return [f"{path.relative_to(ROOT)}:{line} {name}" for path, line, name in RULES[rule]()]
+
+
+def foreign_imports() -> Iterator[tuple[Path, int, str]]:
+    """Imports of another room that no door allows."""
+    for path in SOURCES:
+        here = module_of(path).split(".")[0]
+        for name, line in imports_of(path):
+            room = name.split(".")[0]
+            if room in (*ROOMS, "app") and room != here and not is_through_a_door(name, DOORS[here]):
+                yield path, line, name
+
+
+def is_through_a_door(name: str, doors: tuple[str, ...]) -> bool:
+    # `from consumer import facts` names the package above the door.
+    return is_under(name, doors) or any(door.startswith(name + ".") for door in doors)
+
+
+def homeless_imports() -> Iterator[tuple[Path, int, str]]:
+    """Imports of a library outside its one home."""
+    for path in SOURCES:
+        for name, line in imports_of(path):
+            home = HOMES.get(name.split(".")[0])
+            if home is not None and not is_under(module_of(path), home):
+                yield path, line, name
+
+
+def impure_imports() -> Iterator[tuple[Path, int, str]]:
+    """Imports that a pure module must not have."""
+    for path in SOURCES:
+        if is_under(module_of(path), PURE):
+            for name, line in imports_of(path):
+                if name.split(".")[0] in IMPURE or name in {"consumer.facts.store", "consumer.facts.clock.utc_now"}:
+                    yield path, line, name
+
+
+def environment_reads() -> Iterator[tuple[Path, int, str]]:
+    """Reads of the environment outside the settings; `app.py` hands it over whole."""
+    for path in SOURCES:
+        if module_of(path) in {"app", "consumer.config"}:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Attribute) and node.attr in {"environ", "getenv", "environb"}:
+                yield path, node.lineno, node.attr
+
+
+def commits() -> Iterator[tuple[Path, int, str]]:
+    """Commits and rollbacks below the edge: only the store ends a transaction."""
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+            if is_call and node.func.attr == "commit" and module_of(path) != "consumer.facts.store":  # type: ignore[attr-defined]
+                yield path, node.lineno, "commit"  # type: ignore[attr-defined]
+
+
+def broad_excepts() -> Iterator[tuple[Path, int, str]]:
+    for path in SOURCES:
+        if str(path.relative_to(ROOT)) in BROAD_EXCEPTS:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ExceptHandler):
+                caught = ast.unparse(node.type) if node.type else "everything"
+                if caught in {"everything", "Exception", "BaseException"}:
+                    yield path, node.lineno, caught
+
+
+def large_things() -> Iterator[tuple[Path, int, str]]:
+    """Files past 300 lines and functions past 60."""
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        if "migrations/versions" in str(path):
+            continue
+        if text.count("\n") > FILE_LINES:
+            yield path, text.count("\n"), "lines"
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno and node.end_lineno - node.lineno > FUNCTION_LINES:
+                yield path, node.lineno, f"{node.name} is too long"
+
+
+def bad_names() -> Iterator[tuple[Path, int, str]]:
+    for path in SOURCES:
+        if set(module_of(path).split(".")) & BANNED_NAMES:
+            yield path, 1, module_of(path)
+
+
+def silent_modules() -> Iterator[tuple[Path, int, str]]:
+    """Modules that do not say in a sentence what they are."""
+    for path in SOURCES:
+        text = path.read_text(encoding="utf-8")
+        if text.strip() and not ast.get_docstring(ast.parse(text)):
+            yield path, 1, "no docstring"
+
+
+def silent_tests() -> Iterator[tuple[Path, int, str]]:
+    """Tests whose docstring does not state the behaviour."""
+    for path in TESTS:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("test_") and not ast.get_docstring(node):
+                yield path, node.lineno, node.name
+
+
+def floats_of_money() -> Iterator[tuple[Path, int, str]]:
+    """Calls of float() and true division in rule modules, where amounts are integers."""
+    for path in SOURCES:
+        if not is_under(module_of(path), ("reconcile.rules", "consumer.facts.money")):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+                yield path, node.lineno, "/"
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "float":
+                yield path, node.lineno, "float()"
+
+
+RULES = {
+    "rooms import one way": foreign_imports,
+    "a library has one home": homeless_imports,
+    "rules are pure": impure_imports,
+    "the environment is read once": environment_reads,
+    "nobody below the edge commits": commits,
+    "broad excepts are counted": broad_excepts,
+    "files and functions stay small": large_things,
+    "names are of the trade": bad_names,
+    "modules say what they are": silent_modules,
+    "tests say what they hold": silent_tests,
+    "money is never a float": floats_of_money,
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_house_keeps_its_rules(rule: str) -> None:
+    """No file breaks a rule of the house."""
+    assert offences(rule) == []
+
+
+def test_the_rules_see_offences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that breaks every rule is caught by each of them, so that a green run means something."""
+    bad = tmp_path / "reconcile" / "rules" / "utils.py"
+    bad.parent.mkdir(parents=True)
+    body = ["import httpx", "import consumer.provider.client", "import os", "def test_x(): os.environ; s.commit()"]
+    body += ["def f():", "    try: return float(1) / 2", "    except Exception: pass", *["    x = 1"] * 301]
+    bad.write_text("\n".join(body), encoding="utf-8")
+    here = sys.modules[__name__]
+    monkeypatch.setattr(here, "ROOT", tmp_path)
+    monkeypatch.setattr(here, "SOURCES", [bad])
+    monkeypatch.setattr(here, "TESTS", [bad])
+
+    assert [rule for rule in RULES if not offences(rule)] == []

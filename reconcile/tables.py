@@ -54,6 +54,22 @@ class LocalInvoice(SQLModel, table=True):
     updated_at: datetime = moment(optional=False)
 
 
+class LocalInvoiceChange(SQLModel, table=True):
+    """What a later file changed of a document that was known: one row per field, never rewritten."""
+
+    __tablename__ = "local_invoice_change"
+    __table_args__ = (Index("local_invoice_change_document", "connection", "doc_key"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    doc_key: str
+    at: datetime = moment(optional=False)
+    file_sha256: str
+    field: str
+    before: str
+    after: str
+
+
 class Run(SQLModel, table=True):
     """One reconciliation; the id is the content hash of everything it read."""
 
@@ -64,12 +80,28 @@ class Run(SQLModel, table=True):
     as_of: date
     scope_from: date | None = None
     scope_to: date | None = None
+    scope_payout: str | None = None
     complete: bool
     calendar: str
     summary: str
     started_at: datetime = moment(optional=False)
     finished_at: datetime = moment(optional=False)
     number: int
+
+
+class RunFinding(SQLModel, table=True):
+    """An exception as one run found it, whatever became of it later: what a diff between two runs compares."""
+
+    __tablename__ = "run_finding"
+
+    connection: str = Field(primary_key=True)
+    run_id: str = Field(primary_key=True)
+    exception_id: str = Field(primary_key=True)
+    code: str
+    severity: str
+    subject: str
+    amount_at_risk: int = minor_units(optional=False)
+    currency: str
 
 
 class PayoutResult(SQLModel, table=True):

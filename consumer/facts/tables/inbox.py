@@ -1,11 +1,25 @@
-"""The inbox: every event once, what arrived under its id with another meaning, and the ledger of windows asked for."""
+"""The inbox: every event once, and what arrived under its id with another meaning."""
 
 from datetime import datetime
+from enum import StrEnum
 
 from sqlalchemy import Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.provider import moment
+
+
+class EventState(StrEnum):
+    WAITING = "waiting"
+    APPLIED = "applied"
+    IGNORED = "ignored"
+    FAILED = "failed"
+    QUARANTINED = "quarantined"
+
+
+class Source(StrEnum):
+    WEBHOOK = "webhook"
+    BACKFILL = "backfill"
 
 
 class Event(SQLModel, table=True):
@@ -37,62 +51,34 @@ class Event(SQLModel, table=True):
 
 
 class EventConflict(SQLModel, table=True):
-    """Another meaning that arrived under a known event id; one row per other meaning."""
+    """Another meaning that arrived under a known event id; one row per other meaning, digests are of raw bytes."""
 
     __tablename__ = "event_conflict"
 
     connection: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
-    other_sha256: str = Field(primary_key=True)
-    meaning_sha256: str
+    meaning_sha256: str = Field(primary_key=True)
     first_sha256: str
+    other_sha256: str
     source: str
     seen_at: datetime = moment(optional=False)
     times: int = 1
     body: bytes | None = Field(default=None, sa_type=LargeBinary)
 
 
-class Window(SQLModel, table=True):
-    """A stretch of time asked of a stream; it is a gap until it is closed."""
+class EventReplay(SQLModel, table=True):
+    """Who had an event applied again, and what came of it."""
 
-    __tablename__ = "window"
-    __table_args__ = (Index("window_stream", "connection", "stream", "state"),)
+    __tablename__ = "event_replay"
 
     id: int | None = Field(default=None, primary_key=True)
     connection: str
-    stream: str
-    since: datetime | None = moment()
-    until: datetime = moment(optional=False)
-    state: str
-    cursor: str | None = None
-    pass_number: int = 1
-    added_in_pass: int = 0
-    pages: int = 0
-    events: int = 0
-    reason: str | None = None
-    opened_at: datetime = moment(optional=False)
-    closed_at: datetime | None = moment()
-
-
-class Checkpoint(SQLModel, table=True):
-    """How far a stream is known to be complete."""
-
-    __tablename__ = "checkpoint"
-
-    connection: str = Field(primary_key=True)
-    stream: str = Field(primary_key=True)
-    complete_until: datetime | None = moment()
-    pulled_at: datetime = moment(optional=False)
-    objects: int = 0
-
-
-class RateSlot(SQLModel, table=True):
-    """The shared request budget of one provider key: the moment from which the next request may leave."""
-
-    __tablename__ = "rate_slot"
-
-    name: str = Field(primary_key=True)
-    free_at: datetime = moment(optional=False)
+    event_id: str = Field(index=True)
+    replayed_at: datetime = moment(optional=False)
+    replayed_by: str
+    state_before: str
+    state_after: str
+    changed: int
 
 
 class Secret(SQLModel, table=True):

@@ -304,15 +304,30 @@ def upgrade() -> None:
         "event_conflict",
         sa.Column("connection", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
-        sa.Column("other_sha256", sa.String(), nullable=False),
         sa.Column("meaning_sha256", sa.String(), nullable=False),
         sa.Column("first_sha256", sa.String(), nullable=False),
+        sa.Column("other_sha256", sa.String(), nullable=False),
         sa.Column("source", sa.String(), nullable=False),
         sa.Column("seen_at", UtcDateTime(), nullable=False),
         sa.Column("times", sa.Integer(), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=True),
-        sa.PrimaryKeyConstraint("connection", "id", "other_sha256"),
+        sa.PrimaryKeyConstraint("connection", "id", "meaning_sha256"),
     )
+    op.create_table(
+        "event_replay",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("event_id", sa.String(), nullable=False),
+        sa.Column("replayed_at", UtcDateTime(), nullable=False),
+        sa.Column("replayed_by", sa.String(), nullable=False),
+        sa.Column("state_before", sa.String(), nullable=False),
+        sa.Column("state_after", sa.String(), nullable=False),
+        sa.Column("changed", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    with op.batch_alter_table("event_replay", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_event_replay_event_id"), ["event_id"], unique=False)
+
     op.create_table(
         "exception",
         sa.Column("connection", sa.String(), nullable=False),
@@ -485,6 +500,21 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("connection", "doc_key"),
     )
     op.create_table(
+        "local_invoice_change",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("doc_key", sa.String(), nullable=False),
+        sa.Column("at", UtcDateTime(), nullable=False),
+        sa.Column("file_sha256", sa.String(), nullable=False),
+        sa.Column("field", sa.String(), nullable=False),
+        sa.Column("before", sa.String(), nullable=False),
+        sa.Column("after", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    with op.batch_alter_table("local_invoice_change", schema=None) as batch_op:
+        batch_op.create_index("local_invoice_change_document", ["connection", "doc_key"], unique=False)
+
+    op.create_table(
         "payment_intent",
         sa.Column("connection", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
@@ -612,9 +642,9 @@ def upgrade() -> None:
     )
     op.create_table(
         "rate_slot",
-        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("number", sa.Integer(), nullable=False),
         sa.Column("free_at", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("name"),
+        sa.PrimaryKeyConstraint("number"),
     )
     op.create_table(
         "refresh_intent",
@@ -685,6 +715,18 @@ def upgrade() -> None:
         sa.Column("finished_at", UtcDateTime(), nullable=False),
         sa.Column("number", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("connection", "id"),
+    )
+    op.create_table(
+        "run_finding",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("run_id", sa.String(), nullable=False),
+        sa.Column("exception_id", sa.String(), nullable=False),
+        sa.Column("code", sa.String(), nullable=False),
+        sa.Column("severity", sa.String(), nullable=False),
+        sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("amount_at_risk", sa.BigInteger(), nullable=False),
+        sa.Column("currency", sa.String(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "run_id", "exception_id"),
     )
     op.create_table(
         "subscription",
@@ -839,6 +881,7 @@ def upgrade() -> None:
         sa.Column("since", UtcDateTime(), nullable=True),
         sa.Column("until", UtcDateTime(), nullable=False),
         sa.Column("state", sa.String(), nullable=False),
+        sa.Column("part", sa.String(), nullable=True),
         sa.Column("cursor", sa.String(), nullable=True),
         sa.Column("pass_number", sa.Integer(), nullable=False),
         sa.Column("added_in_pass", sa.Integer(), nullable=False),
@@ -873,6 +916,7 @@ def downgrade() -> None:
     op.drop_table("tax_return")
     op.drop_table("tax_invoice")
     op.drop_table("subscription")
+    op.drop_table("run_finding")
     op.drop_table("run")
     op.drop_table("report_file")
     with op.batch_alter_table("refund", schema=None) as batch_op:
@@ -892,6 +936,10 @@ def downgrade() -> None:
     op.drop_table("payment_method")
     op.drop_table("payment_link")
     op.drop_table("payment_intent")
+    with op.batch_alter_table("local_invoice_change", schema=None) as batch_op:
+        batch_op.drop_index("local_invoice_change_document")
+
+    op.drop_table("local_invoice_change")
     op.drop_table("local_invoice")
     with op.batch_alter_table("link_movement", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_link_movement_account_id"))
@@ -910,6 +958,10 @@ def downgrade() -> None:
 
     op.drop_table("exception_change")
     op.drop_table("exception")
+    with op.batch_alter_table("event_replay", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_event_replay_event_id"))
+
+    op.drop_table("event_replay")
     op.drop_table("event_conflict")
     with op.batch_alter_table("event", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_event_resource_id"))

@@ -1,0 +1,65 @@
+"""The commands of this room: the database, the doctor, and those of the rooms inside it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+import click
+
+import consumer.inbox.commands
+import consumer.provider.commands
+import consumer.sync.commands
+from consumer.doctor import KEYS, Verdict, examine
+from consumer.facts import schema
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.store import Store
+from consumer.facts.terminal import Exit, connection_option, json_option, leave, print_rows, say
+from consumer.jobs.commands import commands as job_commands
+from consumer.jobs.schedule import Job
+
+
+@click.command()
+@connection_option(None)
+@json_option
+@click.pass_obj
+def doctor(open_house: OpenHouse, *, connection_name: str | None, as_json: bool) -> None:
+    """Look at everything that could be wrong and say what to do."""
+    checks = list(examine(open_house(), connection_name))
+    print_rows([asdict(check) for check in checks], KEYS, as_json=as_json)
+    if any(check.verdict is Verdict.FAILURE for check in checks):
+        leave(Exit.NOTHING_DONE)
+
+
+def database_commands(open_store: Callable[[], Store]) -> click.Group:
+    """Make the group that migrates; it must open a database of any version."""
+
+    @click.group()
+    def db() -> None:
+        """Bring the database's tables to this version, or check that they are."""
+
+    @db.command()
+    def upgrade() -> None:
+        """Run the migrations that are missing."""
+        schema.upgrade(open_store())
+        say("the database is at this version")
+
+    @db.command()
+    def check() -> None:
+        """Say whether the tables are those of this version."""
+        schema.check_migrated(open_store())
+        say("the database is at this version")
+
+    return db
+
+
+def commands(
+    *, open_store: Callable[[], Store], job_table: Callable[[House], Sequence[Job]]
+) -> tuple[click.Command, ...]:
+    """Gather the room's commands; how to open a store and which jobs there are is known to `app.py`."""
+    return (
+        database_commands(open_store),
+        doctor,
+        *consumer.inbox.commands.COMMANDS,
+        *consumer.provider.commands.COMMANDS,
+        *consumer.sync.commands.COMMANDS,
+        *job_commands(job_table),
+    )

@@ -1,0 +1,151 @@
+"""All that is known of one provider object, and the join of two observations: pure, and the same in any order.
+
+An observation's version is (version_at, version_rank, version_event). Every top-level field of the body is decided
+on its own: the newest observation that carries it wins, and equal versions are decided by the larger text. Fields
+that the newest observation lacks stay, and the body's `cuadre:kept` says from which version each of those is.
+Columns are read again from the joined body; columns that say when a state was first reached take the earliest.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from consumer.facts.clock import format_instant, to_instant
+from consumer.facts.tables.provider import ProviderObject
+
+KEPT = "cuadre:kept"
+
+Version = tuple[datetime, int, str]
+Reread = Callable[[Mapping[str, Any]], dict[str, Any]]
+Table = type[ProviderObject]
+Key = tuple[str, str, str]
+
+
+class MixedModes(Exception):  # noqa: N818 - says what was found
+    """The same id was seen in live and in test mode of one connection, which must never happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    reread: Reread
+    earliest: tuple[str, ...]
+
+
+_READINGS: dict[Table, _Reading] = {}
+
+
+def register(table: Table, reread: Reread, earliest: tuple[str, ...]) -> None:
+    """Tell how a table's columns are read from a body, and which of its columns keep the earliest time seen."""
+    _READINGS[table] = _Reading(reread, earliest)
+
+
+@dataclass(slots=True)
+class Known:
+    """Each field of an object's body with the version it comes from; `stored` is the row it was read from, if any."""
+
+    table: Table
+    connection: str
+    id: str
+    mode: str
+    version: Version
+    fields: dict[str, tuple[Version, Any]]
+    reached: dict[str, datetime | None]
+    gone_at: datetime | None
+    stored: dict[str, Any] | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> Key:
+        return (str(self.table.__tablename__), self.connection, self.id)
+
+
+def from_row(row: ProviderObject) -> Known:
+    return from_values(type(row), {column.name: getattr(row, column.name) for column in columns_of(type(row))})
+
+
+def from_values(table: Table, values: dict[str, Any]) -> Known:
+    version = (values["version_at"], values["version_rank"], values["version_event"])
+    body = json.loads(values["body"])
+    kept = {name: _to_version(mark) for name, mark in body.pop(KEPT, {}).items()}
+    return Known(
+        table=table,
+        connection=values["connection"],
+        id=values["id"],
+        mode=values["mode"],
+        version=version,
+        fields={name: (kept.get(name, version), value) for name, value in body.items()},
+        reached={name: values[name] for name in _READINGS[table].earliest},
+        gone_at=values["gone_at"],
+    )
+
+
+def to_values(known: Known) -> dict[str, Any]:
+    """Every column of the row that holds what is known."""
+    body = {name: value for name, (_, value) in known.fields.items()}
+    columns = _READINGS[known.table].reread(body)
+    kept = {name: _to_mark(version) for name, (version, _) in known.fields.items() if version != known.version}
+    at, rank, event = known.version
+    own = {
+        "connection": known.connection,
+        "id": known.id,
+        "mode": known.mode,
+        "version_at": at,
+        "version_rank": rank,
+        "version_event": event,
+        "gone_at": known.gone_at,
+        "body": to_json(body | {KEPT: kept} if kept else body),
+    }
+    return {column.name: None for column in columns_of(known.table)} | columns | known.reached | own
+
+
+def join(ours: Known, theirs: Known) -> Known:
+    if ours.mode != theirs.mode:
+        raise MixedModes(f"{ours.table.__tablename__} {ours.id} is {ours.mode} here and {theirs.mode} there")
+    version = max(ours.version, theirs.version)
+    both = dict(ours.fields)
+    for name, candidate in theirs.fields.items():
+        both[name] = _newer(both[name], candidate) if name in both else candidate
+    reached = {name: _earliest(at, theirs.reached[name]) for name, at in ours.reached.items()}
+    gone_at = ours.gone_at if ours.gone_at is not None and version[0] <= ours.gone_at else None
+    return Known(ours.table, ours.connection, ours.id, ours.mode, version, both, reached, gone_at, ours.stored)
+
+
+def _newer(ours: tuple[Version, Any], theirs: tuple[Version, Any]) -> tuple[Version, Any]:
+    if ours[0] != theirs[0]:
+        return ours if ours[0] > theirs[0] else theirs
+    return max(ours, theirs, key=lambda candidate: json.dumps(candidate[1], sort_keys=True))
+
+
+def _earliest(ours: datetime | None, theirs: datetime | None) -> datetime | None:
+    return min((at for at in (ours, theirs) if at is not None), default=None)
+
+
+def _to_mark(version: Version) -> list[Any]:
+    return [format_instant(version[0]), version[1], version[2]]
+
+
+def _to_version(mark: list[Any]) -> Version:
+    return (to_instant(mark[0]), mark[1], mark[2])
+
+
+def to_json(body: Mapping[str, Any]) -> str:
+    """Write a body as JSON text any database stores; a number no double holds is a ValueError."""
+    text = json.dumps(body, ensure_ascii=False, allow_nan=False, sort_keys=True)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # Half a surrogate pair is legal JSON and illegal UTF-8.
+        return json.dumps(body, allow_nan=False, sort_keys=True)
+    return text
+
+
+def columns_of(table: Table) -> Iterable[sa.Column[Any]]:
+    return core_of(table).columns
+
+
+def core_of(table: Table) -> sa.Table:
+    core: sa.Table = table.__table__  # type: ignore[attr-defined]
+    return core

@@ -1,0 +1,52 @@
+"""What was asked of the provider: the ledger of windows, the checkpoints of streams, the shared request budget."""
+
+from datetime import datetime
+
+from sqlalchemy import Index
+from sqlmodel import Field, SQLModel
+
+from consumer.facts.tables.provider import moment
+
+
+class Window(SQLModel, table=True):
+    """A stretch of time asked of a stream; it is a gap until it is closed."""
+
+    __tablename__ = "window"
+    __table_args__ = (Index("window_stream", "connection", "stream", "state"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    stream: str
+    since: datetime | None = moment()
+    until: datetime = moment(optional=False)
+    state: str
+    part: str | None = None
+    cursor: str | None = None
+    pass_number: int = 1
+    added_in_pass: int = 0
+    pages: int = 0
+    events: int = 0
+    reason: str | None = None
+    opened_at: datetime = moment(optional=False)
+    closed_at: datetime | None = moment()
+
+
+class Checkpoint(SQLModel, table=True):
+    """How far a stream is known to be complete."""
+
+    __tablename__ = "checkpoint"
+
+    connection: str = Field(primary_key=True)
+    stream: str = Field(primary_key=True)
+    complete_until: datetime | None = moment()
+    pulled_at: datetime = moment(optional=False)
+    objects: int = 0
+
+
+class RateSlot(SQLModel, table=True):
+    """One of the places in the shared request budget: taken until `free_at`, on the database's own clock."""
+
+    __tablename__ = "rate_slot"
+
+    number: int = Field(primary_key=True)
+    free_at: datetime = moment(optional=False)

@@ -1,0 +1,138 @@
+"""Who may apply an event now: claims are leases taken by compare-and-set, and an expired one is taken over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from consumer.facts.tables.inbox import Event, EventState
+
+EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
+LEASE = timedelta(seconds=60)
+
+_DUE = (EventState.WAITING.value, EventState.FAILED.value)
+_COLUMNS = (
+    EVENT.c.connection,
+    EVENT.c.id,
+    EVENT.c.type,
+    EVENT.c.mode,
+    EVENT.c.created_at,
+    EVENT.c.received_at,
+    EVENT.c.state,
+    EVENT.c.body,
+    EVENT.c.attempts,
+)
+
+
+class LeaseLost(Exception):  # noqa: N818 - says what happened
+    """Another worker took these events over, because this one was slower than its lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """One event in this worker's hands."""
+
+    connection: str
+    id: str
+    type: str
+    mode: str
+    created_at: datetime | None
+    received_at: datetime
+    state: str
+    body: bytes | None
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """What became of a claimed event."""
+
+    event: Claimed
+    state: EventState
+    error: str | None = None
+    next_try_at: datetime | None = None
+    changed: int = 0
+
+
+def claim(connection: Connection, *, worker: str, now: datetime, limit: int) -> list[Claimed]:
+    """Take up to `limit` due events, oldest need first, that no living lease holds."""
+    due = (
+        sa.select(EVENT.c.connection, EVENT.c.id)
+        .where(
+            EVENT.c.state.in_(_DUE),
+            sa.or_(EVENT.c.next_try_at.is_(None), EVENT.c.next_try_at <= now),
+            sa.or_(EVENT.c.claimed_until.is_(None), EVENT.c.claimed_until <= now),
+        )
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+    return _take(connection, due, worker=worker, now=now)
+
+
+def claim_these(
+    connection: Connection, keys: Sequence[tuple[str, str]], *, worker: str, now: datetime
+) -> list[Claimed]:
+    """Take events by name whatever their state, unless a living lease holds them."""
+    named = (
+        sa.select(EVENT.c.connection, EVENT.c.id)
+        .where(
+            sa.tuple_(EVENT.c.connection, EVENT.c.id).in_(keys),
+            sa.or_(EVENT.c.claimed_until.is_(None), EVENT.c.claimed_until <= now),
+        )
+        .with_for_update(skip_locked=True)
+    )
+    return _take(connection, named, worker=worker, now=now)
+
+
+def _take(connection: Connection, wanted: sa.Select[Any], *, worker: str, now: datetime) -> list[Claimed]:
+    # A CTE that locks is run once; a plain subquery with a limit may be run again and take more.
+    due = wanted.cte("due")
+    statement = (
+        sa.update(EVENT)
+        .where(sa.tuple_(EVENT.c.connection, EVENT.c.id).in_(sa.select(due.c.connection, due.c.id)))
+        .values(claimed_by=worker, claimed_until=now + LEASE)
+        .returning(*_COLUMNS)
+    )
+    claimed = [Claimed(*row) for row in connection.execute(statement)]
+    return sorted(claimed, key=_key)
+
+
+def _key(event: Claimed) -> tuple[str, str]:
+    return (event.connection, event.id)
+
+
+def settle(connection: Connection, settled: Sequence[Settled], *, worker: str, now: datetime) -> None:
+    """Write what became of the events, in the transaction of their effects; raises LeaseLost if one is not ours."""
+    statement = (
+        sa.update(EVENT)
+        .where(
+            EVENT.c.connection == sa.bindparam("of_connection"),
+            EVENT.c.id == sa.bindparam("of_id"),
+            EVENT.c.claimed_by == worker,
+        )
+        .values(
+            state=sa.bindparam("new_state"),
+            attempts=sa.bindparam("new_attempts"),
+            error=sa.bindparam("new_error"),
+            next_try_at=sa.bindparam("new_try_at", type_=EVENT.c.next_try_at.type),
+            settled_at=now,
+            claimed_by=None,
+            claimed_until=None,
+        )
+    )
+    rows = [
+        {
+            "of_connection": one.event.connection,
+            "of_id": one.event.id,
+            "new_state": one.state.value,
+            "new_attempts": one.event.attempts + (one.state is not EventState.IGNORED),
+            "new_error": one.error,
+            "new_try_at": one.next_try_at,
+        }
+        for one in sorted(settled, key=lambda one: _key(one.event))
+    ]
+    if rows and connection.execute(statement, rows).rowcount != len(rows):
+        raise LeaseLost("the lease on these events ended before they were applied")

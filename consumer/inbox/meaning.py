@@ -1,0 +1,99 @@
+"""What a JSON text means, apart from how it is written: parsing that refuses doubt, and a digest of the meaning.
+
+The digest sees sorted keys and no spacing, and numbers by exact value: 1, 1.0 and 1e0 mean the same, 0.1 and
+0.10 too, and an integer of any size keeps every digit. Of a repeated key the last one counts, as for every reader
+of this program. NaN and infinities are not JSON.
+"""
+
+import hashlib
+import json
+import re
+from typing import Any, NoReturn
+
+DEEPEST = 64
+
+_TOKEN = re.compile(rb'"(?:[^"\\]+|\\.)*"?|[\[\]{}]', re.DOTALL)
+_NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
+_PLAIN_DIGITS = 300
+_ALWAYS_PLAIN = 20
+
+
+class NotJson(ValueError):  # noqa: N818 - names what came in
+    """Bytes that are not one JSON object this program is willing to read."""
+
+
+def read_object(body: bytes) -> dict[str, Any]:
+    """Parse one JSON object; its numbers are ints, or exact canonical text where they have a fraction."""
+    check_depth(body)
+    try:
+        value = json.loads(
+            body.decode("utf-8"), parse_int=_to_number, parse_float=_to_number, parse_constant=_refuse_constant
+        )
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise NotJson(f"the body is not JSON: {type(error).__name__}") from None
+    if not isinstance(value, dict):
+        raise NotJson("the body is JSON but not an object")
+    return value
+
+
+def check_depth(body: bytes) -> None:
+    """Refuse deep nesting before anything recurses into it."""
+    if body.count(b"{") + body.count(b"[") <= DEEPEST:
+        return
+    depth = 0
+    for token in _TOKEN.finditer(body):
+        mark = token[0][:1]
+        if mark in b"{[":
+            depth += 1
+            if depth > DEEPEST:
+                raise NotJson(f"the body is nested deeper than {DEEPEST}")
+        elif mark in b"}]":
+            depth -= 1
+
+
+def meaning_sha256(value: dict[str, Any]) -> str:
+    """Digest what `read_object` returned."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=_tag)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def _to_number(text: str) -> Any:
+    if len(text) < _ALWAYS_PLAIN and text.lstrip("-").isdigit():
+        return int(text)
+    match = _NUMBER.fullmatch(text)
+    if match is None:
+        raise NotJson(f"{text[:20]!r} is not a number")
+    sign, whole, fraction, exponent = match.groups(default="")
+    if not fraction and not exponent and len(whole) <= _PLAIN_DIGITS:
+        return int(text)
+    digits = (whole + fraction).lstrip("0")
+    if not digits:
+        return 0
+    if len(exponent) > _PLAIN_DIGITS:
+        return _Exact(text)
+    shift = int(exponent or 0) - len(fraction)
+    kept = digits.rstrip("0")
+    shift += len(digits) - len(kept)
+    if shift >= 0 and len(kept) + shift <= _PLAIN_DIGITS:
+        return int(sign + kept + "0" * shift)
+    return _Exact(f"{sign}{kept}e{shift}")
+
+
+class _Exact:
+    """A number that is no plain integer, as canonical text; never equal to any string."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+def _tag(value: Any) -> list[str]:
+    if not isinstance(value, _Exact):
+        raise TypeError(f"{type(value).__name__} is no part of JSON")
+    # No provider sends a list that begins so; it only keeps 0.5 apart from "5e-1".
+    return ["\0number", value.text]
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise NotJson(f"the body is not JSON: it holds {name}")

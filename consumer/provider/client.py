@@ -1,0 +1,253 @@
+"""The provider over HTTP: one client that waits its turn, retries what may help, and never shows a secret."""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+from urllib.parse import parse_qsl, quote
+
+import httpx
+import msgspec
+from pydantic import SecretStr
+
+from consumer.config import Connection, Settings
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.provider.budget import Budget
+from consumer.provider.errors import (
+    Missing,
+    ProviderError,
+    Refused,
+    Unreachable,
+    Unreadable,
+    to_date,
+    to_error,
+)
+from consumer.provider.paging import PAGE_SIZE, Page, Walk, to_page
+from consumer.provider.routes import Collection, Path
+
+USER_AGENT = "cuadre/0.1"
+RETRIES = 5
+# A provider that asks for a longer pause is better asked again by the next run.
+LONGEST_PAUSE = 120.0
+_TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=30.0, pool=60.0)
+_LIMITS = httpx.Limits(max_connections=64, max_keepalive_connections=32)
+_FIRST_ERROR = 300
+
+_NO_IDS: Mapping[str, str] = {}
+
+Query = Mapping[str, str | list[str]]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[Result]):
+    """What one object's call gave: the object, its exact bytes, and the provider's clock."""
+
+    value: Result
+    body: bytes
+    at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    method: str
+    path: str
+    query: Query
+    link: SecretStr | None = None
+    body: Mapping[str, Any] | None = None
+    idempotency_key: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def is_repeatable(self) -> bool:
+        return self.method in {"GET", "DELETE"} or self.idempotency_key is not None
+
+
+class Provider:
+    """The API of one connection. Safe for many threads; use it as a context manager."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: Settings,
+        budget: Budget,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        headers = {"Authorization": connection.api_key.get_secret_value(), "User-Agent": USER_AGENT}
+        if connection.api_version:
+            headers[f"{settings.header_prefix}-Version"] = connection.api_version
+        # Both libraries log whole addresses, and some carry a link token.
+        for name in ("httpx", "httpcore"):
+            logging.getLogger(name).setLevel(logging.WARNING)
+        self.connection = connection
+        self._origin = settings.provider_url
+        self._budget = budget
+        self._sleep = sleep
+        self._generations: dict[str, Path] = {}
+        self._http = httpx.Client(
+            headers=headers, timeout=_TIMEOUT, limits=_LIMITS, transport=transport, follow_redirects=False
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._http.close()
+        self._budget.close()
+
+    def __repr__(self) -> str:
+        return f"Provider({self.connection.name!r})"
+
+    def get(
+        self, collection: Collection, item: str, *, ids: Mapping[str, str] = _NO_IDS, link: SecretStr | None = None
+    ) -> Answer[dict[str, Any]]:
+        """Fetch one object."""
+        return self._on_its_path(
+            collection, lambda path: self._object(_Call("GET", _fill(path, ids, item), {}, link)), is_list=False
+        )
+
+    def page(
+        self,
+        collection: Collection,
+        *,
+        ids: Mapping[str, str] = _NO_IDS,
+        query: Query | None = None,
+        cursor: str = "",
+        size: int = PAGE_SIZE,
+        link: SecretStr | None = None,
+    ) -> Page:
+        """Fetch one page of a list: the first, or the one a cursor names."""
+
+        def fetch(path: Path) -> Page:
+            asked = {path.limit_name: str(size), **(query or {})}
+            plain = {name: value for name, value in asked.items() if isinstance(value, str)}
+            call = _Call("GET", _fill(path, ids), asked | dict(parse_qsl(cursor)), link)
+            return self._repeat(call, lambda response: to_page(response, path, asked=plain, cursor=cursor))
+
+        return self._on_its_path(collection, fetch, is_list=True)
+
+    def pages(
+        self,
+        collection: Collection,
+        *,
+        ids: Mapping[str, str] = _NO_IDS,
+        query: Query | None = None,
+        cursor: str = "",
+        size: int = PAGE_SIZE,
+        link: SecretStr | None = None,
+    ) -> Iterator[Page]:
+        """Walk a list to its end, whichever pagination it speaks; an empty page with a next one goes on."""
+        walk = Walk(collection.name)
+        following: str | None = cursor
+        while following is not None:
+            walk.check_step(following)
+            page = self.page(collection, query=query, cursor=following, size=size, link=link, ids=ids)
+            yield page
+            following = page.next
+
+    def create(
+        self, collection: Collection, body: Mapping[str, Any], *, idempotency_key: str, action: str | None = None
+    ) -> Answer[dict[str, Any]]:
+        """Post a new object, or an action such as `<id>/cancel`; the key makes asking again safe."""
+        path = _fill(collection.paths[0], {}) + (f"/{action}" if action else "")
+        return self._object(_Call("POST", path, {}, body=body, idempotency_key=idempotency_key))
+
+    def update(self, collection: Collection, item: str, body: Mapping[str, Any]) -> Answer[dict[str, Any]]:
+        return self._object(_Call("PATCH", _fill(collection.paths[0], {}, item), {}, body=body))
+
+    def delete(self, collection: Collection, item: str) -> None:
+        self._repeat(_Call("DELETE", _fill(collection.paths[0], {}, item), {}), lambda _response: None)
+
+    def _object(self, call: _Call) -> Answer[dict[str, Any]]:
+        return self._repeat(call, lambda response: _to_object(call, response))
+
+    def _on_its_path(self, collection: Collection, fetch: Callable[[Path], Result], *, is_list: bool) -> Result:
+        """Use the generation of the path that this provider answers; a list that is missing tells which."""
+        known = self._generations.get(collection.name)
+        if known is not None or len(collection.paths) == 1:
+            return fetch(known or collection.paths[0])
+        refused: Missing | None = None
+        for path in collection.paths:
+            try:
+                found = fetch(path)
+            except Missing as error:
+                refused = refused or error
+            else:
+                self._generations[collection.name] = path
+                return found
+        if not is_list:  # the object may simply not exist, which says nothing about the path
+            self._generations.pop(collection.name, None)
+        raise refused or AssertionError(collection)
+
+    def _repeat(self, call: _Call, read: Callable[[httpx.Response], Result]) -> Result:
+        for attempt in range(RETRIES):
+            try:
+                return self._once(call, read)
+            except ProviderError as error:
+                pause = max(2**attempt + secrets.randbelow(1000) / 1000, error.retry_after or 0.0)
+                if not (error.retryable and call.is_repeatable) or pause > LONGEST_PAUSE:
+                    raise
+            self._sleep(pause)
+        return self._once(call, read)
+
+    def _once(self, call: _Call, read: Callable[[httpx.Response], Result]) -> Result:
+        query = dict(call.query)
+        if call.link is not None:
+            query["link_token"] = call.link.get_secret_value()
+        headers = {"Idempotency-Key": call.idempotency_key} if call.idempotency_key else {}
+        content = None if call.body is None else msgspec.json.encode(dict(call.body))
+        if content is not None:
+            headers["Content-Type"] = "application/json"
+        request = self._http.build_request(
+            call.method, self._origin + call.path, params=query, headers=headers, content=content
+        )
+        try:
+            # The budget's turn ends with the head of the answer: by then the provider has counted the request.
+            with self._budget.spend():
+                response = self._http.send(request, stream=True)
+            try:
+                response.read()
+            finally:
+                response.close()
+        except (httpx.TransportError, httpx.DecodingError) as error:
+            # The library's error holds the request and with it the key; only its kind goes on.
+            raise Unreachable(f"{call}: no answer from the provider ({type(error).__name__})") from None
+        if response.status_code >= _FIRST_ERROR:
+            raise to_error(str(call), response, now=utc_now())
+        return read(response)
+
+
+def open_provider(house: House, connection: Connection, *, transport: httpx.BaseTransport | None = None) -> Provider:
+    """Build the client of one connection on the installation's shared budget."""
+    budget = Budget(house.store, house.settings.rate_limit)
+    return Provider(connection, house.settings, budget, transport=transport)
+
+
+def is_cursor_gone(error: ProviderError) -> bool:
+    """Say whether a page was refused because the object its cursor names is no longer in the log."""
+    about_cursor = error.param in {"starting_after", "ending_before", "page"} or error.code == "missing_cursor"
+    return isinstance(error, Refused) and not error.retryable and about_cursor
+
+
+def _fill(path: Path, ids: Mapping[str, str], item: str | None = None) -> str:
+    text = path.text.format_map({name: quote(value, safe="") for name, value in ids.items()})
+    return text if item is None else f"{text}/{quote(item, safe='')}"
+
+
+def _to_object(call: _Call, response: httpx.Response) -> Answer[dict[str, Any]]:
+    try:
+        value = msgspec.json.decode(response.content, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{call}: the provider's answer is not a JSON object", status=response.status_code) from error
+    return Answer(value=value, body=response.content, at=to_date(response.headers))

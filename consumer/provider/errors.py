@@ -1,0 +1,132 @@
+"""What can go wrong with the provider, and what each kind of failure means for the caller.
+
+ProviderError                 anything below; `retryable` says whether asking again may help
+├── Unreachable               no answer: refused, reset, timed out
+├── Unreadable                an answer that is not what the specification promises
+├── ForeignLink               a page that points to another origin; never followed
+├── EndlessList               pages that lead in a circle
+└── Refused                   the provider answered with an error status
+    ├── KeyRefused            401: the key is wrong, expired or of another mode
+    ├── Missing               404: no such object or path in this mode
+    ├── Throttled             429: too many requests
+    └── Broken                5xx: the provider's own failure
+"""
+# ruff: noqa: N818 - the tree reads as what happened; the base class says it is an error
+
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, ClassVar
+
+import httpx
+import msgspec
+
+_NOT_AN_ERROR_OBJECT: dict[str, Any] = {}
+
+
+class ProviderError(Exception):
+    """A call that failed; the message names no secret, no query and no personal data."""
+
+    retryable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.request_id = request_id
+        self.type: str | None = None
+        self.code: str | None = None
+        self.param: str | None = None
+        self.retry_after: float | None = None
+
+
+class Unreachable(ProviderError):
+    retryable = True
+
+
+class Unreadable(ProviderError):
+    # A truncated or mistyped body is usually a proxy's accident, so one more look is worth it.
+    retryable = True
+
+
+class ForeignLink(ProviderError):
+    pass
+
+
+class EndlessList(ProviderError):
+    pass
+
+
+class Refused(ProviderError):
+    pass
+
+
+class KeyRefused(Refused):
+    pass
+
+
+class Missing(Refused):
+    pass
+
+
+class Throttled(Refused):
+    retryable = True
+
+
+class Broken(Refused):
+    retryable = True
+
+
+_KINDS: dict[int, type[Refused]] = {401: KeyRefused, 404: Missing, 429: Throttled}
+_FIRST_SERVER_ERROR = 500
+
+
+def to_error(call: str, response: httpx.Response, *, now: datetime) -> Refused:
+    """Name a refusal from its status and, where the body is the error object, from what it says."""
+    status, request_id = response.status_code, response.headers.get("X-Request-Id")
+    body = _error_object(response.content)
+    code = _text(body, "code")
+    kind = Broken if status >= _FIRST_SERVER_ERROR else _KINDS.get(status, Refused)
+    param = _text(body, "param")
+    words = [f"{call}: the provider answered {status}", code, f"on {param}" if param else None]
+    message = " ".join(word for word in words if word)
+    error = kind(message + (f" (request {request_id})" if request_id else ""), status=status, request_id=request_id)
+    error.type, error.code, error.param = _text(body, "type"), code, param
+    error.retry_after = to_seconds(response.headers.get("Retry-After"), now=to_date(response.headers) or now)
+    return error
+
+
+def to_seconds(retry_after: str | None, *, now: datetime) -> float | None:
+    """Read `Retry-After` in both its forms; the date form counts from the answer's own clock."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isdecimal():
+        return float(retry_after)
+    until = _parse_http_date(retry_after)
+    return None if until is None else max(0.0, (until - now).total_seconds())
+
+
+def to_date(headers: httpx.Headers) -> datetime | None:
+    """Read the provider's clock from the `Date` of its answer."""
+    text = headers.get("Date")
+    return None if text is None else _parse_http_date(text)
+
+
+def _parse_http_date(text: str) -> datetime | None:
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else None
+
+
+def _error_object(body: bytes) -> dict[str, Any]:
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _NOT_AN_ERROR_OBJECT
+    inner = found.get("error") if isinstance(found, dict) else None
+    return inner if isinstance(inner, dict) else _NOT_AN_ERROR_OBJECT
+
+
+def _text(body: dict[str, Any], name: str) -> str | None:
+    value = body.get(name)
+    return value[:80] if isinstance(value, str) else None

@@ -1,0 +1,112 @@
+"""Both paginations as pages: what a page holds, and where the next one is."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
+
+import httpx
+import msgspec
+
+from consumer.provider.errors import EndlessList, ForeignLink, Unreadable, to_date
+from consumer.provider.routes import Path
+
+PAGE_SIZE = 300
+_SECRET = "link_token"  # noqa: S105 - the name of a parameter, not its value
+_REL = re.compile(r"rel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)
+_UNCLOSED = re.compile(r"^(\S+?);?\s")
+# A provider may send a page twice; a reader that is sent there again and again walks in a circle.
+MOST_VISITS = 5
+_PORTS = {"http": 80, "https": 443}
+
+
+class _Identified(msgspec.Struct):
+    id: str | None = None
+
+
+_RAWS = msgspec.json.Decoder(list[msgspec.Raw])
+_IDENTIFIED = msgspec.json.Decoder(_Identified)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer of a list: its items as raw JSON, the provider's clock, and the cursor of the page behind it.
+
+    A cursor is the part of the next address that differs from what was asked: "" is the first page, None the end.
+    """
+
+    items: tuple[bytes, ...]
+    at: datetime | None
+    next: str | None
+    total: int | None
+
+
+def to_page(response: httpx.Response, path: Path, *, asked: dict[str, str], cursor: str) -> Page:
+    """Read one page; `asked` is what was asked beside the cursor, so that the next cursor holds only what differs."""
+    try:
+        items = tuple(bytes(raw) for raw in _RAWS.decode(response.content))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreadable(f"{path.text}: the provider's answer is not a JSON list", status=200) from error
+    total = response.headers.get("X-Total-Count", "")
+    count = int(total) if total.isdecimal() else None
+    link = response.headers.get("Link")
+    following = _cursor_of(link, response.request.url, asked) if link is not None else None
+    if link is None:
+        following = _cursor_without_link(items, path, asked=asked | dict(parse_qsl(cursor)), total=count)
+    return Page(items=items, at=to_date(response.headers), next=following, total=count)
+
+
+def next_url(link: str) -> str | None:
+    """Find the address of `rel="next"`, also where an address holds commas or its bracket was never closed."""
+    for segment in link.split("<")[1:]:
+        address, closed, rest = segment.partition(">")
+        if not closed:
+            unclosed = _UNCLOSED.match(segment)
+            address, rest = (unclosed.group(1), segment[unclosed.end() :]) if unclosed else (segment, "")
+        rel = _REL.search(rest)
+        if rel and "next" in rel.group(1).lower().split():
+            return address.strip()
+    return None
+
+
+def _cursor_of(link: str, asked_url: httpx.URL, asked: dict[str, str]) -> str | None:
+    address = next_url(link)
+    if address is None:
+        return None
+    target = urlsplit(urljoin(str(asked_url), address))
+    if _origin(target.scheme, target.hostname, target.port) != _origin(
+        asked_url.scheme, asked_url.host, asked_url.port
+    ):
+        raise ForeignLink(f"{asked_url.path}: the next page is on another host and was not followed")
+    return urlencode([(k, v) for k, v in parse_qsl(target.query) if k != _SECRET and asked.get(k) != v])
+
+
+def _origin(scheme: str, host: str | None, port: int | None) -> tuple[str, str | None, int | None]:
+    return scheme, host, port or _PORTS.get(scheme)
+
+
+def _cursor_without_link(
+    items: tuple[bytes, ...], path: Path, *, asked: dict[str, str], total: int | None
+) -> str | None:
+    """Go on without a `Link` header: from the last id, or while the announced total is not reached."""
+    size = int(asked[path.limit_name])
+    if path.cursor:
+        last = _IDENTIFIED.decode(items[-1]).id if len(items) >= size else None
+        return urlencode({"starting_after": last}) if last else None
+    page = int(asked.get("page", "1"))
+    more = page * size < total if total is not None else len(items) >= size
+    return urlencode({"page": page + 1}) if more else None
+
+
+class Walk:
+    """Notices when the pages of one list lead in a circle."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._visits: Counter[str] = Counter()
+
+    def check_step(self, cursor: str) -> None:
+        self._visits[cursor] += 1
+        if self._visits[cursor] > MOST_VISITS:
+            raise EndlessList(f"{self._name}: the pages lead in a circle")

@@ -1,0 +1,67 @@
+"""Every path of the provider's API in one table, with the other generation of a path where sources disagree."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """One way to reach a collection and the pagination it speaks there."""
+
+    text: str
+    cursor: bool
+
+    @property
+    def limit_name(self) -> str:
+        return "limit" if self.cursor else "per_page"
+
+
+@dataclass(frozen=True, slots=True)
+class Collection:
+    """A list of objects; an item's path is the list's path with `/id` behind it."""
+
+    name: str
+    paths: tuple[Path, ...]
+    by_link: bool = False
+
+
+def _v1(path: str, *, cursor: bool = False) -> Path:
+    return Path(f"/v1/{path}", cursor)
+
+
+def _v2(path: str) -> Path:
+    return Path(f"/v2/{path}", cursor=True)
+
+
+# Where two paths stand, the first is the specification's and the second what the provider's SDKs use.
+EVENTS = Collection("events", (_v2("events"),))
+WEBHOOK_ENDPOINTS = Collection("webhook_endpoints", (_v1("webhook_endpoints"),))
+INSTITUTIONS = Collection("institutions", (_v1("institutions"), _v2("institutions")))
+
+PAYMENT_INTENTS_V1 = Collection("payment_intents_v1", (_v1("payment_intents"),))
+PAYMENT_INTENTS_V2 = Collection("payment_intents_v2", (_v2("payment_intents"),))
+CHARGES = Collection("charges", (_v1("charges"),))
+REFUNDS = Collection("refunds", (_v1("refunds"),))
+DISPUTES = Collection("disputes", (_v1("disputes"),))
+CHECKOUT_SESSIONS = Collection("checkout_sessions", (_v2("checkout_sessions"), _v1("checkout_sessions")))
+PAYMENT_LINKS = Collection("payment_links", (_v1("payment_links"), _v2("payment_links")))
+CUSTOMERS = Collection("customers", (_v2("customers"),))
+SUBSCRIPTIONS = Collection("subscriptions", (_v2("subscriptions"),))
+BILLING_INVOICES = Collection("billing_invoices", (_v2("invoices"),))
+PAYMENT_METHODS = Collection("payment_methods", (_v2("payment_methods"),))
+PAYOUTS = Collection("payouts", (_v1("payouts"),))
+PAYOUT_RESOURCES = Collection("payout_resources", (_v1("payouts/{payout}/resources"),))
+
+TRANSFERS = Collection("transfers", (_v1("transfers", cursor=True), _v2("transfers")))
+ACCOUNTS = Collection("accounts", (_v1("transfers/accounts"), _v2("accounts")))
+ACCOUNT_NUMBERS = Collection("account_numbers", (_v2("account_numbers"),))
+ACCOUNT_MOVEMENTS = Collection("account_movements", (_v2("accounts/{account}/movements"),))
+ACCOUNT_STATEMENTS = Collection("account_statements", (_v2("accounts/{account}/account_statements"),))
+ACCOUNT_VERIFICATIONS = Collection("account_verifications", (_v2("account_verifications"),))
+ENTITIES = Collection("entities", (_v1("entities"), _v2("entities")))
+
+LINKS = Collection("links", (_v1("links"),))
+LINK_ACCOUNTS = Collection("link_accounts", (_v1("accounts"),), by_link=True)
+LINK_MOVEMENTS = Collection("link_movements", (_v1("accounts/{account}/movements"),), by_link=True)
+TAX_INVOICES = Collection("tax_invoices", (_v1("invoices"),), by_link=True)
+TAX_RETURNS = Collection("tax_returns", (_v1("tax_returns"),), by_link=True)
+TAX_STATEMENTS = Collection("tax_statements", (_v1("tax_statements"),), by_link=True)

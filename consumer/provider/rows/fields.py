@@ -1,0 +1,129 @@
+"""Reading single fields of provider JSON: what is required is required, and nothing unreadable gets a value."""
+
+import re
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from consumer.facts.clock import to_instant
+from consumer.facts.taxids import TaxIdError, to_rfc, to_rut
+
+Data = Mapping[str, Any]
+
+_LONGEST_ID = 255
+_LARGEST = 2**63 - 1
+_DATE_LENGTH = len("2026-10-31")
+_CURRENCY = re.compile(r"[A-Za-z]{3}")
+_RUT_LIKE = re.compile(r"[\d.\-\s]+[\dkK]\s*")
+
+
+class UnusableObject(ValueError):  # noqa: N818 - names what came in
+    """An object of the provider that cannot become a row without inventing something; the message names the field."""
+
+
+def identifier(data: Data, field: str = "id") -> str:
+    value = data.get(field)
+    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_ID or not value.isprintable():
+        raise UnusableObject(f"{field} must be text of 1 to 255 printable characters")
+    return value
+
+
+def text(data: Data, field: str) -> str | None:
+    """Text or nothing; another type is refused, since a number may have lost its leading zeros."""
+    value = data.get(field)
+    if value is None:
+        return None
+    if not isinstance(value, str) or "\0" in value:
+        raise UnusableObject(f"{field} is {type(value).__name__}, not text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise UnusableObject(f"{field} holds half a character") from None
+    return value
+
+
+def required_text(data: Data, field: str) -> str:
+    value = text(data, field)
+    if not value:
+        raise UnusableObject(f"{field} is missing")
+    return value
+
+
+def amount(data: Data, field: str = "amount") -> int | None:
+    """An integer of minor units; 1500.0 is one, 1500.5, text and true are not."""
+    value = data.get(field)
+    if value is None:
+        return None
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise UnusableObject(f"{field} is {type(value).__name__} where an integer of minor units is needed")
+    if abs(value) > _LARGEST:
+        raise UnusableObject(f"{field} is larger than any amount")
+    return value
+
+
+def required_amount(data: Data, field: str = "amount") -> int:
+    value = amount(data, field)
+    if value is None:
+        raise UnusableObject(f"{field} is missing")
+    return value
+
+
+def unsigned_amount(data: Data, field: str = "amount") -> int:
+    """An amount whose sign is told by a direction beside it; a negative one would count the wrong way."""
+    value = required_amount(data, field)
+    if value < 0:
+        raise UnusableObject(f"{field} is negative although direction tells the sign")
+    return value
+
+
+def currency(data: Data, field: str = "currency") -> str | None:
+    value = text(data, field)
+    if value is None:
+        return None
+    if not _CURRENCY.fullmatch(value):
+        raise UnusableObject(f"{field} must be three letters")
+    return value.upper()
+
+
+def required_currency(data: Data, field: str = "currency") -> str:
+    value = currency(data, field)
+    if value is None:
+        raise UnusableObject(f"{field} is missing")
+    return value
+
+
+def instant(data: Data, field: str) -> datetime | None:
+    """An aware UTC time: any fraction of a second, a bare date as midnight UTC, or nothing; never a naive time."""
+    value = text(data, field)
+    if not value:
+        return None
+    try:
+        if len(value) == _DATE_LENGTH:
+            return datetime.combine(date.fromisoformat(value), time(), tzinfo=UTC)
+        return to_instant(value)
+    except (ValueError, OverflowError):
+        raise UnusableObject(f"{field} is not an ISO 8601 time with a zone") from None
+
+
+def part(data: Data, field: str) -> Data:
+    """A nested object, empty where the provider sent null, an id or nothing."""
+    value = data.get(field)
+    return value if isinstance(value, Mapping) else {}
+
+
+def tax_id(value: object) -> str | None:
+    """The canonical RFC or RUT, or nothing where neither fits (`ND`, a typing error): the raw value stays in body."""
+    if not isinstance(value, str):
+        return None
+    try:
+        return to_rfc(value)
+    except TaxIdError:
+        pass
+    if not _RUT_LIKE.fullmatch(value):
+        return None
+    try:
+        return to_rut(value)
+    except TaxIdError:
+        return None

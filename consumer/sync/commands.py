@@ -1,0 +1,140 @@
+"""The commands that read the provider: backfill, pull, and the list of what is still missing."""
+
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime
+
+import click
+
+from consumer.config import Connection
+from consumer.facts.house import OpenHouse
+from consumer.facts.tables.sync import Window
+from consumer.facts.terminal import (
+    Exit,
+    Moment,
+    check_range,
+    connection_option,
+    json_option,
+    leave,
+    limit_option,
+    print_rows,
+    say,
+    to_utc,
+)
+from consumer.sync.backfill import backfill as run_backfill
+from consumer.sync.outcome import RESULT_KEYS, Outcome, StreamState
+from consumer.sync.pull import pull as run_pull
+from consumer.sync.streams import STREAMS
+from consumer.sync.windows import unclosed_windows
+
+ALL = "all"
+GAP_KEYS = ("connection", "stream", "from", "to", "state", "pages", "events", "reason")
+
+_SINCE = click.option("--since", type=Moment(), help="From here on: a date or a time.")
+_UNTIL = click.option("--until", type=Moment(), help="Up to here, not included.")
+
+
+@click.command()
+@connection_option("main")
+@_SINCE
+@_UNTIL
+@json_option
+@click.pass_obj
+def backfill(
+    open_house: OpenHouse,
+    *,
+    connection_name: str,
+    since: date | datetime | None,
+    until: date | datetime | None,
+    as_json: bool,
+) -> None:
+    """Read the event log until no event is missing; without dates, all of it and later what is new."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    first, last = _to_range(connection, since, until)
+    outcome = run_backfill(house, connection, since=first, until=last, progress=True)
+    _report(outcome, as_json=as_json)
+
+
+@click.command()
+@click.argument("streams", metavar="STREAM...", nargs=-1, required=True, type=click.Choice([*STREAMS, ALL]))
+@connection_option("main")
+@_SINCE
+@_UNTIL
+@json_option
+@click.pass_obj
+def pull(
+    open_house: OpenHouse,
+    *,
+    streams: Sequence[str],
+    connection_name: str,
+    since: date | datetime | None,
+    until: date | datetime | None,
+    as_json: bool,
+) -> None:
+    """Fetch and keep what the provider lists: STREAM is a name of the list below, or all.
+
+    payouts payment-intents charges refunds disputes checkout-sessions payment-links customers subscriptions invoices
+    payment-methods transfers accounts account-numbers account-movements account-statements account-verifications
+    entities links link-accounts link-movements tax-invoices tax-returns tax-statements institutions webhook-endpoints
+    """
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    first, last = _to_range(connection, since, until)
+    wanted = [name for name in STREAMS if name in streams or ALL in streams]
+    _report(run_pull(house, connection, wanted, since=first, until=last), as_json=as_json)
+
+
+@click.command()
+@connection_option(None)
+@limit_option
+@click.option("--check", is_flag=True, help="Exit 3 where there is a gap.")
+@json_option
+@click.pass_obj
+def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool) -> None:
+    """List what was asked of the provider and is not read to its end, newest first."""
+    house = open_house()
+    names = {connection.name for connection in house.connections(connection_name)}
+    with house.store.reading() as session:
+        windows = [window for window in unclosed_windows(session) if window.connection in names]
+    print_rows(_to_gaps(windows[:limit]), GAP_KEYS, as_json=as_json)
+    if check and windows:
+        leave(Exit.PARTLY_DONE)
+
+
+def _to_gaps(windows: Iterable[Window]) -> list[dict[str, object]]:
+    return [
+        {
+            "connection": window.connection,
+            "stream": window.stream,
+            "from": window.since,
+            "to": window.until,
+            "state": window.state,
+            "pages": window.pages,
+            "events": window.events,
+            "reason": window.reason,
+        }
+        for window in windows
+    ]
+
+
+def _to_range(
+    connection: Connection, since: date | datetime | None, until: date | datetime | None
+) -> tuple[datetime | None, datetime | None]:
+    zone = connection.country.zone
+    first, last = to_utc(since, zone), to_utc(until, zone)
+    check_range(first, last, "--since/--until")
+    return first, last
+
+
+def _report(outcome: Outcome, *, as_json: bool) -> None:
+    """Print a row for each stream; people also get each failure as a sentence."""
+    rows = [{key: getattr(result, key) for key in RESULT_KEYS} for result in outcome.results]
+    print_rows([row | {"state": str(row["state"])} for row in rows], RESULT_KEYS, as_json=as_json)
+    if outcome.status is Exit.DONE:
+        return
+    count = sum(result.state is StreamState.INCOMPLETE for result in outcome.results)
+    say(f"not complete: {count} of {len(outcome.results)} streams; cuadre gaps lists what is missing")
+    leave(outcome.status)
+
+
+COMMANDS: tuple[click.Command, ...] = (backfill, pull, gaps)

@@ -1,0 +1,139 @@
+"""What each payout carries: its resources of all four types, counted against what the provider announces."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import msgspec
+import sqlalchemy as sa
+from sqlmodel import Session, select
+
+from consumer.facts.clock import utc_now
+from consumer.facts.store import Store
+from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
+from consumer.facts.versions import merge_all
+from consumer.provider.client import Provider
+from consumer.provider.paging import Page
+from consumer.provider.routes import PAYOUT_RESOURCES
+from consumer.provider.rows import Observation, UnusableObject, to_payout_item, to_row
+
+# The kind of object behind each type; both refund types hold refunds.
+RESOURCE_KINDS = {
+    "payment_intent": "payment_intent",
+    "charge": "charge",
+    "refund": "refund",
+    "refund_adjustment": "refund",
+}
+FINAL = {"succeeded", "canceled", "returned"}
+MOST_READS = 4
+_ITEM: sa.Table = PayoutItem.__table__  # type: ignore[attr-defined]
+
+
+@dataclass(slots=True)
+class ItemsRead:
+    pages: int = 0
+    problems: list[str] = field(default_factory=list)
+
+
+def read_payout_items(store: Store, provider: Provider) -> ItemsRead:
+    """Read the items of every payout whose items are not known for sure; what does not add up is named."""
+    done = ItemsRead()
+    with store.reading() as session:
+        wanted = payouts_to_read(session, provider.connection.name)
+    for payout_id in wanted:
+        for resource_type in RESOURCE_KINDS:
+            _Items(store, provider, payout_id, resource_type).read(done)
+    return done
+
+
+def payouts_to_read(session: Session, connection: str) -> list[str]:
+    """Name the payouts that are new, changed since their items were read, not final, or whose count did not agree."""
+    read_at: dict[str, dict[str, datetime]] = defaultdict(dict)
+    for count in session.exec(select(PayoutCount).where(PayoutCount.connection == connection)):
+        if count.announced is None or count.announced == count.kept:
+            read_at[count.payout_id][count.resource_type] = count.pulled_at
+    payouts = session.exec(select(Payout).where(Payout.connection == connection, sa.column("gone_at").is_(None)))
+    return sorted(payout.id for payout in payouts if not _is_known(payout, read_at[payout.id]))
+
+
+def _is_known(payout: Payout, read_at: dict[str, datetime]) -> bool:
+    if payout.status not in FINAL or set(read_at) != set(RESOURCE_KINDS):
+        return False
+    return payout.updated_at is None or min(read_at.values()) >= payout.updated_at
+
+
+class _Items:
+    """The resources of one type in one payout."""
+
+    def __init__(self, store: Store, provider: Provider, payout_id: str, resource_type: str) -> None:
+        self._store = store
+        self._provider = provider
+        self._payout_id = payout_id
+        self._type = resource_type
+        self._ids: set[str] = set()
+        self._pulled_at: datetime | None = None
+        self._unusable: list[str] = []
+
+    def read(self, done: ItemsRead) -> None:
+        total: int | None = None
+        for _ in range(MOST_READS):
+            self._ids.clear()
+            self._unusable.clear()
+            for page in self._pages():
+                total = page.total
+                self._keep(page)
+                done.pages += 1
+            if total is None or total == len(self._ids):
+                break
+        self._conclude(total)
+        done.problems += self._unusable
+        if total is not None and total != len(self._ids):
+            done.problems.append(
+                f"{self._payout_id}: {total} items of type {self._type} were announced and {len(self._ids)} sent"
+            )
+
+    def _pages(self) -> Iterator[Page]:
+        return self._provider.pages(
+            PAYOUT_RESOURCES, ids={"payout": self._payout_id}, query={"resource_type": self._type}
+        )
+
+    def _keep(self, page: Page) -> None:
+        connection = self._provider.connection
+        # The earliest page's time, so that a change during the walk is read again.
+        self._pulled_at = self._pulled_at or page.at or utc_now()
+        observed = Observation(connection=connection.name, mode=connection.mode, seen_at=page.at or utc_now())
+        with self._store.transaction() as session:
+            objects = []
+            for raw in page.items:
+                data = msgspec.json.decode(raw)
+                try:
+                    item = to_payout_item(data, observed, payout_id=self._payout_id, resource_type=self._type)
+                    objects.append(to_row(RESOURCE_KINDS[self._type], data, observed))
+                except UnusableObject as error:
+                    self._unusable.append(f"{self._payout_id}: an item of type {self._type}: {error}")
+                    continue
+                session.merge(item)
+                self._ids.add(item.resource_id)
+            merge_all(session, objects)
+
+    def _conclude(self, total: int | None) -> None:
+        connection = self._provider.connection.name
+        column = _ITEM.c
+        mine = (column.connection == connection) & (column.payout_id == self._payout_id)
+        mine &= column.resource_type == self._type
+        with self._store.transaction() as session:
+            if total is None or total == len(self._ids):
+                known = set(session.execute(sa.select(column.resource_id).where(mine)).scalars())
+                for resource_id in sorted(known - self._ids):
+                    session.execute(_ITEM.delete().where(mine, column.resource_id == resource_id))
+            session.merge(
+                PayoutCount(
+                    connection=connection,
+                    payout_id=self._payout_id,
+                    resource_type=self._type,
+                    announced=total,
+                    kept=len(self._ids),
+                    pulled_at=self._pulled_at or utc_now(),
+                )
+            )

@@ -1,0 +1,41 @@
+"""How far a backfill is, shown on a terminal only."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from consumer.facts.tables.sync import Window
+from consumer.sync.windows import WindowState
+
+OnPage = Callable[[Window, int, int], None]
+
+
+def say_nothing(_window: Window, _windows: int, _added: int) -> None:
+    pass
+
+
+@contextmanager
+def show_pages(*, wanted: bool) -> Iterator[OnPage]:
+    """Draw a bar of closed windows with the events that were new and the time that is left."""
+    if not wanted or not sys.stderr.isatty():
+        yield say_nothing
+        return
+    columns = (
+        TextColumn("events"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[added]} new"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("events", total=None, added=0)
+
+        def on_page(window: Window, windows: int, added: int) -> None:
+            closed = 1 if window.state == WindowState.CLOSED else 0
+            bar.update(task, total=windows, added=added, advance=closed)
+
+        yield on_page

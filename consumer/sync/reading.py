@@ -1,0 +1,263 @@
+"""One stream of one connection read into facts, a page and its place in the ledger in one transaction."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import msgspec
+import sqlalchemy as sa
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.tables.provider import ProviderObject
+from consumer.facts.tables.sync import Window
+from consumer.facts.versions import Change, merge_all
+from consumer.provider.client import Provider, is_cursor_gone
+from consumer.provider.errors import ProviderError, Unreadable
+from consumer.provider.paging import Page, Walk
+from consumer.provider.rows import KINDS, Observation, UnusableObject, to_row
+from consumer.sync.payout_items import read_payout_items
+from consumer.sync.streams.stream import Again, Part, Stream
+from consumer.sync.windows import (
+    WindowState,
+    advance,
+    all_windows,
+    covered_until,
+    record_checkpoint,
+    record_windows,
+    unclosed_windows,
+)
+
+MOST_READS = 4
+MOST_RESTARTS = 5
+ITEMS_PART = "payout items"
+_VERSION = {"version_at", "version_rank", "version_event"}
+
+
+class Incomplete(ProviderError):  # noqa: N818 - says what the reading was
+    """A list that was read to its end and still does not add up."""
+
+
+class _Dated(msgspec.Struct):
+    id: str | None = None
+    created_at: str | None = None
+
+
+_DATED = msgspec.json.Decoder(_Dated)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What one walk over one list has met; a resumed walk starts from what the ledger counted."""
+
+    ids: set[str]
+    before: int = 0
+    total: int | None = None
+    oldest: str | None = None
+    is_descending: bool = True
+
+    @property
+    def count(self) -> int:
+        return self.before + len(self.ids)
+
+
+class Reading:
+    """Finishes what earlier runs left open, then asks for what is new."""
+
+    def __init__(
+        self, house: House, provider: Provider, stream: Stream, *, since: datetime | None, until: datetime | None
+    ) -> None:
+        self.pages = 0
+        self.objects = 0
+        self.changed = 0
+        self.connection = provider.connection.name
+        self.stream = stream
+        self._house = house
+        self._store = house.store
+        self._provider = provider
+        self._asked = (since, until)
+        self._unusable: list[str] = []
+
+    def run(self) -> None:
+        """Raises ProviderError after writing its reason into the ledger."""
+        with self._store.reading() as session:
+            left = unclosed_windows(session, self.connection, self.stream.name)
+        for window in reversed(left):
+            self._read_window(window)
+        self._read_window(self._open_window())
+
+    def record_unread(self, reason: str) -> None:
+        """Leave a gap for a stream that was asked for and never reached."""
+        self._save(self._open_window(), state=WindowState.FAILED, reason=reason)
+
+    def _open_window(self) -> Window:
+        since, until = self._asked
+        with self._store.transaction() as session:
+            windows = all_windows(session, self.connection, self.stream.name)
+            if since is None and until is None:
+                closed = [window for window in windows if window.state == WindowState.CLOSED]
+                known = covered_until(closed)
+                overlap = timedelta(seconds=self._house.settings.overlap_seconds)
+                since = None if known is None else known - max(overlap, self.stream.lookback)
+            now = utc_now()
+            span = (since, until or now)
+            return record_windows(session, self.connection, self.stream.name, [span], now=now)[0]
+
+    def _read_window(self, window: Window) -> None:
+        try:
+            self._read_parts(window)
+            if self.stream.name == "payouts":
+                self._read_items(window)
+            if self._unusable:
+                raise Incomplete("; ".join(dict.fromkeys(self._unusable)))
+        except ProviderError as error:
+            self._save(self._load(window), state=WindowState.FAILED, reason=str(error)[:1000])
+            raise
+        self._close(self._load(window))
+
+    def _read_parts(self, window: Window) -> None:
+        if window.part == ITEMS_PART:
+            return
+        parts = self.stream.parts(self._provider)
+        names = [part.name for part in parts]
+        first = names.index(window.part) if window.part in names else 0
+        if window.part not in names:
+            self._save(window, part=None, cursor=None, added_in_pass=0)
+        for part in parts[first:]:
+            current = self._load(window)
+            if current.part != part.name:
+                self._save(current, part=part.name, cursor=None, added_in_pass=0)
+            self._read_part(self._load(window), part)
+
+    def _read_part(self, window: Window, part: Part) -> None:
+        """Read one list until what was read agrees with the total that the provider announces."""
+        for _ in range(MOST_READS):
+            seen = self._walk(window, part)
+            if seen is None or seen.total is None or seen.total == seen.count:
+                return
+            mismatch = f"{part.name}: the provider announced {seen.total} objects and sent {seen.count}"
+            window = self._load(window)
+            self._save(window, cursor=None, added_in_pass=0, pass_number=window.pass_number + 1)
+            window = self._load(window)
+        raise Incomplete(mismatch)
+
+    def _walk(self, window: Window, part: Part) -> _Seen | None:
+        """Walk a list from the window's cursor; None where it was rightly left before its end."""
+        seen, visits, restarts = _Seen(set(), before=window.added_in_pass if window.cursor else 0), Walk(part.name), 0
+        query = self.stream.to_query(window.since, self._asked[1])
+        cursor: str | None = window.cursor or ""
+        while cursor is not None:
+            visits.check_step(cursor)
+            try:
+                page = self._provider.page(part.collection, ids=part.ids, query=query, cursor=cursor, link=part.link)
+            except ProviderError as error:
+                restarts += 1
+                if not (is_cursor_gone(error) and cursor) or restarts > MOST_RESTARTS:
+                    raise
+                seen, visits, cursor = _Seen(set()), Walk(part.name), ""
+                continue
+            self._notice(seen, page)
+            window = self._keep(window, part, page, seen)
+            if self._is_old(seen, page, window):
+                return None
+            cursor = page.next
+        return seen
+
+    def _notice(self, seen: _Seen, page: Page) -> None:
+        seen.total = page.total
+        for raw in page.items:
+            item = _decode(raw)
+            if item.id is not None:
+                seen.ids.add(item.id)
+            if item.created_at is None or (seen.oldest is not None and item.created_at > seen.oldest):
+                seen.is_descending = False
+            seen.oldest = item.created_at
+
+    def _is_old(self, seen: _Seen, page: Page, window: Window) -> bool:
+        """Say whether a list without filter has become older than asked; never while we hold less than it announces."""
+        if self.stream.again is not Again.NEWEST or window.since is None or not seen.is_descending or not seen.oldest:
+            return False
+        try:
+            oldest = datetime.fromisoformat(seen.oldest)
+        except ValueError:
+            return False
+        if oldest.tzinfo is None or oldest >= window.since:
+            return False
+        return page.total is None or self._held() >= page.total
+
+    def _held(self) -> int:
+        table = KINDS[self.stream.kind].table
+        with self._store.reading() as session:
+            held = sa.select(sa.func.count()).select_from(table).where(sa.column("connection") == self.connection)
+            return int(session.execute(held).scalar_one())
+
+    def _keep(self, window: Window, part: Part, page: Page, seen: _Seen) -> Window:
+        rows = self._to_rows(part, page)
+        place: dict[str, object] = {
+            "state": WindowState.OPEN,
+            "reason": None,
+            "part": part.name,
+            "cursor": page.next,
+            "added_in_pass": seen.count,
+            "pages": window.pages + 1,
+            "events": window.events + len(page.items),
+        }
+        if window.pages == 0 and page.at is not None:
+            # The stream is known up to the provider's moment, which need not be ours.
+            place["until"] = min(window.until, page.at)
+        with self._store.transaction() as session:
+            changes = merge_all(session, rows)
+            advance(session, window, **place)
+        self.pages += 1
+        self.objects += len(rows)
+        self.changed += count_changed(changes)
+        return self._load(window)
+
+    def _to_rows(self, part: Part, page: Page) -> list[ProviderObject]:
+        connection = self._provider.connection
+        observed = Observation(
+            connection=connection.name,
+            mode=connection.mode,
+            seen_at=page.at or utc_now(),
+            account_id=part.account_id,
+        )
+        rows = []
+        for raw in page.items:
+            try:
+                rows.append(to_row(self.stream.kind, msgspec.json.decode(raw), observed))
+            except UnusableObject as error:
+                # The others are kept; the stream ends incomplete and names what could not be.
+                self._unusable.append(f"{_decode(raw).id or 'an object without id'}: {error}")
+        return rows
+
+    def _read_items(self, window: Window) -> None:
+        current = self._load(window)
+        self._save(current, part=ITEMS_PART, cursor=None)
+        done = read_payout_items(self._store, self._provider)
+        self.pages += done.pages
+        self._unusable += done.problems
+
+    def _close(self, window: Window) -> None:
+        with self._store.transaction() as session:
+            now = utc_now()
+            advance(session, window, state=WindowState.CLOSED, closed_at=now, part=None, cursor=None, reason=None)
+            record_checkpoint(session, self.connection, self.stream.name, now=now, objects=self.objects)
+
+    def _save(self, window: Window, **changes: object) -> None:
+        with self._store.transaction() as session:
+            advance(session, window, **changes)
+
+    def _load(self, window: Window) -> Window:
+        with self._store.reading() as session:
+            return session.get_one(Window, window.id)
+
+
+def count_changed(changes: list[Change]) -> int:
+    """Count what changed beside the moment of looking."""
+    return sum(bool(set(change.columns) - _VERSION) for change in changes)
+
+
+def _decode(raw: bytes) -> _Dated:
+    try:
+        return _DATED.decode(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise Unreadable("the list holds something that is not an object with an id") from error

@@ -1,0 +1,18 @@
+"""Payments and what becomes of them: intents of both generations, charges, refunds, disputes, sessions, links."""
+
+from consumer.provider import routes
+from consumer.sync.streams.stream import Again, Stream, lists
+
+STREAMS = (
+    Stream(
+        "payment-intents",
+        "payment_intent",
+        lists(routes.PAYMENT_INTENTS_V1, routes.PAYMENT_INTENTS_V2),
+        Again.NEWEST,
+    ),
+    Stream("charges", "charge", lists(routes.CHARGES), Again.NEWEST),
+    Stream("refunds", "refund", lists(routes.REFUNDS), Again.DAYS),
+    Stream("disputes", "dispute", lists(routes.DISPUTES), Again.DAYS),
+    Stream("checkout-sessions", "checkout_session", lists(routes.CHECKOUT_SESSIONS), Again.NEWEST),
+    Stream("payment-links", "payment_link", lists(routes.PAYMENT_LINKS), Again.NEWEST),
+)

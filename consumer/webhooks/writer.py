@@ -1,0 +1,139 @@
+"""Group commit: requests hand their arrival to one writer thread, which commits many and then releases them all."""
+
+import logging
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import sqlalchemy as sa
+from sqlalchemy.engine import Connection
+
+from consumer.facts.store import Store
+from consumer.inbox.record import Arrival, Verdict, record_all
+
+PATIENCE_SECONDS = 10.0
+_MOST_WAITING = 2_048
+_MOST_BYTES = 64 * 1024 * 1024
+_BATCH = 256
+_LOG = logging.getLogger(__name__)
+
+Record = Callable[[Connection, Sequence[Arrival]], list[Verdict]]
+
+
+class NotStored(Exception):  # noqa: N818 - says what happened
+    """The arrival is not known to be on disk: the sender must try again."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class _Ticket:
+    """One request waiting for its commit."""
+
+    __slots__ = ("arrival", "released", "verdict")
+
+    def __init__(self, arrival: Arrival) -> None:
+        self.arrival = arrival
+        self.verdict: Verdict | None = None
+        # A bare lock is several times cheaper than an Event.
+        self.released = threading.Lock()
+        self.released.acquire()
+
+    def release(self, verdict: Verdict | None) -> None:
+        self.verdict = verdict
+        self.released.release()
+
+
+class Writer:
+    """One per process. The thread starts with the first arrival, so that it lives in the process that serves."""
+
+    def __init__(self, store: Store, *, record: Record = record_all, patience: float = PATIENCE_SECONDS) -> None:
+        self._store = store
+        self._record = record
+        self._patience = patience
+        self._begin_again()
+
+    def _begin_again(self) -> None:
+        self._process = os.getpid()
+        self._waiting: deque[_Ticket] = deque()
+        self._bytes = 0
+        self._changed = threading.Condition()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+
+    def store(self, arrival: Arrival) -> Verdict:
+        """Return once the arrival is committed; raises NotStored where that is not certain in time."""
+        ticket = _Ticket(arrival)
+        self._enqueue(ticket)
+        if not ticket.released.acquire(timeout=self._patience):
+            raise NotStored("no_commit_in_time")
+        if ticket.verdict is None:
+            raise NotStored("store_down")
+        return ticket.verdict
+
+    def close(self) -> None:
+        """Commit what waits and stop the thread."""
+        with self._changed:
+            self._closing = True
+            self._changed.notify()
+        if self._thread is not None:
+            self._thread.join(self._patience)
+
+    def _enqueue(self, ticket: _Ticket) -> None:
+        if self._process != os.getpid():
+            # A forked child has neither the thread nor the right to its parent's database connections.
+            self._begin_again()
+            self._store.engine.dispose(close=False)
+        size = len(ticket.arrival.body)
+        with self._changed:
+            if len(self._waiting) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
+                raise NotStored("queue_full")
+            self._waiting.append(ticket)
+            self._bytes += size
+            if self._thread is None or not self._thread.is_alive():
+                self._thread = threading.Thread(target=self._run, name="webhook-writer", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+
+    def _run(self) -> None:
+        while batch := self._next_batch():
+            self._commit(batch)
+
+    def _next_batch(self) -> list[_Ticket]:
+        """Take everything that came while the last commit ran: the busier the store, the larger the batch."""
+        with self._changed:
+            while not self._waiting and not self._closing:
+                self._changed.wait()
+            batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _BATCH))]
+            self._bytes -= sum(len(ticket.arrival.body) for ticket in batch)
+            return batch
+
+    def _commit(self, batch: list[_Ticket]) -> None:
+        verdicts: Sequence[Verdict | None] = [None] * len(batch)
+        try:
+            with self._store.connection() as connection:
+                recorded = self._record(connection, [ticket.arrival for ticket in batch])
+            verdicts = recorded
+        except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as problem:
+            _LOG.error("events are not stored, senders will retry: %s", type(problem).__name__)  # noqa: TRY400
+        except sa.exc.SQLAlchemyError as problem:
+            # The text of such an error may quote the rows.
+            _LOG.error("a batch of %d is refused by the store: %s", len(batch), type(problem).__name__)  # noqa: TRY400
+            verdicts = self._one_by_one(batch)
+        finally:
+            for ticket, verdict in zip(batch, verdicts, strict=True):
+                ticket.release(verdict)
+
+    def _one_by_one(self, batch: list[_Ticket]) -> list[Verdict | None]:
+        """Commit each alone, so that a row the store refuses delays nobody else's."""
+        verdicts: list[Verdict | None] = []
+        for ticket in batch:
+            try:
+                with self._store.connection() as connection:
+                    recorded = self._record(connection, [ticket.arrival])
+                verdicts += recorded
+            except sa.exc.SQLAlchemyError:
+                verdicts.append(None)
+        return verdicts

@@ -1,0 +1,216 @@
+"""Rows of an invoice file made into documents, or into rejects that say line, column, value and reason; pure."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import TypeVar
+
+from reconcile.books import words
+from reconcile.books.dates import DateError, to_date, to_term
+from reconcile.books.figures import DecimalMark, FigureError, Written, to_amount
+from reconcile.books.headers import Header
+from reconcile.books.sheet import Row
+from reconcile.books.words import WordError
+
+AMOUNTS = ("net", "exempt", "vat", "total")
+_PROBLEMS = (WordError, FigureError, DateError)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """One cell, or with column empty one row or the file, that keeps the file out of the books."""
+
+    line: int
+    column: str
+    value: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A document as one row of a file states it; None means that the file does not say."""
+
+    doc_key: str
+    doc_type: str
+    series: str
+    folio: str
+    uuid: str
+    issue_date: date
+    due_date: date | None
+    customer_tax_id: str
+    customer_name: str
+    net: int | None
+    exempt: int | None
+    vat: int | None
+    total: int
+    currency: str
+    is_void: bool | None
+    order_ref: str
+    ref_type: str
+    ref_number: str
+    payment_method: str
+    payment_form: str
+
+    @property
+    def is_note(self) -> bool:
+        return self.doc_type in words.CREDIT_NOTES
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """What holds for every cell of one file."""
+
+    country: str
+    currency: str
+    mark: DecimalMark
+    date_style: str
+    note_sign: int
+
+
+class RowReader:
+    """Reads one row field by field and keeps every problem, so that a person sees all of them at once."""
+
+    def __init__(self, row: Row, header: Header, convention: Convention) -> None:
+        self._row, self._header, self._convention = row, header, convention
+        self.rejects: list[Reject] = []
+
+    def to_document(self) -> Document | None:
+        kind = self._read("doc_type", lambda text: words.to_kind(text, self._convention.country), "")
+        currency = self._read("currency", self._to_currency, self._convention.currency)
+        folio, series, uuid = self._identity()
+        issue_date = self._read("issue_date", self._to_required_date, None)
+        amounts = {field: self._amount(field, currency, kind) for field in AMOUNTS}
+        is_void = self._state()
+        total = self._total(amounts["total"], is_void=is_void)
+        customer = self._read("customer_tax_id", self._to_customer, "")
+        due_date = self._read("due_date", lambda text: self._to_due_date(text, issue_date), None)
+        ref_type, ref_number = self._reference()
+        if self.rejects or issue_date is None or total is None:
+            return None
+        return Document(
+            doc_key=words.to_key(self._convention.country, kind, series=series, folio=folio, uuid=uuid),
+            doc_type=kind, series=series, folio=folio, uuid=uuid, issue_date=issue_date, due_date=due_date,
+            customer_tax_id=customer, customer_name=self._text("customer_name"),
+            net=amounts["net"], exempt=amounts["exempt"], vat=amounts["vat"], total=total, currency=currency,
+            is_void=True if is_void is None and total == 0 else is_void,
+            order_ref=self._text("order_ref"), ref_type=ref_type, ref_number=ref_number,
+            payment_method=self._text("payment_method"), payment_form=self._text("payment_form"),
+        )  # fmt: skip
+
+    def _text(self, field: str) -> str:
+        return self._header.cell(self._row, field)
+
+    def _reject(self, field: str, reason: str) -> None:
+        self.rejects.append(Reject(self._row.line, self._header.name(field), self._text(field), reason))
+
+    def _read(self, field: str, reader: Callable[[str], T], fallback: T) -> T:
+        try:
+            return reader(self._text(field))
+        except _PROBLEMS as problem:
+            self._reject(field, str(problem))
+            return fallback
+
+    def _to_currency(self, text: str) -> str:
+        return words.to_currency(text, self._convention.country, self._convention.currency)
+
+    def _to_customer(self, text: str) -> str:
+        return words.to_customer(text, self._text("check_digit"), self._convention.country)
+
+    def _identity(self) -> tuple[str, str, str]:
+        uuid = self._read("uuid", lambda text: words.to_uuid(text) if text else "", "")
+        written, series = self._text("folio"), self._text("series")
+        if not written:
+            if not self._text("uuid"):
+                self._reject("folio", "the row has no folio and no UUID")
+            return "", series.upper(), uuid
+        folio, series = self._read("folio", lambda text: words.to_folio(text, series), (written, series))
+        return folio, series, uuid
+
+    def _to_required_date(self, text: str) -> date | None:
+        if not text:
+            raise DateError("is empty")
+        return to_date(text, self._convention.date_style)
+
+    def _to_due_date(self, text: str, issued_on: date | None) -> date | None:
+        if not text or issued_on is None:
+            return None
+        return to_term(text, issued_on) or to_date(text, self._convention.date_style)
+
+    def _amount(self, field: str, currency: str, kind: str) -> int | None:
+        written = to_written(self._row, self._header, field, currency)
+        if written is None:
+            return None
+        amount = self._read(field, lambda _: to_amount(written, self._convention.mark), None)
+        if amount is not None and kind in words.CREDIT_NOTES:
+            amount *= self._convention.note_sign
+        if amount is not None and amount < 0:
+            self._reject(field, "is negative on a document that is not a credit note, or against its own file's sign")
+        return amount
+
+    def _state(self) -> bool | None:
+        try:
+            return words.is_void(self._text("status"), self._text("voided"))
+        except WordError as problem:
+            self._reject("status" if self._text("status") else "voided", str(problem))
+            return None
+
+    def _total(self, total: int | None, *, is_void: bool | None) -> int | None:
+        if total is None and is_void:
+            return 0
+        if total is None and not self._text("total"):
+            self._reject("total", "is empty")
+        return total
+
+    def _reference(self) -> tuple[str, str]:
+        """Normalise what a note refers to as the document itself is, and leave other references as they stand."""
+        kind, number = self._text("ref_type"), self._text("ref_number")
+        try:
+            kind = words.to_kind(kind, self._convention.country)
+        except WordError:
+            return kind, _to_plain_uuid(number)
+        try:
+            return kind, words.to_folio(number, "")[0] if number else ""
+        except WordError:
+            return kind, _to_plain_uuid(number)
+
+
+def _to_plain_uuid(text: str) -> str:
+    try:
+        return words.to_uuid(text)
+    except WordError:
+        return text
+
+
+def to_written(row: Row, header: Header, field: str, currency: str) -> Written | None:
+    """One amount as it stands; None where the cell is empty."""
+    text = header.cell(row, field)
+    if not text or text == "-":
+        return None
+    plain = not isinstance(row.cells[header.at[field]], str)
+    return Written(text, currency, plain=plain)
+
+
+def find_clashes(found: Sequence[tuple[Row, Document]]) -> tuple[list[tuple[Row, Document]], list[Reject], int]:
+    """Collapse identical rows with a count; rows that state one document differently are all rejected."""
+    by_key: dict[str, list[tuple[Row, Document]]] = {}
+    for pair in found:
+        by_key.setdefault(pair[1].doc_key, []).append(pair)
+    kept, rejects, repeated = [], [], 0
+    for key, pairs in by_key.items():
+        if all(document == pairs[0][1] for _, document in pairs):
+            kept.append(pairs[0])
+            repeated += len(pairs) - 1
+            continue
+        lines = ", ".join(str(row.line) for row, _ in pairs)
+        reason = f"lines {lines} state this document differently ({_first_difference(pairs)}): neither is used"
+        rejects += [Reject(row.line, "", key, reason) for row, _ in pairs]
+    return kept, rejects, repeated
+
+
+def _first_difference(pairs: Sequence[tuple[Row, Document]]) -> str:
+    first = pairs[0][1]
+    for field in ("total", "currency", *first.__slots__):
+        if any(getattr(document, field) != getattr(first, field) for _, document in pairs):
+            return field
+    return "nothing"

@@ -1,0 +1,114 @@
+"""Amounts as people write them: one decimal mark for the whole file, decided by all its cells together."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from consumer.facts.money import MoneyError, digits_of, to_minor
+
+THOUSAND_DIGITS = 3
+
+
+class DecimalMark(StrEnum):
+    POINT = "."
+    COMMA = ","
+
+
+# Currency names beside an amount, in either order; the currency itself has a column of its own.
+_DECORATION = re.compile(r"(?:CLP|MXN|USD|EUR|CLF|UF|MN|M\.N\.|US)", re.IGNORECASE)
+_SPACES = re.compile(r"[\s\u00a0\u202f\u2007]+")
+_SPACED_GROUPS = re.compile(r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?")
+_SHAPES = {
+    DecimalMark.POINT: re.compile(r"(?:\d+|\d{1,3}(?:,\d{3})+)(?:\.\d+)?"),
+    DecimalMark.COMMA: re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?"),
+}
+_EITHER = re.compile(r"\d{1,3}([.,])\d{3}")
+
+
+class FigureError(ValueError):
+    """Text that is not an amount under the file's convention."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An amount as it stands in the file; `plain` ones come from a workbook's number cells and have no convention."""
+
+    text: str
+    currency: str
+    plain: bool = False
+
+
+def to_amount(written: Written, mark: DecimalMark) -> int:
+    """Minor units of one amount under the file's decimal mark."""
+    negative, digits = _to_bare(written.text)
+    shape = _SHAPES[DecimalMark.POINT if written.plain else mark]
+    if not shape.fullmatch(digits):
+        raise FigureError(f"is not an amount written with a decimal {_name(mark)}")
+    plain = digits if written.plain else _to_plain(digits, mark)
+    try:
+        amount = to_minor(plain, written.currency)
+    except MoneyError:
+        raise FigureError(f"has more decimals than {written.currency} has") from None
+    return -amount if negative else amount
+
+
+def decide_mark(amounts: Iterable[Written], *, preferred: DecimalMark) -> DecimalMark:
+    """Choose the mark under which the whole file reads; where both do, the cells that differ must agree."""
+    written = [amount for amount in amounts if not amount.plain]
+    fits = {mark: sum(_fits(amount, mark) for amount in written) for mark in DecimalMark}
+    best = max(fits.values(), default=0)
+    candidates = [mark for mark in DecimalMark if fits[mark] == best]
+    if len(candidates) == 1:
+        return candidates[0]
+    if best < len(written):
+        return preferred
+    return _break_tie(written, preferred)
+
+
+def _break_tie(written: Sequence[Written], preferred: DecimalMark) -> DecimalMark:
+    """`1.234` reads under both marks: three digits after a mark are thousands unless the currency has as many."""
+    wanted: set[DecimalMark] = set()
+    for amount in written:
+        match = _EITHER.fullmatch(_to_bare(amount.text)[1])
+        if match is None:
+            continue
+        if digits_of(amount.currency) >= THOUSAND_DIGITS:
+            raise FigureError(f"could be thousands or decimals of {amount.currency}, and so could the whole file")
+        wanted.add(DecimalMark.COMMA if match[1] == "." else DecimalMark.POINT)
+    if len(wanted) > 1:
+        raise FigureError("uses . and , before three digits: write the file with one of them")
+    return wanted.pop() if wanted else preferred
+
+
+def _fits(written: Written, mark: DecimalMark) -> bool:
+    try:
+        to_amount(written, mark)
+    except FigureError:
+        return False
+    return True
+
+
+def _to_bare(text: str) -> tuple[bool, str]:
+    """Part the sign, in any of its four forms, from the digits; what is no decoration stays and is refused later."""
+    bare = _SPACES.sub(" ", _DECORATION.sub("", text.replace("−", "-"))).replace("$", "").strip()
+    negative = False
+    if bare.startswith("(") and bare.endswith(")"):
+        negative, bare = True, bare[1:-1].strip()
+    elif bare.endswith("-"):
+        negative, bare = True, bare[:-1].strip()
+    elif bare.startswith(("-", "+")):
+        negative, bare = bare[0] == "-", bare[1:].strip()
+    if _SPACED_GROUPS.fullmatch(bare):
+        bare = bare.replace(" ", "")
+    return negative, bare
+
+
+def _to_plain(digits: str, mark: DecimalMark) -> str:
+    if mark is DecimalMark.COMMA:
+        return digits.replace(".", "").replace(",", ".")
+    return digits.replace(",", "")
+
+
+def _name(mark: DecimalMark) -> str:
+    return "point" if mark is DecimalMark.POINT else "comma"

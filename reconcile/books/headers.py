@@ -1,0 +1,164 @@
+"""Columns by their usual names in Chile and Mexico: find the header row and say which column is what."""
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from reconcile.books.sheet import Row, to_text
+
+CANONICAL = (
+    "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name",
+    "net", "exempt", "vat", "total", "currency", "status", "order_ref", "ref_type", "ref_number",
+    "payment_method", "payment_form",
+)  # fmt: skip
+REQUIRED = ("doc_type", "issue_date", "total")
+# Two helpers of other columns: a check digit kept apart, and a yes/no column of voided documents.
+EXTRA = ("check_digit", "voided")
+KNOWN_NAMES_OF_A_HEADER = 4
+
+# Within a field the first name that the file has wins.
+SYNONYMS: dict[str, tuple[str, ...]] = {
+    "doc_type": (
+        "tipo doc", "tipo dte", "tipo documento", "tipo de documento", "cod tipo de documento",
+        "codigo tipo de documento", "tipo docto", "tipo de comprobante", "tipo comprobante", "efecto",
+    ),
+    "series": ("serie",),
+    "folio": (
+        "folio tributario", "folio", "numero documento", "numero de documento", "n documento", "no documento",
+        "nro documento", "n doc", "no doc", "nro doc", "numero doc", "num doc", "numero", "folio interno",
+    ),
+    "uuid": ("folio fiscal", "folio fiscal uuid", "uuid cfdi"),
+    "issue_date": (
+        "fecha docto", "fecha emision", "fecha de emision", "fecha documento", "fecha de documento",
+        "fecha factura", "fecha doc", "fecha", "fecha timbrado", "fecha de timbrado",
+    ),
+    "due_date": (
+        "fecha vencimiento", "fecha de vencimiento", "fecha venc", "fecha vcto", "vencimiento",
+        "condiciones de pago", "condiciones",
+    ),
+    "customer_tax_id": (
+        "rut cliente", "rut receptor", "rut del cliente", "rut del receptor", "rfc receptor", "rfc del receptor",
+        "rfc cliente", "rut", "rfc",
+    ),
+    "customer_name": (
+        "razon social receptor", "razon social cliente", "nombre receptor", "nombre del receptor", "nombre cliente",
+        "razon social", "cliente", "nombre",
+    ),
+    "net": ("monto neto", "neto", "valor neto", "afecto", "monto afecto", "subtotal", "sub total"),
+    "exempt": ("monto exento", "exento", "valor exento"),
+    "vat": ("monto iva", "iva", "valor iva", "iva trasladado"),
+    "total": ("monto total", "total", "valor total", "bruto", "monto bruto", "importe total"),
+    "currency": ("moneda", "codigo moneda", "tipo moneda"),
+    "status": ("estado", "estado documento", "estado sat", "estatus", "estado del comprobante"),
+    "order_ref": (
+        "orden", "orden de compra", "n pedido", "no pedido", "nro pedido", "numero pedido", "numero de pedido",
+        "numero interno", "pedido", "referencia",
+    ),
+    "ref_type": ("tipo docto referencia", "tipo doc referencia", "tipo relacion", "tipo de relacion"),
+    "ref_number": (
+        "folio docto referencia", "folio doc referencia", "folio referencia", "uuid relacionado", "cfdi relacionado",
+    ),
+    "payment_method": ("metodo de pago", "metodo pago", "condicion de pago", "condicion pago"),
+    "payment_form": ("forma de pago", "forma pago", "medio de pago", "medio pago"),
+    "check_digit": ("dv", "digito verificador", "dv cliente", "dv receptor"),
+    "voided": ("anulada", "anulado"),
+}  # fmt: skip
+
+
+class MappingError(ValueError):
+    """A saved mapping that is missing or names columns that do not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """Where each known column stands, and under which name the file has it."""
+
+    line: int
+    columns: tuple[str, ...]
+    at: dict[str, int]
+    names: dict[str, str]
+
+    def cell(self, row: Row, field: str) -> str:
+        """Text of one field in one row, empty where the file has no such column."""
+        index = self.at.get(field)
+        return to_text(row.cells[index]) if index is not None and index < len(row.cells) else ""
+
+    def name(self, field: str) -> str:
+        """The file's own name of a column, for messages people read."""
+        return self.names.get(field, field)
+
+    @property
+    def width(self) -> int:
+        return len(self.columns)
+
+    @property
+    def is_canonical(self) -> bool:
+        return all(field == name for field, name in self.names.items())
+
+
+@lru_cache(maxsize=4096)
+def normalise(name: str) -> str:
+    """Lower case, without accents and punctuation, words parted by one space."""
+    # NFKD would read the ordinal sign of "Nº" as the letter o.
+    plain = unicodedata.normalize("NFKD", name.replace("º", "").replace("°", "").replace("ª", ""))
+    letters = "".join(char for char in plain if not unicodedata.combining(char)).lower()
+    return re.sub(r"[^a-z0-9]+", " ", letters).strip()
+
+
+def find_header(rows: tuple[Row, ...], mapping: Mapping[str, str]) -> Header | None:
+    """The first row that holds at least four known names."""
+    for row in rows:
+        if row.is_blank:
+            continue
+        header = _to_header(row, mapping)
+        if len(header.at) >= KNOWN_NAMES_OF_A_HEADER:
+            return header
+    return None
+
+
+def _to_header(row: Row, mapping: Mapping[str, str]) -> Header:
+    names = [to_text(cell) for cell in row.cells]
+    found: dict[str, int] = {}
+    for field in (*CANONICAL, *EXTRA):
+        index = _find_column(field, names, mapping)
+        if index is not None and index not in found.values():
+            found[field] = index
+    filled = [index for index, name in enumerate(names) if name]
+    columns = tuple(names[: filled[-1] + 1])
+    return Header(row.line, columns, found, {field: names[index] for field, index in found.items()})
+
+
+def _find_column(field: str, names: list[str], mapping: Mapping[str, str]) -> int | None:
+    if field in mapping:
+        wanted = normalise(mapping[field])
+        return next((index for index, name in enumerate(names) if normalise(name) == wanted), None)
+    if field in names:
+        return names.index(field)
+    plain = [normalise(name) for name in names]
+    for synonym in (normalise(field), *SYNONYMS.get(field, ())):
+        if synonym in plain:
+            return plain.index(synonym)
+    return None
+
+
+def read_mapping(folder: Path, name: str) -> dict[str, str]:
+    """Read a saved mapping: a TOML file whose lines say `field = "name of the column"`."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
+        raise MappingError(f"{name!r} is not a name of a mapping: use letters, digits, - and _")
+    path = folder / f"{name}.toml"
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise MappingError(f"there is no mapping {name!r}: write {path.name} into the mappings folder") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise MappingError(f"the mapping {path.name} cannot be read: {error}") from None
+    for field, column in values.items():
+        if field not in (*CANONICAL, *EXTRA):
+            raise MappingError(f"{path.name}: {field} is not a field; fields are {', '.join(CANONICAL)}")
+        if not isinstance(column, str) or not column.strip():
+            raise MappingError(f"{path.name}: {field} must name a column of the file")
+    return values

@@ -1,0 +1,185 @@
+"""Invoice files into the books: a file goes in whole or not at all, once, and changes of known documents are kept."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from consumer.config import Connection
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.store import insert_once
+from consumer.facts.terminal import Exit
+from reconcile.books.documents import Document, Reject
+from reconcile.books.headers import MappingError, read_mapping
+from reconcile.books.reading import NO_LINE, Reading, read_invoices
+from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
+
+_KEYS_AT_ONCE = 5000
+_FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
+_AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
+
+
+@dataclass(frozen=True, slots=True)
+class ImportOutcome:
+    """What became of one file; `accepted` also holds for a dry run of a file that would go in."""
+
+    name: str
+    sha256: str
+    accepted: bool
+    kept: bool
+    reading: Reading
+    rejects: tuple[Reject, ...]
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
+
+    @property
+    def status(self) -> Exit:
+        return Exit.DONE if self.accepted else Exit.NOTHING_DONE
+
+
+def import_invoices(
+    house: House, connection: Connection, path: Path, *, mapping: str | None = None, dry_run: bool = False
+) -> ImportOutcome:
+    """Read one file and keep its documents in one transaction; a dry run says what would happen."""
+    try:
+        content = path.read_bytes()
+        columns = read_mapping(house.settings.data_dir / "mappings", mapping) if mapping else {}
+    except OSError as error:
+        return _refused(path.name, "", f"the file cannot be read: {error.strerror}")
+    except MappingError as error:
+        return _refused(path.name, "", str(error))
+    sha256 = hashlib.sha256(content).hexdigest()
+    with house.store.reading() as session:
+        earlier = session.get(InvoiceFile, (connection.name, sha256))
+        if earlier is not None:
+            return _refused(path.name, sha256, _already(earlier))
+    reading = read_invoices(content, country=connection.country_code, mapping=columns)
+    outcome = ImportOutcome(path.name, sha256, not reading.rejects, False, reading, reading.rejects)
+    if reading.rejects:
+        return outcome
+    if dry_run:
+        with house.store.reading() as session:
+            return _with_counts(outcome, find_changes(session, connection, reading))
+    with house.store.transaction() as session:
+        return keep(session, connection, outcome, at=utc_now())
+
+
+def _refused(name: str, sha256: str, reason: str) -> ImportOutcome:
+    reject = Reject(NO_LINE, "", "", reason)
+    return ImportOutcome(name, sha256, False, False, Reading((), (reject,)), (reject,))
+
+
+def _already(file: InvoiceFile) -> str:
+    return f"this very file came in on {file.imported_at:%Y-%m-%d %H:%M} UTC as {file.name}: nothing to do"
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """New documents, and what the file changes of known ones: field, before, after."""
+
+    added: tuple[tuple[Document, dict[str, str]], ...]
+    changed: tuple[tuple[Document, dict[str, str], dict[str, tuple[Any, Any]]], ...]
+    unchanged: int
+
+
+def keep(session: Session, connection: Connection, outcome: ImportOutcome, *, at: datetime) -> ImportOutcome:
+    """Write the documents of an accepted file and how they changed."""
+    changes = find_changes(session, connection, outcome.reading)
+    file = {
+        "connection": connection.name, "sha256": outcome.sha256, "name": outcome.name, "imported_at": at,
+        "rows": outcome.reading.rows, "added": len(changes.added), "changed": len(changes.changed),
+    }  # fmt: skip
+    if not insert_once(session.connection(), InvoiceFile, [file], keys=["connection", "sha256"]):
+        return replace(outcome, accepted=False, rejects=(Reject(NO_LINE, "", "", "this very file just came in"),))
+    rows = [_row(document, raw, connection, outcome.sha256, at) for document, raw in changes.added]
+    if rows:
+        session.execute(sa.insert(LocalInvoice), rows)
+    for document, raw, differences in changes.changed:
+        values = {field: after for field, (_, after) in differences.items()}
+        key = (col(LocalInvoice.connection) == connection.name, col(LocalInvoice.doc_key) == document.doc_key)
+        kept = {"raw": _to_json(raw), "file_sha256": outcome.sha256, "updated_at": at}
+        session.execute(sa.update(LocalInvoice).where(*key).values(**values, **kept))
+    history = list(_history(changes, connection, outcome.sha256, at))
+    if history:
+        session.execute(sa.insert(LocalInvoiceChange), history)
+    return replace(_with_counts(outcome, changes), kept=True)
+
+
+def _with_counts(outcome: ImportOutcome, changes: Changes) -> ImportOutcome:
+    added, changed = len(changes.added), len(changes.changed)
+    return replace(outcome, added=added, changed=changed, unchanged=changes.unchanged)
+
+
+def find_changes(session: Session, connection: Connection, reading: Reading) -> Changes:
+    """Compare a reading with the books."""
+    keys = [document.doc_key for document, _ in reading.documents]
+    known = {row.doc_key: row for row in _known(session, connection.name, keys)}
+    added, changed = [], []
+    for document, raw in reading.documents:
+        if document.doc_key not in known:
+            added.append((document, raw))
+            continue
+        differences = _differences(known[document.doc_key], document)
+        if differences:
+            changed.append((document, raw, differences))
+    return Changes(tuple(added), tuple(changed), len(keys) - len(added) - len(changed))
+
+
+def _known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[LocalInvoice]:
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        some = keys[start : start + _KEYS_AT_ONCE]
+        query = select(LocalInvoice).where(LocalInvoice.connection == connection, col(LocalInvoice.doc_key).in_(some))
+        yield from session.exec(query)
+
+
+def _differences(known: LocalInvoice, document: Document) -> dict[str, tuple[Any, Any]]:
+    """What the file says otherwise; a cell left empty takes nothing away, nor does a void row without amounts."""
+    stated = {field: getattr(document, field) for field in _FIELDS}
+    if document.is_void and document.total == 0:
+        stated = {field: value for field, value in stated.items() if field not in _AMOUNTS}
+    if document.is_void is not None:
+        stated["status"] = "void" if document.is_void else "valid"
+    return {
+        field: (getattr(known, field), value)
+        for field, value in stated.items()
+        if value not in (None, "") and getattr(known, field) != value
+    }
+
+
+def _row(document: Document, raw: dict[str, str], connection: Connection, sha256: str, at: datetime) -> dict[str, Any]:
+    return {field: getattr(document, field) for field in _FIELDS} | {
+        "connection": connection.name,
+        "country": connection.country_code,
+        "doc_key": document.doc_key,
+        "status": "void" if document.is_void else "valid",
+        "raw": _to_json(raw),
+        "file_sha256": sha256,
+        "updated_at": at,
+    }
+
+
+def _to_json(raw: dict[str, str]) -> str:
+    return json.dumps(raw, ensure_ascii=False)
+
+
+def _history(changes: Changes, connection: Connection, sha256: str, at: datetime) -> Iterator[dict[str, Any]]:
+    for document, _, differences in changes.changed:
+        for field, (before, after) in differences.items():
+            yield {
+                "connection": connection.name, "doc_key": document.doc_key, "at": at, "file_sha256": sha256,
+                "field": field, "before": _to_plain(before), "after": _to_plain(after),
+            }  # fmt: skip
+
+
+def _to_plain(value: Any) -> str:
+    if value is None:
+        return ""
+    return value.isoformat() if isinstance(value, date) else str(value)

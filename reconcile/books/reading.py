@@ -1,0 +1,187 @@
+"""An invoice file from bytes to documents, rejects and control totals; pure, so that a preview is the import itself."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+from consumer.facts.countries import COUNTRIES
+from consumer.facts.money import MoneyError
+from reconcile.books import words
+from reconcile.books.dates import decide_style, to_term
+from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, RowReader, find_clashes, to_written
+from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
+from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header
+from reconcile.books.sheet import Row, Sheet, SheetError, read_sheets, to_text
+from reconcile.books.totals import ControlTotal, check_total_row, control_totals, is_total_row
+
+NO_LINE = 0
+_ANY_DAY = date(2000, 1, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a file says, whether or not it may go into the books."""
+
+    documents: tuple[tuple[Document, dict[str, str]], ...]
+    rejects: tuple[Reject, ...]
+    totals: tuple[ControlTotal, ...] = ()
+    rows: int = 0
+    repeated: int = 0
+    encoding: str = ""
+    separator: str = ""
+    columns: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def read_invoices(content: bytes, *, country: str, mapping: Mapping[str, str]) -> Reading:
+    """Read a whole file under one convention; any reject keeps all of it out."""
+    try:
+        found = _best_sheet(content, mapping)
+    except SheetError as error:
+        return Reading((), (Reject(NO_LINE, "", "", str(error)),))
+    if found is None:
+        reason = "no row holds four known column names: use the canonical header or save a mapping"
+        return Reading((), (Reject(NO_LINE, "", "", reason),))
+    sheet, header = found
+    missing = tuple(_missing_columns(header))
+    if missing:
+        return Reading((), missing, encoding=sheet.encoding, separator=sheet.separator)
+    return _read_rows(sheet, header, country)
+
+
+def _best_sheet(content: bytes, mapping: Mapping[str, str]) -> tuple[Sheet, Header] | None:
+    """The way of cutting the file whose header knows most columns."""
+    best: tuple[Sheet, Header] | None = None
+    for sheet in read_sheets(content):
+        header = find_header(sheet.rows, mapping)
+        if header is not None and (best is None or len(header.at) > len(best[1].at)):
+            best = sheet, header
+    return best
+
+
+def _missing_columns(header: Header) -> Iterator[Reject]:
+    for field in REQUIRED:
+        if field not in header.at:
+            names = ", ".join(SYNONYMS[field][:4])
+            yield Reject(header.line, field, "", f"the file has no such column; it is often called {names}")
+    if "folio" not in header.at and "uuid" not in header.at:
+        yield Reject(header.line, "folio", "", "the file has neither a folio nor a UUID column")
+
+
+def _read_rows(sheet: Sheet, header: Header, country: str) -> Reading:
+    body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
+    total_rows = [row for row in body if is_total_row(row, header)]
+    set_aside = {row.line for row in total_rows}
+    rows = [row for row in body if row.line not in set_aside]
+    uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header)]
+    if uneven:
+        return Reading((), tuple(uneven), encoding=sheet.encoding, separator=sheet.separator)
+    try:
+        convention = _decide_convention(rows, header, country)
+    except FigureError as error:
+        return Reading((), (Reject(header.line, "", "", f"an amount {error}"),), encoding=sheet.encoding)
+    return _read_documents(sheet, header, convention, rows=rows, total_rows=total_rows)
+
+
+def _read_documents(
+    sheet: Sheet, header: Header, convention: Convention, *, rows: Sequence[Row], total_rows: Sequence[Row]
+) -> Reading:
+    found: list[tuple[Row, Document]] = []
+    rejects: list[Reject] = []
+    left_out: Counter[str] = Counter()
+    for row in rows:
+        kind = _kind_of(row, header, convention.country)
+        if kind in words.NOT_RECEIVABLE:
+            left_out[kind] += 1
+            continue
+        reader = RowReader(row, header, convention)
+        document = reader.to_document()
+        rejects += reader.rejects
+        if document is not None:
+            found.append((row, document))
+    kept, clashes, repeated = find_clashes(found)
+    rejects += clashes
+    if not rejects and not left_out:
+        rejects += check_total_row(total_rows, found, header, convention)
+    return Reading(
+        documents=tuple((document, _raw(row, header)) for row, document in kept),
+        rejects=tuple(sorted(rejects, key=lambda reject: reject.line)),
+        totals=control_totals([document for _, document in kept]),
+        rows=len(found),
+        repeated=repeated,
+        encoding=sheet.encoding,
+        separator=sheet.separator,
+        columns=tuple(header.names.items()),
+        notes=(*sheet.notes, *_notes(left_out, repeated)),
+    )
+
+
+def _notes(left_out: Counter[str], repeated: int) -> Iterator[str]:
+    for kind, count in sorted(left_out.items()):
+        yield f"{count} rows of kind {kind} are not receivables and were left out"
+    if repeated:
+        yield f"{repeated} rows repeat another row exactly and were counted once"
+
+
+def _has_other_width(row: Row, header: Header) -> bool:
+    return len(row.cells) < header.width or any(to_text(cell) for cell in row.cells[header.width :])
+
+
+def _uneven(row: Row, header: Header) -> Reject:
+    reason = f"the row has {len(row.cells)} columns, the header {header.width}: a separator is missing or too many"
+    return Reject(row.line, "", "", reason)
+
+
+def _kind_of(row: Row, header: Header, country: str) -> str:
+    try:
+        return words.to_kind(header.cell(row, "doc_type"), country)
+    except words.WordError:
+        return ""
+
+
+def _raw(row: Row, header: Header) -> dict[str, str]:
+    """The row as it stood, under the file's own column names."""
+    pairs = zip(header.columns, row.cells, strict=False)
+    return {name: to_text(cell) for name, cell in pairs if name and to_text(cell)}
+
+
+def _decide_convention(rows: Sequence[Row], header: Header, country: str) -> Convention:
+    currency = COUNTRIES[country].currency
+    home = DecimalMark.COMMA if country == "cl" and not header.is_canonical else DecimalMark.POINT
+    rows = [row for row in rows if _kind_of(row, header, country) not in words.NOT_RECEIVABLE]
+    amounts = [amount for row in rows for amount in _amounts(row, header, country)]
+    mark = decide_mark(amounts, preferred=home)
+    convention = Convention(country, currency, mark, _date_style(rows, header), note_sign=1)
+    return replace(convention, note_sign=_note_sign(rows, header, convention))
+
+
+def _amounts(row: Row, header: Header, country: str) -> Iterator[Written]:
+    try:
+        currency = words.to_currency(header.cell(row, "currency"), country, COUNTRIES[country].currency)
+    except words.WordError:
+        return
+    for field in AMOUNTS:
+        written = to_written(row, header, field, currency)
+        if written is not None:
+            yield written
+
+
+def _date_style(rows: Sequence[Row], header: Header) -> str:
+    cells = [(header.cell(row, field), row) for row in rows for field in ("issue_date", "due_date")]
+    return decide_style(text for text, row in cells if text and to_term(text, _ANY_DAY) is None)
+
+
+def _note_sign(rows: Sequence[Row], header: Header, convention: Convention) -> int:
+    """Credit notes are negative in some exports: the sign of the kind counts, if the file keeps to one of them."""
+    signs = set()
+    for row in rows:
+        written = to_written(row, header, "total", convention.currency)
+        if _kind_of(row, header, convention.country) not in words.CREDIT_NOTES or written is None:
+            continue
+        try:
+            amount = to_amount(written, convention.mark)
+        except (FigureError, MoneyError):
+            continue
+        signs.add((amount > 0) - (amount < 0))
+    return -1 if signs - {0} == {-1} else 1

@@ -1,0 +1,137 @@
+"""The words of invoice files made one: kinds of documents, states, currencies, folios, fiscal ids, tax ids."""
+
+import re
+import uuid as uuids
+
+from consumer.facts.money import DIGITS
+from consumer.facts.taxids import TaxIdError, to_tax_id
+from reconcile.books.headers import normalise
+
+
+class WordError(ValueError):
+    """A word that no rule knows; guessing it would put money on the wrong side."""
+
+
+CHILE_KINDS = {
+    "30": ("factura",),
+    "32": ("factura exenta", "factura no afecta o exenta"),
+    "33": ("factura electronica", "factura afecta electronica"),
+    "34": ("factura exenta electronica", "factura no afecta o exenta electronica", "factura electronica exenta"),
+    "35": ("boleta",),
+    "38": ("boleta exenta",),
+    "39": ("boleta electronica", "boleta afecta electronica"),
+    "41": ("boleta exenta electronica", "boleta electronica exenta", "boleta no afecta o exenta electronica"),
+    "43": ("liquidacion factura electronica", "liquidacion factura"),
+    "46": ("factura de compra electronica", "factura de compra"),
+    "48": ("comprobante de pago electronico", "comprobantes de pago electronico"),
+    "50": ("guia de despacho",),
+    "52": ("guia de despacho electronica",),
+    "55": ("nota de debito",),
+    "56": ("nota de debito electronica",),
+    "60": ("nota de credito",),
+    "61": ("nota de credito electronica",),
+    "110": ("factura de exportacion electronica", "factura de exportacion"),
+    "111": ("nota de debito de exportacion electronica", "nota de debito de exportacion"),
+    "112": ("nota de credito de exportacion electronica", "nota de credito de exportacion"),
+}
+MEXICO_KINDS = {
+    "I": ("ingreso", "factura", "comprobante de ingreso"),
+    "E": ("egreso", "nota de credito", "comprobante de egreso"),
+    "P": ("pago", "recepcion de pagos", "complemento de pago"),
+    "T": ("traslado", "carta porte"),
+    "N": ("nomina",),
+}
+_KINDS = {"cl": CHILE_KINDS, "mx": MEXICO_KINDS}
+CREDIT_NOTES = frozenset({"60", "61", "112", "E"})
+# Nobody owes money on these: delivery notes, purchases, monthly totals, payment receipts, payroll.
+NOT_RECEIVABLE = frozenset({"46", "48", "50", "52", "P", "T", "N"})
+
+VALID_WORDS = frozenset(
+    {"valid", "valida", "valido", "vigente", "emitida", "emitido", "aceptada", "aceptado", "active", "activa", "activo"}
+)
+VOID_WORDS = frozenset({"void", "voided", "anulada", "anulado", "cancelada", "cancelado", "cancelled", "canceled"})
+_YES, _NO = frozenset({"si", "s", "1", "x", "true", "yes"}), frozenset({"", "no", "n", "0", "false"})
+
+_CURRENCY_NAMES = {
+    "cl": {"peso": "CLP", "pesos": "CLP", "peso chileno": "CLP", "pesos chilenos": "CLP", "uf": "CLF"},
+    "mx": {"peso": "MXN", "pesos": "MXN", "peso mexicano": "MXN", "pesos mexicanos": "MXN", "mn": "MXN", "m n": "MXN"},
+}
+_DOLLARS = {"dolar", "dolares", "dolar americano", "dolar estadounidense", "us"}
+
+_FOLIO = re.compile(r"(?:(?P<series>[A-Z0-9]*[A-Z][A-Z0-9]*)[-/ ]+|(?P<letters>[A-Z]+))?0*(?P<digits>\d+?)(?:\.0+)?")
+
+
+def to_kind(text: str, country: str) -> str:
+    """Read a code, a name, or both in one cell (`33 - Factura electrónica`)."""
+    kinds, plain = _KINDS[country], normalise(text)
+    for code, names in kinds.items():
+        if plain in names or plain.lstrip("0") == code.lower():
+            return code
+    named = [code for code, names in kinds.items() if _has_code_and_name(plain, code.lower(), names)]
+    if len(named) == 1:
+        return named[0]
+    known = ", ".join(kinds)
+    raise WordError(f"is not a kind of document known in {'Chile' if country == 'cl' else 'Mexico'} ({known})")
+
+
+def _has_code_and_name(plain: str, code: str, names: tuple[str, ...]) -> bool:
+    return any(plain in {f"{code} {name}", f"{name} {code}"} for name in names)
+
+
+def is_void(status: str, voided: str) -> bool | None:
+    """Read the state of a document from its status word or its yes/no column; None where neither says."""
+    word, mark = normalise(status), normalise(voided)
+    if mark not in _YES | _NO:
+        raise WordError("must say yes or no")
+    if mark in _YES or word in VOID_WORDS:
+        return True
+    if word in VALID_WORDS or (not word and voided.strip()):
+        return False
+    if not word:
+        return None
+    raise WordError("is not a known state: valid (vigente, emitida, aceptada, active) or void (anulada, cancelado)")
+
+
+def to_currency(text: str, country: str, default: str) -> str:
+    plain = normalise(text)
+    if not plain:
+        return default
+    code = _CURRENCY_NAMES[country].get(plain) or ("USD" if plain in _DOLLARS else plain.upper())
+    if code not in DIGITS:
+        raise WordError(f"is not a known currency ({', '.join(sorted(DIGITS))})")
+    return code
+
+
+def to_folio(folio: str, series: str) -> tuple[str, str]:
+    """Digits of the folio without leading zeros, and the series that stood before them or in its own column."""
+    own = series.strip().upper()
+    match = _FOLIO.fullmatch(folio.strip().upper())
+    if match is None:
+        raise WordError("holds no folio number")
+    found = match["series"] or match["letters"] or ""
+    if found and own and found != own:
+        raise WordError(f"begins with {found}, but its series is {own}")
+    return match["digits"], own or found
+
+
+def to_uuid(text: str) -> str:
+    try:
+        return str(uuids.UUID(text.strip()))
+    except ValueError:
+        raise WordError("is not a UUID of 36 characters") from None
+
+
+def to_customer(text: str, check_digit: str, country: str) -> str:
+    """Canonical tax id of a customer; empty stays empty, since receipts name nobody."""
+    written = f"{text}-{check_digit}" if text and check_digit else text
+    if not written:
+        return ""
+    try:
+        return to_tax_id(written, country)
+    except TaxIdError as error:
+        raise WordError(str(error).split("' ", 1)[-1]) from None
+
+
+def to_key(country: str, kind: str, *, series: str, folio: str, uuid: str) -> str:
+    """Name a document as every run and report names it."""
+    return f"mx:uuid:{uuid}" if country == "mx" and uuid else f"{country}:{kind}:{series}:{folio}"

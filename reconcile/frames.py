@@ -1,0 +1,258 @@
+"""Tables into the frames that rules read: the only query module of this room."""
+
+from collections.abc import Sequence
+from datetime import date, timedelta
+from typing import Any
+
+import msgspec
+import pandas as pd
+import sqlalchemy as sa
+from pandas import DataFrame
+from sqlmodel import Session, SQLModel
+
+from consumer.config import Connection, Settings
+from consumer.facts.bankdays import calendar_of
+from consumer.facts.tables.business import AccountMovement, AccountNumber, Entity, LinkAccount, LinkMovement
+from consumer.facts.tables.inbox import Event, EventConflict
+from consumer.facts.tables.provider import (
+    Charge,
+    Customer,
+    Dispute,
+    PaymentIntent,
+    Payout,
+    PayoutCount,
+    PayoutItem,
+    Refund,
+)
+from consumer.facts.tables.sync import Checkpoint, Window
+from reconcile.bank import bank_lines
+from reconcile.conflicts import conflicting_amounts
+from reconcile.gaps import CLOSED, Asked, Listed, find_gaps
+from reconcile.items import CHARGE_SUBTYPE, FACT_COLUMNS, LISTED_COLUMNS, PAYMENT_TYPES, build_items
+from reconcile.rules.inputs import (
+    DECISIONS,
+    DISPUTES,
+    DOCUMENTS,
+    FEES,
+    PAYOUTS,
+    Inputs,
+    empty,
+    typed,
+)
+from reconcile.rules.settings import to_rules
+from reconcile.rules.tariff import to_tariff
+from reconcile.tables import Decision, LocalInvoice
+
+LAST_DIGITS = 4
+
+
+def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date) -> Inputs:
+    """Read everything one run looks at, in one view of the database."""
+    reader = _Reader(session, connection)
+    return Inputs(
+        connection=connection.name,
+        country=connection.country_code,
+        mode=connection.mode,
+        as_of=as_of,
+        payouts=reader.payouts(),
+        items=reader.items(),
+        documents=reader.documents(),
+        disputes=reader.disputes(),
+        fees=empty(FEES),
+        gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds)),
+        conflicts=reader.conflicts(),
+        decisions=reader.decisions(),
+        bank=reader.bank(),
+        tariff=to_tariff(settings.tariff),
+        rules=to_rules(settings.rules),
+        calendar=calendar_of(connection.country_code),
+    )
+
+
+def _columns(table: type[SQLModel]) -> Any:
+    return table.__table__.c  # type: ignore[attr-defined]
+
+
+class _Reader:
+    """Queries of one connection and mode."""
+
+    def __init__(self, session: Session, connection: Connection) -> None:
+        self._database = session.connection()
+        self._connection = connection
+
+    def _rows(self, statement: sa.Select[Any]) -> Sequence[Any]:
+        return self._database.execute(statement).all()
+
+    def _mine(self, table: type[SQLModel]) -> list[Any]:
+        """Rows of this connection; provider objects also of its mode and not gone at the provider."""
+        columns = _columns(table)
+        conditions = [columns.connection == self._connection.name]
+        if "mode" in columns:
+            conditions.append(columns.mode == self._connection.mode)
+        if "gone_at" in columns:
+            conditions.append(columns.gone_at.is_(None))
+        return conditions
+
+    def _frame(self, table: type[SQLModel], names: Sequence[str]) -> DataFrame:
+        columns = _columns(table)
+        rows = self._rows(sa.select(*(columns[name] for name in names)).where(*self._mine(table)))
+        return DataFrame.from_records([tuple(row) for row in rows], columns=list(names))
+
+    def payouts(self) -> DataFrame:
+        names = [name for name in PAYOUTS if name not in {"payout_id", "recipient_last4"}]
+        found = self._frame(Payout, ["id", *names, "recipient_number"]).rename(columns={"id": "payout_id"})
+        found["recipient_last4"] = found["recipient_number"].astype("str").str[-LAST_DIGITS:]
+        return typed(found.sort_values(["created_at", "payout_id"], ignore_index=True), PAYOUTS)
+
+    def items(self) -> DataFrame:
+        facts = [self._payments(), self._charges(), self._refunds()]
+        return build_items(
+            self._listed(),
+            pd.concat([frame for frame in facts if len(frame)] or facts[:1], ignore_index=True),
+            customers=self._customers(),
+            own_entities=self._own_entities(),
+            event_ids=self._event_ids(),
+            country=self._connection.country_code,
+        )
+
+    def _listed(self) -> DataFrame:
+        columns, payouts = _columns(PayoutItem), _columns(Payout)
+        living = sa.select(payouts.id).where(*self._mine(Payout))
+        wanted = sa.select(*(columns[name] for name in LISTED_COLUMNS)).where(
+            *self._mine(PayoutItem), columns.payout_id.in_(living)
+        )
+        return DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=list(LISTED_COLUMNS))
+
+    def _facts(self, table: type[SQLModel], kind: str, names: dict[str, str], fixed: dict[str, str]) -> DataFrame:
+        """Facts of one table under the shared column names; a table that lacks one leaves it unknown."""
+        frame = self._frame(table, list(names)).rename(columns=names).assign(kind=kind, **fixed)
+        return DataFrame({name: frame.get(name) for name in FACT_COLUMNS})
+
+    def _payments(self) -> DataFrame:
+        same = ("status", "amount", "currency", "created_at", "succeeded_at", "subtype", "customer_tax_id",
+                "customer_name", "sender_tax_id", "body")  # fmt: skip
+        names = {"id": "resource_id"} | {name: name for name in same}
+        return self._facts(PaymentIntent, PAYMENT_TYPES[0], names, {})
+
+    def _charges(self) -> DataFrame:
+        same = ("status", "amount", "currency", "created_at", "succeeded_at", "customer_tax_id", "body")
+        names = {"id": "resource_id"} | {name: name for name in same}
+        return self._facts(Charge, PAYMENT_TYPES[1], names, {"subtype": CHARGE_SUBTYPE})
+
+    def _refunds(self) -> DataFrame:
+        same = ("status", "amount", "currency", "created_at", "succeeded_at", "failed_at", "body")
+        names = {"id": "resource_id", "resource_id": "parent_id"} | {name: name for name in same}
+        return self._facts(Refund, "refund", names, {})
+
+    def _customers(self) -> dict[str, tuple[str | None, str | None]]:
+        columns = _columns(Customer)
+        rows = self._rows(sa.select(columns.id, columns.tax_id, columns.name).where(*self._mine(Customer)))
+        return {row.id: (row.tax_id, row.name) for row in rows}
+
+    def _own_entities(self) -> frozenset[str]:
+        columns = _columns(Entity)
+        rows = self._rows(sa.select(columns.id, columns.body).where(*self._mine(Entity)))
+        return frozenset(row.id for row in rows if msgspec.json.decode(row.body).get("is_root") is True)
+
+    def _event_ids(self) -> dict[str, str]:
+        """The first event that said a resource succeeded (of a refund: any), whichever way it came in."""
+        columns = _columns(Event)
+        succeeded = columns.type.in_([f"{kind}.succeeded" for kind in PAYMENT_TYPES])
+        wanted = sa.select(columns.resource_id, columns.id).where(
+            *self._mine(Event),
+            columns.resource_id.is_not(None),
+            columns.created_at.is_not(None),
+            sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True)),
+        )
+        rows = self._rows(wanted.order_by(columns.created_at.desc(), columns.id.desc()))
+        return {row.resource_id: row.id for row in rows}
+
+    def documents(self) -> DataFrame:
+        found = self._frame(LocalInvoice, list(DOCUMENTS))
+        texts = [name for name, dtype in DOCUMENTS.items() if dtype == "str"]
+        found[texts] = found[texts].replace("", None)
+        return typed(found.sort_values("doc_key", ignore_index=True), DOCUMENTS)
+
+    def disputes(self) -> DataFrame:
+        names = ["id", *(name for name in DISPUTES if name != "dispute_id")]
+        found = self._frame(Dispute, names).rename(columns={"id": "dispute_id"})
+        return typed(found.sort_values("dispute_id", ignore_index=True), DISPUTES)
+
+    def decisions(self) -> DataFrame:
+        columns = _columns(Decision)
+        names = ("kind", "resource_id", "doc_key", "amount", "id")
+        wanted = sa.select(*(columns[name] for name in names)).where(
+            *self._mine(Decision), columns.undone_by.is_(None), columns.kind.in_(("match", "unmatch", "decline"))
+        )
+        found = DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=[*names[:-1], "decision_id"])
+        found[["resource_id", "doc_key"]] = found[["resource_id", "doc_key"]].replace("", None)
+        return typed(found.sort_values("decision_id", ignore_index=True), DECISIONS)
+
+    def conflicts(self) -> DataFrame:
+        conflicts, events = _columns(EventConflict), _columns(Event)
+        same = sa.and_(conflicts.connection == events.connection, conflicts.id == events.id)
+        wanted = sa.select(events.id, events.resource_id, events.body).where(
+            *self._mine(Event), sa.exists().where(same)
+        )
+        return conflicting_amounts(self._rows(wanted))
+
+    def bank(self) -> DataFrame:
+        """Movements of those accounts that payouts were sent to, on the provider's books or on a linked bank's."""
+        recipients = {
+            row[0] for row in self._rows(sa.select(_columns(Payout).recipient_number).where(*self._mine(Payout)))
+        }
+        numbers = self._rows(
+            sa.select(_columns(AccountNumber).account_id, _columns(AccountNumber).number).where(
+                *self._mine(AccountNumber)
+            )
+        )
+        own = {row.account_id: row.number for row in numbers if row.number in recipients}
+        linked = self._linked_accounts(recipients)
+        return bank_lines(
+            own=self._movements(AccountMovement, own, "direction"),
+            linked=self._movements(LinkMovement, linked, "status"),
+            numbers=own | linked,
+            zone=self._connection.country.zone,
+        )
+
+    def _linked_accounts(self, recipients: set[str]) -> dict[str, str]:
+        columns = _columns(LinkAccount)
+        rows = self._rows(sa.select(columns.id, columns.body).where(*self._mine(LinkAccount)))
+        numbers = {row.id: msgspec.json.decode(row.body).get("number") for row in rows}
+        return {account: number for account, number in numbers.items() if number in recipients}
+
+    def _movements(self, table: type[SQLModel], accounts: dict[str, str], extra: str) -> Sequence[Any]:
+        columns = _columns(table)
+        names = ("id", "account_id", "amount", "currency", "created_at", "body", extra)
+        wanted = sa.select(*(columns[name] for name in names)).where(
+            *self._mine(table), columns.account_id.in_(sorted(accounts))
+        )
+        return self._rows(wanted.order_by(columns.id)) if accounts else []
+
+    def gaps(self, as_of: date, *, settle: timedelta) -> DataFrame:
+        checkpoints, windows = _columns(Checkpoint), _columns(Window)
+        reached = self._rows(sa.select(checkpoints.stream, checkpoints.complete_until).where(*self._mine(Checkpoint)))
+        asked = self._rows(
+            sa.select(windows.stream, windows.since, windows.until, windows.reason).where(
+                *self._mine(Window), windows.state != CLOSED
+            )
+        )
+        return find_gaps(
+            as_of,
+            self._connection.country.zone,
+            reached={row.stream: row.complete_until for row in reached},
+            asked=[Asked(*row) for row in asked],
+            listed=[Listed(*row) for row in self._counted()],
+            settle=settle,
+        )
+
+    def _counted(self) -> Sequence[Any]:
+        """Payouts with what was announced and kept of their items; None where a payout's items were never listed."""
+        payouts, counts = _columns(Payout), _columns(PayoutCount)
+        same = sa.and_(payouts.connection == counts.connection, payouts.id == counts.payout_id)
+        short = sa.select(payouts.id, payouts.created_at, counts.announced, counts.kept)
+        return self._rows(
+            short.join(counts, same, isouter=True).where(
+                *self._mine(Payout), sa.or_(counts.kept.is_(None), counts.announced != counts.kept)
+            )
+        )

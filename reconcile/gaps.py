@@ -1,0 +1,100 @@
+"""Is what we hold complete up to the as-of day: one row per stream the run reads that is not, with its reason; pure.
+
+A stream is complete when nothing that was asked of it is still open and it reaches the as-of day. How far is decided
+without any clock of ours, so that the same data always gives the same answer:
+
+- a day that is over at the provider (some stream reaches its end) must be reached to its end;
+- the running day must be reached at all: data pulled on that day, however early, is today's data. The day begins at
+  local or UTC midnight, whichever is first, since a job may name its day by either.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+
+from pandas import DataFrame
+
+from consumer.facts.clock import day_start, format_instant
+from reconcile.rules.inputs import GAPS, empty, typed
+
+STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disputes")
+ITEMS_STREAM = "payout-items"
+CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A window of a stream that is not closed."""
+
+    stream: str
+    since: datetime | None
+    until: datetime
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """How many items of one payout and type were announced and kept; `announced` is None where nobody said."""
+
+    payout_id: str
+    created_at: datetime | None
+    announced: int | None
+    kept: int | None
+
+
+def find_gaps(
+    as_of: date,
+    zone: str,
+    *,
+    reached: Mapping[str, datetime | None],
+    asked: Sequence[Asked],
+    listed: Iterable[Listed],
+    settle: timedelta,
+) -> DataFrame:
+    """Build the frame of gaps; `reached` says of each stream that was ever read how far it is complete."""
+    ends = day_start(as_of + timedelta(days=1), zone)
+    begins = min(day_start(as_of, zone), datetime.combine(as_of, time(), tzinfo=UTC))
+    known = [moment for moment in reached.values() if moment is not None]
+    is_over = any(moment + settle >= ends for moment in known)
+    needed = ends - settle if is_over else begins - settle
+    rows = []
+    for stream in STREAMS:
+        row = _open_window(stream, asked, ends) or _short_reach(stream, reached, needed, ends)
+        rows += [row] if row else []
+    rows += _items(listed)
+    return typed(DataFrame(rows, columns=list(GAPS)), GAPS) if rows else empty(GAPS)
+
+
+Row = tuple[str, datetime | None, datetime | None, str]
+
+
+def _open_window(stream: str, asked: Sequence[Asked], ends: datetime) -> Row | None:
+    mine = [window for window in asked if window.stream == stream and (window.since is None or window.since < ends)]
+    if not mine:
+        return None
+    first = min(mine, key=lambda window: (window.since or datetime.min.replace(tzinfo=UTC), window.until))
+    reasons = sorted({window.reason or "not read to its end" for window in mine})
+    return stream, first.since, max(window.until for window in mine), "; ".join(reasons)
+
+
+def _short_reach(stream: str, reached: Mapping[str, datetime | None], needed: datetime, ends: datetime) -> Row | None:
+    if stream not in reached:
+        return stream, None, ends, "never read: cuadre backfill and cuadre pull all"
+    until = reached[stream]
+    if until is None:
+        return stream, None, ends, "not complete from its beginning"
+    if until >= needed:
+        return None
+    return stream, until, ends, f"read only up to {format_instant(until)}"
+
+
+def _items(listed: Iterable[Listed]) -> list[Row]:
+    """One row per payout whose list of items is short, spanning the payout's own moment."""
+    rows: list[Row] = []
+    for row in sorted(listed, key=lambda row: row.payout_id):
+        if row.kept is None:
+            rows.append((ITEMS_STREAM, row.created_at, row.created_at, f"{row.payout_id}: its items were never listed"))
+        elif row.announced is not None and row.announced != row.kept:
+            reason = f"{row.payout_id}: {row.announced} items announced, {row.kept} kept"
+            rows.append((ITEMS_STREAM, row.created_at, row.created_at, reason))
+    return rows

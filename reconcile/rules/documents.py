@@ -1,0 +1,163 @@
+"""The merchant's documents to be paid, oldest due first: what they claim, their notes, their windows and re-issues."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas import DataFrame
+
+from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
+from reconcile.rules.inputs import DAY, Inputs
+from reconcile.rules.settings import RuleSet
+from reconcile.rules.timing import day_numbers, shift
+
+CREDIT_NOTES = frozenset({"60", "61", "112", "E"})
+DEBIT_NOTES = frozenset({"55", "56", "111"})
+# Delivery notes, payment receipts, payroll, goods in transit and totals of a period claim nothing by themselves.
+NO_CLAIM = frozenset({"50", "52", "P", "N", "T", "35", "38", "48"})
+_VOID = frozenset({"void", "anulada", "anulado", "cancelado", "cancelada", "cancelled", "canceled"})
+_MOST_REISSUES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A valid credit note on a document."""
+
+    doc: int
+    day: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Books:
+    """Columns of one length; a document is its position in them. Only claims can be paid."""
+
+    frame: DataFrame
+    keys: Any
+    total: Any
+    currency: Any
+    customer: Any
+    is_claim: Any
+    is_void: Any
+    issue: Any
+    due: Any
+    since: Any
+    until: Any
+    notes: dict[int, list[Note]]
+    reissues: dict[int, list[int]]
+    credited: Any
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def credited_by(self, doc: int, day: int) -> int:
+        """Add up the notes written before a day."""
+        return sum(note.amount for note in self.notes.get(doc, ()) if note.day < day)
+
+    def is_credited_before(self, doc: int, day: int) -> bool:
+        return doc in self.notes and self.credited_by(doc, day) >= int(self.total[doc])
+
+    def successor(self, doc: int) -> int | None:
+        """Follow a void or credited document to the one valid invoice that was issued in its place."""
+        for _ in range(_MOST_REISSUES):
+            again = [other for other in self.reissues.get(doc, ()) if self._replaces(other, doc)]
+            valid = [other for other in again if not self.is_void[other]]
+            if len(valid) == 1:
+                return valid[0]
+            if valid or len(again) != 1:
+                return None
+            doc = again[0]
+        return None
+
+    def _replaces(self, other: int, doc: int) -> bool:
+        same = self.customer[other] == self.customer[doc] and self.total[other] == self.total[doc]
+        return bool(same and self.currency[other] == self.currency[doc] and other != doc)
+
+
+def sorted_documents(inputs: Inputs) -> DataFrame:
+    """Order documents by due date, issue date and key, and complete the due date where it is missing."""
+    term = pd.Timedelta(days=inputs.rules.due_days)
+    due = inputs.documents["due_date"].fillna(inputs.documents["issue_date"] + term)
+    frame = inputs.documents.assign(due_on=due.astype(DAY))
+    return frame.sort_values(["due_on", "issue_date", "doc_key"], ignore_index=True)
+
+
+def document_customers(frame: DataFrame, rules: RuleSet) -> Any:
+    generic = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
+    return frame["customer_tax_id"].mask(frame["customer_tax_id"].isin(generic))
+
+
+def to_books(frame: DataFrame, codes: tuple[Any, Any], inputs: Inputs) -> Books:
+    currency, customer = codes
+    kinds = frame["doc_type"].str.upper()
+    is_void = frame["status"].str.strip().str.lower().isin(_VOID).to_numpy(dtype=bool)
+    is_note = kinds.isin(CREDIT_NOTES).to_numpy(dtype=bool)
+    claims = ~is_note & ~kinds.isin(NO_CLAIM).to_numpy(dtype=bool)
+    total = frame["total"].to_numpy(dtype=np.int64)
+    links = _links(frame)
+    notes = _notes(links, frame, is_note & ~is_void, currency)
+    credited = np.zeros(len(frame), dtype=np.int64)
+    for doc, written in notes.items():
+        credited[doc] = sum(note.amount for note in written)
+    rules, calendar = inputs.rules, inputs.calendar
+    return Books(
+        frame=frame,
+        keys=frame["doc_key"].to_numpy(dtype=object),
+        total=total,
+        currency=currency,
+        customer=customer,
+        is_claim=claims,
+        is_void=is_void,
+        issue=day_numbers(frame["issue_date"]),
+        due=day_numbers(frame["due_on"]),
+        since=day_numbers(shift(frame["issue_date"], -rules.days_before_issue, calendar)),
+        until=day_numbers(shift(frame["due_on"], rules.days_after_due, calendar)),
+        notes=notes,
+        reissues=_reissues(links, claims & ~kinds.isin(DEBIT_NOTES).to_numpy(dtype=bool)),
+        credited=credited,
+    )
+
+
+def _links(frame: DataFrame) -> DataFrame:
+    """Pair each document that refers to another (`source`) with the one it refers to (`target`), where that is one."""
+    places = np.arange(len(frame))
+    has_ref = frame["ref_number"].notna().to_numpy()
+    empty = DataFrame({"source": np.array([], dtype=np.int64), "target": np.array([], dtype=np.int64)})
+    if not has_ref.any():
+        return empty
+    number = frame["ref_number"].str.strip().str.upper()
+    refs = DataFrame({"source": places, "number": number, "kind": frame["ref_type"].str.strip().str.upper()})[has_ref]
+    named = DataFrame({
+        "target": places,
+        "uuid": frame["uuid"].str.upper(),
+        "folio": frame["folio"].str.lstrip("0"),
+        "kind": frame["doc_type"].str.upper(),
+        "customer": frame["customer_tax_id"],
+    })  # fmt: skip
+    by_uuid = refs.merge(named.dropna(subset=["uuid"])[["target", "uuid"]], left_on="number", right_on="uuid")
+    loose = refs.assign(folio=refs["number"].str.lstrip("0"), payer=frame["customer_tax_id"][has_ref])
+    by_folio = loose.merge(named.dropna(subset=["folio"]), on=["kind", "folio"])
+    # A folio that several series have is decided by the customer.
+    is_only = ~by_folio.duplicated("source", keep=False)
+    by_folio = by_folio[is_only | (by_folio["payer"].fillna("") == by_folio["customer"].fillna(""))]
+    pairs = pd.concat([by_uuid[["source", "target"]], by_folio[["source", "target"]]]).drop_duplicates()
+    return pairs[(pairs["source"] != pairs["target"]) & ~pairs.duplicated("source", keep=False)]
+
+
+def _notes(links: DataFrame, frame: DataFrame, is_note: Any, currency: Any) -> dict[int, list[Note]]:
+    days, totals = day_numbers(frame["issue_date"]), frame["total"].to_numpy(dtype=np.int64)
+    grouped: dict[int, list[Note]] = {}
+    for source, target in links.sort_values(["target", "source"]).to_numpy():
+        if is_note[source] and currency[source] == currency[target]:
+            note = Note(int(source), int(days[source]), abs(int(totals[source])))
+            grouped.setdefault(int(target), []).append(note)
+    return {doc: sorted(written, key=lambda note: (note.day, note.doc)) for doc, written in grouped.items()}
+
+
+def _reissues(links: DataFrame, can_replace: Any) -> dict[int, list[int]]:
+    grouped: dict[int, list[int]] = {}
+    for source, target in links.sort_values(["target", "source"]).to_numpy():
+        if can_replace[source]:
+            grouped.setdefault(int(target), []).append(int(source))
+    return grouped

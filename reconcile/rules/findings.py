@@ -1,0 +1,151 @@
+"""Findings in plain words: severity, title and suggested action of every exception code."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from reconcile.rules.inputs import Finding
+from reconcile.rules.outcomes import Code
+
+_SEVERITIES = ("high", "medium", "low", "info")
+
+_WORDS: dict[Code, tuple[str, str, str]] = {
+    Code.PAYOUT_IDENTITY: (
+        "high",
+        "The payout is not the sum of its items less fees",
+        "Compare the payout with the provider's report; ask the provider about the difference",
+    ),
+    Code.PAYOUT_LATE: (
+        "high",
+        "The payout is still on its way after the day it was due",
+        "Ask the provider when it will arrive",
+    ),
+    Code.PAYOUT_NOT_IN_BANK: (
+        "high",
+        "The payout succeeded and the bank shows nothing",
+        "Check the recipient account; ask the provider for proof of the transfer",
+    ),
+    Code.PAYOUT_RETURNED: (
+        "high",
+        "The bank returned the payout",
+        "Check the recipient account's data with the provider; its items wait for another payout",
+    ),
+    Code.BANK_AMOUNT_DIFF: (
+        "high",
+        "The bank shows another amount than the payout",
+        "Compare the bank line with the payout; ask the bank about charges",
+    ),
+    Code.FEE_OUT_OF_BAND: (
+        "medium",
+        "The fee is not what was agreed",
+        "Compare the fee with the contract; ask the provider for a correction",
+    ),
+    Code.PAYMENT_NO_INVOICE: (
+        "medium",
+        "A payment has no invoice that is certain",
+        "Find or issue the document, import it, or match the payment by hand",
+    ),
+    Code.INVOICE_NO_PAYMENT: (
+        "medium",
+        "A document is overdue and not fully paid",
+        "Remind the customer, or match a payment by hand",
+    ),
+    Code.AMOUNT_DIFF: (
+        "medium",
+        "The amount paid differs from the document",
+        "Collect or give back the difference, or accept it with a reason",
+    ),
+    Code.CURRENCY_DIFF: (
+        "medium",
+        "The payment names a document in another currency",
+        "Match it by hand at the agreed rate, or correct the document",
+    ),
+    Code.CUSTOMER_DIFF: (
+        "low",
+        "The payer is not the document's customer",
+        "Check whether one pays for the other",
+    ),
+    Code.AMBIGUOUS: (
+        "medium",
+        "Several documents explain the payment equally well",
+        "Ask the customer which one was meant and match it by hand",
+    ),
+    Code.DUPLICATE_PAYMENT: (
+        "high",
+        "The document was already paid",
+        "Refund the payment, or match it to another document",
+    ),
+    Code.PAID_CANCELLED_DOC: (
+        "high",
+        "The payment is for a cancelled document",
+        "Issue the document again or refund the payment",
+    ),
+    Code.REFUND_NO_CREDIT_NOTE: (
+        "medium",
+        "A refund of an invoiced sale has no credit note",
+        "Issue the credit note",
+    ),
+    Code.CREDIT_NOTE_NO_REFUND: (
+        "medium",
+        "A paid document was credited and nothing was refunded",
+        "Refund the customer, or apply the credit to another document",
+    ),
+    Code.SPLIT_MISMATCH: (
+        "high",
+        "The shares of a split payment do not add up",
+        "Ask the provider how the payment was split",
+    ),
+    Code.ITEM_IN_TWO_PAYOUTS: (
+        "high",
+        "The same item is in two payouts",
+        "Tell the provider: one of the two will be taken back",
+    ),
+    Code.ITEM_IN_NO_PAYOUT: (
+        "high",
+        "A payment is in no payout though its time has passed",
+        "Ask the provider in which payout it went",
+    ),
+    Code.EVENT_CONFLICT: (
+        "high",
+        "Two versions of one event disagree",
+        "Compare both with the provider's object and replay the right one",
+    ),
+    Code.DATA_GAP: (
+        "high",
+        "Data is missing, so nothing is called missing",
+        "Run backfill and pull, then reconcile again",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a finding is about: its subject, and the ids it touches."""
+
+    subject: str
+    currency: str
+    payout_id: str | None = None
+    resource_id: str | None = None
+    doc_key: str | None = None
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+def to_finding(code: Code, about: About, *, at_risk: int) -> Finding:
+    severity, title, action = _WORDS[code]
+    return Finding(
+        code=str(code),
+        severity=severity,
+        subject=about.subject,
+        title=title,
+        amount_at_risk=int(at_risk),
+        currency=about.currency,
+        payout_id=about.payout_id,
+        resource_id=about.resource_id,
+        doc_key=about.doc_key,
+        evidence=about.evidence,
+        suggested_action=action,
+    )
+
+
+def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Sort by severity, code and subject, which is a total order."""
+    return tuple(sorted(findings, key=lambda f: (_SEVERITIES.index(f.severity), f.code, f.subject)))

@@ -1,0 +1,102 @@
+"""The identity of every payout: what its items, disputes and fees add up to, and what is left over."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas import DataFrame
+
+from reconcile.rules.disputes import PlacedDispute, place_disputes
+from reconcile.rules.fees import Fees, half_up, parts
+from reconcile.rules.findings import About, to_finding
+from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, records
+from reconcile.rules.outcomes import Code, FeeSource
+
+_BPS = 10_000
+_NAMES = {
+    "payment_intent": "payments",
+    "charge": "charges",
+    "refund": "refunds",
+    "refund_adjustment": "adjustments",
+}
+
+
+def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list[PlacedDispute]]:
+    """Give one row of sums per payout, indexed by its id, and the disputes that are lines of a payout."""
+    payouts = inputs.payouts.set_index("payout_id", drop=False)
+    sums = _sums(rows, payouts)
+    signed = sums["payments"] + sums["charges"] - sums["refunds"] + sums["adjustments"]
+    sums["fee_source"] = fees.sources
+    sums["amount"] = payouts["amount"].astype("int64")
+    known = fees.items["fee_total"].groupby(rows["payout_id"]).sum(min_count=0).reindex(sums.index).fillna(0)
+    is_residual = sums["fee_source"] == FeeSource.RESIDUAL
+    sums["fee"] = known.astype("int64").where(~is_residual, signed - sums["amount"])
+    sums["over"] = signed - sums["fee"] - sums["amount"]
+    placed = place_disputes(sums, inputs)
+    lost = pd.Series(dict.fromkeys(sums.index, 0), dtype="int64")
+    for dispute in placed:
+        lost[dispute.payout_id] += dispute.amount
+    sums["disputes"] = lost.reindex(sums.index).fillna(0).astype("int64")
+    sums["fee"] = sums["fee"] - sums["disputes"].where(is_residual, 0)
+    sums["computed"] = signed - sums["disputes"] - sums["fee"]
+    sums["difference"] = sums["amount"] - sums["computed"]
+    return sums.join(_fee_parts(rows, fees, sums, inputs)), placed
+
+
+def _sums(rows: DataFrame, payouts: DataFrame) -> DataFrame:
+    currency = rows["payout_id"].map(payouts["currency"])
+    own = rows[rows["currency"] == currency]
+    columns = {}
+    for kind, name in _NAMES.items():
+        signed = own.loc[own["resource_type"] == kind].groupby("payout_id")["signed"]
+        columns[name] = signed.sum().abs().reindex(payouts.index).fillna(0).astype("int64")
+        columns[f"{name}_count"] = signed.size().reindex(payouts.index).fillna(0).astype("int64")
+    sums = DataFrame(columns)
+    sums["gross"] = sums["payments"] + sums["charges"]
+    return sums
+
+
+def _fee_parts(rows: DataFrame, fees: Fees, sums: DataFrame, inputs: Inputs) -> DataFrame:
+    """Add up the items' net and VAT; where only the payout's fee is known, divide that."""
+    by_item = fees.items[["fee_net", "fee_vat"]].groupby(rows["payout_id"]).sum(min_count=1).reindex(sums.index)
+    whole = DataFrame(parts(sums["fee"].astype(MONEY), inputs.tariff))
+    is_residual = sums["fee_source"] == FeeSource.RESIDUAL
+    chosen = by_item.where(~is_residual, whole)
+    return chosen.where(chosen.notna() | (sums["fee"] != 0).to_numpy()[:, None], 0).astype(MONEY)
+
+
+def fee_rates(sums: DataFrame) -> Any:
+    """Write each fee as percent of the gross payments with two digits; NA where nothing was paid."""
+    has_gross = (sums["gross"] > 0).to_numpy()
+    texts = np.full(len(sums), None, dtype=object)
+    fee, gross = sums["fee"].to_numpy(), sums["gross"].to_numpy()
+    for place in np.flatnonzero(has_gross):
+        hundredths = int(half_up(np.array([abs(int(fee[place]))]), _BPS, int(gross[place]))[0])
+        sign = "-" if fee[place] < 0 and hundredths else ""
+        texts[place] = f"{sign}{hundredths // 100}.{hundredths % 100:02d}"
+    return pd.Series(texts, index=sums.index, dtype=TEXT)
+
+
+def identity_findings(sums: DataFrame, inputs: Inputs) -> list[Finding]:
+    """Name every payout that does not add up, and every fee outside the band."""
+    found = []
+    for row in records(sums.join(inputs.payouts.set_index("payout_id")[["currency"]])):
+        about = _about(row)
+        if row.difference != 0:
+            found.append(to_finding(Code.PAYOUT_IDENTITY, about, at_risk=abs(int(row.difference))))
+        elif row.fee < 0:
+            found.append(to_finding(Code.PAYOUT_IDENTITY, about, at_risk=-int(row.fee)))
+        if row.fee_source != FeeSource.TARIFF and is_out_of_band(row.fee, row.gross, inputs.rules.fee_band_bps):
+            allowed = inputs.rules.fee_band_bps * int(row.gross) // _BPS
+            found.append(to_finding(Code.FEE_OUT_OF_BAND, about, at_risk=int(row.fee) - allowed))
+    return found
+
+
+def is_out_of_band(fee: int, gross: int, band_bps: int) -> bool:
+    return int(fee) > 0 and int(fee) * _BPS > band_bps * int(gross)
+
+
+def _about(row: Any) -> About:
+    names = ("payments", "charges", "refunds", "adjustments", "disputes", "fee", "computed", "amount", "difference")
+    evidence = {name: int(getattr(row, name)) for name in names} | {"fee_source": str(row.fee_source)}
+    return About(f"payout:{row.Index}", row.currency, payout_id=row.Index, evidence=evidence)

@@ -1,0 +1,294 @@
+"""What the pure rules take and give: typed frames in, explained frames and findings out.
+
+Money is nullable `Int64` minor units; text is `str` with NA for "unknown"; moments (`_at`, `_utc`, `window_*`) are
+`datetime64[us, UTC]`; dates are `datetime64[us]` at midnight without a zone (`typed` also takes `date` objects).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pandas as pd
+from pandas import DataFrame
+
+from consumer.facts.bankdays import BankCalendar
+from reconcile.rules.settings import RuleSet
+from reconcile.rules.tariff import Tariff
+
+# Typed `Any`, as the stubs of pandas know no dtype that is held in a name.
+TEXT: Any = "str"
+MONEY: Any = "Int64"
+COUNT: Any = "Int64"
+DAY: Any = "datetime64[us]"
+MOMENT: Any = "datetime64[us, UTC]"
+
+Schema = Mapping[str, str]
+
+PAYOUTS: Schema = {
+    "payout_id": TEXT,
+    "currency": TEXT,
+    "status": TEXT,
+    "amount": MONEY,
+    "created_at": MOMENT,
+    "succeeded_at": MOMENT,
+    "ended_at": MOMENT,
+    "recipient_institution": TEXT,
+    "recipient_last4": TEXT,
+}
+
+# `split` is a JSON list of {"entity_id", "amount", "charge_processing_fee", "own"}; `own` marks the merchant's own
+# entity and may be left out where that is not known: the whole payment then counts as the merchant's.
+ITEMS: Schema = {
+    "payout_id": TEXT,
+    "resource_type": TEXT,
+    "resource_id": TEXT,
+    "resource_subtype": TEXT,
+    "parent_id": TEXT,
+    "status": TEXT,
+    "currency": TEXT,
+    "amount": MONEY,
+    "occurred_at": MOMENT,
+    "customer_tax_id": TEXT,
+    "sender_tax_id": TEXT,
+    "customer_name": TEXT,
+    "metadata": TEXT,
+    "texts": TEXT,
+    "split": TEXT,
+    "source_event_id": TEXT,
+}
+
+DOCUMENTS: Schema = {
+    "doc_key": TEXT,
+    "doc_type": TEXT,
+    "series": TEXT,
+    "folio": TEXT,
+    "uuid": TEXT,
+    "issue_date": DAY,
+    "due_date": DAY,
+    "customer_tax_id": TEXT,
+    "customer_name": TEXT,
+    "net": MONEY,
+    "exempt": MONEY,
+    "vat": MONEY,
+    "total": MONEY,
+    "currency": TEXT,
+    "status": TEXT,
+    "order_ref": TEXT,
+    "ref_type": TEXT,
+    "ref_number": TEXT,
+    "payment_method": TEXT,
+    "payment_form": TEXT,
+}
+
+DISPUTES: Schema = {
+    "dispute_id": TEXT,
+    "resource_id": TEXT,
+    "amount": MONEY,
+    "currency": TEXT,
+    "status": TEXT,
+    "ended_at": MOMENT,
+}
+
+FEES: Schema = {"payout_id": TEXT, "resource_id": TEXT, "fee_total": MONEY}
+
+GAPS: Schema = {"stream": TEXT, "since": MOMENT, "until": MOMENT, "reason": TEXT}
+
+CONFLICTS: Schema = {"event_id": TEXT, "resource_id": TEXT, "amount": MONEY}
+
+DECISIONS: Schema = {"kind": TEXT, "resource_id": TEXT, "doc_key": TEXT, "amount": MONEY, "decision_id": COUNT}
+
+BANK: Schema = {
+    "movement_id": TEXT,
+    "account_last4": TEXT,
+    "amount": MONEY,
+    "currency": TEXT,
+    "booked_on": DAY,
+    "text": TEXT,
+}
+
+# The columns of `payout-summary` without `connection`.
+SUMMARY: Schema = {
+    "payout_id": TEXT,
+    "mode": TEXT,
+    "country": TEXT,
+    "currency": TEXT,
+    "status": TEXT,
+    "created_at_utc": MOMENT,
+    "succeeded_at_utc": MOMENT,
+    "payout_date": DAY,
+    "bank_day": DAY,
+    "window_start": MOMENT,
+    "window_end": MOMENT,
+    "recipient_institution": TEXT,
+    "recipient_account_last4": TEXT,
+    "payments_count": COUNT,
+    "payments_gross": MONEY,
+    "charges_count": COUNT,
+    "charges_gross": MONEY,
+    "refunds_count": COUNT,
+    "refunds_gross": MONEY,
+    "refund_adjustments": MONEY,
+    "disputes": MONEY,
+    "fee_total": MONEY,
+    "fee_net": MONEY,
+    "fee_vat": MONEY,
+    "fee_rate_pct": TEXT,
+    "fee_source": TEXT,
+    "computed_amount": MONEY,
+    "payout_amount": MONEY,
+    "difference": MONEY,
+    "expected_arrival": DAY,
+    "bank_date": DAY,
+    "bank_movement_id": TEXT,
+    "bank_amount": MONEY,
+    "bank_difference": MONEY,
+    "days_late": COUNT,
+    "matched_count": COUNT,
+    "unmatched_count": COUNT,
+    "status_recon": TEXT,
+    "exceptions": COUNT,
+}
+
+# The columns of `payout-detail` without `connection`, and the document's key at the end for who stores the line.
+LINES: Schema = {
+    "payout_id": TEXT,
+    "resource_type": TEXT,
+    "resource_subtype": TEXT,
+    "resource_id": TEXT,
+    "line": COUNT,
+    "source_event_id": TEXT,
+    "occurred_at_utc": MOMENT,
+    "local_date": DAY,
+    "local_time": TEXT,
+    "bank_day": DAY,
+    "amount_signed": MONEY,
+    "fee_total": MONEY,
+    "fee_net": MONEY,
+    "fee_vat": MONEY,
+    "net_amount": MONEY,
+    "currency": TEXT,
+    "customer_tax_id": TEXT,
+    "customer_name": TEXT,
+    "order_ref": TEXT,
+    "outcome": TEXT,
+    "match_stage": TEXT,
+    "match_rule": TEXT,
+    "rivals": TEXT,
+    "doc_country": TEXT,
+    "doc_type": TEXT,
+    "doc_series": TEXT,
+    "doc_folio": TEXT,
+    "doc_uuid": TEXT,
+    "doc_date": DAY,
+    "doc_due_date": DAY,
+    "doc_total": MONEY,
+    "applied_amount": MONEY,
+    "doc_balance_after": MONEY,
+    "difference": MONEY,
+    "expected_doc": TEXT,
+    "exception_code": TEXT,
+    "note": TEXT,
+    "doc_key": TEXT,
+}
+
+# The columns of `documents` without `connection`.
+DOCUMENT_RESULTS: Schema = {
+    "doc_key": TEXT,
+    "doc_type": TEXT,
+    "series": TEXT,
+    "folio": TEXT,
+    "uuid": TEXT,
+    "issue_date": DAY,
+    "due_date": DAY,
+    "customer_tax_id": TEXT,
+    "customer_name": TEXT,
+    "currency": TEXT,
+    "total": MONEY,
+    "outcome": TEXT,
+    "paid": MONEY,
+    "credited": MONEY,
+    "balance": MONEY,
+    "payments": COUNT,
+    "exception_code": TEXT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    connection: str
+    country: str
+    mode: str
+    as_of: date
+    payouts: DataFrame
+    items: DataFrame
+    documents: DataFrame
+    disputes: DataFrame
+    fees: DataFrame
+    gaps: DataFrame
+    conflicts: DataFrame
+    decisions: DataFrame
+    bank: DataFrame
+    tariff: Tariff | None
+    rules: RuleSet
+    calendar: BankCalendar
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something a person must look at; `code` and `subject` are its identity across runs."""
+
+    code: str
+    severity: str
+    subject: str
+    title: str
+    amount_at_risk: int
+    currency: str
+    payout_id: str | None
+    resource_id: str | None
+    doc_key: str | None
+    evidence: dict[str, Any]
+    suggested_action: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    payouts: DataFrame
+    lines: DataFrame
+    documents: DataFrame
+    findings: tuple[Finding, ...]
+    complete: bool
+
+
+class FrameError(ValueError):
+    """A frame that lacks a column the rules read."""
+
+
+def typed(frame: DataFrame, schema: Schema) -> DataFrame:
+    """Give a frame exactly the columns and types of a schema; a missing column is an error, an extra one is dropped."""
+    missing = [name for name in schema if name not in frame.columns]
+    if missing:
+        raise FrameError(f"the frame lacks {', '.join(missing)}")
+    return DataFrame({name: _column(frame[name], dtype) for name, dtype in schema.items()})
+
+
+def empty(schema: Schema) -> DataFrame:
+    return typed(DataFrame(columns=list(schema)), schema)
+
+
+def records(frame: DataFrame) -> list[Any]:
+    """Give the rows as named tuples; `Any`, since a row's types are the schema's and not the stubs'."""
+    return list(frame.itertuples())
+
+
+def _column(values: Any, dtype: str) -> Any:
+    if values.dtype == dtype:
+        return values
+    if dtype == MOMENT:
+        return pd.to_datetime(values, utc=True).astype(dtype)
+    if dtype == DAY:
+        return pd.to_datetime(values).astype(dtype)
+    if dtype == MONEY:
+        return values.astype("Int64")
+    # A column of nothing but None arrives as object, and turning None into text must not make the word "None".
+    return values.astype("string").astype(dtype)

@@ -1,0 +1,137 @@
+"""The state of matching: what each payment became, what was applied to each document, and what is still open."""
+
+from dataclasses import dataclass, field
+from itertools import repeat
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas import DataFrame
+
+from reconcile.rules.documents import Books
+from reconcile.rules.outcomes import Code, Outcome, Stage
+from reconcile.rules.payments import Payments, Refund
+from reconcile.rules.settings import RuleSet
+
+_LATEST = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why an outcome: the stage and rule that decided, the rivals it left, and what was compared."""
+
+    stage: Stage
+    rule: str
+    rivals: tuple[int, ...] = ()
+    evidence: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Payments and documents while they are matched. Every payment starts as unexplained."""
+
+    payments: Payments
+    books: Books
+    rules: RuleSet
+    outcome: Any = None
+    reasons: dict[int, Reason] = field(default_factory=dict)
+    codes: dict[int, list[Code]] = field(default_factory=dict)
+    paid: Any = None
+    reopened: Any = None
+    adjusted: Any = None
+    forbidden: set[tuple[int, int]] = field(default_factory=set)
+    bulk: list[tuple[Any, Any, Any, Any]] = field(default_factory=list)
+    single: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    given_back: dict[str, int] = field(default_factory=dict)
+    refunded: dict[int, list[tuple[Refund, int]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.outcome = np.full(len(self.payments), str(Outcome.UNEXPLAINED), dtype=object)
+        self.paid = np.zeros(len(self.books), dtype=np.int64)
+        self.reopened = np.zeros(len(self.books), dtype=np.int64)
+        self.adjusted = np.zeros(len(self.books), dtype=np.int64)
+
+    def balances(self) -> Any:
+        """Give what every document still asks for: its total less notes and payments, plus refunds."""
+        books = self.books
+        return books.total - books.credited - self.adjusted - self.paid + self.reopened
+
+    def balance(self, doc: int) -> int:
+        books = self.books
+        taken = books.credited[doc] + self.adjusted[doc] + self.paid[doc] - self.reopened[doc]
+        return int(books.total[doc] - taken)
+
+    def open_now(self) -> Any:
+        """Give the open balance of every document that can be paid; zero for all others."""
+        is_open = self.books.is_claim & ~self.books.is_void
+        return np.where(is_open, np.maximum(self.balances(), 0), 0)
+
+    def is_left(self) -> Any:
+        """Tell which payments no stage has decided yet."""
+        return self.outcome == Outcome.UNEXPLAINED
+
+    def net_paid(self, doc: int, at: int = _LATEST) -> int:
+        """Give what is paid on a document, less the refunds that came before a moment."""
+        back = sum(amount for refund, amount in self.refunded.get(doc, ()) if refund.at <= at)
+        return int(self.paid[doc]) + int(self.adjusted[doc]) - back
+
+    def open_at(self, doc: int, payment: int) -> int:
+        """Give the balance a payment finds: notes written before its day, refunds before its moment."""
+        credited = self.books.credited_by(doc, int(self.payments.day[payment]))
+        return int(self.books.total[doc]) - credited - self.net_paid(doc, int(self.payments.moment[payment]))
+
+    def is_equal(self, doc: int, payment: int) -> bool:
+        """Tell whether a payment equals the open balance, before or after the notes of its own day or later ones.
+
+        A note may put right beforehand what a payment does, or be dated the same day; either way both agree.
+        """
+        amount, found = int(self.payments.amount[payment]), self.open_at(doc, payment)
+        if found == amount:
+            return True
+        if doc not in self.books.notes:
+            return False
+        before = self.books.credited_by(doc, int(self.payments.day[payment]))
+        same_day = self.books.credited_by(doc, int(self.payments.day[payment]) + 1)
+        everything = int(self.books.credited[doc])
+        return found > 0 and amount in (found + before - same_day, found + before - everything)
+
+    def decide(self, payment: int, outcome: Outcome, reason: Reason, *codes: Code) -> None:
+        self.outcome[payment] = str(outcome)
+        self.reasons[payment] = reason
+        if codes:
+            self.codes[payment] = list(codes)
+
+    def apply(self, payment: int, doc: int, amount: int, *, difference: int = 0) -> None:
+        """Apply an amount of a payment to a document; refunds of the payment open the document again."""
+        self.paid[doc] += amount
+        self._reopen(payment, doc, amount)
+        self.single.append((payment, doc, amount, self.balance(doc), difference))
+
+    def match_exactly(self, payments: Any, docs: Any, reason: Reason) -> None:
+        """Match many payments at once, each with a document of exactly its amount; no document occurs twice."""
+        if len(payments) == 0:
+            return
+        amounts = self.payments.amount[payments]
+        self.paid[docs] += amounts
+        self.outcome[payments] = str(Outcome.MATCHED)
+        self.reasons.update(zip(payments.tolist(), repeat(reason)))
+        for place in np.flatnonzero(np.isin(payments, list(self.payments.refunds))):
+            self._reopen(int(payments[place]), int(docs[place]), int(amounts[place]))
+        self.bulk.append((payments, docs, amounts, self.balances()[docs]))
+
+    def _reopen(self, payment: int, doc: int, amount: int) -> None:
+        rest = amount
+        for refund in self.payments.refunds.get(payment, ()):
+            given = self.given_back.get(refund.resource_id, 0)
+            back = min(rest, refund.amount - given)
+            if back > 0:
+                self.refunded.setdefault(doc, []).append((refund, back))
+                self.given_back[refund.resource_id] = given + back
+                self.reopened[doc] += back
+                rest -= back
+
+    def applications(self) -> DataFrame:
+        """Give every amount applied: payment, document, amount, balance after it and difference shown."""
+        names = ["payment", "doc", "applied", "balance_after", "difference"]
+        many = [DataFrame(dict(zip(names, (*chunk, 0), strict=True))) for chunk in self.bulk]
+        return pd.concat([DataFrame(self.single, columns=names, dtype="int64"), *many], ignore_index=True)

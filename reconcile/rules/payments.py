@@ -1,0 +1,104 @@
+"""The payments to be matched, oldest first: amounts, customers, days, what their metadata says, and their refunds."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas import DataFrame
+
+from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
+from reconcile.rules.inputs import records
+from reconcile.rules.payouts import PAYMENT_TYPES, REFUND
+from reconcile.rules.settings import RuleSet
+from reconcile.rules.timing import day_numbers
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Refund:
+    """A succeeded refund of a payment."""
+
+    resource_id: str
+    at: int
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Payments:
+    """Columns of one length; a payment is its position in them. Customers and currencies are shared codes."""
+
+    frame: DataFrame
+    ids: Any
+    amount: Any
+    currency: Any
+    customer: Any
+    tax_id: Any
+    day: Any
+    moment: Any
+    said: list[dict[str, Any]]
+    refunds: dict[int, list[Refund]]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def payment_rows(rows: DataFrame) -> DataFrame:
+    """Choose one row per payment, where it is at home, in total order."""
+    is_payment = (rows["place"] == "home") & rows["resource_type"].isin(PAYMENT_TYPES)
+    return rows[is_payment].sort_values(["occurred_at", "resource_id", "resource_type"], ignore_index=True)
+
+
+def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
+    """Give each payment's customer: its customer's tax id, else the sender's; a generic one is nobody's."""
+    generic = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
+    own, sender = frame["customer_tax_id"], frame["sender_tax_id"]
+    return own.mask(own.isin(generic)).fillna(sender.mask(sender.isin(generic)))
+
+
+def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], rows: DataFrame) -> Payments:
+    currency, customer = codes
+    ids = frame["resource_id"].to_numpy(dtype=object)
+    return Payments(
+        frame=frame,
+        ids=ids,
+        amount=frame["signed"].to_numpy(dtype=np.int64),
+        currency=currency,
+        customer=customer,
+        tax_id=tax_ids.to_numpy(dtype=object),
+        day=day_numbers(frame["local_date"]),
+        moment=instants(frame["occurred_at"]),
+        said=[_to_said(text) for text in frame["metadata"].to_numpy(dtype=object)],
+        refunds=_refunds(rows, {key: place for place, key in enumerate(ids)}),
+    )
+
+
+def instants(moments: Any) -> Any:
+    """Turn moments into whole microseconds."""
+    return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(np.int64)
+
+
+def shared_codes(left: Any, right: Any) -> tuple[Any, Any]:
+    """Number the distinct values of two columns together; a missing value is unknown and equals nothing."""
+    codes, _ = pd.factorize(pd.concat([left, right], ignore_index=True))
+    return codes[: len(left)], codes[len(left) :]
+
+
+def _to_said(text: Any) -> dict[str, Any]:
+    if not isinstance(text, str) or text == "{}":
+        return {}
+    said = json.loads(text)
+    return said if isinstance(said, dict) else {}
+
+
+def _refunds(rows: DataFrame, places: dict[str, int]) -> dict[int, list[Refund]]:
+    """Group succeeded refunds by the payment they give back, oldest first."""
+    is_refund = (rows["place"] == "home") & (rows["resource_type"] == REFUND) & (rows["status"] == "succeeded")
+    chosen = rows[is_refund & rows["parent_id"].isin(list(places))].sort_values(["occurred_at", "resource_id"])
+    grouped: dict[int, list[Refund]] = {}
+    for row, at in zip(records(chosen), instants(chosen["occurred_at"]), strict=True):
+        refund = Refund(row.resource_id, int(at), int(row.amount))
+        grouped.setdefault(places[row.parent_id], []).append(refund)
+    return grouped

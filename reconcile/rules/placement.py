@@ -1,0 +1,184 @@
+"""Payments that name a document: the rows of the matching table that begin with a key, from the top."""
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from reconcile.rules.keys import Keys
+from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.outcomes import Code, Outcome, Stage
+from reconcile.rules.payments import UNKNOWN
+
+Claims = dict[int, list[tuple[int, str]]]
+
+
+def place_keyed(ledger: Ledger, keys: Keys) -> None:
+    """Decide every payment whose keys name one document: the exact ones first, then those that differ."""
+    payments, docs, rules = _allowed(ledger, keys)
+    currency_differs = ledger.payments.currency[payments] != ledger.books.currency[docs]
+    for payment, doc, rule in _triples(payments, docs, rules, currency_differs):
+        evidence = {"key": rule, "document": ledger.books.keys[doc]} | _both_currencies(ledger, payment, doc)
+        reason = Reason(Stage.NONE, f"key:{rule}:currency", (doc,), evidence)
+        ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.CURRENCY_DIFF)
+    same = ~currency_differs
+    plain = _plain(ledger, payments, docs, rules) & same
+    for rule in sorted(set(rules[plain].tolist())):
+        chosen = plain & (rules == rule)
+        ledger.match_exactly(payments[chosen], docs[chosen], Reason(Stage.KEY, f"key:{rule}"))
+    _note_other_customers(ledger, payments[plain], docs[plain])
+    claims: Claims = defaultdict(list)
+    for payment, doc, rule in _triples(payments, docs, rules, same & ~plain):
+        target = _living_target(ledger, payment, doc, rule)
+        if target is not None:
+            claims[target].append((payment, rule))
+    place_claims(ledger, claims)
+
+
+def place_claims(ledger: Ledger, claims: Claims) -> None:
+    """Place payments on the documents they claim: equal ones on every document first, then the rest in turn."""
+    waiting = {doc: _place_equal(ledger, doc, named) for doc, named in sorted(claims.items())}
+    waiting = {doc: named for doc, named in waiting.items() if named}
+    twins = _open_twins(ledger, waiting)
+    for doc, named in waiting.items():
+        rest = named
+        while rest:
+            turn = next((claim for claim in rest if ledger.is_equal(doc, claim[0])), rest[0])
+            rest = [claim for claim in rest if claim is not turn]
+            _place(ledger, doc, turn, twins)
+
+
+def _allowed(ledger: Ledger, keys: Keys) -> tuple[Any, Any, Any]:
+    """Leave out what people decided already or forbade."""
+    is_open = ledger.is_left()[keys.payments]
+    pairs = zip(keys.payments.tolist(), keys.docs.tolist(), strict=True)
+    if ledger.forbidden:
+        is_open &= np.array([pair not in ledger.forbidden for pair in pairs], dtype=bool)
+    return keys.payments[is_open], keys.docs[is_open], keys.rules[is_open]
+
+
+def _triples(payments: Any, docs: Any, rules: Any, mask: Any) -> list[tuple[int, int, str]]:
+    return list(zip(payments[mask].tolist(), docs[mask].tolist(), rules[mask].tolist(), strict=True))
+
+
+def _plain(ledger: Ledger, payments: Any, docs: Any, rules: Any) -> Any:
+    """Tell which pairs are alone with each other, valid, untouched and equal: almost all of a good month."""
+    books = ledger.books
+    count = np.bincount(docs, minlength=len(books))
+    has_note = np.zeros(len(books), dtype=bool)
+    has_note[list(books.notes)] = True
+    untouched = ~books.is_void & ~has_note & (ledger.paid == 0) & (ledger.adjusted == 0)
+    equal = ledger.payments.amount[payments] == books.total[docs]
+    return (count[docs] == 1) & untouched[docs] & equal & (rules != "")
+
+
+def _living_target(ledger: Ledger, payment: int, doc: int, rule: str) -> int | None:
+    """Follow a dead document to the one issued in its place; decide the payment when there is none."""
+    books = ledger.books
+    is_credited = books.is_credited_before(doc, int(ledger.payments.day[payment]))
+    if not books.is_void[doc] and not is_credited:
+        return doc
+    target = books.successor(doc)
+    if target is not None and (payment, target) not in ledger.forbidden:
+        return target
+    state = "void" if books.is_void[doc] else "fully credited before the payment"
+    evidence = {"key": rule, "document": books.keys[doc], "document_state": state, "valid_reissue": None}
+    reason = Reason(Stage.NONE, f"key:{rule}:cancelled", (doc,), evidence)
+    ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAID_CANCELLED_DOC)
+    return None
+
+
+def _place_equal(ledger: Ledger, doc: int, named: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Match payments while one equals the open balance, the oldest first; give back the others."""
+    rest = sorted(named)
+    while rest:
+        turn = next((claim for claim in rest if ledger.is_equal(doc, claim[0])), None)
+        if turn is None:
+            break
+        rest.remove(turn)
+        _match(ledger, doc, turn)
+    return rest
+
+
+def _match(ledger: Ledger, doc: int, claim: tuple[int, str]) -> None:
+    payment, rule = claim
+    ledger.apply(payment, doc, int(ledger.payments.amount[payment]))
+    ledger.decide(payment, Outcome.MATCHED, Reason(Stage.KEY, f"key:{rule}"))
+    _note_other_customers(ledger, np.array([payment]), np.array([doc]))
+
+
+def _note_other_customers(ledger: Ledger, payments: Any, docs: Any) -> None:
+    payer, owner = ledger.payments.customer[payments], ledger.books.customer[docs]
+    differs = (payer != owner) & (payer != UNKNOWN) & (owner != UNKNOWN)
+    for payment in payments[differs].tolist():
+        ledger.codes.setdefault(payment, []).append(Code.CUSTOMER_DIFF)
+
+
+def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: dict[tuple[int, int, int], list[int]]) -> None:
+    """Decide one payment that names a document, by the first row that applies."""
+    payment, rule = claim
+    payments, books = ledger.payments, ledger.books
+    amount, found = int(payments.amount[payment]), ledger.open_at(doc, payment)
+    evidence = {"key": rule, "document": books.keys[doc], "amount": amount, "open_balance": found}
+    if found <= 0:
+        reason = Reason(Stage.KEY, f"key:{rule}:already_paid", (doc,), evidence)
+        ledger.decide(payment, Outcome.DUPLICATE, reason, Code.DUPLICATE_PAYMENT)
+        return
+    if ledger.is_equal(doc, payment):
+        _match(ledger, doc, claim)
+        return
+    payer, owner = int(payments.customer[payment]), int(books.customer[doc])
+    if UNKNOWN not in (payer, owner) and payer != owner:
+        evidence |= {"payer": payments.tax_id[payment], "customer": books.frame["customer_tax_id"].iloc[doc]}
+        reason = Reason(Stage.NONE, f"key:{rule}:other_customer", (doc,), evidence)
+        ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
+        return
+    customer = payer if payer != UNKNOWN else owner
+    twin = [
+        other
+        for other in twins.get((customer, int(payments.currency[payment]), amount), ())
+        if other != doc and books.since[other] <= payments.day[payment] and customer != UNKNOWN
+    ]
+    if twin:
+        evidence["equal_open_documents"] = [books.keys[other] for other in twin]
+        reason = Reason(Stage.NONE, f"key:{rule}:another_equal", (doc, *twin), evidence)
+        ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)
+        return
+    _apply_difference(ledger, doc, claim, evidence)
+
+
+def _apply_difference(ledger: Ledger, doc: int, claim: tuple[int, str], evidence: dict[str, Any]) -> None:
+    payment, rule = claim
+    amount, found = evidence["amount"], evidence["open_balance"]
+    evidence["difference"] = amount - found
+    if abs(amount - found) <= ledger.rules.amount_tolerance:
+        ledger.apply(payment, doc, found, difference=amount - found)
+        reason = Reason(Stage.KEY, f"key:{rule}:rounding", (), evidence)
+        ledger.decide(payment, Outcome.MATCHED_WITH_DIFFERENCE, reason)
+    elif amount < found:
+        ledger.apply(payment, doc, amount, difference=amount - found)
+        ledger.decide(payment, Outcome.PARTIAL, Reason(Stage.KEY, f"key:{rule}:part", (), evidence))
+    else:
+        ledger.apply(payment, doc, amount, difference=amount - found)
+        reason = Reason(Stage.KEY, f"key:{rule}:above", (), evidence)
+        ledger.decide(payment, Outcome.MATCHED_WITH_DIFFERENCE, reason, Code.AMOUNT_DIFF)
+
+
+def _open_twins(ledger: Ledger, waiting: Claims) -> dict[tuple[int, int, int], list[int]]:
+    """Index the open documents of the customers concerned by customer, currency and amount."""
+    books, payments = ledger.books, ledger.payments
+    concerned = {int(books.customer[doc]) for doc in waiting}
+    concerned |= {int(payments.customer[payment]) for named in waiting.values() for payment, _ in named}
+    concerned.discard(UNKNOWN)
+    balance = ledger.open_now()
+    twins: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for doc in np.flatnonzero((balance > 0) & np.isin(books.customer, list(concerned))).tolist():
+        twins[(int(books.customer[doc]), int(books.currency[doc]), int(balance[doc]))].append(doc)
+    return twins
+
+
+def _both_currencies(ledger: Ledger, payment: int, doc: int) -> dict[str, Any]:
+    return {
+        "payment_currency": str(ledger.payments.frame["currency"].iloc[payment]),
+        "document_currency": str(ledger.books.frame["currency"].iloc[doc]),
+    }

@@ -1,0 +1,128 @@
+"""Text references: whole words of a payment's texts that name a document, believed only with an equal amount."""
+
+import re
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+
+from reconcile.rules.assignment import MOST_NODES, Edge, components, forced_pairs
+from reconcile.rules.candidates import pair_in_order
+from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.outcomes import Code, Outcome, Stage
+from reconcile.rules.payments import UNKNOWN
+
+_WORD = re.compile(r"[A-Z0-9]+(?:[-_/.#][A-Z0-9]+)*")
+_PART = re.compile(r"[A-Z0-9]+")
+_SHORTEST = 2
+
+
+def match_references(ledger: Ledger) -> None:
+    """Match payments whose texts name documents of their amount, where the tax id agrees or nothing else could be."""
+    edges = _edges(ledger)
+    strong = {edge for edge in edges if _same_customer(ledger, edge)}
+    single = _only_candidates(ledger, [edge for edge in edges if edge not in strong])
+    for component in components(sorted(strong | single)):
+        _decide(ledger, component, single)
+
+
+def words_of(text: str) -> set[str]:
+    """List the words of a text without separators: each whole, each part, and neighbours written apart.
+
+    `PED-00123`, `PED 00123` and `ped00123` say the same; O is read as zero, as people type it.
+    """
+    words = _WORD.findall(text.upper())
+    parts = _PART.findall(text.upper())
+    joined = (left + right for left, right in zip(parts, parts[1:], strict=False))
+    return {_plain(word) for word in (*words, *parts, *joined)} - {""}
+
+
+def _plain(word: str) -> str:
+    return "".join(_PART.findall(word.upper())).replace("O", "0").lstrip("0")
+
+
+def _names(ledger: Ledger) -> dict[str, list[int]]:
+    """Index the names of open documents: order reference, folio with and without type or series, and UUID."""
+    frame, names = ledger.books.frame, defaultdict(list)
+    places = np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void)
+    columns = [frame[name].to_numpy(dtype=object) for name in ("order_ref", "folio", "uuid", "doc_type", "series")]
+    for doc in places.tolist():
+        order, folio, uuid, kind, series = (column[doc] for column in columns)
+        said = {_plain(value) for value in (order, folio, uuid) if isinstance(value, str)}
+        said |= {
+            _plain(f"{head}{folio}") for head in (kind, series) if isinstance(folio, str) and isinstance(head, str)
+        }
+        for name in said:
+            if len(name) >= _SHORTEST:
+                names[name].append(doc)
+    return names
+
+
+def _edges(ledger: Ledger) -> list[Edge]:
+    """Pair payments still undecided with documents they name and whose open balance they equal."""
+    texts = ledger.payments.frame["texts"]
+    places = np.flatnonzero(ledger.is_left() & texts.notna().to_numpy())
+    if not len(places):
+        return []
+    names, values = _names(ledger), texts.to_numpy(dtype=object)
+    edges = []
+    for payment in places.tolist():
+        named = {doc for word in words_of(values[payment]) if word in names for doc in names[word]}
+        edges += [(payment, doc) for doc in sorted(named) if _fits(ledger, payment, doc)]
+    return edges
+
+
+def _fits(ledger: Ledger, payment: int, doc: int) -> bool:
+    if ledger.payments.currency[payment] != ledger.books.currency[doc] or (payment, doc) in ledger.forbidden:
+        return False
+    return ledger.is_equal(doc, payment) and not ledger.books.is_credited_before(doc, int(ledger.payments.day[payment]))
+
+
+def _same_customer(ledger: Ledger, edge: Edge) -> bool:
+    payer = ledger.payments.customer[edge[0]]
+    return bool(payer != UNKNOWN and payer == ledger.books.customer[edge[1]])
+
+
+def _only_candidates(ledger: Ledger, edges: list[Edge]) -> set[Edge]:
+    """Keep references without the tax id only where no other open document anywhere has that amount."""
+    balance = ledger.open_now()
+    counts: dict[tuple[int, int], int] = defaultdict(int)
+    wanted = {(int(ledger.payments.currency[p]), int(ledger.payments.amount[p])) for p, _ in edges}
+    amounts = np.isin(balance, [amount for _, amount in wanted])
+    for doc in np.flatnonzero(amounts & (balance > 0)).tolist():
+        counts[(int(ledger.books.currency[doc]), int(balance[doc]))] += 1
+    return {
+        (payment, doc)
+        for payment, doc in edges
+        if counts[(int(ledger.payments.currency[payment]), int(ledger.payments.amount[payment]))] <= 1
+    }
+
+
+def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:
+    """Match what is certain; what is equal in every respect is interchangeable; the rest is ambiguous."""
+    payments, docs = {edge[0] for edge in component}, {edge[1] for edge in component}
+    certain = forced_pairs(component) if len(payments) + len(docs) <= MOST_NODES else []
+    for payment, doc in certain:
+        ledger.apply(payment, doc, int(ledger.payments.amount[payment]))
+        rule = "reference:only_candidate" if (payment, doc) in single else "reference:tax_id"
+        rivals = tuple(other for place, other in component if place == payment and other != doc)
+        ledger.decide(payment, Outcome.MATCHED, Reason(Stage.REFERENCE, rule, rivals))
+    taken = {edge[0] for edge in certain}, {edge[1] for edge in certain}
+    rest = [edge for edge in component if edge[0] not in taken[0] and edge[1] not in taken[1]]
+    if len({int(ledger.books.customer[doc]) for _, doc in rest}) == 1 and not any(edge in single for edge in rest):
+        reason = Reason(Stage.REFERENCE, "reference:interchangeable")
+        pair_in_order(ledger, _options(rest), reason)
+        return
+    for payment in sorted({edge[0] for edge in rest}):
+        rivals = tuple(doc for place, doc in rest if place == payment)
+        evidence = {"named_documents": [ledger.books.keys[doc] for doc in rivals]}
+        ledger.decide(
+            payment, Outcome.AMBIGUOUS, Reason(Stage.NONE, "reference:several", rivals, evidence), Code.AMBIGUOUS
+        )
+
+
+def _options(edges: list[Edge]) -> dict[int, list[int]]:
+    options: dict[int, list[int]] = defaultdict(list)
+    for payment, doc in sorted(edges):
+        options[payment].append(doc)
+    return options

@@ -1,0 +1,76 @@
+"""Keys that several documents bear, such as one order with two invoices, and keys that contradict each other."""
+
+from functools import reduce
+
+import numpy as np
+
+from reconcile.rules.keys import Keys
+from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.outcomes import Code, Outcome, Stage
+
+Names = list[tuple[str, tuple[int, ...]]]
+
+
+def settle_agreeing(ledger: Ledger, keys: Keys) -> Keys:
+    """Where one key names a single document and no other key speaks against it, that document is named."""
+    agreed = {payment: _agreed(_allowed(ledger, payment, names)) for payment, names in keys.several.items()}
+    certain = {payment: pair for payment, pair in agreed.items() if pair is not None}
+    payments = sorted(certain)
+    return Keys(
+        np.concatenate([keys.payments, np.array(payments, dtype=np.int64)]),
+        np.concatenate([keys.docs, np.array([certain[payment][0] for payment in payments], dtype=np.int64)]),
+        np.concatenate([keys.rules, np.array([certain[payment][1] for payment in payments], dtype=object)]),
+        {payment: names for payment, names in keys.several.items() if payment not in certain},
+    )
+
+
+def place_shared(ledger: Ledger, keys: Keys) -> None:
+    """Decide the payments whose keys still name several documents, the oldest first."""
+    for payment in sorted(keys.several):
+        names = _allowed(ledger, payment, keys.several[payment])
+        if names and ledger.outcome[payment] == Outcome.UNEXPLAINED:
+            _place(ledger, payment, names)
+
+
+def _allowed(ledger: Ledger, payment: int, names: Names) -> Names:
+    kept = [(rule, tuple(doc for doc in docs if (payment, doc) not in ledger.forbidden)) for rule, docs in names]
+    # A bare folio says least: beside another key it neither decides nor contradicts.
+    strong = [(rule, docs) for rule, docs in kept if docs and rule != "folio"]
+    return strong or [(rule, docs) for rule, docs in kept if docs]
+
+
+def _agreed(names: Names) -> tuple[int, str] | None:
+    singles = [(docs[0], rule) for rule, docs in names if len(docs) == 1]
+    if not singles or not all(singles[0][0] in docs for _, docs in names):
+        return None
+    return singles[0]
+
+
+def _place(ledger: Ledger, payment: int, names: Names) -> None:
+    rule = "+".join(rule for rule, _ in names)
+    rivals = tuple(sorted(set().union(*(docs for _, docs in names))))
+    common = sorted(reduce(lambda left, right: left & right, (set(docs) for _, docs in names)))
+    books, amount = ledger.books, int(ledger.payments.amount[payment])
+    open_ones = [
+        doc
+        for doc in common
+        if not books.is_void[doc]
+        and books.currency[doc] == ledger.payments.currency[payment]
+        and ledger.open_at(doc, payment) > 0
+    ]
+    equal = [doc for doc in open_ones if ledger.is_equal(doc, payment)]
+    if equal and len({int(books.customer[doc]) for doc in equal}) == 1:
+        outcome = Outcome.MATCHED if len(equal) == 1 else Outcome.INTERCHANGEABLE
+        ledger.apply(payment, equal[0], amount)
+        ledger.decide(payment, outcome, Reason(Stage.KEY, f"key:{rule}:equal", tuple(equal[1:])))
+    elif not equal and sum(ledger.open_at(doc, payment) for doc in open_ones) == amount:
+        for doc in open_ones:
+            ledger.apply(payment, doc, ledger.open_at(doc, payment))
+        ledger.decide(payment, Outcome.SET, Reason(Stage.KEY, f"key:{rule}:all"))
+    elif common and not open_ones and any(ledger.paid[doc] for doc in common):
+        reason = Reason(Stage.KEY, f"key:{rule}:already_paid", tuple(common), {"key": rule, "amount": amount})
+        ledger.decide(payment, Outcome.DUPLICATE, reason, Code.DUPLICATE_PAYMENT)
+    else:
+        evidence = {"key": rule, "amount": amount, "named_documents": [books.keys[doc] for doc in rivals]}
+        reason = Reason(Stage.NONE, f"key:{rule}:several", rivals, evidence)
+        ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)

@@ -1,0 +1,77 @@
+"""Bank days of whole columns: local times, the bank day of a moment, moves by bank days, payout windows."""
+
+from collections.abc import Callable
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from consumer.facts.bankdays import BankCalendar
+from reconcile.rules.inputs import DAY, MOMENT
+
+
+def local_times(moments: Any, calendar: BankCalendar) -> Any:
+    """Give the wall clock of the country, without a zone."""
+    return moments.dt.tz_convert(calendar.country.zone).dt.tz_localize(None)
+
+
+def on_each_day(days: Any, move: Callable[[date], date]) -> Any:
+    """Apply a rule of the calendar once per distinct day, since years of rows hold few days."""
+    moved = {day: pd.Timestamp(move(day.date())) for day in days.dropna().unique()}
+    return days.map(moved).astype(DAY)
+
+
+def shift(days: Any, count: int, calendar: BankCalendar) -> Any:
+    return on_each_day(days, lambda day: calendar.shift(day, count))
+
+
+def bank_days(moments: Any, calendar: BankCalendar) -> Any:
+    """Give the bank day whose window holds each moment."""
+    local = local_times(moments, calendar)
+    days = local.dt.normalize().astype(DAY)
+    after = on_each_day(days, calendar.next_bank_day)
+    cutoff = calendar.country.cutoff
+    if cutoff is None:
+        return on_each_day(days, calendar.on_or_after)
+    open_until = timedelta(hours=cutoff.hour, minutes=cutoff.minute)
+    is_bank_day = days.isin([day for day in days.dropna().unique() if calendar.is_bank_day(day.date())])
+    return days.where(is_bank_day & ((local - days) < open_until), after)
+
+
+def payout_bank_days(created: Any, last_item: Any, calendar: BankCalendar) -> Any:
+    """Give each payout's bank day: the window its items belong to.
+
+    The provider makes the payout of a window just after the cut, so a payout that holds nothing from after the cut
+    belongs to the day that was cut, not to the next one.
+    """
+    by_clock = bank_days(created, calendar)
+    if calendar.country.cutoff is None:
+        return by_clock
+    today = local_times(created, calendar).dt.normalize().astype(DAY)
+    is_bank_day = today.isin([day for day in today.dropna().unique() if calendar.is_bank_day(day.date())])
+    return today.where(is_bank_day & ~(last_item > today), by_clock)
+
+
+def expected_arrivals(days: Any, schedule: str, calendar: BankCalendar) -> Any:
+    """Give the day the money should be in the bank; the midnight schedule of Chile takes one bank day more."""
+    if schedule == "00:00" and calendar.country.cutoff is not None:
+        return shift(days, 1, calendar)
+    return on_each_day(days, calendar.expected_arrival)
+
+
+def windows(days: Any, calendar: BankCalendar) -> tuple[Any, Any]:
+    edges = {day: calendar.window_of(day.date()) for day in days.dropna().unique()}
+    since = days.map({day: edge[0] for day, edge in edges.items()})
+    until = days.map({day: edge[1] for day, edge in edges.items()})
+    return pd.to_datetime(since, utc=True).astype(MOMENT), pd.to_datetime(until, utc=True).astype(MOMENT)
+
+
+def day_numbers(days: Any) -> Any:
+    """Turn days into whole numbers that compare and subtract; a missing day must be set aside before."""
+    return days.to_numpy().astype("datetime64[D]").astype(np.int64)
+
+
+def to_day(number: int) -> str:
+    """Write a day number as an ISO date, for evidence."""
+    return str(np.datetime64(int(number), "D"))

@@ -1,0 +1,216 @@
+"""One reconciliation run: a pure function of a snapshot, published in one transaction, once."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, SQLModel, col, select
+
+from consumer.config import Connection
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.terminal import Exit
+from reconcile import results, snapshots
+from reconcile.checks import check_result
+from reconcile.exceptions import Merge, Seen, State, exception_id, merge
+from reconcile.frames import read_inputs
+from reconcile.rules.inputs import Inputs, Result
+from reconcile.rules.pipeline import reconcile
+from reconcile.scope import has_exception, narrow
+from reconcile.snapshots import Scope, Snapshot
+from reconcile.summary import summarise
+from reconcile.tables import (
+    DocumentResult,
+    ExceptionChange,
+    ExceptionRow,
+    Line,
+    PayoutResult,
+    Run,
+    RunFinding,
+)
+
+_KEYS_AT_ONCE = 5000
+_RUN_LOCK = 717_061
+Rules = Callable[[Inputs], Result]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What a run found; `is_new` is False where the same content had been reconciled before, or nothing was written."""
+
+    connection: str
+    run_id: str
+    as_of: date
+    complete: bool
+    payouts: int
+    payouts_closed: int
+    exceptions: dict[str, int]
+    summary: dict[str, Any]
+    number: int | None = None
+    is_new: bool = False
+    result: Result | None = None
+
+    @property
+    def status(self) -> Exit:
+        return Exit.DONE if self.complete else Exit.PARTLY_DONE
+
+
+def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
+    house: House,
+    connection: Connection,
+    *,
+    as_of: date,
+    since: date | None = None,
+    until: date | None = None,
+    payout_id: str | None = None,
+    dry_run: bool = False,
+    rules: Rules = reconcile,
+) -> RunOutcome:
+    """Reconcile one connection.
+
+    1. Read everything in one view of the database and name it by its content.
+    2. A run of that content exists: return it as it was, write nothing.
+    3. Reconcile, check that the books balance, narrow to the scope asked for.
+    4. Keep the inputs as files, then publish rows and exceptions in one transaction.
+    """
+    started_at = utc_now()
+    scope = Scope(since, until, payout_id)
+    with house.store.reading() as session:
+        snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
+        earlier = session.get(Run, (connection.name, snapshot.run_id))
+    if earlier is not None and not dry_run:
+        return _to_outcome(earlier)
+    whole = rules(snapshot.inputs)
+    check_result(snapshot.inputs, whole)
+    outcome = _summed_up(snapshot, narrow(whole, scope))
+    if dry_run:
+        return outcome
+    snapshots.keep(snapshot, house.settings.data_dir)
+    with house.store.transaction() as session:
+        return publish(session, snapshot, outcome, started_at=started_at, at=utc_now())
+
+
+def take_snapshot(session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope) -> Snapshot:
+    inputs = read_inputs(session, connection, house.settings, as_of=as_of)
+    return snapshots.take(inputs, scope, tariff=house.settings.tariff, chosen_rules=house.settings.rules)
+
+
+def _summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
+    summary = summarise(result)
+    return RunOutcome(
+        connection=snapshot.inputs.connection,
+        run_id=snapshot.run_id,
+        as_of=snapshot.inputs.as_of,
+        complete=result.complete,
+        payouts=summary["payouts"],
+        payouts_closed=summary["payouts_closed"],
+        exceptions=summary["exceptions"],
+        summary=summary,
+        result=result,
+    )
+
+
+def _to_outcome(kept: Run) -> RunOutcome:
+    summary = json.loads(kept.summary)
+    return RunOutcome(
+        connection=kept.connection,
+        run_id=kept.id,
+        as_of=kept.as_of,
+        complete=kept.complete,
+        payouts=summary["payouts"],
+        payouts_closed=summary["payouts_closed"],
+        exceptions=summary["exceptions"],
+        summary=summary,
+        number=kept.number,
+    )
+
+
+def publish(
+    session: Session, snapshot: Snapshot, outcome: RunOutcome, *, started_at: datetime, at: datetime
+) -> RunOutcome:
+    """Write one run whole; where another process published the same content meanwhile, its run is returned."""
+    _take_turn(session)
+    kept = session.get(Run, (outcome.connection, outcome.run_id))
+    if kept is not None:
+        return _to_outcome(kept)
+    assert outcome.result is not None
+    row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
+    seen = Seen(outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, outcome.result.findings)
+    leaves_the_list = outcome.as_of < _last_complete(session, outcome.connection)
+    session.add(row)
+    session.flush()
+    _insert_results(session, outcome.result, outcome.connection, outcome.run_id)
+    if not leaves_the_list:
+        _write(session, outcome.connection, _merge(session, snapshot.scope, outcome.result, seen))
+    return replace(outcome, number=row.number, is_new=True)
+
+
+def _take_turn(session: Session) -> None:
+    """Runs publish one after another: they number themselves and merge one list of exceptions."""
+    if session.connection().dialect.name == "postgresql":
+        session.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _RUN_LOCK})
+
+
+def _run_row(session: Session, snapshot: Snapshot, outcome: RunOutcome, *, started_at: datetime, at: datetime) -> Run:
+    counted = session.exec(select(sa.func.max(Run.number)).where(Run.connection == outcome.connection)).one()
+    return Run(
+        connection=outcome.connection,
+        id=outcome.run_id,
+        as_of=outcome.as_of,
+        scope_from=snapshot.scope.since,
+        scope_to=snapshot.scope.until,
+        scope_payout=snapshot.scope.payout_id,
+        complete=outcome.complete,
+        calendar=snapshot.inputs.calendar.edition,
+        summary=json.dumps(outcome.summary, sort_keys=True),
+        started_at=started_at,
+        finished_at=at,
+        number=(counted or 0) + 1,
+    )
+
+
+def _last_complete(session: Session, connection: str) -> date:
+    days = select(sa.func.max(Run.as_of)).where(Run.connection == connection, col(Run.complete))
+    return session.exec(days).one() or date.min
+
+
+def _insert_results(session: Session, result: Result, connection: str, run_id: str) -> None:
+    tables: tuple[tuple[type[SQLModel], Callable[[Result, str, str], results.Rows]], ...] = (
+        (PayoutResult, results.payout_rows),
+        (Line, results.line_rows),
+        (DocumentResult, results.document_rows),
+        (RunFinding, results.finding_rows),
+    )
+    for table, to_rows in tables:
+        rows = to_rows(result, connection, run_id)
+        if rows:
+            session.execute(sa.insert(table), rows)
+
+
+def _merge(session: Session, scope: Scope, result: Result, seen: Seen) -> Merge:
+    identities = [exception_id(seen.connection, found.code, found.subject) for found in seen.findings]
+    known = _known(session, seen.connection, identities)
+    return merge(known, seen, in_scope={row.id: has_exception(scope, result, row) for row in known})
+
+
+def _known(session: Session, connection: str, identities: Sequence[str]) -> list[ExceptionRow]:
+    """Exceptions that are open, and those this run found whatever their state."""
+    mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
+    rows = {row.id: row for row in session.exec(mine.where(ExceptionRow.state == State.OPEN))}
+    for start in range(0, len(identities), _KEYS_AT_ONCE):
+        some = identities[start : start + _KEYS_AT_ONCE]
+        rows |= {row.id: row for row in session.exec(mine.where(col(ExceptionRow.id).in_(some)))}
+    return list(rows.values())
+
+
+def _write(session: Session, connection: str, merged: Merge) -> None:
+    if merged.opened:
+        session.execute(sa.insert(ExceptionRow), merged.opened)
+    for identity, values in merged.changed.items():
+        key = (col(ExceptionRow.connection) == connection, col(ExceptionRow.id) == identity)
+        session.execute(sa.update(ExceptionRow).where(*key).values(**values))
+    if merged.history:
+        session.execute(sa.insert(ExceptionChange), merged.history)

@@ -1,0 +1,180 @@
+"""The inputs of a run as kept files: their content hash is the run's id, and a rerun reads them back."""
+
+import hashlib
+import inspect
+import io
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv
+from pandas import DataFrame
+
+from consumer.facts.bankdays import calendar_of
+from reconcile import rules
+from reconcile.rules import inputs as frames
+from reconcile.rules.inputs import Inputs, typed
+from reconcile.rules.settings import to_rules
+from reconcile.rules.tariff import to_tariff
+
+ID_LENGTH = 32
+MANIFEST = "run.json"
+SCHEMAS = {
+    "payouts": frames.PAYOUTS,
+    "items": frames.ITEMS,
+    "documents": frames.DOCUMENTS,
+    "disputes": frames.DISPUTES,
+    "fees": frames.FEES,
+    "gaps": frames.GAPS,
+    "conflicts": frames.CONFLICTS,
+    "decisions": frames.DECISIONS,
+    "bank": frames.BANK,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which payouts a run publishes; it always reads everything, since balances depend on all of it."""
+
+    since: date | None = None
+    until: date | None = None
+    payout_id: str | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        return self == Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything one run is a function of."""
+
+    run_id: str
+    inputs: Inputs
+    scope: Scope
+    manifest: dict[str, Any]
+
+
+class SnapshotError(Exception):
+    """Kept inputs that are absent or were changed after the run."""
+
+
+def take(inputs: Inputs, scope: Scope, *, tariff: dict[str, Any], chosen_rules: dict[str, Any]) -> Snapshot:
+    """Name the inputs by their content: rows, rules, tariff, calendar, scope and day, but not when or how they came."""
+    manifest = {
+        "connection": inputs.connection,
+        "country": inputs.country,
+        "mode": inputs.mode,
+        "as_of": inputs.as_of.isoformat(),
+        "scope": [_text(scope.since), _text(scope.until), scope.payout_id],
+        "calendar": inputs.calendar.edition,
+        "tariff": tariff,
+        "chosen_rules": chosen_rules,
+        "rules": asdict(inputs.rules),
+        "rules_code": rules_code(),
+        "frames": {name: digest_of(getattr(inputs, name)) for name in SCHEMAS},
+    }
+    canonical = json.dumps(manifest, sort_keys=True, default=str)
+    run_id = hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH]
+    return Snapshot(run_id, inputs, scope, manifest)
+
+
+def digest_of(frame: DataFrame) -> str:
+    """Digest of the cells in their order, written as text; a missing cell differs from an empty one."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    sink = io.BytesIO()
+    pyarrow.csv.write_csv(table, sink)
+    return hashlib.sha256(sink.getbuffer()).hexdigest()
+
+
+@lru_cache(maxsize=1)
+def rules_code() -> str:
+    """Digest of the rules themselves: another version of them is another run."""
+    digest = hashlib.sha256()
+    folder = Path(inspect.getfile(rules)).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:ID_LENGTH]
+
+
+def folder_of(data_dir: Path, connection: str, run_id: str) -> Path:
+    return data_dir / "runs" / connection / run_id
+
+
+def keep(snapshot: Snapshot, data_dir: Path) -> Path:
+    """Write the inputs beside their manifest; a folder appears whole or not at all."""
+    folder = folder_of(data_dir, snapshot.inputs.connection, snapshot.run_id)
+    if folder.exists():
+        return folder
+    draft = folder.with_name(f"{folder.name}.{os.getpid()}.draft")
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(parents=True)
+    for name in SCHEMAS:
+        getattr(snapshot.inputs, name).to_parquet(draft / f"{name}.parquet", index=False)
+    (draft / MANIFEST).write_text(json.dumps(snapshot.manifest, indent=1, sort_keys=True, default=str), "utf-8")
+    try:
+        draft.rename(folder)
+    except OSError:
+        # Another process kept the same content first.
+        shutil.rmtree(draft)
+    return folder
+
+
+def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any]:
+    path = folder_of(data_dir, connection, run_id) / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise SnapshotError(f"the inputs of run {run_id} are not kept on this machine") from None
+    return manifest
+
+
+def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataFrame:
+    """One kept frame; bytes that were changed since are refused."""
+    folder = folder_of(data_dir, connection, run_id)
+    wanted = read_manifest(data_dir, connection, run_id)["frames"][name]
+    frame = typed(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
+    if digest_of(frame) != wanted:
+        raise SnapshotError(f"the kept {name} of run {run_id} were changed after the run")
+    return frame
+
+
+def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
+    """Bring a run's inputs back as they were."""
+    manifest = read_manifest(data_dir, connection, run_id)
+    kept = {name: read_frame(data_dir, connection, run_id, name) for name in SCHEMAS}
+    inputs = Inputs(
+        connection=manifest["connection"],
+        country=manifest["country"],
+        mode=manifest["mode"],
+        as_of=date.fromisoformat(manifest["as_of"]),
+        tariff=to_tariff(manifest["tariff"]),
+        rules=to_rules(manifest["chosen_rules"]),
+        calendar=calendar_of(manifest["country"]),
+        **kept,
+    )
+    since, until, payout_id = manifest["scope"]
+    return Snapshot(run_id, inputs, Scope(_date(since), _date(until), payout_id), manifest)
+
+
+def stored_ids(data_dir: Path, connection: str) -> Iterator[str]:
+    """Which runs of a connection have their inputs on this machine."""
+    folder = data_dir / "runs" / connection
+    for path in sorted(folder.glob(f"*/{MANIFEST}")):
+        yield path.parent.name
+
+
+def _text(on: date | None) -> str | None:
+    return None if on is None else on.isoformat()
+
+
+def _date(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)

@@ -1,0 +1,65 @@
+"""The archive of report files: written once they are whole, each with its digest and the runs it was made from."""
+
+from collections.abc import Sequence
+from datetime import date, datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from reports import catalogue, files
+from reports.build import Report
+from reports.catalogue import Query
+from reports.export import Format
+from reports.files import Shape
+from reports.frames import Span
+from reports.tables import ReportFile
+
+NIGHTLY = ("payout-summary", "payout-detail", "exceptions", "documents", "receivables", "in-transit", "control")
+
+
+def keep(house: House, report: Report, shape: Shape, *, now: datetime) -> ReportFile:
+    """Write a report into the archive and record it; the same file again replaces its own record."""
+    name = files.name_of(report, shape.format)
+    folder = Path("reports") / report.as_of.isoformat() / f"{shape.profile}-{shape.language}"
+    digest = files.write(house.settings.data_dir / folder / name, files.pieces([report], shape))
+    row = ReportFile(
+        name=report.definition.name,
+        format=shape.format.value,
+        profile=shape.profile,
+        language=shape.language,
+        path=str(folder / name),
+        run_ids=report.facts["runs"],
+        row_count=report.table.num_rows,
+        sha256=digest,
+        made_at=now,
+    )
+    with house.store.transaction() as session:
+        session.execute(sa.delete(ReportFile).where(col(ReportFile.path) == row.path))
+        session.add(row)
+    return row
+
+
+def keep_nightly(house: House, connection: Connection, *, on: date, now: datetime) -> list[ReportFile]:
+    """Keep the files of one business day: machine CSV for programs and XLSX in the country's own shape for people."""
+    country = connection.country
+    people = Shape(Format.XLSX, country.profile, country.language)
+    kept: list[ReportFile] = []
+    for name in NIGHTLY:
+        # Payouts of the day; lists of what is open cover everything.
+        span = Span(on, on) if name.startswith("payout-") else Span()
+        query = Query(name, (connection,), today=on, span=span, as_of=on)
+        report = catalogue.make(house, query)
+        kept.extend(keep(house, report, shape, now=now) for shape in (Shape(), people))
+    return kept
+
+
+def kept_files(session: Session, *, limit: int = 200) -> Sequence[ReportFile]:
+    newest = sa.select(ReportFile).order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc()).limit(limit)
+    return session.scalars(newest).all()
+
+
+def path_of(house: House, file: ReportFile) -> Path:
+    return house.settings.data_dir / file.path

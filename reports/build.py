@@ -1,0 +1,158 @@
+"""Pure: rows of reconciliation become one typed report table, filtered, aged and in a total order."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+
+from consumer.facts.bankdays import BankCalendar
+from consumer.facts.clock import to_instant
+from reports.columns import Column, Kind
+from reports.definitions import Definition
+from reports.frames import Row, Span
+
+CURRENCY = "_currency"
+_DUE_DAYS = 30
+
+_AGES = ((1, "0–1"), (3, "2–3"), (7, "4–7"), (30, "8–30"))
+_OVERDUE = ((0, "not due"), (30, "1–30"), (60, "31–60"), (90, "61–90"))
+
+TYPES = {
+    Kind.TEXT: pa.string(),
+    Kind.ID: pa.string(),
+    Kind.DECIMAL: pa.string(),
+    Kind.MONEY: pa.int64(),
+    Kind.INT: pa.int64(),
+    Kind.DATE: pa.date32(),
+    Kind.INSTANT: pa.timestamp("us", "UTC"),
+}
+
+
+class BuildError(ValueError):
+    """A row that does not carry what its report needs; the message names the report, the column and the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A built report: its table (money in minor units beside a hidden currency column) and what it was made from."""
+
+    definition: Definition
+    table: pa.Table
+    span: Span
+    as_of: date
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def to_table(definition: Definition, rows: Iterable[Row], *, currency: Callable[[Row], str]) -> pa.Table:
+    """Type and sort rows; every column must be there, since a silent blank would read as nothing owed."""
+    typed = [_to_typed(definition, row, currency(row)) for row in rows]
+    typed.sort(key=lambda row: tuple(_sortable(row[name]) for name in definition.sort))
+    fields = [pa.field(column.name, TYPES[column.kind]) for column in definition.columns]
+    return pa.Table.from_pylist(typed, schema=pa.schema([*fields, pa.field(CURRENCY, pa.string())]))
+
+
+def _sortable(value: Any) -> tuple[bool, Any]:
+    return (value is None, value)
+
+
+def _to_typed(definition: Definition, row: Row, currency: str) -> Row:
+    typed: Row = {CURRENCY: currency}
+    for column in definition.columns:
+        if column.name not in row:
+            raise BuildError(f"{definition.name}: a row has no {column.name}")
+        value = row[column.name]
+        try:
+            typed[column.name] = None if value is None else _CASTS[column.kind](value)
+        except (ValueError, TypeError, ArithmeticError):
+            raise BuildError(f"{definition.name}: {column.name} cannot be {value!r}") from None
+    return typed
+
+
+def _to_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(str(part) for part in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _to_date(value: Any) -> date:
+    return value if isinstance(value, date) else date.fromisoformat(value)
+
+
+def _to_moment(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else to_instant(value)
+
+
+_CASTS: dict[Kind, Callable[[Any], Any]] = {
+    Kind.TEXT: _to_text,
+    Kind.ID: _to_text,
+    Kind.DECIMAL: lambda value: format(Decimal(str(value)), "f"),
+    Kind.MONEY: _to_int,
+    Kind.INT: _to_int,
+    Kind.DATE: _to_date,
+    Kind.INSTANT: _to_moment,
+}
+
+
+def bucket_of(days: int, edges: Sequence[tuple[int, str]], last: str) -> str:
+    return next((name for edge, name in edges if days <= edge), last)
+
+
+def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, span: Span, as_of: date) -> Iterator[Row]:
+    """Show the work list as it stood on a day: opened or closed inside the range, or still open, aged in bank days."""
+    for row in rows:
+        if row["opened_on"] > as_of:
+            continue
+        closed = row["resolved_on"] if row["resolved_on"] and row["resolved_on"] <= as_of else None
+        if closed and not (span.holds(row["opened_on"]) or span.holds(closed)):
+            continue
+        age = max(0, calendars[row["connection"]].days_between(row["opened_on"], closed or as_of))
+        reopened = {} if closed or not row["resolved_on"] else {"state": "open", "resolved_on": None, "resolution": ""}
+        yield {**row, **reopened, "age_business_days": age, "age_bucket": bucket_of(age, _AGES, "over 30")}
+
+
+def documents(rows: Iterable[Row], *, span: Span) -> Iterator[Row]:
+    return (row for row in rows if span.holds(_to_date(row["issue_date"])))
+
+
+def receivables(documents: Iterable[Row], lines: Iterable[Row], *, as_of: date) -> Iterator[Row]:
+    """List documents with a balance by days overdue; the last payment is the latest line that names the document."""
+    last = _last_payments(lines)
+    for row in documents:
+        due = _to_date(row["due_date"]) if row["due_date"] else _to_date(row["issue_date"]) + timedelta(days=_DUE_DAYS)
+        days = max(0, (as_of - due).days)
+        yield {
+            **row,
+            "days_overdue": days,
+            "bucket": bucket_of(days, _OVERDUE, "over 90"),
+            "last_payment_id": last.get((row["connection"], row["doc_key"])),
+            "state": row["outcome"],
+        }
+
+
+def _last_payments(lines: Iterable[Row]) -> dict[tuple[str, str], str]:
+    last: dict[tuple[str, str], tuple[str, str]] = {}
+    for line in lines:
+        if line["doc_key"] and line["resource_type"] in {"payment_intent", "charge"} and line["applied_amount"]:
+            key, seen = (line["connection"], line["doc_key"]), (line["occurred_at_utc"] or "", line["resource_id"])
+            last[key] = max(last.get(key, seen), seen)
+    return {key: resource_id for key, (_, resource_id) in last.items()}
+
+
+def labels(definition: Definition, language: str | None) -> list[str]:
+    """Name the columns for a language, or with None by their stable keys."""
+    return [_label(column, language) for column in definition.columns]
+
+
+def _label(column: Column, language: str | None) -> str:
+    return column.name if language is None else column.label(language)

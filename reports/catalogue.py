@@ -1,0 +1,160 @@
+"""Make any report of the catalogue: read what it needs in one view of the database and build it."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from sqlmodel import Session
+
+from consumer.config import Connection
+from consumer.facts.bankdays import BankCalendar, calendar_of
+from consumer.facts.house import House
+from reconcile.tables import Run
+from reports import build, clearing, frames
+from reports.build import Report
+from reports.control import Books, control
+from reports.definitions import CATALOGUE, Definition, definition_of
+from reports.frames import Row, Span
+
+
+class NoRunError(LookupError):
+    """There is no finished reconciliation to report on; an empty file would read as nothing to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked: a report of some connections, over local business dates, as of a day."""
+
+    name: str
+    connections: tuple[Connection, ...]
+    today: date
+    span: Span = field(default_factory=Span)
+    as_of: date | None = None
+    payout_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a report's rows come from: an open view, the runs it reads, and the query."""
+
+    session: Session
+    runs: Sequence[Run]
+    query: Query
+    as_of: date
+
+    @property
+    def names(self) -> list[str]:
+        return [connection.name for connection in self.query.connections]
+
+
+def make(house: House, query: Query) -> Report:
+    """Build one report; `incomplete` and `missing` in its facts name the connections that are not whole."""
+    definition = definition_of(query.name)
+    maker = MAKERS[query.name]
+    with house.store.reading() as session:
+        runs = frames.latest_runs(
+            session, [connection.name for connection in query.connections], as_of=query.as_of, span=query.span
+        )
+        if not runs:
+            raise NoRunError("there is no finished run to report on: cuadre reconcile")
+        # A clock that is behind the run, as in a demo, must not hide what the run found.
+        as_of = query.as_of or max(query.today, *(run.as_of for run in runs))
+        rows = maker(Source(session, runs, query, as_of))
+        table = build.to_table(definition, rows, currency=_currency_of(definition, query.connections))
+    return Report(definition, table, query.span, as_of, facts=_facts(query, runs))
+
+
+def _currency_of(definition: Definition, connections: Iterable[Connection]) -> Callable[[Row], str]:
+    if "currency" in definition.names:
+        return lambda row: str(row["currency"])
+    own = {connection.name: connection.country.currency for connection in connections}
+    return lambda row: own[row["connection"]]
+
+
+def _facts(query: Query, runs: Sequence[Run]) -> dict[str, str]:
+    of_run = {run.connection: run for run in runs}
+    return {
+        "runs": " ".join(f"{run.connection}:{run.id}" for run in runs),
+        "run_numbers": "-".join(f"r{run.number:04d}" for run in runs),
+        "connections": "-".join(connection.name for connection in query.connections),
+        "countries": "-".join(dict.fromkeys(connection.country_code for connection in query.connections)),
+        "modes": " ".join(dict.fromkeys(connection.mode for connection in query.connections)),
+        "zones": " ".join(dict.fromkeys(connection.country.zone for connection in query.connections)),
+        "calendars": "; ".join(dict.fromkeys(run.calendar for run in runs)),
+        "incomplete": " ".join(run.connection for run in runs if not run.complete),
+        "missing": " ".join(c.name for c in query.connections if c.name not in of_run),
+    }
+
+
+def _calendars(source: Source) -> dict[str, BankCalendar]:
+    return {connection.name: calendar_of(connection.country_code) for connection in source.query.connections}
+
+
+def _payouts(source: Source) -> Iterable[Row]:
+    return frames.payout_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
+
+
+def _lines(source: Source) -> Iterable[Row]:
+    return frames.line_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
+
+
+def _exceptions(source: Source) -> Iterable[Row]:
+    rows = frames.exception_rows(source.session, source.names)
+    return build.exceptions(rows, _calendars(source), span=source.query.span, as_of=source.as_of)
+
+
+def _documents(source: Source) -> Iterable[Row]:
+    return build.documents(frames.document_rows(source.session, source.runs), span=source.query.span)
+
+
+def _receivables(source: Source) -> Iterable[Row]:
+    documents = frames.document_rows(source.session, source.runs, with_balance=True)
+    lines = frames.line_rows(source.session, source.runs, Span(), paid_out=None)
+    return build.receivables(documents, lines, as_of=source.as_of)
+
+
+def _waiting(source: Source) -> Iterable[Row]:
+    return clearing.waiting(
+        frames.line_rows(source.session, source.runs, Span(), paid_out=None),
+        frames.payout_rows(source.session, source.runs, Span()),
+    )
+
+
+def _in_transit(source: Source) -> Iterable[Row]:
+    return clearing.in_transit(_waiting(source), _calendars(source), as_of=source.as_of)
+
+
+def _rollforward(source: Source) -> Iterable[Row]:
+    rows = clearing.rollforward(
+        frames.line_rows(source.session, source.runs, Span(), paid_out=None),
+        frames.payout_rows(source.session, source.runs, Span()),
+    )
+    return (row for row in rows if source.query.span.holds(row["date"]))
+
+
+def _control(source: Source) -> Iterable[Row]:
+    every = Source(source.session, source.runs, Query("", source.query.connections, source.as_of), source.as_of)
+    return control(
+        Books(
+            payouts=list(_payouts(source)),
+            lines=list(_lines(source)),
+            documents=list(_documents(every)),
+            receivables=list(_receivables(source)),
+            in_transit=list(_in_transit(source)),
+            rollforward=list(_rollforward(every)),
+        )
+    )
+
+
+MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
+    "payout-summary": _payouts,
+    "payout-detail": _lines,
+    "exceptions": _exceptions,
+    "documents": _documents,
+    "receivables": _receivables,
+    "clearing-rollforward": _rollforward,
+    "in-transit": _in_transit,
+    "control": _control,
+}
+
+AVAILABLE = tuple(name for name in CATALOGUE if name in MAKERS)

@@ -1,0 +1,82 @@
+"""A report as a file: its name, its bytes in one format, and writing it whole or not at all."""
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from reports import export, workbook
+from reports.build import Report
+from reports.columns import LANGUAGES
+from reports.export import PROFILES, Format
+
+MIME = {
+    Format.CSV: "text/csv; charset=utf-8",
+    Format.XLSX: "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    Format.PARQUET: "application/vnd.apache.parquet",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """In which format, profile and language a report is written."""
+
+    format: Format = Format.CSV
+    profile: str = "machine"
+    language: str = "en"
+
+
+def to_shape(file_format: str, profile: str | None, language: str | None) -> Shape:
+    """Check the three names; without a language a profile speaks its own. Raises ValueError in one sentence."""
+    profile = profile or "machine"
+    if file_format not in set(Format):
+        raise ValueError(f"format {file_format!r} is not one of {', '.join(Format)}")
+    if profile not in PROFILES:
+        raise ValueError(f"profile {profile!r} is not one of {', '.join(PROFILES)}")
+    language = language or PROFILES[profile].language
+    if language not in LANGUAGES:
+        raise ValueError(f"language {language!r} is not one of {', '.join(LANGUAGES)}")
+    return Shape(Format(file_format), profile, language)
+
+
+def name_of(report: Report, file_format: Format) -> str:
+    """Name a file by window, country, report, organisation and run, in lower-case ASCII."""
+    since = report.span.since.isoformat() if report.span.since else "start"
+    until = (report.span.until or report.as_of).isoformat()
+    facts = report.facts
+    parts = (since, until, facts["countries"], report.definition.name, facts["connections"], facts["run_numbers"])
+    return re.sub(r"[^a-z0-9._-]", "-", "_".join(part for part in parts if part).lower()) + f".{file_format}"
+
+
+def pieces(reports: Sequence[Report], shape: Shape) -> Iterator[bytes]:
+    """Give a file's bytes; reports after the first become further sheets where the format has sheets."""
+    profile = PROFILES[shape.profile]
+    match shape.format:
+        case Format.CSV:
+            yield from export.to_csv(reports[0], profile, shape.language)
+        case Format.XLSX:
+            yield workbook.to_xlsx(reports, profile, shape.language)
+        case Format.PARQUET:
+            yield export.to_parquet(reports[0])
+
+
+def write(path: Path, content: Iterator[bytes]) -> str:
+    """Write beside the target, then rename: a reader never sees half a file. Returns the SHA-256."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256()
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".writing-", delete=False) as file:
+        try:
+            for piece in content:
+                digest.update(piece)
+                file.write(piece)
+            file.flush()
+            os.fsync(file.fileno())
+            Path(file.name).chmod(0o640)
+            Path(file.name).replace(path)
+        except BaseException:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+    return digest.hexdigest()

@@ -1,0 +1,172 @@
+"""The queries behind the pages: filtered, searched and one page at a time, of the latest runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Any, Generic, TypeVar
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from reconcile.tables import ExceptionRow, PayoutResult, Run
+from reports.frames import Row, Select, Span, decode, latest_runs, of_runs
+
+PAGE_ROWS = 50
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Found]):
+    """One page of a list, with what is needed to go to the others."""
+
+    rows: Sequence[Found]
+    number: int
+    total: int
+    size: int = PAGE_ROWS
+
+    @property
+    def last(self) -> int:
+        return max(1, -(-self.total // self.size))
+
+
+@dataclass(frozen=True, slots=True)
+class PayoutFilter:
+    status: str = ""
+    search: str = ""
+    span: Span = field(default_factory=Span)
+
+
+@dataclass(frozen=True, slots=True)
+class ExceptionFilter:
+    code: str = ""
+    state: str = "open"
+    severity: str = ""
+    search: str = ""
+
+
+def runs_now(session: Session, connections: Sequence[str]) -> list[Run]:
+    return latest_runs(session, connections, as_of=None, span=Span())
+
+
+def payouts(session: Session, runs: Sequence[Run], asked: PayoutFilter, number: int) -> Page[Row]:
+    """Newest first; those that have no date yet are the newest."""
+    conditions = [of_runs(PayoutResult, runs), *_payout_conditions(asked)]
+    total = session.scalar(sa.select(sa.func.count()).select_from(PayoutResult).where(*conditions)) or 0
+    query = (
+        sa.select(col(PayoutResult.connection), col(PayoutResult.columns))
+        .where(*conditions)
+        .order_by(col(PayoutResult.payout_date).desc().nulls_first(), col(PayoutResult.payout_id).desc())
+    )
+    rows = session.execute(_paged(query, number)).all()
+    return Page([{**decode(columns), "connection": connection} for connection, columns in rows], number, total)
+
+
+def _payout_conditions(asked: PayoutFilter) -> list[sa.ColumnElement[bool]]:
+    conditions: list[sa.ColumnElement[bool]] = []
+    if asked.status:
+        conditions.append(col(PayoutResult.status_recon) == asked.status)
+    if asked.search:
+        conditions.append(col(PayoutResult.payout_id).contains(asked.search, autoescape=True))
+    if asked.span.since:
+        conditions.append(col(PayoutResult.payout_date) >= asked.span.since)
+    if asked.span.until:
+        conditions.append(col(PayoutResult.payout_date) <= asked.span.until)
+    return conditions
+
+
+def exceptions(
+    session: Session, connections: Sequence[str], asked: ExceptionFilter, number: int
+) -> Page[dict[str, Any]]:
+    """Gravest first, then by what is at risk."""
+    conditions = _exception_conditions(connections, asked)
+    total = session.scalar(sa.select(sa.func.count()).select_from(ExceptionRow).where(*conditions)) or 0
+    rank = sa.case({"high": 0, "medium": 1, "low": 2}, value=col(ExceptionRow.severity), else_=3)
+    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    query = (
+        sa.select(table)
+        .where(*conditions)
+        .order_by(rank, col(ExceptionRow.amount_at_risk).desc(), col(ExceptionRow.opened_on), col(ExceptionRow.id))
+    )
+    return Page([dict(row) for row in session.execute(_paged(query, number)).mappings()], number, total)
+
+
+def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) -> list[sa.ColumnElement[bool]]:
+    conditions: list[sa.ColumnElement[bool]] = [col(ExceptionRow.connection).in_(connections)]
+    if asked.code:
+        conditions.append(col(ExceptionRow.code) == asked.code)
+    if asked.severity:
+        conditions.append(col(ExceptionRow.severity) == asked.severity)
+    if asked.state == "open":
+        conditions.append(col(ExceptionRow.resolved_on).is_(None))
+    elif asked.state == "closed":
+        conditions.append(col(ExceptionRow.resolved_on).is_not(None))
+    if asked.search:
+        fields = (ExceptionRow.subject, ExceptionRow.title, ExceptionRow.owner, ExceptionRow.id)
+        conditions.append(sa.or_(*(col(field).contains(asked.search, autoescape=True) for field in fields)))
+    return conditions
+
+
+def exceptions_of(session: Session, connection: str, payout_id: str) -> list[dict[str, Any]]:
+    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    query = sa.select(table).where(table.c.connection == connection, table.c.payout_id == payout_id)
+    ordered = query.order_by(table.c.resolved_on.is_not(None), table.c.code, table.c.id)
+    return [dict(row) for row in session.execute(ordered).mappings()]
+
+
+def find_payout(session: Session, runs: Sequence[Run], payout_id: str) -> Row | None:
+    query = sa.select(col(PayoutResult.connection), col(PayoutResult.columns)).where(
+        of_runs(PayoutResult, runs), col(PayoutResult.payout_id) == payout_id
+    )
+    row = session.execute(query).first()
+    return None if row is None else {**decode(row[1]), "connection": row[0]}
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCount:
+    connection: str
+    status: str
+    payouts: int
+    difference: int
+
+
+@dataclass(frozen=True, slots=True)
+class CodeCount:
+    code: str
+    severity: str
+    currency: str
+    count: int
+    at_risk: int
+    oldest: date
+
+
+def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount]:
+    total = sa.func.sum(sa.func.abs(col(PayoutResult.difference)))
+    query = (
+        sa.select(col(PayoutResult.connection), col(PayoutResult.status_recon), sa.func.count(), total)
+        .where(of_runs(PayoutResult, runs))
+        .group_by(col(PayoutResult.connection), col(PayoutResult.status_recon))
+        .order_by(col(PayoutResult.connection), col(PayoutResult.status_recon))
+    )
+    return [StatusCount(name, status, count, int(amount)) for name, status, count, amount in session.execute(query)]
+
+
+def open_by_code(session: Session, connections: Sequence[str]) -> list[CodeCount]:
+    """Count what is open by code and currency, gravest and dearest first."""
+    risk = sa.func.sum(col(ExceptionRow.amount_at_risk))
+    keys = (col(ExceptionRow.code), col(ExceptionRow.severity), col(ExceptionRow.currency))
+    rank = sa.case({"high": 0, "medium": 1, "low": 2}, value=col(ExceptionRow.severity), else_=3)
+    query = (
+        sa.select(*keys, sa.func.count(), risk, sa.func.min(col(ExceptionRow.opened_on)))
+        .where(*_exception_conditions(connections, ExceptionFilter()))
+        .group_by(*keys)
+        .order_by(rank, risk.desc(), col(ExceptionRow.code))
+    )
+    return [
+        CodeCount(code, severity, currency, count, int(amount), oldest)
+        for code, severity, currency, count, amount, oldest in session.execute(query)
+    ]
+
+
+def _paged(query: Select, number: int) -> Select:
+    return query.limit(PAGE_ROWS).offset((number - 1) * PAGE_ROWS)

@@ -1,0 +1,45 @@
+"""Pure: amounts, dates and times as people of each country write them; integers in, text out."""
+
+from datetime import date, datetime
+from zoneinfo import ZoneInfo
+
+from consumer.facts.money import format_decimal
+
+_SYMBOLS = {"CLP": "$", "MXN": "$", "CLF": "UF ", "USD": "US$", "EUR": "€"}
+_MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct", "nov", "dic")
+
+
+def format_amount(amount: int, currency: str, language: str, *, symbol: bool = False) -> str:
+    """Write `$-1.234` for Chile and `-$1,234.50` elsewhere; without the symbol only digits, for columns of figures."""
+    sign, digits = ("-" if amount < 0 else ""), _grouped(format_decimal(abs(amount), currency), language)
+    if not symbol:
+        return sign + digits
+    mark = _SYMBOLS.get(currency, f"{currency} ")
+    return f"{mark}{sign}{digits}" if language == "es-CL" else f"{sign}{mark}{digits}"
+
+
+def format_count(count: int, language: str) -> str:
+    return _grouped(str(count), language)
+
+
+def _grouped(text: str, language: str) -> str:
+    whole, point, rest = text.partition(".")
+    grouped = f"{int(whole):,}"
+    if language == "es-CL":
+        return grouped.replace(",", ".") + ("," + rest if point else "")
+    return grouped + point + rest
+
+
+def format_date(on: date, language: str) -> str:
+    match language:
+        case "es-CL":
+            return f"{on:%d-%m-%Y}"
+        case "es-MX":
+            return f"{on.day} {_MONTHS[on.month - 1]} {on.year}"
+    return on.isoformat()
+
+
+def format_moment(at: datetime, language: str, zone: str) -> str:
+    """Write an instant in the reader's zone, to the minute."""
+    local = at.astimezone(ZoneInfo(zone))
+    return f"{format_date(local.date(), language)} {local:%H:%M}"

@@ -1,0 +1,109 @@
+"""The pages: server-rendered, without script, behind a login."""
+
+from collections.abc import Callable, Collection
+from datetime import date, datetime
+from typing import Any
+
+from flask import Blueprint, Flask, Response, render_template, request
+from flask.typing import ResponseReturnValue
+from flask_login import current_user
+from flask_wtf.csrf import CSRFError
+from werkzeug.exceptions import HTTPException
+
+from consumer.facts.house import House
+from reports import notation
+from reports.pages import desk, downloads, exceptions, login, payouts, settings, today, words
+from reports.pages.desk import EXTENSION, BadQueryError
+from reports.pages.protection import protect
+
+PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
+_TITLES = {400: "This cannot be read", 403: "Not allowed", 404: "Not found"}
+
+
+def pages() -> list[Blueprint]:
+    """List the blueprints that people open; `register` hangs them up."""
+    own = Blueprint("pages", "reports", template_folder="templates", static_folder="static", static_url_path="/assets")
+    return [
+        own,
+        login.blueprint,
+        today.blueprint,
+        payouts.blueprint,
+        exceptions.blueprint,
+        downloads.blueprint,
+        settings.blueprint,
+    ]
+
+
+def register(app: Flask, house: House, *, public: Collection[str] = PUBLIC) -> None:
+    """Add the pages to an application; `public` names endpoints or blueprints that answer without a login."""
+    app.extensions[EXTENSION] = house
+    app.config.setdefault("SESSION_COOKIE_SECURE", (house.settings.public_url or "").startswith("https://"))
+    app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    protect(app, public)
+    for blueprint in pages():
+        app.register_blueprint(blueprint)
+    app.context_processor(_words)
+    app.register_error_handler(BadQueryError, _bad_query)
+    app.register_error_handler(CSRFError, _bad_form)
+    for status in (403, 404):
+        app.register_error_handler(status, _error)
+
+
+def _words() -> dict[str, Any]:
+    language = desk.language()
+    return {
+        "language": language,
+        "t": lambda text, **values: words.translate(text, language, **values),
+        "say": lambda group, name: words.value(group, name, language),
+        "code_title": lambda code: words.code_title(code, language),
+        "amount": _amount(language),
+        "count": lambda number: notation.format_count(number, language),
+        "day": lambda on: _day(on, language),
+        "moment": lambda at, connection: _moment(at, language, connection),
+        "same_page": desk.same_page,
+        "currency_of": desk.currency_of,
+        "connections": desk.house().settings.all_connections,
+        "reader": current_user,
+    }
+
+
+def _amount(language: str) -> Callable[..., str]:
+    def written(amount: int | None, currency: str, *, symbol: bool = False) -> str:
+        return "" if amount is None else notation.format_amount(amount, currency, language, symbol=symbol)
+
+    return written
+
+
+def _day(on: date | str | None, language: str) -> str:
+    if not on:
+        return ""
+    return notation.format_date(on if isinstance(on, date) else date.fromisoformat(on), language)
+
+
+def _moment(at: datetime | str | None, language: str, connection: str) -> str:
+    if not at:
+        return ""
+    instant = at if isinstance(at, datetime) else datetime.fromisoformat(at)
+    return notation.format_moment(instant, language, desk.zone_of(connection))
+
+
+def _bad_query(error: BadQueryError) -> ResponseReturnValue:
+    return _answer(400, str(error))
+
+
+def _bad_form(_error: CSRFError) -> ResponseReturnValue:
+    return _answer(400, "The form was too old or incomplete. Go back, reload and try again.")
+
+
+def _error(error: HTTPException) -> ResponseReturnValue:
+    own = error.description if error.description != type(error).description else None
+    plain = {403: "Your role does not allow this.", 404: "There is nothing at this address."}
+    return _answer(error.code or 500, own or plain[error.code or 404])
+
+
+def _answer(status: int, sentence: str) -> ResponseReturnValue:
+    """Answer programs in plain text and people with a page."""
+    is_machine = request.headers.get("Authorization") or request.path.startswith(("/webhooks", "/api/"))
+    if is_machine or not request.accept_mimetypes.accept_html:
+        return Response(sentence + "\n", status, mimetype="text/plain")
+    return render_template("error.html", title=_TITLES[status], sentence=sentence), status

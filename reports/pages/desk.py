@@ -1,0 +1,132 @@
+"""What every page works with: the house, the reader's language and connections, and strict query parameters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from flask import current_app, request, session, url_for
+from flask_login import current_user
+
+from consumer.config import ConfigError, Connection
+from consumer.facts.clock import local_date, utc_now
+from consumer.facts.house import House
+from reports.columns import LANGUAGES
+from reports.frames import Span
+from reports.people import Role
+
+EXTENSION = "cuadre_pages"
+
+
+class BadQueryError(ValueError):
+    """A parameter of an address that cannot be read; the message is one sentence for the reader."""
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who is at the desk: a person with a session, or a machine with a token."""
+
+    id: str
+    name: str
+    role: Role
+    is_machine: bool = False
+    is_authenticated: bool = True
+    is_active: bool = True
+    is_anonymous: bool = False
+
+    def get_id(self) -> str:
+        return self.id
+
+
+def house() -> House:
+    found: House = current_app.extensions[EXTENSION]
+    return found
+
+
+def reader() -> Person:
+    """Name the person or machine of this request; routes that call it require a login."""
+    person: Person = current_user._get_current_object()  # noqa: SLF001 - the documented way to leave the proxy
+    return person
+
+
+def now() -> datetime:
+    return utc_now()
+
+
+def connections() -> tuple[Connection, ...]:
+    """Return the connection the address names, or all."""
+    try:
+        return house().connections(request.args.get("connection") or None)
+    except ConfigError as error:
+        raise BadQueryError(f"connection: {error}") from None
+
+
+def names() -> list[str]:
+    return [connection.name for connection in connections()]
+
+
+def home_connection() -> Connection:
+    """Return the connection that decides language and zone: the one asked for, else the first."""
+    return connections()[0]
+
+
+def zone_of(connection: str) -> str:
+    return house().settings.connection(connection).country.zone
+
+
+def currency_of(connection: str) -> str:
+    return house().settings.connection(connection).country.currency
+
+
+def today() -> date:
+    return local_date(now(), home_connection().country.zone)
+
+
+def language() -> str:
+    chosen: str | None = session.get("language")
+    if chosen in LANGUAGES:
+        return chosen
+    return house().settings.all_connections[0].country.language
+
+
+def span() -> Span:
+    since, until = day("from"), day("to")
+    if since and until and since > until:
+        raise BadQueryError(f"from {since} is after to {until}")
+    return Span(since, until)
+
+
+def day(name: str) -> date | None:
+    text = request.args.get(name)
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise BadQueryError(f"{name}: {text!r} is not a date such as 2026-10-31") from None
+
+
+def page_number() -> int:
+    text = request.args.get("page", "1")
+    if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= 1_000_000:  # noqa: PLR2004 - beyond any list
+        raise BadQueryError(f"page: {text!r} is not a page number")
+    return int(text)
+
+
+def choice(name: str, allowed: Mapping[str, Any] | tuple[str, ...], default: str = "") -> str:
+    text = request.args.get(name)
+    if text is None:
+        return default
+    if text and text not in allowed:
+        raise BadQueryError(f"{name}: {text!r} is not one of {', '.join(allowed)}")
+    return text
+
+
+def search() -> str:
+    return request.args.get("q", "").strip()[:100]
+
+
+def same_page(**changes: Any) -> str:
+    """Return this page's address with some parameters changed; None leaves one out."""
+    args = {**(request.view_args or {}), **request.args.to_dict(), **changes}
+    return url_for(str(request.endpoint), **{key: value for key, value in args.items() if value not in (None, "")})

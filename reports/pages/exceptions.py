@@ -1,0 +1,37 @@
+"""The work list: what a person must look at, gravest first, with its age in bank days."""
+
+from flask import Blueprint, render_template
+from flask.typing import ResponseReturnValue
+
+from consumer.facts.bankdays import calendar_of
+from reports import lists
+from reports.lists import ExceptionFilter
+from reports.pages import desk
+from reports.pages.words import CODES
+
+blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
+
+STATES = ("open", "closed", "all")
+SEVERITIES = ("high", "medium", "low", "info")
+
+
+@blueprint.get("")
+def index() -> ResponseReturnValue:
+    asked = ExceptionFilter(
+        code=desk.choice("code", CODES),
+        state=desk.choice("state", STATES, "open"),
+        severity=desk.choice("severity", SEVERITIES),
+        search=desk.search(),
+    )
+    with desk.house().store.reading() as session:
+        runs = lists.runs_now(session, desk.names())
+        page = lists.exceptions(session, desk.names(), asked, desk.page_number())
+    on = max([desk.today(), *(run.as_of for run in runs)])
+    calendars = {c.name: calendar_of(c.country_code) for c in desk.connections()}
+    ages = {
+        row["id"]: calendars[row["connection"]].days_between(row["opened_on"], row["resolved_on"] or on)
+        for row in page.rows
+    }
+    return render_template(
+        "exceptions.html", page=page, asked=asked, states=STATES, severities=SEVERITIES, codes=CODES, ages=ages
+    )

@@ -1,0 +1,79 @@
+"""Payouts: the list with its filters, and one payout from gross to net with every item and document behind it."""
+
+from itertools import accumulate
+from typing import Any
+
+from flask import Blueprint, abort, render_template
+from flask.typing import ResponseReturnValue
+
+from reports import frames, lists
+from reports.frames import Row, Span
+from reports.lists import PayoutFilter
+from reports.pages import desk
+from reports.pages.drawing import Bar, bars
+
+blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
+
+STATUSES = ("closed", "open", "not_due", "incomplete", "canceled", "returned")
+_STEPS = (
+    ("Payments", "payments_gross", 1),
+    ("Charges", "charges_gross", 1),
+    ("Refunds", "refunds_gross", -1),
+    ("Failed refunds returned", "refund_adjustments", 1),
+    ("Disputes lost", "disputes", -1),
+    ("Fees with VAT", "fee_total", -1),
+    ("Difference", "difference", 1),
+)
+_MOST_ITEMS = 500
+
+
+@blueprint.get("")
+def index() -> ResponseReturnValue:
+    asked = PayoutFilter(status=desk.choice("status", STATUSES), search=desk.search(), span=desk.span())
+    with desk.house().store.reading() as session:
+        runs = lists.runs_now(session, desk.names())
+        page = lists.payouts(session, runs, asked, desk.page_number())
+    return render_template("payouts.html", page=page, asked=asked, statuses=STATUSES, runs=runs)
+
+
+@blueprint.get("/<payout_id>")
+def show(payout_id: str) -> ResponseReturnValue:
+    with desk.house().store.reading() as session:
+        runs = lists.runs_now(session, desk.names())
+        payout = lists.find_payout(session, runs, payout_id)
+        if payout is None:
+            abort(404)
+        own = [run for run in runs if run.connection == payout["connection"]]
+        lines = list(frames.line_rows(session, own, Span(), payout_id=payout_id))
+        found = lists.exceptions_of(session, payout["connection"], payout_id)
+    return render_template(
+        "payout.html",
+        payout=payout,
+        steps=waterfall(payout),
+        lines=lines[:_MOST_ITEMS],
+        total=len(lines),
+        exceptions=found,
+        trace=trace(payout),
+    )
+
+
+def waterfall(payout: Row) -> list[Bar]:
+    """Walk from gross to the amount paid out; steps of zero are left out, the difference and the end never are."""
+    steps = [(name, sign * payout[column]) for name, column, sign in _STEPS if payout[column] is not None]
+    shown = [(name, amount) for name, amount in steps if amount or name == "Difference"]
+    ends = list(accumulate((amount for _, amount in shown), initial=0))
+    walk = [(name, start, amount) for (name, amount), start in zip(shown, ends, strict=False)]
+    return bars([*walk, ("Paid out", 0, payout["payout_amount"])])
+
+
+def trace(payout: Row) -> dict[str, Any]:
+    """Say for each hop whether it is done: invoices to payments, payments to payout, payout to bank."""
+    items = (payout["matched_count"] or 0) + (payout["unmatched_count"] or 0)
+    return {
+        "items": items,
+        "documents_done": not payout["unmatched_count"],
+        "sums_done": payout["difference"] == 0,
+        "paid_done": payout["status"] == "succeeded",
+        "bank_known": payout["bank_date"] is not None,
+        "bank_done": payout["bank_date"] is not None and not payout["bank_difference"],
+    }

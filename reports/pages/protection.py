@@ -1,0 +1,107 @@
+"""Who may see a page: login on every route that is not named as open, roles, and security headers on every answer."""
+
+from collections.abc import Collection
+
+from flask import Flask, Request, Response, abort, redirect, request, url_for
+from flask.typing import ResponseReturnValue
+from flask_login import LoginManager, current_user
+from flask_wtf import CSRFProtect
+
+from reports.pages import desk
+from reports.pages.desk import Person
+from reports.people import Role, find_token, fingerprint, user_of_session
+
+OPEN = frozenset({"login.form", "login.enter", "login.speak", "static", "pages.static"})
+_FOR_MACHINES = frozenset({"downloads", "api"})
+_SECURITY_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": _SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=(), payment=()",
+}
+
+_csrf = CSRFProtect()
+
+
+def protect(app: Flask, public: Collection[str]) -> None:
+    """Shut every route but those named open here and the endpoints or blueprints the caller answers for."""
+    app.config.setdefault("WTF_CSRF_CHECK_DEFAULT", False)  # the receiver's POST carries a signature instead
+    app.config.setdefault("WTF_CSRF_TIME_LIMIT", None)  # as long as the session
+    app.config.setdefault("SESSION_COOKIE_HTTPONLY", True)
+    app.config.setdefault("SESSION_COOKIE_SAMESITE", "Lax")
+    app.config.setdefault("PERMANENT_SESSION_LIFETIME", 12 * 3600)
+    _csrf.init_app(app)
+    _login_manager().init_app(app)
+
+    @app.before_request
+    def _guard() -> ResponseReturnValue | None:
+        if request.endpoint is None or is_public(request.endpoint, public):
+            return None
+        return _refuse_strangers()
+
+    @app.before_request
+    def _check_form() -> None:
+        if request.method == "POST" and request.endpoint and not is_public(request.endpoint, public):
+            _csrf.protect()
+
+    @app.after_request
+    def _headers(response: Response) -> Response:
+        for name, value in HEADERS.items():
+            response.headers.setdefault(name, value)
+        if request.endpoint and request.endpoint.endswith("static"):
+            response.headers["Cache-Control"] = "public, max-age=3600"
+        else:
+            response.headers.setdefault("Cache-Control", "no-store")
+        return response
+
+
+def is_public(endpoint: str, public: Collection[str]) -> bool:
+    return endpoint in public or endpoint.partition(".")[0] in public
+
+
+def _refuse_strangers() -> ResponseReturnValue | None:
+    if request.endpoint in OPEN:
+        return None
+    if not current_user.is_authenticated:
+        if request.blueprint in _FOR_MACHINES and "session" not in request.cookies:
+            return Response("a login or a valid token is needed\n", 401, {"WWW-Authenticate": "Bearer"}, "text/plain")
+        wanted = request.full_path.rstrip("?") if request.method == "GET" else None
+        return redirect(url_for("login.form", next=wanted if wanted != "/" else None))
+    if current_user.is_machine and request.blueprint not in _FOR_MACHINES:
+        abort(403)
+    return None
+
+
+def need(role: Role) -> None:
+    """Refuse a reader whose role does not reach this far."""
+    if not desk.reader().role.may(role):
+        abort(403)
+
+
+def _login_manager() -> LoginManager:
+    manager = LoginManager()
+    manager.session_protection = None  # a proxy changes addresses; the session is signed and short
+    manager.user_loader(_person)
+    manager.request_loader(_machine)
+    return manager
+
+
+def _person(key: str) -> Person | None:
+    user = user_of_session(desk.house().store, key)
+    return None if user is None else Person(id=fingerprint(user), name=user.email, role=Role(user.role))
+
+
+def _machine(incoming: Request) -> Person | None:
+    scheme, _, token = incoming.headers.get("Authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token:
+        return None
+    row = find_token(desk.house().store, token.strip(), now=desk.now())
+    if row is None:
+        return None
+    return Person(id=row.name, name=f"token {row.name}", role=Role(row.role), is_machine=True)

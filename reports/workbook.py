@@ -1,0 +1,154 @@
+"""Pure: built reports as one XLSX workbook: typed cells, text identifiers, frozen header, filters, parameters."""
+
+import io
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow.compute as pc
+import xlsxwriter
+
+from consumer.facts.money import digits_of
+from reports.build import CURRENCY, Report
+from reports.columns import Column, Kind
+from reports.export import Profile, header
+
+MOST_ROWS = 1_048_575
+_LONGEST_TEXT = 32_767
+_CREATED = datetime(2000, 1, 1, tzinfo=UTC)
+_WIDTHS = {Kind.TEXT: 18, Kind.ID: 22, Kind.MONEY: 15, Kind.INT: 10, Kind.DATE: 12, Kind.INSTANT: 19, Kind.DECIMAL: 10}
+_WIDEST = 48
+_DAYS = {"machine": "yyyy-mm-dd", "cl": "dd-mm-yyyy", "mx": "dd/mm/yyyy"}
+_UNPRINTABLE = {code: None for code in range(32) if chr(code) not in "\t\n\r"}
+_WORDS = {
+    "en": ("Parameters", "Report", "Rows", "From", "To", "As of", "Sum"),
+    "es": ("Parámetros", "Reporte", "Filas", "Desde", "Hasta", "Al día", "Suma"),
+}
+
+
+class TooManyRowsError(ValueError):
+    """A sheet holds 1,048,576 rows; CSV and Parquet hold any number."""
+
+
+def to_xlsx(reports: Sequence[Report], profile: Profile, language: str) -> bytes:
+    """Write one sheet a report and one of parameters; the creation date is fixed so that reruns are byte-identical."""
+    buffer = io.BytesIO()
+    options = {"constant_memory": True, "strings_to_formulas": False, "strings_to_urls": False}
+    book = xlsxwriter.Workbook(buffer, options)
+    book.set_properties({"created": _CREATED.replace(tzinfo=None), "title": reports[0].definition.title(language)})
+    styles = _Styles(book, _DAYS[profile.name])
+    for report in reports:
+        _write_sheet(book, styles, report, header(report, profile, language), language)
+    _write_parameters(book, styles, reports, language)
+    book.close()
+    return buffer.getvalue()
+
+
+class _Styles:
+    """The cell formats of one workbook, made once each."""
+
+    def __init__(self, book: Any, day: str) -> None:
+        self._book = book
+        self.head = book.add_format({"bold": True, "text_wrap": True, "valign": "top", "bottom": 1})
+        self.plain = book.add_format()
+        self._by_kind = {
+            Kind.TEXT: self.plain,
+            Kind.ID: book.add_format({"num_format": "@"}),
+            Kind.INT: book.add_format({"num_format": "0"}),
+            Kind.DATE: book.add_format({"num_format": day}),
+            Kind.INSTANT: book.add_format({"num_format": f"{day} hh:mm:ss"}),
+            Kind.DECIMAL: book.add_format({"num_format": "0.00####"}),
+        }
+        self._money: dict[str, Any] = {}
+
+    def of(self, kind: Kind, currency: str) -> Any:
+        return self.money(currency) if kind is Kind.MONEY else self._by_kind[kind]
+
+    def money(self, currency: str) -> Any:
+        if currency not in self._money:
+            digits = digits_of(currency)
+            shape = "#,##0" + ("." + "0" * digits if digits else "")
+            self._money[currency] = self._book.add_format({"num_format": shape})
+        return self._money[currency]
+
+
+def _write_sheet(book: Any, styles: _Styles, report: Report, titles: Sequence[str], language: str) -> None:
+    table, columns = report.table, report.definition.columns
+    if table.num_rows > MOST_ROWS:
+        raise TooManyRowsError(
+            f"{report.definition.name} has {table.num_rows} rows; a sheet holds {MOST_ROWS}: use csv"
+        )
+    sheet = book.add_worksheet(report.definition.title(language)[:31])
+    for index, (column, title) in enumerate(zip(columns, titles, strict=True)):
+        width = min(_WIDEST, max(_WIDTHS[column.kind], len(title) + 2))
+        sheet.set_column(index, index, width, styles.of(column.kind, "CLP"))
+        sheet.write_string(0, index, title, styles.head)
+    sheet.freeze_panes(1, 1)
+    sheet.autofilter(0, 0, table.num_rows, len(columns) - 1)
+    _set_print(sheet, report)
+    values = [table.column(column.name).to_pylist() for column in columns]
+    for row, (currency, *cells) in enumerate(zip(table.column(CURRENCY).to_pylist(), *values, strict=True), start=1):
+        for index, (column, value) in enumerate(zip(columns, cells, strict=True)):
+            if value is not None:
+                _write(sheet, (row, index), value, column, styles.of(column.kind, currency), currency)
+
+
+def _write(sheet: Any, at: tuple[int, int], value: Any, column: Column, style: Any, currency: str) -> None:
+    match column.kind:
+        case Kind.MONEY:
+            sheet.write_number(*at, Decimal(value).scaleb(-digits_of(currency)), style)
+        case Kind.INT:
+            sheet.write_number(*at, value, style)
+        case Kind.DECIMAL:
+            sheet.write_number(*at, Decimal(value), style)
+        case Kind.DATE:
+            sheet.write_datetime(*at, datetime(value.year, value.month, value.day), style)  # noqa: DTZ001 - a sheet has no zones
+        case Kind.INSTANT:
+            sheet.write_datetime(*at, value.replace(tzinfo=None), style)
+        case _:
+            sheet.write_string(*at, value.translate(_UNPRINTABLE)[:_LONGEST_TEXT], style)
+
+
+def _set_print(sheet: Any, report: Report) -> None:
+    sheet.set_landscape()
+    sheet.set_paper(9)  # A4
+    sheet.fit_to_pages(1, 0)
+    sheet.repeat_rows(0)
+    sheet.set_footer(f"&L{report.definition.name}&C{report.facts.get('run_numbers', '')}&R&P / &N")
+
+
+def _write_parameters(book: Any, styles: _Styles, reports: Sequence[Report], language: str) -> None:
+    name, title, rows, since, until, as_of, total = _WORDS["en" if language == "en" else "es"]
+    sheet = book.add_worksheet(name)
+    sheet.set_column(0, 0, 32)
+    sheet.set_column(1, 1, 64)
+    first = reports[0]
+    lines: list[tuple[str, Any, Any]] = [
+        (title, first.definition.name, styles.plain),
+        (since, str(first.span.since or ""), styles.plain),
+        (until, str(first.span.until or ""), styles.plain),
+        (as_of, first.as_of.isoformat(), styles.plain),
+        *((key, value, styles.plain) for key, value in sorted(first.facts.items())),
+    ]
+    for report in reports:
+        lines.append((f"{rows}: {report.definition.title(language)}", report.table.num_rows, styles.plain))
+        lines.extend(
+            (f"{total}: {column} {currency}", Decimal(amount).scaleb(-digits_of(currency)), styles.money(currency))
+            for column, currency, amount in sums(report)
+        )
+    for row, (key, value, style) in enumerate(lines):
+        sheet.write_string(row, 0, key, styles.head)
+        (sheet.write_string if isinstance(value, str) else sheet.write_number)(row, 1, value, style)
+
+
+def sums(report: Report) -> list[tuple[str, str, int]]:
+    """Add up every money column by currency."""
+    found = []
+    for currency in sorted(pc.unique(report.table.column(CURRENCY)).to_pylist()):
+        own = report.table.filter(pc.equal(report.table.column(CURRENCY), currency))
+        for name in report.definition.of_kind(Kind.MONEY):
+            amount = pc.sum(own.column(name)).as_py()
+            if amount is not None:
+                found.append((name, currency, amount))
+    return found

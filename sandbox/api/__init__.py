@@ -1,0 +1,1 @@
+"""The provider's operations, a file for each family of objects."""

@@ -1,0 +1,41 @@
+"""Payouts and the resources each one is made of."""
+
+from sandbox.call import Answer, Call, Route
+from sandbox.listing import between, get_one, offset_list, one_of
+from sandbox.paging import offset_page
+from sandbox.refusal import invalid_enum, missing_parameter
+from sandbox.versions import to_version
+
+STATUSES = ("in_progress", "succeeded", "canceled", "returned")
+# Both refund types are refund objects: one taken off, the other given back after it failed.
+RESOURCES = {
+    "payment_intent": "payment_intents",
+    "charge": "charges",
+    "refund": "refunds",
+    "refund_adjustment": "refunds",
+}
+
+
+def list_resources(call: Call) -> Answer:
+    """The current objects of one type in one payout."""
+    call.world.get(call.mode, "payouts", call.params["id"])
+    type_ = call.query.get("resource_type")
+    if not type_:
+        raise missing_parameter("resource_type")
+    if type_ not in RESOURCES:
+        raise invalid_enum("resource_type", type_, tuple(RESOURCES))
+    items = call.world.payout_items[call.params["id"]]
+    rows = [
+        call.world.get(call.mode, RESOURCES[type_], item["resource"])
+        for item in items
+        if item["resource_type"] == type_
+    ]
+    page = offset_page(call, rows[::-1])
+    return Answer([to_version(row, call.version) for row in page.body], headers=page.headers)
+
+
+ROUTES = (
+    Route("GET", "/v1/payouts", "list payouts", offset_list("payouts", one_of("status", STATUSES), between())),
+    Route("GET", "/v1/payouts/{id}", "get payout", get_one("payouts")),
+    Route("GET", "/v1/payouts/{id}/resources", "list payout resources", list_resources),
+)

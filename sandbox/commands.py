@@ -1,0 +1,93 @@
+"""The command that starts the sandbox."""
+
+from datetime import datetime
+
+import click
+
+from sandbox.clock import START_AT, to_iso, to_moment
+from sandbox.faults.registry import Fault, UnusableFaultError, to_fault
+from sandbox.gate import KEYS
+from sandbox.scenarios import NAMES
+from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, serve
+from sandbox.steering import UnknownScenarioError
+
+DEFAULT_PORT = 8700
+
+
+def read_faults(texts: tuple[str, ...]) -> list[Fault]:
+    """Faults as `name` or `name=probability`. Raises a usage error."""
+    return [read_fault(part) for text in texts for part in text.split(",") if part]
+
+
+def read_fault(text: str) -> Fault:
+    name, _, probability = text.partition("=")
+    try:
+        return to_fault({"name": name, "probability": float(probability) if probability else 1.0})
+    except UnusableFaultError as error:
+        raise click.UsageError(str(error)) from None
+    except ValueError:
+        raise click.UsageError(f"The probability of {name} is {probability!r}; write a number from 0 to 1") from None
+
+
+def read_start(_: click.Context, __: click.Parameter, text: str | None) -> datetime:
+    if text is None:
+        return START_AT
+    try:
+        return to_moment(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not an ISO 8601 date or datetime") from None
+
+
+@click.command("sandbox")
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option("--port", default=DEFAULT_PORT, show_default=True, help="0 takes a free one.")
+@click.option("--seed", default=DEFAULT_SEED, show_default=True, help="The same seed gives the same trade and faults.")
+@click.option("--scenario", default=DEFAULT_SCENARIO, show_default=True, help=f"One of: {', '.join(NAMES)}.")
+@click.option("--scale", default=1.0, show_default=True, help="How much trade, 1 being the scenario's own.")
+@click.option(
+    "--start", "start_at", callback=read_start, help=f"The clock's first moment.  [default: {to_iso(START_AT)}]"
+)
+@click.option("--live", "is_live", is_flag=True, help="Let the clock walk with real time.")
+@click.option("--faults", "fault_texts", multiple=True, metavar="NAME[=PROBABILITY]", help="May be repeated.")
+@click.option("--header-prefix", default="Fintoc", show_default=True, help="Begins the names of signature and version.")
+def sandbox(  # noqa: PLR0913, PLR0917 - one parameter for each option
+    host: str,
+    port: int,
+    seed: int,
+    scenario: str,
+    scale: float,
+    start_at: datetime,
+    is_live: bool,  # noqa: FBT001 - click's
+    fault_texts: tuple[str, ...],
+    header_prefix: str,
+) -> None:
+    """Serve the imitated provider until it is stopped."""
+    faults = read_faults(fault_texts)
+    try:
+        running = RunningSandbox(
+            scenario,
+            host=host,
+            port=port,
+            is_live=is_live,
+            seed=seed,
+            scale=scale,
+            start_at=start_at,
+            faults=faults,
+            header_prefix=header_prefix,
+        )
+    except UnknownScenarioError as error:
+        raise click.UsageError(str(error)) from None
+    except OSError as error:
+        raise click.ClickException(f"Cannot listen on {host}:{port}: {error.strerror}") from None
+    click.echo(_greeting(running))
+    serve(running)
+
+
+def _greeting(running: RunningSandbox) -> str:
+    lines = [
+        f"address   {running.url}",
+        *(f"{mode} key  {key}" for key, mode in KEYS.items()),
+        f"scenario  {running.world.scenario.name} (seed {running.world.seed})",
+        f"clock     {to_iso(running.world.now())}",
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,127 @@
+"""The faults that are switched on: names, probabilities, seeds and the decision, which never depends on timing."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sandbox.ids import digest
+
+NAMES = (
+    "duplicate",
+    "drop",
+    "reorder",
+    "delay",
+    "late-visible",
+    "tie",
+    "conflict",
+    "stale-retry",
+    "server-error",
+    "rate-limit",
+    "slow",
+    "truncated",
+    "wrong-type",
+    "reset",
+    "duplicate-page",
+    "empty-page",
+    "pruned-cursor",
+    "insert-while-paging",
+    "key-refused",
+    "version-switch",
+    "unknown-type",
+    "unknown-field",
+    "null-field",
+)
+SCALE = 2**64
+
+
+class UnusableFaultError(ValueError):
+    """The fault that was asked for does not exist or cannot be switched on like that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that goes wrong now and then."""
+
+    name: str
+    probability: float = 1.0
+    seed: int | None = None  # None: the sandbox's own
+    times: int | None = None  # how often at most
+    seconds: float | None = None  # how long: the delay, the lateness, the drip
+    path: str | None = None  # only answers under this path
+    field: str | None = None  # null-field: which one
+    version: str | None = None  # version-switch: to which
+    retry_after: str | None = None  # rate-limit: "seconds" or "date"
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: getattr(self, key) for key in self.__slots__ if getattr(self, key) is not None}
+
+
+class Faults:
+    """The faults switched on at the moment, one of each name."""
+
+    def __init__(self, seed: int, faults: Iterable[Fault] = ()) -> None:
+        self._seed = seed
+        self._active: dict[str, Fault] = {}
+        self._left: dict[str, int] = {}
+        for fault in faults:
+            self.switch_on(fault)
+
+    def switch_on(self, fault: Fault) -> None:
+        self._active[fault.name] = fault
+        self._left.pop(fault.name, None)
+        if fault.times is not None:
+            self._left[fault.name] = fault.times
+
+    def switch_off(self, name: str | None = None) -> None:
+        """Switch off one fault, or all."""
+        for gone in (name,) if name else tuple(self._active):
+            self._active.pop(gone, None)
+
+    def active(self) -> list[Fault]:
+        return list(self._active.values())
+
+    def strikes(self, name: str, key: str, *, path: str = "/") -> Fault | None:
+        """The fault if it hits this key: decided by seed, name and key alone, within its `times` and `path`."""
+        fault = self._active.get(name)
+        if fault is None or not path.startswith(fault.path or "/"):
+            return None
+        seed = self._seed if fault.seed is None else fault.seed
+        if int.from_bytes(digest(seed, name, key)[:8]) >= int(fault.probability * SCALE):
+            return None
+        return fault if self._count(name) else None
+
+    def _count(self, name: str) -> bool:
+        left = self._left.get(name)
+        if left is None:
+            return True
+        self._left[name] = max(left - 1, 0)
+        return left > 0
+
+
+def to_fault(wish: dict[str, Any]) -> Fault:
+    """Read a fault as it is asked for over HTTP. Raises UnusableFaultError with a sentence."""
+    name = wish.get("name")
+    if name not in NAMES:
+        raise UnusableFaultError(f"Unknown fault {name!r}; choose one of: {', '.join(NAMES)}")
+    unknown = set(wish) - set(Fault.__slots__)
+    if unknown:
+        raise UnusableFaultError(f"A fault has no {', '.join(sorted(unknown))}; it has: {', '.join(Fault.__slots__)}")
+    fault = Fault(**wish)
+    _check_numbers(fault)
+    if fault.retry_after not in {None, "seconds", "date"}:
+        raise UnusableFaultError("retry_after is 'seconds' or 'date'")
+    return fault
+
+
+def _check_numbers(fault: Fault) -> None:
+    if not _is_number(fault.probability) or not 0 <= fault.probability <= 1:
+        raise UnusableFaultError(f"The probability of {fault.name} must be a number from 0 to 1")
+    for name in ("seed", "times"):
+        if not isinstance(getattr(fault, name), int | None) or isinstance(getattr(fault, name), bool):
+            raise UnusableFaultError(f"The {name} of {fault.name} must be a whole number")
+    if fault.seconds is not None and (not _is_number(fault.seconds) or fault.seconds < 0):
+        raise UnusableFaultError(f"The seconds of {fault.name} must be a number, 0 or more")
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

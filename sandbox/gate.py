@@ -1,0 +1,168 @@
+"""Where requests come in: the key, the version, the faults, the idempotency key, then the operation."""
+
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+from flask import Flask, Request, Response, request
+from werkzeug.exceptions import HTTPException
+from werkzeug.http import http_date
+
+from sandbox.call import Answer, Call, Route
+from sandbox.faults import answering
+from sandbox.faults.inserting import insert_while_paging
+from sandbox.forms import read_form
+from sandbox.idempotency import Asked
+from sandbox.ids import digest
+from sandbox.refusal import BrokenError, RefusalError, UnauthenticatedError, invalid
+from sandbox.routes import ROUTES
+from sandbox.versions import VERSIONS
+from sandbox.world import World
+
+KEYS = {"sk_test_sandbox": "test", "sk_live_sandbox": "live"}
+JSON = "application/json"
+TURN = "sandbox.turn"  # how often this address was asked for, this time included
+
+
+def open_gate(app: Flask, world: World) -> None:
+    """Register every operation, the errors and the headers of every answer."""
+    for route in ROUTES:
+        _register(app, world, route)
+
+    @app.errorhandler(RefusalError)
+    def refused(error: RefusalError) -> Response:
+        return _refusal(error)
+
+    @app.errorhandler(HTTPException)
+    def unknown(error: HTTPException) -> Response:
+        return _refusal(_named(error))
+
+    @app.errorhandler(Exception)
+    def broken(error: Exception) -> Response:
+        app.logger.error("an operation failed", exc_info=error)
+        return _refusal(BrokenError(500, "internal_server_error", "Something went wrong in the sandbox itself"))
+
+    @app.before_request
+    def count() -> None:
+        request.get_data()  # all of it: the connection is kept open for the next request
+        with world.lock:
+            world.requests[_address()] += 1
+            request.environ[TURN] = world.requests[_address()]
+
+    @app.after_request
+    def sign_off(response: Response) -> Response:
+        response.headers["Date"] = http_date(world.now())
+        with world.lock:
+            response.headers["X-Request-Id"] = digest(world.seed, _address(), request.environ[TURN]).hex()[:32]
+            is_due = world.outbox.is_due(world.now())
+        if is_due and not request.path.startswith("/_sandbox/"):
+            world.postman.wake()
+        return response
+
+
+def _register(app: Flask, world: World, route: Route) -> None:
+    def view(**params: str) -> Response:
+        return _answer(world, route, params)
+
+    rule = route.path.replace("{", "<").replace("}", ">")
+    app.add_url_rule(
+        rule, f"{route.method} {route.path}", view, methods=[route.method], provide_automatic_options=False
+    )
+
+
+def _address() -> str:
+    return f"{request.method} {request.full_path}"
+
+
+def _answer(world: World, route: Route, params: dict[str, str]) -> Response:
+    raw = request.get_data()
+    with world.lock:
+        mode = authenticate(request.headers.get("Authorization"))
+        call = _read_call(world, mode, params)
+        request.environ[answering.BREAK] += answering.breakage(world.faults, call.key, call.path)
+        answering.check_key(world.faults, call.key, call.path)
+        asked = Asked.read(request, mode, raw)
+        known = world.answers.recall(asked, world.now())
+        if known:
+            return Response(known.body, known.status, content_type=JSON)
+        try:
+            answer = _operate(route, call)
+        except RefusalError as error:
+            world.answers.remember(asked, world.now(), error.status, msgspec.json.encode(error.body()))
+            raise
+        body = b"" if answer.body is None else msgspec.json.encode(answer.body)
+        world.answers.remember(asked, world.now(), answer.status, body)
+    return Response(body, answer.status, answer.headers, content_type=JSON)
+
+
+def authenticate(header: str | None) -> str:
+    """The mode of the key, with or without the word Bearer. Raises `invalid_api_key`."""
+    key = (header or "").strip()
+    if key.lower().startswith("bearer "):
+        key = key[len("bearer ") :].strip()
+    if key not in KEYS:
+        raise UnauthenticatedError
+    return KEYS[key]
+
+
+def _read_call(world: World, mode: str, params: dict[str, str]) -> Call:
+    return Call(
+        world=world,
+        mode=mode,
+        method=request.method,
+        address=request.base_url,
+        path=request.path,
+        version=request.headers.get(f"{world.header_prefix}-Version", ""),
+        params=params,
+        query=request.args,
+        headers=request.headers,
+        turn=request.environ[TURN],
+    )
+
+
+def _operate(route: Route, call: Call) -> Answer:
+    """Everything that can still turn a known caller away, then the operation."""
+    world = call.world
+    answering.check_server(world.faults, call.key, call.path)
+    answering.check_rate(world.faults, call.key, call.path, world.now())
+    world.version = answering.switched_version(world.faults, call.key, call.path) or world.version
+    call = replace(call, version=_version(call), body=read_body(request), files=request.files)
+    if route.since_version and call.version < route.since_version:
+        raise RefusalError(403, "invalid_api_version", f"{route.name} needs API version {route.since_version} or later")
+    if call.is_later_page:
+        insert_while_paging(world, mode=call.mode, key=call.key, path=call.path)
+    return route.operation(call)
+
+
+def _version(call: Call) -> str:
+    version = call.version or call.world.version
+    if version not in VERSIONS:
+        raise RefusalError(403, "invalid_api_version", f"No such API version; known: {', '.join(VERSIONS)}")
+    return version
+
+
+def read_body(incoming: Request) -> dict[str, Any]:
+    """The fields of a JSON object or of a form. Raises `invalid_json`."""
+    if incoming.mimetype in {"multipart/form-data", "application/x-www-form-urlencoded"}:
+        return read_form(incoming.form)
+    raw = incoming.get_data()
+    if not raw:
+        return {}
+    try:
+        body = msgspec.json.decode(raw)
+    except msgspec.DecodeError:
+        raise invalid("json", "body", "valid JSON") from None
+    if not isinstance(body, dict):
+        raise invalid("hash", "body", "a JSON object")
+    return body
+
+
+def _refusal(error: RefusalError) -> Response:
+    headers = error.advice if isinstance(error, answering.TooManyError) else {}
+    return Response(msgspec.json.encode(error.body()), error.status, headers, content_type=JSON)
+
+
+def _named(error: HTTPException) -> RefusalError:
+    status = error.code or 500
+    code = {404: "invalid_url", 405: "operation_not_allowed"}.get(status, "invalid_params")
+    return RefusalError(status, code, f"{request.method} {request.path}: {error.name}")

@@ -1,0 +1,53 @@
+"""What happens in the imitated provider and when: the boundary between scenarios and the engine."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """One change of one object at one moment of the sandbox's clock."""
+
+    at: datetime  # aware UTC
+    collection: str  # payment_intents, charges, refunds, payouts, payout_resources, customers, disputes, ...
+    object: dict[str, Any]  # the whole JSON-ready object after the change, with its id, object, mode
+    event: str | None = None  # event type emitted for this change, None = silent change
+    event_only: dict[str, Any] = field(default_factory=dict)  # fields that appear only in the event's data
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One row of the merchant's books, in the canonical columns of the invoice file, all text."""
+
+    known_at: datetime  # from when the file that is downloaded holds this row
+    row: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a right reconciliation must say about one subject."""
+
+    kind: str  # payment, charge, refund, payout, document, dispute, bank_line
+    id: str  # the provider's id, or the doc_key
+    links: tuple[str, ...]  # the doc_keys, resources and payouts it belongs to
+    outcome: str
+    exceptions: tuple[str, ...]  # the codes whose subject is this row
+    amount_at_risk: int  # minor units, of all exceptions of the row together
+    currency: str
+    decidable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A deterministic stretch of trade: what happens, what the books say, what must be found."""
+
+    name: str
+    country: str  # "cl" / "mx"
+    happenings: tuple[Happening, ...]  # sorted by (at, order of writing); history and the trade to come
+    documents: tuple[Document, ...]  # the merchant's books
+    fees: dict[tuple[str, str], tuple[int, int]]  # (payout, resource) -> (fee with VAT, VAT part), minor units
+    tariff: dict[str, Any]  # what the merchant writes under [tariff] in cuadre.toml
+    truth: Callable[[datetime], list[Truth]]  # what a right reconciliation must find as of that moment
+    bank_lines: tuple[dict[str, str], ...] = ()

@@ -1,0 +1,83 @@
+"""The merchant's business account at the provider: payouts arriving, and the few that do not as they should."""
+
+from dataclasses import replace
+from datetime import date, time, timedelta
+
+from sandbox.scenarios.calendar import add_bank_days, local_date
+from sandbox.scenarios.chance import Chance
+from sandbox.scenarios.ledger import Ledger, Payout, Transfer
+from sandbox.scenarios.people import Person, to_rut
+
+PROVIDER = Person(
+    "", "Pasarela de Pagos SpA", to_rut(77_123_456), "pagos@pasarela.example", "0004455667", "cl_banco_bice"
+)
+AWAITED = timedelta(days=6)
+APART = 0.12
+
+
+def receive(ledger: Ledger, chance: Chance, days: list[date]) -> None:
+    """Let payouts arrive within half an hour, but for one that never does, one slow and one clipped on these days."""
+    ledger.has_bank = True
+    plain = [payout for payout in ledger.payouts if _is_plain(payout, ledger, days)]
+    lonely = _apart(sorted(plain, key=lambda payout: -_distance(payout, ledger)))
+    lost, slow, clipped = chance.order(lonely[:3])
+    for place, payout in enumerate(ledger.payouts):
+        if payout.succeeded_at is None or payout.returned_at is not None or payout is lost:
+            continue
+        arrived_at = chance.later(payout.succeeded_at, 120, 1_800)
+        if payout is slow:
+            late_on = add_bank_days(local_date(payout.created_at, ledger.country), 3, ledger.country)
+            arrived_at = chance.moment(late_on, since=time(9), until=time(12))
+        arrived = payout.amount - (chance.whole(1_500, 9_000) if payout is clipped else 0)
+        ledger.payouts[place] = replace(payout, arrived_at=arrived_at, arrived=arrived)
+
+
+def _is_plain(payout: Payout, ledger: Ledger, days: list[date]) -> bool:
+    """Whether nothing else is wrong with a payout, and it falls on one of these days."""
+    quick = payout.succeeded_at is not None and payout.succeeded_at < payout.created_at + timedelta(hours=5)
+    spoiled = payout.returned_at is not None or payout.short_by or payout.disputes
+    return quick and not spoiled and local_date(payout.created_at, ledger.country) in days
+
+
+def _distance(payout: Payout, ledger: Ledger) -> float:
+    """How far, in parts of its amount, the nearest payout of the days lies in which this one is awaited."""
+    near = (p for p in ledger.payouts if timedelta() < p.created_at - payout.created_at < AWAITED)
+    return min((abs(p.amount - payout.amount) / payout.amount for p in near), default=1.0)
+
+
+def _apart(payouts: list[Payout]) -> list[Payout]:
+    """The payouts, best first, without those about as large as one before them."""
+    kept: list[Payout] = []
+    for payout in payouts:
+        if all(abs(other.amount - payout.amount) > APART * payout.amount for other in kept):
+            kept.append(payout)
+    return kept
+
+
+def keep_house(ledger: Ledger, chance: Chance) -> None:
+    """The account's other traffic: small money in, suppliers paid, one transfer failed and one sent back."""
+    for payout in ledger.payouts:
+        if payout.arrived_at is not None:
+            named = payout.arrived != payout.amount or chance.happens(60)
+            comment = f"Liquidacion {payout.id}" if named else "Liquidacion diaria"
+            ledger.transfers.append(Transfer(chance.id("tr", 27), payout.arrived_at, payout.arrived, ledger.currency,
+                                          inbound=True, counterparty=PROVIDER, comment=comment))  # fmt: skip
+    day = ledger.since
+    while day < ledger.until - timedelta(days=8):
+        inbound = chance.happens(50)
+        amount = chance.whole(12_000, 60_000) if inbound else chance.whole(80_000, 900_000)
+        ledger.transfers.append(draft(ledger, chance, day, amount, inbound=inbound))
+        day += timedelta(days=chance.whole(2, 4))
+    for undoing, days in (("failed", 9), ("returned", 12), ("failed", 39), ("returned", 44)):
+        sent = draft(ledger, chance, ledger.since + timedelta(days=days), chance.whole(80_000, 900_000), inbound=False)
+        after = chance.later(sent.at, 60, 300) if undoing == "failed" else chance.later(sent.at, 7_200, 30_000)
+        ledger.transfers.append(replace(sent, undoing=undoing, undone_at=after))
+
+
+def draft(ledger: Ledger, chance: Chance, on: date, amount: int, *, inbound: bool) -> Transfer:
+    """A transfer from or to a company nobody else in the scenario is."""
+    at = chance.moment(on, since=time(9), until=time(18))
+    comment = chance.pick(
+        ("reembolso gastos", "aporte caja", "devolucion garantia") if inbound else ("proveedor", "OC")
+    )
+    return Transfer(chance.id("tr", 27), at, amount, ledger.currency, inbound, chance.company(), comment)

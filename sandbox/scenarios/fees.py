@@ -1,0 +1,40 @@
+"""What the imitated provider charges for each resource, in whole minor units."""
+
+from typing import Any
+
+CHILE_TARIFF: dict[str, Any] = {
+    "vat_bps": 1900,
+    "refund": {"flat": 514},
+    "bank_transfer": {"bps": 135},
+    "credit_card": {"bps": 250},
+    "debit_card": {"bps": 190},
+    "prepaid_card": {"bps": 190},
+    "installment": {"bps": 290},
+    "pac": {"flat": 250},
+}
+MEXICO_TARIFF: dict[str, Any] = {
+    "vat_bps": 1600,
+    "refund": {"flat": 1000},
+    "bank_transfer": {"bps": 120},
+    "credit_card": {"bps": 290},
+    "debit_card": {"bps": 220},
+    "prepaid_card": {"bps": 220},
+    "installment": {"bps": 350},
+}
+BPS = 10_000
+
+
+def divide_half_up(numerator: int, denominator: int) -> int:
+    """Quotient of two non-negative integers, a half going up."""
+    return (2 * numerator + denominator) // (2 * denominator)
+
+
+def fee_of(tariff: dict[str, Any], subtype: str, amount: int) -> tuple[int, int]:
+    """Fee with VAT of one resource, rounded once, and the VAT part recomputed from the rounded figure."""
+    price = tariff[subtype]
+    gross_bps = BPS + int(tariff["vat_bps"])
+    if "flat" in price:
+        fee = divide_half_up(int(price["flat"]) * gross_bps, BPS)
+    else:
+        fee = divide_half_up(amount * int(price["bps"]) * gross_bps, BPS * BPS)
+    return fee, fee - divide_half_up(fee * BPS, gross_bps)

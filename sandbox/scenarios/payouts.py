@@ -1,0 +1,151 @@
+"""Payouts: one per bank day, net of refunds and fees, and the few that go wrong."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, time
+from typing import Any
+
+from sandbox.happening import Happening
+from sandbox.scenarios.calendar import add_bank_days, at_local, bank_day, bank_days
+from sandbox.scenarios.chance import Chance
+from sandbox.scenarios.fees import fee_of
+from sandbox.scenarios.ledger import Ledger, Line, Payout
+from sandbox.scenarios.wire import Merchant, to_millis, to_payout_account
+
+FEELESS = "refund_adjustment"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that waits for its payout."""
+
+    at: datetime
+    resource_type: str
+    resource: str
+    subtype: str
+    signed: int
+    gross: int  # what the fee is reckoned on
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Mishaps:
+    """What goes wrong with the payouts of which days."""
+
+    returned: frozenset[date] = frozenset()
+    canceled: frozenset[date] = frozenset()
+    short: dict[date, int] = field(default_factory=dict)
+    late: frozenset[date] = frozenset()  # stays in progress for two bank days
+
+    def spoil(self, on: date) -> bool:
+        """Whether the payout of that day gives its items back."""
+        return on in self.returned or on in self.canceled
+
+    def days(self) -> set[date]:
+        """Every day on which something goes wrong."""
+        sets = (self.returned, self.canceled, self.short, self.late)
+        return {day for days in sets for day in days}
+
+
+def waiting_items(ledger: Ledger) -> list[Item]:
+    """Payments from their success, refunds from their processing and again from their failure."""
+    items = [
+        Item(paid.succeeded_at, "charge" if paid.is_charge else "payment_intent", paid.id, paid.subtype,
+             paid.own_amount, paid.amount, repeated=paid.repeated)
+        for paid in ledger.payments
+        if not paid.forgotten
+    ]  # fmt: skip
+    for refund in ledger.refunds:
+        items.append(Item(refund.in_progress_at, "refund", refund.id, "refund", -refund.amount, refund.amount))
+        if refund.failed_at is not None:
+            items.append(Item(refund.failed_at, FEELESS, refund.id, FEELESS, refund.amount, refund.amount))
+    return items
+
+
+def payable_on(at: datetime, country: str) -> date:
+    """The day whose payout carries it: in Chile the bank day it belongs to, in Mexico the one after."""
+    own = bank_day(at, country)
+    return own if country == "cl" else add_bank_days(own, 1, country)
+
+
+def pay_out(ledger: Ledger, chance: Chance, tariff: dict[str, Any], mishaps: Mishaps) -> None:
+    """Put every waiting item into the payout of its bank day, or of the first one that can carry it."""
+    arriving: dict[date, list[Item]] = defaultdict(list)
+    for item in waiting_items(ledger):
+        arriving[payable_on(item.at, ledger.country)].append(item)
+    due: list[Item] = []
+    again: list[tuple[date, Item]] = []
+    disputes = [case for case in ledger.disputes if case.costs]
+    for on in bank_days(ledger.since, ledger.until, ledger.country):
+        due += sorted(arriving.pop(on, []), key=lambda item: (item.at, item.resource))
+        repeated = [] if mishaps.spoil(on) else [item for since, item in again if since <= on]
+        lines = tuple(_line(item, tariff) for item in (*due, *repeated))
+        drafted = replace(_payout(ledger, chance, on, mishaps), lines=lines, short_by=mishaps.short.get(on, 0))
+        lost = tuple(case for case in disputes if case.ended_at is not None and case.ended_at < drafted.created_at)
+        net = sum(line.signed - line.fee for line in lines) - drafted.short_by - sum(d.payment.amount for d in lost)
+        if net <= 0:
+            continue
+        paid_out = replace(drafted, amount=net, disputes=lost)
+        ledger.payouts.append(paid_out)
+        disputes = [case for case in disputes if case not in lost]
+        again = [(since, item) for since, item in again if item not in repeated]
+        gone_at = drafted.returned_at or drafted.canceled_at
+        if gone_at is not None:
+            arriving[payable_on(gone_at, ledger.country)] += [replace(item, at=gone_at) for item in due]
+        else:
+            again += [(add_bank_days(on, 2, ledger.country), item) for item in due if item.repeated]
+        due = []
+
+
+def _line(item: Item, tariff: dict[str, Any]) -> Line:
+    fee, vat = (0, 0) if item.resource_type == FEELESS else fee_of(tariff, item.subtype, item.gross)
+    return Line(item.resource_type, item.resource, item.signed, fee, vat)
+
+
+def _payout(ledger: Ledger, chance: Chance, on: date, mishaps: Mishaps) -> Payout:
+    """The payout of one bank day, still empty: made after the cut, through within two hours."""
+    country = ledger.country
+    opens = time(14, 20) if country == "cl" else time(9)
+    created_at = chance.later(at_local(on, opens, country), 0, 900)
+    drafted = Payout(chance.id("po"), created_at, (), 0, ledger.currency)
+    if on in mishaps.canceled:
+        return replace(drafted, canceled_at=chance.later(created_at, 1_800, 3_600))
+    done_at = chance.later(created_at, 1_200, 6_000)
+    if on in mishaps.late:
+        done_at = chance.moment(add_bank_days(on, 2, country), since=time(9), until=time(12))
+    drafted = replace(drafted, succeeded_at=done_at)
+    if on in mishaps.returned:
+        back_on = add_bank_days(on, 1, country)
+        return replace(drafted, returned_at=chance.moment(back_on, since=time(9), until=time(12)))
+    return drafted
+
+
+def tell_payout(payout: Payout, merchant: Merchant, *, mode: str = "test") -> list[Happening]:
+    """The payout's resources, silently, and each of its states with an event."""
+    told = [
+        Happening(payout.created_at, "payout_resources", {
+            "id": f"{payout.id}:{line.resource_type}:{line.resource}", "object": "payout_resource", "mode": mode,
+            "payout": payout.id, "resource_type": line.resource_type, "resource": line.resource,
+        })
+        for line in payout.lines
+    ]  # fmt: skip
+    current: dict[str, Any] = {
+        "id": payout.id,
+        "object": "payout",
+        "mode": mode,
+        "amount": payout.amount,
+        "currency": payout.currency,
+        "recipient_account": to_payout_account(merchant),
+        "created_at": to_millis(payout.created_at),
+        "succeeded_at": None,
+    }
+    states = (("in_progress", "created", payout.created_at), ("succeeded", "succeeded", payout.succeeded_at),
+              ("canceled", "canceled", payout.canceled_at), ("returned", "returned", payout.returned_at))  # fmt: skip
+    for status, event, at in states:
+        if at is None:
+            continue
+        current = current | {"status": status, "updated_at": to_millis(at)}
+        if status == "succeeded":
+            current = current | {"succeeded_at": to_millis(at)}
+        told.append(Happening(at, "payouts", current, f"payout.{event}"))
+    return told

@@ -1,0 +1,96 @@
+"""The shared steps of planning a scenario: its dates, its cases, and its ledger told as happenings."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from sandbox.happening import Happening, Scenario
+from sandbox.scenarios.books import to_row
+from sandbox.scenarios.calendar import bank_days, local_date
+from sandbox.scenarios.chance import Chance
+from sandbox.scenarios.charges import tell_charge
+from sandbox.scenarios.disputes import tell_dispute
+from sandbox.scenarios.intents import Till
+from sandbox.scenarios.ledger import Ledger
+from sandbox.scenarios.payouts import tell_payout
+from sandbox.scenarios.people import Person
+from sandbox.scenarios.refunds import tell_refund
+from sandbox.scenarios.shop import Shop
+from sandbox.scenarios.truth import truth_of
+from sandbox.scenarios.wire import Merchant, to_customer
+
+Case = Callable[[Shop, date], None]
+HISTORY = timedelta(days=30)
+FUTURE = timedelta(days=35)
+SETTLING = 9  # bank days at the end left free of cases, so that every consequence shows
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The days of a scenario: history before the clock's start, trade to come after it."""
+
+    country: str
+    since: date
+    start: date
+    until: date
+
+    def past(self) -> list[date]:
+        """Bank days of history that have room for a case and its consequences."""
+        return bank_days(self.since + timedelta(days=7), self.start - timedelta(days=6), self.country)
+
+    def coming(self) -> list[date]:
+        """Bank days after the start that have room for a case and its consequences."""
+        return bank_days(self.start, self.until, self.country)[:-SETTLING]
+
+
+def span_of(start: datetime, country: str, *, past: timedelta = HISTORY, future: timedelta = FUTURE) -> Span:
+    """The span around a clock's start."""
+    today = local_date(start, country)
+    return Span(country, today - past, today, today + future)
+
+
+def plant(shop: Shop, cases: dict[Case, int], days: Sequence[date], *, times: int = 1) -> None:
+    """Let every case happen as often as it says, on days left to chance."""
+    for case, count in cases.items():
+        for _ in range(count * times):
+            case(shop, shop.chance.pick(days))
+
+
+def tell(ledger: Ledger, till: Till, merchant: Merchant) -> list[Happening]:
+    """Everything the provider says about a finished ledger, in the order of writing."""
+    told = [told for customer in ledger.customers for told in _introduce(ledger, customer, till)]
+    for payment in ledger.payments:
+        told += tell_charge(payment, merchant) if payment.is_charge else till.tell(payment)
+    for refund in ledger.refunds:
+        told += tell_refund(refund, mode=till.mode)
+    for case in ledger.disputes:
+        told += tell_dispute(case)
+    for payout in ledger.payouts:
+        told += tell_payout(payout, merchant, mode=till.mode)
+    return told + ledger.happenings
+
+
+def _introduce(ledger: Ledger, customer: Person, till: Till) -> list[Happening]:
+    first = min(paid.created_at for paid in ledger.payments if paid.customer == customer)
+    at = first - timedelta(minutes=till.chance.whole(20, 90))
+    return [Happening(at, "customers", to_customer(customer, till.merchant, created_at=at, mode=till.mode))]
+
+
+def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: dict[str, Any]) -> Scenario:
+    """A scenario out of a finished ledger and everything told about it."""
+    documents = sorted((to_row(document) for document in ledger.documents), key=lambda document: document.known_at)
+    return Scenario(
+        name=name,
+        country=ledger.country,
+        happenings=tuple(sorted(happenings, key=lambda happening: happening.at)),
+        documents=tuple(documents),
+        fees={(po.id, line.resource): (line.fee, line.fee_vat) for po in ledger.payouts for line in po.lines},
+        tariff=tariff,
+        truth=truth_of(ledger),
+    )
+
+
+def chance_of(name: str, country: str, *, seed: int, scale: float) -> Chance:
+    """The generator of one scenario."""
+    return Chance(country, f"{name}/{seed}/{scale:g}")

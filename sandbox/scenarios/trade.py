@@ -1,0 +1,93 @@
+"""Ordinary trade: receipts over the counter and invoices to companies, each paid once and named well enough."""
+
+from dataclasses import replace
+from datetime import date, time, timedelta
+
+from sandbox.scenarios.calendar import at_local, is_bank_day
+from sandbox.scenarios.ledger import LocalDocument, Payment
+from sandbox.scenarios.people import Person
+from sandbox.scenarios.shop import Shop, matched
+
+RECEIPT_SUBTYPES = {"debit_card": 35, "credit_card": 30, "prepaid_card": 10, "bank_transfer": 25}
+EVIDENCE = {"key": 78, "customer": 13, "reference": 9}
+TERMS = (15, 30, 30, 45)
+ANONYMOUS = "66666666-6"
+
+
+def trade(shop: Shop, companies: list[Person], *, scale: float) -> None:
+    """Fill every day between the ledger's dates with sales."""
+    day = shop.ledger.since
+    while day < shop.ledger.until:
+        low, high = (6, 12) if is_bank_day(day, shop.ledger.country) else (1, 4)
+        for _ in range(max(1, round(shop.chance.whole(low, high) * scale))):
+            sell(shop, companies, day)
+        day += timedelta(days=1)
+
+
+def sell(shop: Shop, companies: list[Person], on: date) -> Payment:
+    """One sale paid on that day."""
+    if shop.ledger.country == "cl" and shop.chance.happens(55):
+        return sell_over_the_counter(shop, on)
+    buyer = shop.chance.pick(companies)
+    days = shop.chance.pick(TERMS)
+    lag = shop.chance.whole(0, days + 2)
+    return pay_invoice(shop, shop.bill(buyer, on - timedelta(days=lag), days=days), on)
+
+
+def sell_over_the_counter(shop: Shop, on: date) -> Payment:
+    """A receipt and its payment, minutes apart."""
+    chance = shop.chance
+    paid_at = chance.moment(on)
+    receipt = shop.receipt(chance.later(paid_at, -900, -240), price=chance.price() if chance.happens(50) else None)
+    subtype = chance.weigh(RECEIPT_SUBTYPES)
+    payment = shop.payment(receipt.total, paid_at, matched(receipt), subtype=subtype)
+    payment = replace(payment, metadata=shop.name(receipt))
+    if subtype == "bank_transfer":
+        payment = replace(payment, sender=chance.human())
+    elif chance.happens(40):
+        payment = replace(payment, customer=chance.human())
+    elif chance.happens(30):
+        receipt = replace(receipt, buyer_tax_id=ANONYMOUS)
+    shop.keep_document(receipt)
+    return shop.keep_payment(payment)
+
+
+def pay_invoice(shop: Shop, document: LocalDocument, on: date) -> Payment:
+    """Pay an invoice by key, by a text that names it, or with nothing but the payer's tax id."""
+    assert document.buyer is not None
+    chance = shop.chance
+    payment = shop.transfer(document.total, on, document.buyer, matched(document))
+    evidence = chance.weigh(EVIDENCE)
+    if evidence == "key":
+        payment = replace(payment, metadata=shop.name(document))
+    elif evidence == "reference":
+        payment = refer(shop, payment, document)
+    if chance.happens(15):
+        payment = replace(payment, subtype="credit_card", sender=None, customer=document.buyer)
+    return shop.keep_payment(payment)
+
+
+def refer(shop: Shop, payment: Payment, document: LocalDocument) -> Payment:
+    """Name the document in a text only people were meant to read."""
+    texts = (f"Pago factura {document.folio}", f"FACT {document.folio} {shop.chance.pick(('gracias', 'saldo', 'ok'))}",
+             f"abono {document.order_ref}")  # fmt: skip
+    if shop.chance.happens(30):
+        return replace(payment, reference_id=document.order_ref)
+    return replace(payment, comment=shop.chance.pick(texts))
+
+
+def leave_open(shop: Shop, companies: list[Person], *, count: int) -> None:
+    """Invoices nobody has paid and that fall due after the last day of trade."""
+    for _ in range(count):
+        issue_on = shop.ledger.until - timedelta(days=shop.chance.whole(1, 20))
+        shop.bill(shop.chance.pick(companies), issue_on, days=shop.chance.pick((30, 45)))
+
+
+def cross_the_cut(shop: Shop, companies: list[Person], on: date) -> None:
+    """Two payments around the moment one payout closes: the last of its window and the first of the next."""
+    cut = at_local(on, time(14), shop.ledger.country)
+    for at in (cut - timedelta(milliseconds=1), cut):
+        document = shop.bill(shop.chance.pick(companies), on - timedelta(days=5))
+        assert document.buyer is not None
+        payment = shop.payment(document.total, at, matched(document))
+        shop.keep_payment(replace(payment, sender=document.buyer, metadata=shop.name(document)))

@@ -1,0 +1,202 @@
+"""What a right reconciliation finds as of a moment, read off the plan and never off a matcher."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TypeVar
+
+from sandbox.happening import Truth
+from sandbox.scenarios.calendar import add_bank_days, bank_day, local_date
+from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment, Payout, Refund, Transfer
+
+T = TypeVar("T")
+UNDATED_TERM = timedelta(days=30)
+PATIENCE = 2  # bank days a payment may wait for its payout
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where one document stands at a moment."""
+
+    outcome: str
+    balance: int
+
+
+class Assessor:
+    """Answers for one ledger what is true at any moment."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self.ledger = ledger
+        self._paid = _group((key, (paid, amount)) for paid in ledger.payments for key, amount in paid.verdict.applied)
+        self._suggested = _group((key, paid) for paid in ledger.payments for key in paid.verdict.suggested)
+        self._refunds = _group((r.doc_key, r) for r in ledger.refunds if r.doc_key is not None)
+        self._notes = _group((d.refers_to.key, d) for d in ledger.documents if d.is_note and d.refers_to is not None)
+        self._carried = _group((line.resource, payout) for payout in ledger.payouts for line in payout.lines)
+
+    def assess(self, at: datetime) -> list[Truth]:
+        """Every subject that exists at the moment, in the order of its kind."""
+        ledger = self.ledger
+        rows = [self._document(d, at) for d in ledger.documents if d.known_at <= at]
+        rows += [self._payment(p, at) for p in ledger.payments if p.succeeded_at <= at]
+        for refund in ledger.refunds:
+            rows += self._refund(refund, at)
+        rows += [self._payout(p, at) for p in ledger.payouts if p.created_at <= at]
+        rows += [row for p in ledger.payouts if p.created_at <= at for row in _disputes(p)]
+        return rows + [
+            _returned(t) for t in ledger.transfers if t.undoing == "returned" and _has_happened(t.undone_at, at)
+        ]
+
+    def _today(self, at: datetime) -> date:
+        return local_date(at, self.ledger.country)
+
+    def _document(self, document: LocalDocument, at: datetime) -> Truth:
+        standing = self._standing(document, at)
+        payments = [paid.id for paid, _ in self._paid[document.key] if paid.succeeded_at <= at]
+        notes = [] if document.refers_to is None else [document.refers_to.key]
+        code, risk = None, 0
+        if standing.outcome == "overdue":
+            code, risk = "INVOICE_NO_PAYMENT", standing.balance
+        elif document.owed_back:
+            code, risk = "CREDIT_NOTE_NO_REFUND", document.total
+        return Truth("document", document.key, (*payments, *notes), standing.outcome,
+                     () if code is None else (code,), risk, document.currency, decidable=True)  # fmt: skip
+
+    def _standing(self, document: LocalDocument, at: datetime) -> Standing:
+        if document.status == "void":
+            return Standing("void", 0)
+        if document.is_note:
+            return Standing("paid", 0)
+        credited = sum(note.total for note in self._notes[document.key] if note.known_at <= at)
+        paid = sum(amount for payment, amount in self._paid[document.key] if payment.succeeded_at <= at)
+        back = sum(r.amount for r in self._refunds[document.key] if _has_happened(r.succeeded_at, at))
+        balance = document.total - credited - paid + back
+        if credited >= document.total:
+            return Standing("credited", balance)
+        if balance <= 0:
+            return Standing("paid" if balance == 0 else "overpaid", balance)
+        due_on = document.due_on or document.issue_on + UNDATED_TERM
+        if due_on < self._today(at):
+            return Standing("overdue", balance)
+        return Standing("partly_paid" if paid - back > 0 else "open_not_due", balance)
+
+    def _payment(self, payment: Payment, at: datetime) -> Truth:
+        verdict = payment.verdict
+        codes = () if verdict.code is None else (verdict.code,)
+        risk = verdict.at_risk
+        trouble = self._trouble(payment, at)
+        if trouble is not None:
+            codes, risk = (*codes, trouble), risk + payment.own_amount
+        keys = [key for key, _ in verdict.applied] + list(verdict.suggested)
+        links = (*keys, *self._payouts_of(payment.id, at))
+        kind = "charge" if payment.is_charge else "payment"
+        return Truth(kind, payment.id, links, verdict.outcome, codes, risk, payment.currency, verdict.decidable)
+
+    def _trouble(self, payment: Payment, at: datetime) -> str | None:
+        """Whether the payment is in two payouts, or has waited too long for one."""
+        known = [payout for payout in self._carried[payment.id] if payout.created_at <= at]
+        alive = [payout for payout in known if _gone_at(payout, at) is None]
+        if alive:
+            return "ITEM_IN_TWO_PAYOUTS" if len(alive) > 1 else None
+        country = self.ledger.country
+        freed = [gone for payout in known if (gone := _gone_at(payout, at)) is not None]
+        waiting_since = bank_day(max(freed, default=payment.succeeded_at), country)
+        late = self._today(at) >= add_bank_days(waiting_since, PATIENCE, country)
+        return "ITEM_IN_NO_PAYOUT" if late else None
+
+    def _refund(self, refund: Refund, at: datetime) -> list[Truth]:
+        if refund.in_progress_at > at:
+            return []
+        payouts = [(p, line) for p in self._carried[refund.id] if p.created_at <= at
+                   for line in p.lines if line.resource == refund.id]  # fmt: skip
+        taken = tuple(p.id for p, line in payouts if line.resource_type == "refund")
+        back = tuple(p.id for p, line in payouts if line.resource_type == "refund_adjustment")
+        lonely = _has_happened(refund.succeeded_at, at) and refund.doc_key is not None and not self._noted(refund, at)
+        codes = ("REFUND_NO_CREDIT_NOTE",) if lonely else ()
+        documents = () if refund.doc_key is None else (refund.doc_key,)
+        currency = refund.payment.currency
+        rows = [Truth("refund", refund.id, (*documents, *dict.fromkeys(taken)), "refund", codes,
+                      refund.amount if lonely else 0, currency, decidable=True)]  # fmt: skip
+        if back:
+            links = tuple(dict.fromkeys(back))
+            rows.append(Truth("refund_adjustment", refund.id, links, "adjustment", (), 0, currency, decidable=True))
+        return rows
+
+    def _noted(self, refund: Refund, at: datetime) -> bool:
+        assert refund.doc_key is not None
+        return any(note.known_at <= at for note in self._notes[refund.doc_key])
+
+    def _payout(self, payout: Payout, at: datetime) -> Truth:
+        troubles = self._payout_troubles(payout, at)
+        links = tuple(dict.fromkeys(line.resource for line in payout.lines))
+        outcome = "open" if troubles else self._payout_state(payout, at)
+        if _has_happened(payout.canceled_at, at):
+            outcome = "canceled"
+        if _has_happened(payout.returned_at, at):
+            outcome = "returned"
+        codes = tuple(code for code, _ in troubles)
+        risk = sum(risk for _, risk in troubles)
+        return Truth("payout", payout.id, links, outcome, codes, risk, payout.currency, decidable=True)
+
+    def _payout_state(self, payout: Payout, at: datetime) -> str:
+        done = payout.arrived_at if self.ledger.has_bank else payout.succeeded_at
+        return "closed" if _has_happened(done, at) else "not_due"
+
+    def _payout_troubles(self, payout: Payout, at: datetime) -> list[tuple[str, int]]:
+        """Exceptions of the payout itself and the amount at risk of each."""
+        country, today = self.ledger.country, self._today(at)
+        troubles = [("PAYOUT_IDENTITY", payout.short_by)] if payout.short_by else []
+        if _has_happened(payout.returned_at, at):
+            return [*troubles, ("PAYOUT_RETURNED", payout.amount)]
+        if _has_happened(payout.canceled_at, at):
+            return troubles
+        expected = local_date(payout.created_at, country)
+        if country == "mx":
+            expected = add_bank_days(expected, 1, country)
+        if not _has_happened(payout.succeeded_at, at):
+            late = today >= add_bank_days(expected, 1, country)
+            return [*troubles, ("PAYOUT_LATE", payout.amount)] if late else troubles
+        if not self.ledger.has_bank:
+            return troubles
+        if not _has_happened(payout.arrived_at, at):
+            missing = today >= add_bank_days(expected, PATIENCE, country)
+            return [*troubles, ("PAYOUT_NOT_IN_BANK", payout.amount)] if missing else troubles
+        gap = payout.amount - payout.arrived
+        return [*troubles, ("BANK_AMOUNT_DIFF", gap)] if gap else troubles
+
+    def _payouts_of(self, resource: str, at: datetime) -> tuple[str, ...]:
+        return tuple(payout.id for payout in self._carried[resource] if payout.created_at <= at)
+
+
+def truth_of(ledger: Ledger) -> Callable[[datetime], list[Truth]]:
+    """The truth of a finished ledger as a function of the moment."""
+    return Assessor(ledger).assess
+
+
+def _disputes(payout: Payout) -> list[Truth]:
+    return [
+        Truth("dispute", case.id, (payout.id, case.payment.id), "adjustment", (), 0, payout.currency, decidable=True)
+        for case in payout.disputes
+    ]
+
+
+def _returned(transfer: Transfer) -> Truth:
+    codes = ("TRANSFER_RETURNED",)
+    return Truth("transfer", transfer.id, (), "returned", codes, transfer.amount, transfer.currency, decidable=True)
+
+
+def _group(pairs: Iterable[tuple[str, T]]) -> defaultdict[str, list[T]]:
+    grouped: defaultdict[str, list[T]] = defaultdict(list)
+    for key, value in pairs:
+        grouped[key].append(value)
+    return grouped
+
+
+def _has_happened(moment: datetime | None, at: datetime) -> bool:
+    return moment is not None and moment <= at
+
+
+def _gone_at(payout: Payout, at: datetime) -> datetime | None:
+    """When a payout's items became free again, if they have by this moment."""
+    gone = payout.returned_at or payout.canceled_at
+    return gone if _has_happened(gone, at) else None

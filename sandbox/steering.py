@@ -1,0 +1,165 @@
+"""The routes under `/_sandbox/` that drive the sandbox from outside; no provider has them."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+from flask import Blueprint, Response, request
+
+from sandbox import report
+from sandbox.clock import to_iso
+from sandbox.faults.registry import UnusableFaultError, to_fault
+from sandbox.gate import KEYS, read_body
+from sandbox.happening import Scenario
+from sandbox.refusal import RefusalError, invalid, missing_parameter
+from sandbox.world import ENDPOINTS, MODES, World
+
+Build = Callable[[str, int, float, datetime], Scenario]
+
+
+class UnknownScenarioError(ValueError):
+    """No scenario has that name, or it cannot be built like that."""
+
+
+def steering(world: World, build: Build) -> Blueprint:
+    """The blueprint that steers this world."""
+    blueprint = Blueprint("sandbox", __name__, url_prefix="/_sandbox")
+    _add_clock(blueprint, world)
+    _add_faults(blueprint, world)
+    _add_scenario(blueprint, world, build)
+    _add_files(blueprint, world)
+    _add_views(blueprint, world)
+    return blueprint
+
+
+def _add_clock(blueprint: Blueprint, world: World) -> None:
+    @blueprint.get("/clock")
+    def clock() -> Response:
+        return _json({"now": to_iso(world.now())})
+
+    @blueprint.post("/clock/advance")
+    def advance() -> Response:
+        seconds = read_body(request).get("seconds")
+        if not isinstance(seconds, int | float) or isinstance(seconds, bool) or seconds < 0:
+            raise invalid("positive_integer", "seconds", "a number of seconds, 0 or more")
+        try:
+            delta = timedelta(seconds=seconds)
+            world.now() + delta
+        except OverflowError:
+            raise invalid("positive_integer", "seconds", "a stretch of time that ends before the year 10000") from None
+        world.advance(delta)
+        return _json({"now": to_iso(world.now())})
+
+
+def _add_faults(blueprint: Blueprint, world: World) -> None:
+    @blueprint.get("/faults")
+    def faults() -> Response:
+        with world.lock:
+            return _json([fault.to_json() for fault in world.faults.active()])
+
+    @blueprint.post("/faults")
+    def switch_on() -> Response:
+        try:
+            fault = to_fault(read_body(request))
+        except UnusableFaultError as error:
+            raise RefusalError(400, "invalid_fault", str(error), param="name") from None
+        with world.lock:
+            world.faults.switch_on(fault)
+        return _json(fault.to_json(), 201)
+
+    @blueprint.delete("/faults")
+    def switch_off() -> Response:
+        name = request.args.get("name") or read_body(request).get("name")
+        with world.lock:
+            world.faults.switch_off(name)
+            return _json([fault.to_json() for fault in world.faults.active()])
+
+
+def _add_scenario(blueprint: Blueprint, world: World, build: Build) -> None:
+    @blueprint.post("/scenario")
+    def begin() -> Response:
+        body = read_body(request)
+        if "name" not in body:
+            raise missing_parameter("name")
+        seed = body.get("seed", world.seed)
+        try:
+            scenario = build(body["name"], seed, body.get("scale", 1.0), world.start_at)
+        except UnknownScenarioError as error:
+            raise RefusalError(400, "invalid_scenario", str(error), param="name") from None
+        world.restart(scenario, seed=seed)
+        return _json({"name": scenario.name, "seed": seed, "country": scenario.country, "now": to_iso(world.now())})
+
+    @blueprint.get("/scenario")
+    def scenario() -> Response:
+        return _json({"name": world.scenario.name, "seed": world.seed, "country": world.scenario.country})
+
+    @blueprint.get("/tariff")
+    def tariff() -> Response:
+        return _json(world.scenario.tariff)
+
+    @blueprint.get("/truth")
+    def truth() -> Response:
+        lines = (msgspec.json.encode(row) + b"\n" for row in world.scenario.truth(world.now()))
+        return Response(b"".join(lines), content_type="application/x-ndjson")
+
+
+def _add_files(blueprint: Blueprint, world: World) -> None:
+    @blueprint.get("/invoices.csv")
+    def invoices() -> Response:
+        return _csv(report.invoices(world))
+
+    @blueprint.get("/bank.csv")
+    def bank() -> Response:
+        return _csv(report.bank(world))
+
+    @blueprint.get("/payouts/<payout_id>.csv")
+    def payout(payout_id: str) -> Response:
+        with world.lock:
+            return _csv(report.payout_report(world, payout_id))
+
+
+def _add_views(blueprint: Blueprint, world: World) -> None:
+    @blueprint.get("/credentials")
+    def credentials() -> Response:
+        with world.lock:
+            return _json(_credentials(world))
+
+    @blueprint.get("/deliveries")
+    def deliveries() -> Response:
+        with world.lock:
+            found = sorted(
+                world.outbox.history, key=lambda try_: (try_.at, try_.event_id, try_.endpoint_id, try_.attempt)
+            )
+            return _json([attempt.to_json() for attempt in found])
+
+    @blueprint.get("/summary")
+    def summary() -> Response:
+        with world.lock:
+            return _json(world.summary())
+
+
+def _credentials(world: World) -> dict[str, Any]:
+    links = [link for mode in MODES for link in world.collection(mode, "links").newest_first()]
+    endpoints = [found for mode in MODES for found in world.collection(mode, ENDPOINTS).newest_first()]
+    return {
+        "api_keys": {mode: key for key, mode in KEYS.items()},
+        "link_tokens": [link["link_token"] for link in links],
+        "webhook_secrets": [
+            {
+                "endpoint_id": found["id"],
+                "mode": found["mode"],
+                "url": found["url"],
+                "secret": world.secrets[found["id"]],
+            }
+            for found in endpoints
+        ],
+    }
+
+
+def _json(body: object, status: int = 200) -> Response:
+    return Response(msgspec.json.encode(body), status, content_type="application/json")
+
+
+def _csv(text: str) -> Response:
+    return Response(text, content_type="text/csv; charset=utf-8")

@@ -1,0 +1,222 @@
+"""The provider's whole state at one moment: objects and events per mode, the agenda, the faults, the deliveries."""
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
+from itertools import count
+
+import httpx
+
+from sandbox.agenda import Agenda
+from sandbox.clock import START_AT, Clock
+from sandbox.collection import Collection, Object
+from sandbox.delivery.outbox import Delivery, Outbox
+from sandbox.delivery.postman import Addressee, Postman
+from sandbox.event_types import OBJECTS
+from sandbox.eventlog import Event, EventLog
+from sandbox.faults import announcing
+from sandbox.faults.registry import Fault, Faults
+from sandbox.happening import Happening, Scenario
+from sandbox.idempotency import Answers
+from sandbox.ids import draw, token
+from sandbox.refusal import missing_resource
+from sandbox.versions import LATEST
+
+SLICE = timedelta(minutes=15)
+NO_SCENARIO = Scenario(name="empty", country="cl", happenings=(), documents=(), fees={}, tariff={}, truth=lambda _: [])
+ENDPOINTS = "webhook_endpoints"
+MODES = ("test", "live")
+Collections = defaultdict[tuple[str, str], Collection]
+
+
+class World:
+    """Everything a request can see or change. Whoever touches it holds `lock`."""
+
+    def __init__(
+        self,
+        scenario: Scenario = NO_SCENARIO,
+        *,
+        seed: int = 1,
+        start_at: datetime = START_AT,
+        header_prefix: str = "Fintoc",
+        faults: Iterable[Fault] = (),
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.lock = threading.RLock()
+        self.header_prefix = header_prefix
+        self.secrets: dict[str, str] = {}
+        self.collections: Collections = defaultdict(Collection)
+        self.faults = Faults(seed, faults)
+        self._advancing = threading.Lock()
+        self.begin(scenario, seed=seed, start_at=start_at)
+        self.postman = Postman(self, header_prefix=header_prefix, transport=transport)
+
+    def begin(self, scenario: Scenario, *, seed: int, start_at: datetime) -> None:
+        """Start over with this scenario: its past is laid, nothing of it is delivered. Endpoints and faults stay."""
+        self.scenario, self.seed, self.start_at = scenario, seed, start_at
+        self.clock = Clock(min([start_at, *(h.at for h in scenario.happenings[:1])]))
+        endpoints = {mode: self.collections[mode, ENDPOINTS] for mode in MODES}
+        self.collections = defaultdict(Collection)
+        self.payout_items: defaultdict[str, list[Object]] = defaultdict(list)
+        self.logs = {mode: EventLog() for mode in MODES}
+        self.outbox = Outbox()
+        self.faults = Faults(seed, self.faults.active())
+        self.answers = Answers()
+        self.version = LATEST
+        self.requests: dict[str, int] = defaultdict(int)  # how often each address was asked for
+        self._serial = count(1)
+        self._agenda = Agenda(scenario.happenings)
+        self._play(start_at)
+        for mode, found in endpoints.items():
+            self.collections[mode, ENDPOINTS] = found
+
+    def restart(self, scenario: Scenario, *, seed: int) -> None:
+        """Begin anew between two steps of the clock, never inside one."""
+        with self._advancing, self.lock:
+            self.begin(scenario, seed=seed, start_at=self.start_at)
+
+    def summary(self) -> dict[str, int]:
+        """How much was announced and how much of it arrived."""
+        history = self.outbox.history
+        return {
+            "events": sum(len(log) for log in self.logs.values()),
+            "deliveries": len(history),
+            "delivered_events": len({attempt.event_id for attempt in history if attempt.has_arrived}),
+            "dropped_events": len(self.outbox.dropped),
+        }
+
+    def close(self) -> None:
+        self.postman.close()
+
+    # -- time
+
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    def put_off(self, delay: timedelta, action: Callable[[], object]) -> None:
+        """Have the world do this by itself when its clock gets there."""
+        self._agenda.put_off(self.now() + delay, action)
+
+    def advance(self, delta: timedelta) -> None:
+        """Let that much time pass; returns once everything due on the way has been tried."""
+        with self._advancing:
+            until = self.now() + delta
+            while (slice_end := self._next_slice(until)) is not None:
+                with self.lock:
+                    self._play(slice_end)
+                self.postman.flush(slice_end)
+            with self.lock:
+                self._play(until)
+            self.postman.flush(until, is_last=True)
+
+    def _next_slice(self, until: datetime) -> datetime | None:
+        with self.lock:
+            due = [at for at in (self._agenda.next_at(), self.outbox.next_due_at()) if at is not None and at <= until]
+        return min(until, max(min(due), self.now()) + SLICE) if due else None
+
+    def _play(self, until: datetime) -> None:
+        while (due := self._agenda.take(until)) is not None:
+            at, thing = due
+            self.clock.move_to(at)
+            if isinstance(thing, tuple):
+                self._play_happening(*thing)
+            else:
+                thing()
+        self.clock.move_to(until)
+
+    def _play_happening(self, position: int, happening: Happening) -> None:
+        if happening.collection == "payout_resources":
+            self.payout_items[happening.object["payout"]].append(happening.object)
+            return
+        self.collections[happening.object["mode"], happening.collection].keep(happening.object, happening.at)
+        if happening.event:
+            data = {**happening.object, **happening.event_only}
+            self._announce(happening.event, data, mode=data["mode"], key=f"happening {position}")
+
+    # -- objects
+
+    def collection(self, mode: str, name: str) -> Collection:
+        return self.collections[mode, name]
+
+    def get(self, mode: str, name: str, id_: str) -> Object:
+        """The current object, or the provider's 404."""
+        found = self.collections[mode, name].find(id_)
+        if found is None:
+            raise missing_resource(name.removesuffix("s").replace("_", " "), id_)
+        return found
+
+    def new_id(self, prefix: str) -> str:
+        return draw(prefix, self.seed, next(self._serial))
+
+    def new_secret(self, prefix: str) -> str:
+        return f"{prefix}_{token(self.seed, 'secret', next(self._serial))}"
+
+    def keep(self, name: str, found: Object, *, event: str | None = None, **event_only: object) -> Object:
+        """Store the object as it is now and announce the change."""
+        self.collections[found["mode"], name].keep(found, self.now())
+        if event:
+            self.announce(event, {**found, **event_only}, mode=found["mode"])
+        return found
+
+    # -- events
+
+    def announce(self, type_: str, data: Object, *, mode: str) -> Event:
+        return self._announce(type_, data, mode=mode, key=f"request {next(self._serial)}")
+
+    def _announce(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
+        event = self._log(type_, announcing.damage(self.faults, key, data), mode=mode, key=key)
+        unknown = announcing.unknown_type(self.faults, key, type_)
+        if unknown:
+            self._log(unknown, data, mode=mode, key=f"{key} again")
+        return event
+
+    def _log(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
+        event = self._event(type_, data, mode=mode, key=key)
+        for endpoint in self.collections[mode, ENDPOINTS].newest_first():
+            if endpoint["status"] == "enabled" and _is_subscribed(endpoint, type_):
+                self.post(event, endpoint["id"])
+        return event
+
+    def _event(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
+        log = self.logs[mode]
+        created_at = announcing.created_at(self.faults, key, self.now(), log.last())
+        visible_at = announcing.visible_at(self.faults, key, created_at)
+        event = Event(draw("evt", self.seed, mode, key), type_, mode, created_at, visible_at, data)
+        log.append(event)
+        return event
+
+    def try_out(self, type_: str, *, mode: str, endpoint_id: str) -> Event:
+        """Announce a made-up change to one endpoint: its object bears an id that resolves to nothing."""
+        family = OBJECTS[type_.rpartition(".")[0]]
+        data = {"id": f"{family.prefix}_00000000", "object": family.object, "mode": mode}
+        event = self._event(type_, data, mode=mode, key=f"trial {next(self._serial)}")
+        self.post(event, endpoint_id)
+        return event
+
+    def post(self, event: Event, endpoint_id: str) -> None:
+        """Plan the deliveries of one event to one endpoint."""
+        planned = announcing.errands(self.faults, event.id, self.now())
+        if not planned:
+            self.outbox.dropped.add(event.id)
+        is_stale = self.faults.strikes("stale-retry", event.id) is not None
+        deliveries = [
+            Delivery(event, endpoint_id, errand.due_at, errand.is_held, errand.is_conflicting, is_stale=is_stale)
+            for errand in planned
+        ]
+        for delivery in deliveries:
+            if delivery.is_conflicting:
+                deliveries[0].follow_up = delivery
+            else:
+                self.outbox.post(delivery)
+
+    def addressee(self, endpoint_id: str) -> Addressee | None:
+        for mode in MODES:
+            endpoint = self.collections[mode, ENDPOINTS].find(endpoint_id)
+            if endpoint and endpoint["status"] == "enabled":
+                return Addressee(endpoint["url"], self.secrets[endpoint_id])
+        return None
+
+
+def _is_subscribed(endpoint: Object, type_: str) -> bool:
+    return type_ in endpoint["enabled_events"] or type_.endswith(f".{announcing.UNKNOWN_CHANGE}")

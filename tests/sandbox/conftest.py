@@ -1,0 +1,167 @@
+"""What the sandbox's tests share: a small hand-made trade, and a client for each way of talking to it."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+
+from sandbox.happening import Document, Happening, Scenario, Truth
+from sandbox.serve import create_sandbox, world_of
+
+if TYPE_CHECKING:
+    from flask import Flask
+
+START = datetime(2026, 10, 1, 3, tzinfo=UTC)
+Object = dict[str, Any]
+
+
+def payment(id_: str, at: datetime, status: str, amount: int = 1000, **fields: Any) -> Object:
+    """A payment intent as the provider writes it."""
+    return {
+        "id": id_,
+        "object": "payment_intent",
+        "mode": "test",
+        "amount": amount,
+        "currency": "CLP",
+        "status": status,
+        "payment_type": "bank_transfer",
+        "payment_type_options": {},
+        "customer": None,
+        "payment_method": None,
+        "created_at": at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        **fields,
+    }
+
+
+def paid(number: int, minutes: float, **fields: Any) -> Happening:
+    """A payment that succeeds so many minutes after the clock's start."""
+    at = START + timedelta(minutes=minutes)
+    return Happening(
+        at, "payment_intents", payment(f"pi_{number}", at, "succeeded", **fields), "payment_intent.succeeded"
+    )
+
+
+def payout(id_: str, at: datetime, amount: int, status: str, mode: str = "test") -> Object:
+    return {
+        "id": id_,
+        "object": "payout",
+        "mode": mode,
+        "amount": amount,
+        "currency": "CLP",
+        "status": status,
+        "created_at": at.strftime("%Y-%m-%dT%H:%M:%S.000Z"),
+    }
+
+
+def item(payout_id: str, type_: str, resource: str) -> Object:
+    return {"id": f"{payout_id}:{type_}:{resource}", "payout": payout_id, "resource_type": type_, "resource": resource}
+
+
+def trade(*happenings: Happening, **fields: Any) -> Scenario:
+    """A scenario with nothing but these happenings."""
+    settings: dict[str, Any] = {"documents": (), "fees": {}, "tariff": {}, "truth": lambda _: [], **fields}
+    ordered = tuple(sorted(happenings, key=lambda happening: happening.at))
+    return Scenario(name="hand-made", country="cl", happenings=ordered, **settings)
+
+
+def one_payout() -> Scenario:
+    """Yesterday: two payments and a refund, paid out in one payout; in an hour: another payment."""
+    noon = START - timedelta(hours=12)
+    refund = {
+        "id": "re_1",
+        "object": "refund",
+        "mode": "test",
+        "amount": 300,
+        "currency": "CLP",
+        "status": "succeeded",
+        "resource_id": "pi_1",
+        "created_at": "2026-09-30T15:00:00.000Z",
+    }
+    card = {"payment_type": "card", "payment_type_options": {"card": {"kind": "credit"}}}
+    return trade(
+        Happening(noon, "payment_intents", payment("pi_1", noon, "created")),
+        Happening(noon, "payment_intents", payment("pi_1", noon, "succeeded"), "payment_intent.succeeded"),
+        Happening(
+            noon, "payment_intents", payment("pi_2", noon, "succeeded", 2000, **card), "payment_intent.succeeded"
+        ),
+        Happening(noon, "refunds", refund, "refund.succeeded"),
+        Happening(noon, "payout_resources", item("po_1", "payment_intent", "pi_1")),
+        Happening(noon, "payout_resources", item("po_1", "payment_intent", "pi_2")),
+        Happening(noon, "payout_resources", item("po_1", "refund", "re_1")),
+        Happening(noon, "payout_resources", item("po_1", "refund_adjustment", "re_1")),
+        Happening(noon, "payouts", payout("po_1", noon, 2907, "in_progress"), "payout.created"),
+        Happening(noon, "payouts", payout("po_9", noon, 50, "in_progress", "live"), "payout.created"),
+        paid(3, 60),
+        fees={("po_1", "pi_1"): (16, 3), ("po_1", "pi_2"): (60, 10), ("po_1", "re_1"): (17, 3)},
+        tariff={"vat_bps": 1900, "refund": {"flat": 14}},
+        documents=(
+            Document(START - timedelta(days=1), {"doc_type": "33", "folio": "7", "total": "1000"}),
+            Document(START + timedelta(days=1), {"doc_type": "33", "folio": "8", "total": "2000"}),
+        ),
+        bank_lines=({"date": "2026-10-01", "amount": "2907"},),
+        truth=lambda _: [Truth("payment", "pi_1", ("cl:33::7", "po_1"), "matched", (), 0, "CLP", decidable=True)],
+    )
+
+
+class Receiver:
+    """A merchant's server that keeps what it is sent and answers as it is told."""
+
+    def __init__(self) -> None:
+        self.requests: list[httpx.Request] = []
+        self.answer: Callable[[httpx.Request], httpx.Response] = lambda _: httpx.Response(200)
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        return self.answer(request)
+
+    def events(self) -> list[Object]:
+        return [json.loads(request.content) for request in self.requests]
+
+
+@pytest.fixture
+def receiver() -> Receiver:
+    return Receiver()
+
+
+Open = Callable[..., httpx.Client]
+
+
+@pytest.fixture
+def open_sandbox(receiver: Receiver) -> Iterator[Open]:
+    """Build a sandbox in process and give back a client that holds the test key."""
+    made: list[tuple[Flask, httpx.Client]] = []
+
+    def build(scenario: Scenario | None = None, **settings: Any) -> httpx.Client:
+        transport = httpx.MockTransport(receiver)
+        app = create_sandbox(scenario or one_payout(), transport=transport, **settings)
+        client = httpx.Client(
+            transport=httpx.WSGITransport(app=app),
+            base_url="http://sandbox.test",
+            headers={"Authorization": "sk_test_sandbox"},
+        )
+        made.append((app, client))
+        return client
+
+    yield build
+    for app, client in made:
+        client.close()
+        world_of(app).close()
+
+
+@pytest.fixture
+def client(open_sandbox: Open) -> httpx.Client:
+    return open_sandbox()
+
+
+def subscribe(client: httpx.Client, *types: str, url: str = "https://shop.example/webhooks") -> Object:
+    """Open an endpoint; the answer bears its secret."""
+    answer = client.post("/v1/webhook_endpoints", json={"url": url, "enabled_events": list(types)})
+    assert answer.status_code == 201, answer.text
+    return dict(answer.json())
+
+
+def advance(client: httpx.Client, seconds: float) -> None:
+    assert client.post("/_sandbox/clock/advance", json={"seconds": seconds}).status_code == 200

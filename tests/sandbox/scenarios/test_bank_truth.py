@@ -1,0 +1,99 @@
+"""The merchant's own account: balances that run, statements that add up, payouts that arrive or do not."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from sandbox.happening import Scenario
+
+Builder = Callable[[str, int, float], Scenario]
+START = datetime(2026, 10, 1, 3, tzinfo=UTC)
+END = START + timedelta(days=34)
+SEEDS = (1, 2, 3)
+
+
+def lines(scenario: Scenario) -> list[dict[str, Any]]:
+    rows = {h.object["id"]: h.object for h in scenario.happenings if h.collection == "account_movements"}
+    return sorted(rows.values(), key=lambda row: row["transaction_date"])
+
+
+def payouts(scenario: Scenario) -> dict[str, dict[str, Any]]:
+    return {
+        h.object["id"]: h.object
+        for h in scenario.happenings
+        if h.collection == "payouts" and h.object["mode"] == "test"
+    }
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_balances_run_without_a_gap(scenario: Builder, seed: int) -> None:
+    """Each movement's balance is the one before it, plus or minus its amount."""
+    balance = 4_350_000
+    for row in lines(scenario("busy-month", seed, 1.0)):
+        balance += row["amount"] if row["direction"] == "inbound" else -row["amount"]
+        assert row["balance"] == balance
+        assert row["amount"] > 0
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_statements_follow_one_another_and_add_up(scenario: Builder, seed: int) -> None:
+    """Initial plus credits less debits is final, and final is the next one's initial."""
+    found = [h.object for h in scenario("busy-month", seed, 1.0).happenings if h.collection == "account_statements"]
+    assert [row["start_date"] for row in found] == ["2026-08-01", "2026-09-01", "2026-10-01"]
+    opening = 4_350_000
+    for row in found:
+        assert row["initial_balance_cents"] == opening
+        opening += row["total_credited_cents"] - row["total_debited_cents"]
+        assert row["final_balance_cents"] == opening
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_payouts_missing_or_clipped_at_the_bank_are_the_named_ones(scenario: Builder, seed: int) -> None:
+    """Every succeeded payout has a line of its amount but two, and for one of them a smaller line names it."""
+    built = scenario("busy-month", seed, 1.0)
+    inbound = [row["amount"] for row in lines(built) if row["direction"] == "inbound"]
+    comments = {h.object["comment"] for h in built.happenings if h.collection == "transfers"}
+    odd = {po for po, row in payouts(built).items() if row["status"] == "succeeded" and row["amount"] not in inbound}
+    truth = {code: {row.id for row in built.truth(END) if code in row.exceptions}
+             for code in ("PAYOUT_NOT_IN_BANK", "BANK_AMOUNT_DIFF")}  # fmt: skip
+    clipped = {po for po in odd if f"Liquidacion {po}" in comments}
+    assert (len(odd), len(clipped)) == (2, 1)
+    assert truth == {"PAYOUT_NOT_IN_BANK": odd - clipped, "BANK_AMOUNT_DIFF": clipped}
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_what_goes_wrong_at_the_bank_cannot_be_taken_for_something_else(scenario: Builder, seed: int) -> None:
+    """No other line of those days lies within ten percent of a payout that is missing or clipped."""
+    built = scenario("busy-month", seed, 1.0)
+    wrong = [row.id for row in built.truth(END) if {"PAYOUT_NOT_IN_BANK", "BANK_AMOUNT_DIFF"} & set(row.exceptions)]
+    transfers = {h.object["id"]: h.object["comment"] for h in built.happenings if h.collection == "transfers"}
+    for payout in wrong:
+        amount, since = payouts(built)[payout]["amount"], datetime.fromisoformat(payouts(built)[payout]["created_at"])
+        for row in lines(built):
+            near = timedelta() < datetime.fromisoformat(row["transaction_date"]) - since < timedelta(days=6)
+            if row["direction"] == "inbound" and near and payout not in transfers[row["resource_id"]]:
+                assert abs(row["amount"] - amount) * 10 > amount
+
+
+def test_a_late_payout_is_late_from_the_next_bank_day_until_it_succeeds(scenario: Builder) -> None:
+    """The code comes with the day after and goes with the success."""
+    built = scenario("busy-month", 1, 1.0)
+    created = {h.object["id"]: h.at for h in built.happenings if h.event == "payout.created"}
+    done = {h.object["id"]: h.at for h in built.happenings if h.event == "payout.succeeded"}
+    late = next(po for po, at in done.items() if at - created[po] > timedelta(hours=20))
+    hours = [created[late] + timedelta(hours=n) for n in range(200)]
+    flagged = [at for at in hours if any(r.id == late and "PAYOUT_LATE" in r.exceptions for r in built.truth(at))]
+    assert created[late] < min(flagged)
+    assert done[late] - timedelta(hours=1) < max(flagged) < done[late]
+    assert not any(r.id == late and r.exceptions for r in built.truth(END))
+
+
+def test_a_slow_arrival_closes_its_exception(scenario: Builder) -> None:
+    """A payout is missing at the bank for a while, and then is not."""
+    built = scenario("busy-month", 1, 1.0)
+    rows = [row for n in range(70) for row in built.truth(START + timedelta(hours=12 * n))]
+    ever = {row.id for row in rows if "PAYOUT_NOT_IN_BANK" in row.exceptions}
+    assert len(ever) == 2
+    assert len([row for row in built.truth(END) if row.id in ever and row.outcome == "closed"]) == 1

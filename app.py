@@ -1,53 +1,81 @@
 """Cuadre, put together: builds every long-lived object, gathers the rooms' commands, knows the table of jobs."""
 
-import logging
+import hashlib
 import os
+import signal
 import sys
-from collections.abc import Sequence
-from datetime import date
+from collections.abc import Mapping, Sequence
+from datetime import date, datetime, timedelta
+from importlib.metadata import version
 from pathlib import Path
 
 import click
-import sqlalchemy as sa
-import structlog
-from alembic.util import CommandError
 from flask import Flask
 from granian.constants import Interfaces
 from granian.log import LogLevels
 from granian.server import Server
+from sqlmodel import func, select
 
 import consumer.commands
 import reconcile.commands
 import reports.commands
 import sandbox.commands
-from consumer.config import ConfigError, Connection, load
+from consumer.config import ConfigError, Connection, Settings, load
 from consumer.facts import schema
-from consumer.facts.house import House
+from consumer.facts.clock import local_date, utc_now
+from consumer.facts.house import House, OpenHouse
 from consumer.facts.store import Store
-from consumer.facts.terminal import Exit, Refusal, leave, say
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.jobs import Tick
+from consumer.facts.terminal import Exit, LocalDate, Refusal, connection_option, json_option, leave, say
 from consumer.health import health
 from consumer.inbox.apply import drain
-from consumer.jobs import schedule
-from consumer.jobs.commands import commands as job_commands
+from consumer.jobs import schedule, ticks
 from consumer.jobs.schedule import Job
 from consumer.jobs.worker import Worker, worker_name
-from consumer.provider.errors import ProviderError
+from consumer.logs import configure_logs
+from consumer.sync.backfill import backfill
+from consumer.sync.outcome import Outcome
+from consumer.sync.pull import pull
+from consumer.sync.streams import STREAMS
 from consumer.webhooks.blueprint import webhooks
-from reports import pages
+from reconcile import runs
+from reconcile.books.invoices import import_invoices
+from reconcile.nightly import NightlyOutcome, Steps, join, nightly
+from reconcile.rules.settings import RulesError, to_rules
+from reconcile.rules.tariff import TariffError, to_tariff
+from reconcile.tables import InvoiceFile
+from reports import archive, pages, people
+from sandbox.clock import START_AT
+from sandbox.demo import Findings, Terms, play, show
+from sandbox.scenarios import NAMES
+from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, build_scenario
+from sandbox.served import NotServedError, Served, write_settings
+from sandbox.steering import UnknownScenarioError
 
 RECEIVER_THREADS = 32
+DEMO = "demo"
 
 
-def open_house() -> House:
+def open_house(environ: Mapping[str, str] = os.environ) -> House:
     """Read the settings and open the store; an empty database gets its tables, an older PostgreSQL is refused."""
-    settings = load(os.environ, folder=Path.cwd())
-    reconcile.commands.check_settings(settings)
+    settings = load(environ, folder=Path.cwd())
+    _check_tables(settings)
     store = Store(settings.database_url)
     if store.is_sqlite or schema.is_empty(store):
         schema.upgrade(store)
     else:
         schema.check_migrated(store)
     return House(settings=settings, store=store)
+
+
+def _check_tables(settings: Settings) -> None:
+    """Read `[tariff]` and `[rules]` at the start too, since only reconcile knows what they mean."""
+    try:
+        to_tariff(settings.tariff)
+        to_rules(settings.rules)
+    except (TariffError, RulesError) as error:
+        raise ConfigError(str(error)) from None
 
 
 def create_app(house: House) -> Flask:
@@ -62,23 +90,37 @@ def create_app(house: House) -> Flask:
 
 def serve_all() -> Flask:
     """Receiver, pages, worker and scheduler in this process: what `cuadre serve` runs."""
+    configure_logs()
     house = open_house()
-    start_work(house)
+    start_worker(house)
+    start_scheduler(house)
+    return create_app(house)
+
+
+def serve_without_nights() -> Flask:
+    """Run the same without the scheduler: where another process runs the nights, and in the demo."""
+    configure_logs()
+    house = open_house()
+    start_worker(house)
     return create_app(house)
 
 
 def serve_web() -> Flask:
     """Receiver and pages alone: what each process of `cuadre web` runs."""
+    configure_logs()
     return create_app(open_house())
 
 
-def start_work(house: House) -> Worker:
-    """Apply the inbox and run the nights, from threads of this process."""
-    name = worker_name()
-    worker = Worker(lambda: drain(house.store, house.settings, worker=name).settled)
+def start_worker(house: House) -> Worker:
+    """Apply the inbox from a thread of this process."""
+    worker = Worker(lambda: drain(house.store, house.settings, worker=worker_name()).claimed)
     worker.start()
-    schedule.start(job_table(house), house.store, worker=name)
     return worker
+
+
+def start_scheduler(house: House) -> None:
+    """Run the nights that fall due from threads of this process."""
+    schedule.start(job_table(house), house.store, worker=worker_name())
 
 
 def job_table(house: House) -> Sequence[Job]:
@@ -86,8 +128,237 @@ def job_table(house: House) -> Sequence[Job]:
 
     def night_of(connection: Connection) -> Job:
         def run(on: date) -> str:
-            return reconcile.nightly.run(house, connection, on, steps=NIGHTLY_STEPS).line
+            outcome = run_night(house, connection, on)
+            if not outcome.complete:
+                raise RuntimeError("; ".join(outcome.lines))
+            return "; ".join(outcome.lines)
 
         return Job(f"nightly:{connection.name}", house.settings.nightly_at, connection.country.zone, run)
 
     return [night_of(connection) for connection in house.settings.all_connections]
+
+
+def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
+    """Hand the night its steps, which live in rooms it may not see."""
+    steps = Steps(
+        backfill=lambda c: catch_up(house, c),
+        pull=lambda c: pull(house, c, list(STREAMS)),
+        report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
+    )
+    return nightly(house, connection, on=on, steps=steps)
+
+
+def catch_up(house: House, connection: Connection) -> Outcome:
+    """Backfill, then apply what came in, so that nothing older waits when the lists are read."""
+    outcome = backfill(house, connection, progress=True)
+    drain(house.store, house.settings, worker=worker_name())
+    return outcome
+
+
+class DemoMerchant:
+    """The merchant of the demo: a real `cuadre serve` beside this process, on the configured database."""
+
+    email, password = "finanzas@demo.cuadre", "cuadre-demo-2026"
+
+    def __init__(self, port: int) -> None:
+        self.served = Served(port)
+        self.webhook_url = f"{self.served.url}/webhooks"
+        self.served.check_free()
+
+    def open(self, terms: Terms) -> None:
+        """Write the demo's settings, refuse a database with other data, make the login, start the server."""
+        environ = _demo_environment(terms, public_url=self.served.url)
+        self.house = open_house(environ)
+        self.connection = self.house.settings.connection("main")
+        self.started_at = _claim_demo(self.house)
+        people.ensure_user(self.house.store, self.email, self.password, people.Role.ADMIN)
+        command = [sys.executable, "-m", "app", "serve", "--no-nights", "--port", str(self.served.port)]
+        self.served.start(command, environ, log=self.house.settings.data_dir / "demo.log")
+
+    def catch_up(self) -> None:
+        for outcome in (catch_up(self.house, self.connection), pull(self.house, self.connection, list(STREAMS))):
+            if not outcome.complete:
+                raise Refusal("; ".join(outcome.lines), Exit.PARTLY_DONE)
+
+    def conclude(self, books: bytes, today: datetime) -> Findings:
+        house, connection = self.house, self.connection
+        _import_once(house, connection, books)
+        outcome = runs.run(house, connection, as_of=today.date())
+        with house.store.reading() as session:
+            stored = session.exec(select(func.count()).select_from(Event)).one()
+        ending = (ticks.TickState.DONE, outcome.run_id)
+        ticks.finish(house.store, DEMO, self.started_at, worker=DEMO, now=utc_now(), ending=ending)
+        return Findings(stored, outcome.payouts, outcome.payouts_closed, outcome.exceptions, outcome.run_id)
+
+
+def _demo_environment(terms: Terms, *, public_url: str) -> dict[str, str]:
+    """Keep only where the data lies; everything else is the sandbox's, in a file that later commands can use too."""
+    own = {
+        "provider_url": terms.provider_url,
+        "api_key": terms.key,
+        "webhook_secrets": [terms.secret],
+        "country": terms.country,
+        "public_url": public_url,
+        "tariff": terms.tariff,
+    }
+    settings = load(os.environ, folder=Path.cwd(), overrides={**own, "connections": {}})
+    place = {"data_dir": str(settings.data_dir), "database_url": settings.database_url}
+    path = settings.data_dir / "demo.toml"
+    write_settings(path, {**place, "secret_key": settings.secret_key.get_secret_value(), **own})
+    foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
+    return {**foreign, "CUADRE_CONFIG": str(path)}
+
+
+def _claim_demo(house: House) -> datetime:
+    """Mark the database as a demo's; one that holds events and was never marked is somebody's real data."""
+    now = utc_now()
+    with house.store.reading() as session:
+        is_used = session.exec(select(Event.id).limit(1)).first() is not None
+        is_demo = session.exec(select(Tick.job).where(Tick.job == DEMO).limit(1)).first() is not None
+    if is_used and not is_demo:
+        raise Refusal("this database holds events that no demo made: choose another CUADRE_DATA_DIR", Exit.USAGE)
+    ticks.claim(house.store, DEMO, now, worker=DEMO, now=now)
+    return now
+
+
+def _import_once(house: House, connection: Connection, books: bytes) -> None:
+    path = house.settings.data_dir / "demo-invoices.csv"
+    path.write_bytes(books)
+    with house.store.reading() as session:
+        if session.get(InvoiceFile, (connection.name, hashlib.sha256(books).hexdigest())) is not None:
+            return
+    imported = import_invoices(house, connection, path)
+    if not imported.accepted:
+        raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Exit.PARTLY_DONE)
+
+
+@click.group(cls=consumer.commands.OneLine)
+@click.version_option(version("cuadre"), prog_name="cuadre")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Keep every event of a payments provider and reconcile every payout to the peso."""
+    ctx.obj = open_house
+    configure_logs()
+
+
+def _listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:
+    say(f"listening on http://{host}:{port}")
+    Server(
+        f"app:{factory}",
+        factory=True,
+        address=host,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=processes,
+        blocking_threads=RECEIVER_THREADS,
+        backpressure=4 * RECEIVER_THREADS,
+        log_level=LogLevels.warning,
+        respawn_failed_workers=True,
+        workers_kill_timeout=10,
+    ).serve()
+
+
+_HOST = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+_PORT = click.option("--port", default=8000, show_default=True, help="Port to listen on.")
+
+
+@cli.command()
+@_HOST
+@_PORT
+@click.option("--nights/--no-nights", default=True, show_default=True, help="Run the nightly jobs here.")
+@click.pass_obj
+def serve(open_house: OpenHouse, *, host: str, port: int, nights: bool) -> None:
+    """Receive, show, apply and schedule, all in one process."""
+    open_house().store.close()
+    _listen("serve_all" if nights else "serve_without_nights", host, port)
+
+
+@cli.command()
+@_HOST
+@_PORT
+@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="On PostgreSQL only.")
+@click.pass_obj
+def web(open_house: OpenHouse, *, host: str, port: int, processes: int) -> None:
+    """Receive webhooks and show pages; cuadre worker does the rest."""
+    house = open_house()
+    house.store.close()
+    _listen("serve_web", host, port, processes=1 if house.store.is_sqlite else processes)
+
+
+@cli.command()
+@click.pass_obj
+def worker(open_house: OpenHouse) -> None:
+    """Apply the inbox and run the nights; start as many as needed."""
+    house = open_house()
+    work = start_worker(house)
+    start_scheduler(house)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    say("working; Ctrl-C stops")
+    work.wait()
+
+
+@cli.command("nightly")
+@click.option("--date", "on", type=LocalDate(), help="The business date; default yesterday, local.")
+@connection_option(None)
+@click.pass_obj
+def nightly_command(open_house: OpenHouse, *, on: date | None, connection_name: str | None) -> None:
+    """Backfill, pull, reconcile and report one business day."""
+    house = open_house()
+    outcomes = []
+    for connection in house.connections(connection_name):
+        yesterday = local_date(utc_now(), connection.country.zone) - timedelta(days=1)
+        outcomes.append(run_night(house, connection, on or yesterday))
+        for line in outcomes[-1].lines:
+            say(line)
+    leave(join(outcome.status for outcome in outcomes))
+
+
+@cli.command()
+@_PORT
+@click.option("--scenario", default=DEFAULT_SCENARIO, show_default=True, help=f"One of: {', '.join(NAMES)}.")
+@click.option("--once", is_flag=True, help="Do everything, print the summary and stop.")
+@json_option
+def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
+    """Play a month of made-up trade through the whole product and show what came of it."""
+    tell = say if sys.stderr.isatty() else lambda _line: None
+    try:
+        merchant = DemoMerchant(port)
+        with RunningSandbox(build_scenario(scenario, DEFAULT_SEED, 1.0, START_AT), seed=DEFAULT_SEED) as running:
+            try:
+                summary = play(running, merchant, seed=DEFAULT_SEED, tell=tell)
+                show(summary, as_json=as_json)
+                if not once:
+                    say(f"pages  {merchant.served.url}   login {merchant.email}   password {merchant.password}")
+                    say("Ctrl-C stops")
+                    merchant.served.wait()
+            finally:
+                merchant.served.stop()
+    except UnknownScenarioError as error:
+        raise click.UsageError(str(error)) from None
+    except NotServedError as error:
+        raise Refusal(str(error)) from None
+    complaints = list(summary.complaints())
+    for line in complaints:
+        say(f"does not agree: {line}")
+    leave(Exit.PARTLY_DONE if complaints else Exit.DONE)
+
+
+def open_store() -> Store:
+    return Store(load(os.environ, folder=Path.cwd()).database_url)
+
+
+for _command in (
+    *consumer.commands.commands(open_store=open_store, job_table=job_table),
+    *reconcile.commands.COMMANDS,
+    *reports.commands.COMMANDS,
+    sandbox.commands.sandbox,
+):
+    cli.add_command(_command)
+
+
+def main() -> None:
+    cli(prog_name="cuadre")
+
+
+if __name__ == "__main__":
+    main()

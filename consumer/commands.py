@@ -2,19 +2,37 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import click
+import sqlalchemy as sa
 
 import consumer.inbox.commands
-import consumer.provider.commands
 import consumer.sync.commands
+from consumer.config import ConfigError
 from consumer.doctor import KEYS, Verdict, examine
 from consumer.facts import schema
 from consumer.facts.house import House, OpenHouse
 from consumer.facts.store import Store
-from consumer.facts.terminal import Exit, connection_option, json_option, leave, print_rows, say
+from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, leave, print_rows, say
 from consumer.jobs.commands import commands as job_commands
 from consumer.jobs.schedule import Job
+from consumer.provider.errors import ProviderError
+
+
+class OneLine(click.Group):
+    """Turns what can go wrong anywhere into one line and the exit status a script can rely on."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except ConfigError as error:
+            raise Refusal(str(error), Exit.USAGE) from None
+        except (schema.SchemaError, ProviderError) as error:
+            raise Refusal(str(error)) from None
+        except sa.exc.OperationalError as error:
+            reason = str(error.orig).strip().splitlines()[0]
+            raise Refusal(f"the database cannot be used: {reason}") from None
 
 
 @click.command()
@@ -59,7 +77,6 @@ def commands(
         database_commands(open_store),
         doctor,
         *consumer.inbox.commands.COMMANDS,
-        *consumer.provider.commands.COMMANDS,
         *consumer.sync.commands.COMMANDS,
         *job_commands(job_table),
     )

@@ -124,7 +124,7 @@ def _words(row: ExceptionRow, change: str, values: Mapping[str, Any]) -> tuple[s
     return row.resolution or row.state, str(values["resolution"] or values["state"])
 
 
-def _remember(result: Merge, identity: str, change: str, before: str, after: str, seen: Seen) -> None:  # noqa: PLR0913, PLR0917 - a row of history
+def _remember(result: Merge, identity: str, change: str, before: str, after: str, seen: Seen) -> None:
     result.history.append(
         {
             "connection": seen.connection, "exception_id": identity, "at": seen.at, "author": f"{RUN} {seen.run_id}",

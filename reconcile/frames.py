@@ -28,7 +28,7 @@ from consumer.facts.tables.sync import Checkpoint, Window
 from reconcile.bank import bank_lines
 from reconcile.conflicts import conflicting_amounts
 from reconcile.gaps import CLOSED, Asked, Listed, find_gaps
-from reconcile.items import CHARGE_SUBTYPE, FACT_COLUMNS, LISTED_COLUMNS, PAYMENT_TYPES, build_items
+from reconcile.items import CHARGE_SUBTYPE, FACTS, LISTED, PAYMENT_TYPES, build_items
 from reconcile.rules.inputs import (
     DECISIONS,
     DISPUTES,
@@ -69,8 +69,12 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
     )
 
 
+def _table(table: type[SQLModel]) -> Any:
+    return table.__table__  # type: ignore[attr-defined]
+
+
 def _columns(table: type[SQLModel]) -> Any:
-    return table.__table__.c  # type: ignore[attr-defined]
+    return _table(table).c
 
 
 class _Reader:
@@ -105,10 +109,9 @@ class _Reader:
         return typed(found.sort_values(["created_at", "payout_id"], ignore_index=True), PAYOUTS)
 
     def items(self) -> DataFrame:
-        facts = [self._payments(), self._charges(), self._refunds()]
         return build_items(
             self._listed(),
-            pd.concat([frame for frame in facts if len(frame)] or facts[:1], ignore_index=True),
+            pd.concat([self._payments(), self._charges(), self._refunds()], ignore_index=True),
             customers=self._customers(),
             own_entities=self._own_entities(),
             event_ids=self._event_ids(),
@@ -118,26 +121,26 @@ class _Reader:
     def _listed(self) -> DataFrame:
         columns, payouts = _columns(PayoutItem), _columns(Payout)
         living = sa.select(payouts.id).where(*self._mine(Payout))
-        wanted = sa.select(*(columns[name] for name in LISTED_COLUMNS)).where(
+        wanted = sa.select(*(columns[name] for name in LISTED)).where(
             *self._mine(PayoutItem), columns.payout_id.in_(living)
         )
-        return DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=list(LISTED_COLUMNS))
+        return typed(DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=list(LISTED)), LISTED)
 
     def _facts(self, table: type[SQLModel], kind: str, names: dict[str, str], fixed: dict[str, str]) -> DataFrame:
         """Facts of one table under the shared column names; a table that lacks one leaves it unknown."""
         frame = self._frame(table, list(names)).rename(columns=names).assign(kind=kind, **fixed)
-        return DataFrame({name: frame.get(name) for name in FACT_COLUMNS})
+        return typed(frame.reindex(columns=list(FACTS)), FACTS)
 
     def _payments(self) -> DataFrame:
-        same = ("status", "amount", "currency", "created_at", "succeeded_at", "subtype", "customer_tax_id",
+        same = ("status", "amount", "currency", "created_at", "succeeded_at", "customer_tax_id",
                 "customer_name", "sender_tax_id", "body")  # fmt: skip
-        names = {"id": "resource_id"} | {name: name for name in same}
+        names = {"id": "resource_id", "subtype": "resource_subtype"} | {name: name for name in same}
         return self._facts(PaymentIntent, PAYMENT_TYPES[0], names, {})
 
     def _charges(self) -> DataFrame:
         same = ("status", "amount", "currency", "created_at", "succeeded_at", "customer_tax_id", "body")
         names = {"id": "resource_id"} | {name: name for name in same}
-        return self._facts(Charge, PAYMENT_TYPES[1], names, {"subtype": CHARGE_SUBTYPE})
+        return self._facts(Charge, PAYMENT_TYPES[1], names, {"resource_subtype": CHARGE_SUBTYPE})
 
     def _refunds(self) -> DataFrame:
         same = ("status", "amount", "currency", "created_at", "succeeded_at", "failed_at", "body")
@@ -181,9 +184,7 @@ class _Reader:
     def decisions(self) -> DataFrame:
         columns = _columns(Decision)
         names = ("kind", "resource_id", "doc_key", "amount", "id")
-        wanted = sa.select(*(columns[name] for name in names)).where(
-            *self._mine(Decision), columns.undone_by.is_(None), columns.kind.in_(("match", "unmatch", "decline"))
-        )
+        wanted = sa.select(*(columns[name] for name in names)).where(*self._mine(Decision), columns.undone_by.is_(None))
         found = DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=[*names[:-1], "decision_id"])
         found[["resource_id", "doc_key"]] = found[["resource_id", "doc_key"]].replace("", None)
         return typed(found.sort_values("decision_id", ignore_index=True), DECISIONS)
@@ -252,7 +253,7 @@ class _Reader:
         same = sa.and_(payouts.connection == counts.connection, payouts.id == counts.payout_id)
         short = sa.select(payouts.id, payouts.created_at, counts.announced, counts.kept)
         return self._rows(
-            short.join(counts, same, isouter=True).where(
+            short.outerjoin_from(_table(Payout), _table(PayoutCount), same).where(
                 *self._mine(Payout), sa.or_(counts.kept.is_(None), counts.announced != counts.kept)
             )
         )

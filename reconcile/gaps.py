@@ -20,6 +20,7 @@ from reconcile.rules.inputs import GAPS, empty, typed
 STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disputes")
 ITEMS_STREAM = "payout-items"
 CLOSED = "closed"
+_MOMENT = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +93,10 @@ def _items(listed: Iterable[Listed]) -> list[Row]:
     """One row per payout whose list of items is short, spanning the payout's own moment."""
     rows: list[Row] = []
     for row in sorted(listed, key=lambda row: row.payout_id):
-        if row.kept is None:
-            rows.append((ITEMS_STREAM, row.created_at, row.created_at, f"{row.payout_id}: its items were never listed"))
-        elif row.announced is not None and row.announced != row.kept:
-            reason = f"{row.payout_id}: {row.announced} items announced, {row.kept} kept"
-            rows.append((ITEMS_STREAM, row.created_at, row.created_at, reason))
+        if row.kept is not None and row.announced in {None, row.kept}:
+            continue
+        counts = f"{row.announced} items announced, {row.kept} kept"
+        reason = "its items were never listed" if row.kept is None else counts
+        until = None if row.created_at is None else row.created_at + _MOMENT
+        rows.append((ITEMS_STREAM, row.created_at, until, f"{row.payout_id}: {reason}"))
     return rows

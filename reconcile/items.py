@@ -9,18 +9,37 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reconcile.rules.inputs import ITEMS, MOMENT, typed
+from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, Schema, typed
 
 PAYMENT_TYPES = ("payment_intent", "charge")
 # The legacy direct debit is the "pac" of the provider's payout report.
 CHARGE_SUBTYPE = "pac"
 _CARD_SUBTYPES = {"credit": "credit_card", "debit": "debit_card", "prepaid": "prepaid_card"}
 
-FACT_COLUMNS = (
-    "kind", "resource_id", "status", "amount", "currency", "created_at", "succeeded_at", "failed_at", "subtype",
-    "parent_id", "customer_tax_id", "customer_name", "sender_tax_id", "body",
-)  # fmt: skip
-LISTED_COLUMNS = ("payout_id", "resource_type", "resource_id", "amount", "currency", "body")
+FACTS: Schema = {
+    "kind": TEXT,
+    "resource_id": TEXT,
+    "status": TEXT,
+    "amount": MONEY,
+    "currency": TEXT,
+    "created_at": MOMENT,
+    "succeeded_at": MOMENT,
+    "failed_at": MOMENT,
+    "resource_subtype": TEXT,
+    "parent_id": TEXT,
+    "customer_tax_id": TEXT,
+    "customer_name": TEXT,
+    "sender_tax_id": TEXT,
+    "body": TEXT,
+}
+LISTED: Schema = {
+    "payout_id": TEXT,
+    "resource_type": TEXT,
+    "resource_id": TEXT,
+    "amount": MONEY,
+    "currency": TEXT,
+    "body": TEXT,
+}
 
 
 class Body(msgspec.Struct):
@@ -83,8 +102,7 @@ def _facts_of_bodies(listed: DataFrame, facts: DataFrame) -> DataFrame:
     )
     unknown = listed[~is_known].drop_duplicates(["kind", "resource_id"])
     rows = [_to_fact(row.kind, row.resource_id, row.amount, row.currency, row.body) for row in unknown.itertuples()]
-    made = DataFrame(rows, columns=list(FACT_COLUMNS))
-    return made.astype({name: facts[name].dtype for name in FACT_COLUMNS}) if len(made) else facts.head(0)
+    return typed(DataFrame(rows, columns=list(FACTS)), FACTS)
 
 
 def _to_fact(kind: Any, resource_id: Any, amount: Any, currency: Any, body: Any) -> tuple[Any, ...]:
@@ -117,8 +135,7 @@ def _subtype(kind: Any, data: dict[str, Any]) -> str | None:
 def _occurred_at(rows: DataFrame) -> Any:
     """Success for what came in or went out, failure for a refund that came back; creation where neither is known."""
     came_back = rows["resource_type"] == "refund_adjustment"
-    moments = rows["succeeded_at"].astype(MOMENT).where(~came_back, rows["failed_at"].astype(MOMENT))
-    return moments.fillna(rows["created_at"].astype(MOMENT))
+    return rows["succeeded_at"].where(~came_back, rows["failed_at"]).fillna(rows["created_at"])
 
 
 def _read_bodies(
@@ -182,7 +199,7 @@ def _tax_id(value: Any, country: str) -> str | None:
 
 def _filled(first: Any, *others: Any) -> Any:
     """The first known text of several columns."""
-    filled = first.astype("str")
+    filled = first.astype("string").astype("str")
     for other in others:
-        filled = filled.fillna(other.astype("str"))
+        filled = filled.fillna(other.astype("string").astype("str"))
     return filled

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Self
 
 import sqlalchemy as sa
 from sqlmodel import Session, SQLModel, col, select
@@ -14,7 +14,6 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.terminal import Exit
 from reconcile import results, snapshots
-from reconcile.checks import check_result
 from reconcile.exceptions import Merge, Seen, State, exception_id, merge
 from reconcile.frames import read_inputs
 from reconcile.rules.inputs import Inputs, Result
@@ -57,6 +56,22 @@ class RunOutcome:
     def status(self) -> Exit:
         return Exit.DONE if self.complete else Exit.PARTLY_DONE
 
+    @classmethod
+    def of(cls, kept: Run) -> Self:
+        """A published run as it was."""
+        summary = json.loads(kept.summary)
+        return cls(
+            connection=kept.connection,
+            run_id=kept.id,
+            as_of=kept.as_of,
+            complete=kept.complete,
+            payouts=summary["payouts"],
+            payouts_closed=summary["payouts_closed"],
+            exceptions=summary["exceptions"],
+            summary=summary,
+            number=kept.number,
+        )
+
 
 def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     house: House,
@@ -73,7 +88,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
 
     1. Read everything in one view of the database and name it by its content.
     2. A run of that content exists: return it as it was, write nothing.
-    3. Reconcile, check that the books balance, narrow to the scope asked for.
+    3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for.
     4. Keep the inputs as files, then publish rows and exceptions in one transaction.
     """
     started_at = utc_now()
@@ -82,9 +97,8 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
         earlier = session.get(Run, (connection.name, snapshot.run_id))
     if earlier is not None and not dry_run:
-        return _to_outcome(earlier)
+        return RunOutcome.of(earlier)
     whole = rules(snapshot.inputs)
-    check_result(snapshot.inputs, whole)
     outcome = _summed_up(snapshot, narrow(whole, scope))
     if dry_run:
         return outcome
@@ -113,21 +127,6 @@ def _summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
     )
 
 
-def _to_outcome(kept: Run) -> RunOutcome:
-    summary = json.loads(kept.summary)
-    return RunOutcome(
-        connection=kept.connection,
-        run_id=kept.id,
-        as_of=kept.as_of,
-        complete=kept.complete,
-        payouts=summary["payouts"],
-        payouts_closed=summary["payouts_closed"],
-        exceptions=summary["exceptions"],
-        summary=summary,
-        number=kept.number,
-    )
-
-
 def publish(
     session: Session, snapshot: Snapshot, outcome: RunOutcome, *, started_at: datetime, at: datetime
 ) -> RunOutcome:
@@ -135,7 +134,7 @@ def publish(
     _take_turn(session)
     kept = session.get(Run, (outcome.connection, outcome.run_id))
     if kept is not None:
-        return _to_outcome(kept)
+        return RunOutcome.of(kept)
     assert outcome.result is not None
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
     seen = Seen(outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, outcome.result.findings)

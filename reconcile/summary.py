@@ -34,7 +34,7 @@ def count_closed(result: Result) -> int:
     """Payouts whose difference is zero or an exception of exactly that size."""
     named = {found.payout_id: found.amount_at_risk for found in result.findings if found.code == IDENTITY}
     pairs = zip(result.payouts["payout_id"], result.payouts["difference"], strict=True)
-    return sum(difference == 0 or named.get(payout_id) == abs(difference) for payout_id, difference in pairs)
+    return sum(int(difference) == 0 or named.get(payout_id) == abs(int(difference)) for payout_id, difference in pairs)
 
 
 def control_totals(payouts: DataFrame) -> dict[str, dict[str, int]]:

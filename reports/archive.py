@@ -1,6 +1,7 @@
 """The archive of report files: written once they are whole, each with its digest and the runs it was made from."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
 
@@ -9,12 +10,13 @@ from sqlmodel import Session, col
 
 from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.terminal import Exit
 from reports import catalogue, files
 from reports.build import Report
-from reports.catalogue import Query
+from reports.catalogue import NoRunError, Query
 from reports.export import Format
 from reports.files import Shape
-from reports.frames import Span
+from reports.spans import Span
 from reports.tables import ReportFile
 
 NIGHTLY = ("payout-summary", "payout-detail", "exceptions", "documents", "receivables", "in-transit", "control")
@@ -40,6 +42,23 @@ def keep(house: House, report: Report, shape: Shape, *, now: datetime) -> Report
         session.execute(sa.delete(ReportFile).where(col(ReportFile.path) == row.path))
         session.add(row)
     return row
+
+
+@dataclass(frozen=True, slots=True)
+class Night:
+    """What the nightly step of reports did: its exit status and its lines for people."""
+
+    status: Exit
+    lines: list[str]
+
+
+def night(house: House, connection: Connection, *, on: date, now: datetime) -> Night:
+    """Make the day's files, and say whether the run they show is whole."""
+    try:
+        kept = keep_nightly(house, connection, on=on, now=now)
+    except NoRunError as error:
+        return Night(Exit.NOTHING_DONE, [f"{connection.name}: report: {error}"])
+    return Night(Exit.DONE, [f"{connection.name}: report: {len(kept)} files of {on}"])
 
 
 def keep_nightly(house: House, connection: Connection, *, on: date, now: datetime) -> list[ReportFile]:

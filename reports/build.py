@@ -12,13 +12,13 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
 from reports.columns import Column, Kind
 from reports.definitions import Definition
-from reports.frames import Row, Span
+from reports.spans import Row, Span
 
 CURRENCY = "_currency"
 _DUE_DAYS = 30
 
-_AGES = ((1, "0–1"), (3, "2–3"), (7, "4–7"), (30, "8–30"))
-_OVERDUE = ((0, "not due"), (30, "1–30"), (60, "31–60"), (90, "61–90"))
+_AGES = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
+_OVERDUE = ((0, "not due"), (30, "1-30"), (60, "31-60"), (90, "61-90"))
 
 TYPES = {
     Kind.TEXT: pa.string(),

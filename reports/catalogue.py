@@ -14,7 +14,7 @@ from reports import build, clearing, frames
 from reports.build import Report
 from reports.control import Books, control
 from reports.definitions import CATALOGUE, Definition, definition_of
-from reports.frames import Row, Span
+from reports.spans import Row, Span
 
 
 class NoRunError(LookupError):

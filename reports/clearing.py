@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from consumer.facts.bankdays import BankCalendar
-from reports.frames import Row
+from reports.spans import Row
 
 _DEAD = {"canceled", "returned"}
 _COLUMN_OF = {

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 
-from reports.frames import Row
+from reports.spans import Row
 
 Key = tuple[str, str]
 

@@ -15,7 +15,8 @@ from reports.columns import Column, Kind
 
 _ROWS_AT_ONCE = 100_000
 _NEWLINE = "\r\n"
-_SECOND = 1_000_000
+# A spreadsheet reads 2-3 as the second of March.
+_BUCKETS = {"age_bucket", "bucket"}
 
 
 class Format(StrEnum):
@@ -89,6 +90,8 @@ def _to_text(part: pa.Table, column: Column, profile: Profile) -> pa.Array:
             return pc.strftime(values, format=profile.day)
         case Kind.INSTANT:
             return _instant_text(values, profile)
+    if profile.for_people and column.name in _BUCKETS:
+        return pc.replace_substring(values, "-", "–")
     return values
 
 

@@ -1,7 +1,6 @@
 """The reports' query module: what reconciliation and the mirror left in the tables, as plain rows."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeVar
 
@@ -10,28 +9,11 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from reconcile.tables import DocumentResult, ExceptionRow, Line, PayoutResult, Run
+from reports.spans import Row, Span
 
-Row = dict[str, Any]
 Select = TypeVar("Select", bound=sa.Select[*tuple[Any, ...]])
 
 decode = msgspec.json.Decoder(dict[str, Any]).decode
-
-
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Local business dates, both included; None is no limit."""
-
-    since: date | None = None
-    until: date | None = None
-
-    def holds(self, on: date | None) -> bool:
-        if on is None:
-            return self.since is None and self.until is None
-        return (self.since is None or on >= self.since) and (self.until is None or on <= self.until)
-
-    @property
-    def is_open(self) -> bool:
-        return self.since is None and self.until is None
 
 
 def latest_runs(session: Session, connections: Sequence[str], *, as_of: date | None, span: Span) -> list[Run]:
@@ -56,7 +38,7 @@ def _covers(span: Span) -> sa.ColumnElement[bool]:
         starts = sa.or_(starts, col(Run.scope_from) <= span.since)
     if span.until is not None:
         ends = sa.or_(ends, col(Run.scope_to) >= span.until)
-    return sa.and_(starts, ends)
+    return sa.and_(starts, ends, col(Run.scope_payout).is_(None))
 
 
 def payout_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None) -> Iterator[Row]:

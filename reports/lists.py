@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from reconcile.tables import ExceptionRow, PayoutResult, Run
-from reports.frames import Row, Select, Span, decode, latest_runs, of_runs
+from reports.frames import Select, decode, latest_runs, of_runs
+from reports.spans import Row, Span
 
 PAGE_ROWS = 50
 

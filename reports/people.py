@@ -199,7 +199,7 @@ def fingerprint(user: User) -> str:
 
 def user_of_session(store: Store, key: str) -> User | None:
     number, _, _ = key.partition(".")
-    if not number.isdigit():
+    if not (key.isascii() and number.isdigit()):
         return None
     with store.reading() as session:
         user = session.get(User, int(number))

@@ -7,7 +7,8 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import FileStorage, Headers, MultiDict
 
-from sandbox.refusal import invalid, missing_parameter
+from sandbox.clock import to_iso
+from sandbox.collection import Object
 from sandbox.world import World
 
 
@@ -44,18 +45,19 @@ class Call:
         kept = [(key, value) for key, value in self.query.items(multi=True) if key not in places]
         return f"{self.address}?{urlencode([*kept, *changes.items()])}"
 
-    def require(self, name: str) -> Any:
-        """A field of the body that must be there. Raises the provider's refusal."""
-        value = self.body.get(name)
-        if value is None:
-            raise missing_parameter(name)
-        return value
+    def draft(self, prefix: str, kind: str, **fields: Any) -> Object:
+        """A new object of the caller's mode, not stored yet."""
+        return {
+            "id": self.world.new_id(prefix),
+            "object": kind,
+            "mode": self.mode,
+            "created_at": to_iso(self.world.now()),
+            **fields,
+        }
 
-    def require_amount(self, name: str = "amount") -> int:
-        amount = self.require(name)
-        if not isinstance(amount, int) or isinstance(amount, bool) or amount <= 0:
-            raise invalid("amount", name, "a whole number above 0, in the smallest unit of the currency")
-        return amount
+    def get(self, collection: str, param: str = "id") -> Object:
+        """The object the path names, or the provider's 404."""
+        return self.world.get(self.mode, collection, self.params[param])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,4 +82,3 @@ class Route:
     operation: Operation
     since_version: str | None = None
     needs_jws: bool = False
-    needs_link_token: bool = False

@@ -1,5 +1,6 @@
 """Where requests come in: the key, the version, the faults, the idempotency key, then the operation."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -7,7 +8,9 @@ import msgspec
 from flask import Flask, Request, Response, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import http_date
+from werkzeug.routing import Map, Rule
 
+from sandbox.api.refunds import open_voucher
 from sandbox.call import Answer, Call, Route
 from sandbox.faults import answering
 from sandbox.faults.inserting import insert_while_paging
@@ -16,18 +19,36 @@ from sandbox.idempotency import Asked
 from sandbox.ids import digest
 from sandbox.refusal import BrokenError, RefusalError, UnauthenticatedError, invalid
 from sandbox.routes import ROUTES
-from sandbox.versions import VERSIONS
+from sandbox.versions import VERSIONS, present
 from sandbox.world import World
 
 KEYS = {"sk_test_sandbox": "test", "sk_live_sandbox": "live"}
 JSON = "application/json"
+METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
+# Built once: a sandbox is made for every test, and matching rules take longer to prepare than all the rest.
+TABLE = Map(
+    [
+        Rule(route.path.replace("{", "<").replace("}", ">"), methods=[route.method], endpoint=number)
+        for number, route in enumerate(ROUTES)
+    ],
+    strict_slashes=True,
+    merge_slashes=False,
+    redirect_defaults=False,
+)
 TURN = "sandbox.turn"  # how often this address was asked for, this time included
 
 
 def open_gate(app: Flask, world: World) -> None:
     """Register every operation, the errors and the headers of every answer."""
-    for route in ROUTES:
-        _register(app, world, route)
+
+    @app.route("/<path:path>", methods=METHODS, provide_automatic_options=False)
+    def operation(path: str) -> Response:
+        route, params = TABLE.bind("").match(f"/{path}", request.method)
+        return _answer(world, ROUTES[route], params)
+
+    @app.get("/vouchers/<token>")
+    def voucher(token: str) -> Response:
+        return Response(open_voucher(world, token), content_type="text/plain")
 
     @app.errorhandler(RefusalError)
     def refused(error: RefusalError) -> Response:
@@ -60,21 +81,11 @@ def open_gate(app: Flask, world: World) -> None:
         return response
 
 
-def _register(app: Flask, world: World, route: Route) -> None:
-    def view(**params: str) -> Response:
-        return _answer(world, route, params)
-
-    rule = route.path.replace("{", "<").replace("}", ">")
-    app.add_url_rule(
-        rule, f"{route.method} {route.path}", view, methods=[route.method], provide_automatic_options=False
-    )
-
-
 def _address() -> str:
     return f"{request.method} {request.full_path}"
 
 
-def _answer(world: World, route: Route, params: dict[str, str]) -> Response:
+def _answer(world: World, route: Route, params: Mapping[str, str]) -> Response:
     raw = request.get_data()
     with world.lock:
         mode = authenticate(request.headers.get("Authorization"))
@@ -105,7 +116,7 @@ def authenticate(header: str | None) -> str:
     return KEYS[key]
 
 
-def _read_call(world: World, mode: str, params: dict[str, str]) -> Call:
+def _read_call(world: World, mode: str, params: Mapping[str, str]) -> Call:
     return Call(
         world=world,
         mode=mode,
@@ -127,11 +138,15 @@ def _operate(route: Route, call: Call) -> Answer:
     answering.check_rate(world.faults, call.key, call.path, world.now())
     world.version = answering.switched_version(world.faults, call.key, call.path) or world.version
     call = replace(call, version=_version(call), body=read_body(request), files=request.files)
+    if route.needs_jws:
+        name = f"{world.header_prefix}-JWS-Signature"
+        world.signatures.check(request.headers.get(name), request.get_data(), name)
     if route.since_version and call.version < route.since_version:
         raise RefusalError(403, "invalid_api_version", f"{route.name} needs API version {route.since_version} or later")
     if call.is_later_page:
         insert_while_paging(world, mode=call.mode, key=call.key, path=call.path)
-    return route.operation(call)
+    answer = route.operation(call)
+    return replace(answer, body=present(answer.body, call.version))
 
 
 def _version(call: Call) -> str:

@@ -5,13 +5,27 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+# Every kind of object a scenario may hold, named after the API's paths. `subscriptions` and `invoices` are the v2 ones;
+# `legacy_subscriptions` are of direct debit, `tax_*` fiscal, `link_*` of the Movements API, `account_*` of accounts.
+COLLECTIONS = (
+    "account_movements", "account_numbers", "account_statements", "account_verifications", "accounts", "charges",
+    "checkout_sessions", "customers", "disputes", "entities", "institutions", "invoices", "legacy_subscriptions",
+    "link_accounts", "link_movements", "links", "onboardings", "payment_intents", "payment_links", "payment_methods",
+    "payout_resources", "payouts", "previews", "refresh_intents", "refunds", "setup_intents", "subscription_intents",
+    "subscriptions", "tax_invoices", "tax_returns", "tax_statements", "transfers",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One change of one object at one moment of the sandbox's clock."""
+    """One change of one object at one moment of the sandbox's clock.
+
+    Fields of the object that begin with an underscore (`_account`, `_link`: whose it is) stay inside the sandbox.
+    A link's object holds its `link_token`, which lists do not show. Of `previews` the id is null: events only.
+    """
 
     at: datetime  # aware UTC
-    collection: str  # payment_intents, charges, refunds, payouts, payout_resources, customers, disputes, ...
+    collection: str  # one of COLLECTIONS
     object: dict[str, Any]  # the whole JSON-ready object after the change, with its id, object, mode
     event: str | None = None  # event type emitted for this change, None = silent change
     event_only: dict[str, Any] = field(default_factory=dict)  # fields that appear only in the event's data
@@ -29,9 +43,9 @@ class Document:
 class Truth:
     """What a right reconciliation must say about one subject."""
 
-    kind: str  # payment, charge, refund, payout, document, dispute, bank_line
+    kind: str  # payment, charge, refund, refund_adjustment, dispute, payout, transfer, document
     id: str  # the provider's id, or the doc_key
-    links: tuple[str, ...]  # the doc_keys, resources and payouts it belongs to
+    links: tuple[str, ...]  # the doc_keys, resources and payouts it belongs to, also where no evidence says so
     outcome: str
     exceptions: tuple[str, ...]  # the codes whose subject is this row
     amount_at_risk: int  # minor units, of all exceptions of the row together

@@ -1,6 +1,7 @@
 """Lists and gets declared as data: which collection, which pages, which filters."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from sandbox.call import Answer, Call, Operation
@@ -8,7 +9,6 @@ from sandbox.clock import to_day, to_moment
 from sandbox.collection import Object
 from sandbox.paging import Keep, cursor_page, offset_page
 from sandbox.refusal import invalid, invalid_enum
-from sandbox.versions import to_version
 
 Filter = Callable[[Call], Keep | None]
 View = Callable[[Object], Object]
@@ -21,7 +21,7 @@ def offset_list(collection: str, *filters: Filter, view: View | None = None) -> 
     def operation(call: Call) -> Answer:
         keep = _all_of(call, filters)
         rows = [row for row in call.world.collection(call.mode, collection).newest_first() if keep(row)]
-        return _shown(call, offset_page(call, rows), view)
+        return _shown(offset_page(call, rows), view)
 
     return operation
 
@@ -31,7 +31,7 @@ def cursor_list(collection: str, *filters: Filter, view: View | None = None) -> 
 
     def operation(call: Call) -> Answer:
         rows = call.world.collection(call.mode, collection)
-        return _shown(call, cursor_page(call, rows, _all_of(call, filters)), view)
+        return _shown(cursor_page(call, rows, _all_of(call, filters)), view)
 
     return operation
 
@@ -41,14 +41,13 @@ def get_one(collection: str, *, view: View | None = None, param: str = "id") -> 
 
     def operation(call: Call) -> Answer:
         found = call.world.get(call.mode, collection, call.params[param])
-        return Answer(to_version(view(found) if view else found, call.version))
+        return Answer(view(found) if view else found)
 
     return operation
 
 
-def _shown(call: Call, page: Answer, view: View | None) -> Answer:
-    rows = [to_version(view(row) if view else row, call.version) for row in page.body]
-    return Answer(rows, page.status, page.headers)
+def _shown(page: Answer, view: View | None) -> Answer:
+    return page if view is None else replace(page, body=[view(row) for row in page.body])
 
 
 def _all_of(call: Call, filters: tuple[Filter, ...]) -> Keep:

@@ -52,7 +52,7 @@ def _payout_row(world: World, mode: str, item: Object) -> dict[str, object]:
     type_ = item["resource_type"]
     resource = world.get(mode, SHELVES[type_], item["resource"])
     # A refund that failed comes back without a fee of its own.
-    fee = 0 if type_ == "refund_adjustment" else world.scenario.fees[item["payout"], item["resource"]][0]
+    fee = 0 if type_ == "refund_adjustment" else _fee(world, item)
     return {
         "id": resource["id"],
         "created_at": resource["created_at"],
@@ -61,6 +61,13 @@ def _payout_row(world: World, mode: str, item: Object) -> dict[str, object]:
         "resource_type": "refund" if type_ == "refund_adjustment" else type_,
         "resource_subtype": _subtype(type_, resource),
     }
+
+
+def _fee(world: World, item: Object) -> int:
+    known = world.scenario.fees.get((item["payout"], item["resource"]))
+    if known is None:
+        raise missing_resource("report of payout", item["payout"])
+    return known[0]
 
 
 def _subtype(type_: str, resource: Object) -> str:

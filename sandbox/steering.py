@@ -8,10 +8,13 @@ import msgspec
 from flask import Blueprint, Response, request
 
 from sandbox import report
+from sandbox.api.paying import pay
 from sandbox.clock import to_iso
 from sandbox.faults.registry import UnusableFaultError, to_fault
+from sandbox.fields import require_text
 from sandbox.gate import KEYS, read_body
 from sandbox.happening import Scenario
+from sandbox.jws import UnreadableKeyError, read_public_key
 from sandbox.refusal import RefusalError, invalid, missing_parameter
 from sandbox.world import ENDPOINTS, MODES, World
 
@@ -25,12 +28,25 @@ class UnknownScenarioError(ValueError):
 def steering(world: World, build: Build) -> Blueprint:
     """The blueprint that steers this world."""
     blueprint = Blueprint("sandbox", __name__, url_prefix="/_sandbox")
+    _add_keys(blueprint, world)
     _add_clock(blueprint, world)
+    _add_customer(blueprint, world)
     _add_faults(blueprint, world)
     _add_scenario(blueprint, world, build)
     _add_files(blueprint, world)
     _add_views(blueprint, world)
     return blueprint
+
+
+def _add_keys(blueprint: Blueprint, world: World) -> None:
+    @blueprint.put("/jws_key")
+    def jws_key() -> Response:
+        pem = read_body(request).get("public_key")
+        try:
+            world.signatures.key = read_public_key(pem if isinstance(pem, str) else "")
+        except UnreadableKeyError as error:
+            raise RefusalError(400, "invalid_params", str(error), param="public_key") from None
+        return _json({"status": "active"})
 
 
 def _add_clock(blueprint: Blueprint, world: World) -> None:
@@ -50,6 +66,16 @@ def _add_clock(blueprint: Blueprint, world: World) -> None:
             raise invalid("positive_integer", "seconds", "a stretch of time that ends before the year 10000") from None
         world.advance(delta)
         return _json({"now": to_iso(world.now())})
+
+
+def _add_customer(blueprint: Blueprint, world: World) -> None:
+    @blueprint.post("/pay")
+    def pay_for() -> Response:
+        body = read_body(request)
+        with world.lock:
+            intent = pay(world, require_text(body, "id"), body.get("outcome", "succeeded"))
+        world.postman.wake()
+        return _json(intent)
 
 
 def _add_faults(blueprint: Blueprint, world: World) -> None:

@@ -20,8 +20,9 @@ from sandbox.faults.registry import Fault, Faults
 from sandbox.happening import Happening, Scenario
 from sandbox.idempotency import Answers
 from sandbox.ids import draw, token
+from sandbox.jws import Signatures
 from sandbox.refusal import missing_resource
-from sandbox.versions import LATEST
+from sandbox.versions import LATEST, to_version
 
 SLICE = timedelta(minutes=15)
 NO_SCENARIO = Scenario(name="empty", country="cl", happenings=(), documents=(), fees={}, tariff={}, truth=lambda _: [])
@@ -46,6 +47,8 @@ class World:
         self.lock = threading.RLock()
         self.header_prefix = header_prefix
         self.secrets: dict[str, str] = {}
+        self.signatures = Signatures()
+        self.vouchers: dict[str, tuple[str, datetime]] = {}  # token -> refund and the end of its life
         self.collections: Collections = defaultdict(Collection)
         self.faults = Faults(seed, faults)
         self._advancing = threading.Lock()
@@ -165,7 +168,9 @@ class World:
         return self._announce(type_, data, mode=mode, key=f"request {next(self._serial)}")
 
     def _announce(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
-        event = self._log(type_, announcing.damage(self.faults, key, data), mode=mode, key=key)
+        event = self._log(
+            type_, announcing.damage(self.faults, key, to_version(data, self.version)), mode=mode, key=key
+        )
         unknown = announcing.unknown_type(self.faults, key, type_)
         if unknown:
             self._log(unknown, data, mode=mode, key=f"{key} again")

@@ -7,6 +7,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection, text
 from sqlmodel import SQLModel
 
@@ -31,7 +32,10 @@ def upgrade(store: Store) -> None:
     with store.connection() as connection:
         if not store.is_sqlite:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        command.upgrade(alembic_config(connection), "head")
+        try:
+            command.upgrade(alembic_config(connection), "head")
+        except CommandError as error:
+            raise SchemaError(f"the database belongs to another version of Cuadre: {error}") from None
 
 
 def is_empty(store: Store) -> bool:

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.config import Settings
+from consumer.facts.clock import utc_now
 from consumer.facts.observed import MixedModes
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventState
@@ -40,6 +41,11 @@ class Applied:
     quarantined: int = 0
     types_ignored: set[str] = field(default_factory=set)
 
+    @property
+    def settled(self) -> int:
+        """How many events left this round with an answer, be it a wait for the next try."""
+        return self.applied + self.ignored + self.failed + self.quarantined
+
     def __iadd__(self, other: "Applied") -> Self:
         self.claimed += other.claimed
         self.applied += other.applied
@@ -56,7 +62,7 @@ class Applied:
                 self.types_ignored.add(one.event.type)
 
 
-def drain(store: Store, settings: Settings, *, worker: str, now: Now, batch: int = BATCH) -> Applied:
+def drain(store: Store, settings: Settings, *, worker: str, now: Now = utc_now, batch: int = BATCH) -> Applied:
     """Apply events until none is due."""
     total = Applied()
     while (some := apply_pending(store, settings, worker=worker, now=now, batch=batch)).claimed:
@@ -69,7 +75,7 @@ def apply_pending(
     settings: Settings,
     *,
     worker: str,
-    now: Now,
+    now: Now = utc_now,
     batch: int = BATCH,
     handlers: Mapping[str, Handler] = HANDLERS,
 ) -> Applied:
@@ -157,8 +163,8 @@ class Work:
     def _carry_out_one(self, session: Session, one: Prepared) -> Settled:
         try:
             with session.begin_nested():
-                changed = merge_all(session, one.rows)
-            return Settled(one.event, EventState.APPLIED, changed=len(changed))
+                merge_all(session, one.rows)
+            return Settled(one.event, EventState.APPLIED)
         except (MixedModes, UnusableObject) as problem:
             return Settled(one.event, EventState.QUARANTINED, str(problem))
         except sa.exc.OperationalError:

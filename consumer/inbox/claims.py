@@ -54,7 +54,6 @@ class Settled:
     state: EventState
     error: str | None = None
     next_try_at: datetime | None = None
-    changed: int = 0
 
 
 def claim(connection: Connection, *, worker: str, now: datetime, limit: int) -> list[Claimed]:

@@ -67,12 +67,16 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
 
 
 def start(jobs: Sequence[Job], store: Store, *, worker: str) -> BackgroundScheduler:
-    """Wake each job at its local time, and once at the start for a tick that was missed while nothing ran."""
+    """Wake each job at its local time, and once at the start for a tick that was missed while nothing ran.
+
+    An installation that has never run the job has missed nothing: its first night is the next one.
+    """
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
     for job in jobs:
         call = {"func": run_due, "args": (job, store), "kwargs": {"worker": worker}}
         trigger = CronTrigger(hour=job.at.hour, minute=job.at.minute, second=job.at.second, timezone=job.zone)
         scheduler.add_job(trigger=trigger, id=job.name, misfire_grace_time=int(GRACE.total_seconds()), **call)
-        scheduler.add_job(id=f"{job.name} at the start", misfire_grace_time=None, **call)
+        if ticks.has_run(store, job.name):
+            scheduler.add_job(id=f"{job.name} at the start", misfire_grace_time=None, **call)
     scheduler.start()
     return scheduler

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import sqlalchemy as sa
+from sqlmodel import select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, insert_once
@@ -41,6 +42,12 @@ def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: dat
             .values(worker=worker, started_at=now, lease_until=now + LEASE)
         )
         return taken_over.rowcount == 1
+
+
+def has_run(store: Store, job: str) -> bool:
+    """Tell whether any tick of the job was ever taken here."""
+    with store.reading() as session:
+        return session.exec(select(Tick.job).where(Tick.job == job).limit(1)).first() is not None
 
 
 def renew(store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime) -> bool:

@@ -80,11 +80,13 @@ class _Items:
         for _ in range(MOST_READS):
             self._ids.clear()
             self._unusable.clear()
+            totals = []
             for page in self._pages():
-                total = page.total
+                totals.append(page.total)
                 self._keep(page)
                 done.pages += 1
-            if total is None or total == len(self._ids):
+            total = totals[-1]
+            if total is None or set(totals) == {len(self._ids)}:
                 break
         self._conclude(total)
         done.problems += self._unusable

@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 
@@ -17,6 +18,8 @@ _MOST_WAITING = 2_048
 _MOST_BYTES = 64 * 1024 * 1024
 _BATCH = 256
 _LOG = logging.getLogger(__name__)
+
+_WRITERS: "weakref.WeakSet[Writer]" = weakref.WeakSet()
 
 Record = Callable[[Connection, Sequence[Arrival]], list[Verdict]]
 
@@ -49,14 +52,22 @@ class _Ticket:
 class Writer:
     """One per process. The thread starts with the first arrival, so that it lives in the process that serves."""
 
-    def __init__(self, store: Store, *, record: Record = record_all, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        record: Record = record_all,
+        also: Callable[[Connection], None] | None = None,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
         self._store = store
         self._record = record
+        self._also = also
         self._patience = patience
-        self._begin_again()
+        self._begin()
+        _WRITERS.add(self)
 
-    def _begin_again(self) -> None:
-        self._process = os.getpid()
+    def _begin(self) -> None:
         self._waiting: deque[_Ticket] = deque()
         self._bytes = 0
         self._changed = threading.Condition()
@@ -82,10 +93,6 @@ class Writer:
             self._thread.join(self._patience)
 
     def _enqueue(self, ticket: _Ticket) -> None:
-        if self._process != os.getpid():
-            # A forked child has neither the thread nor the right to its parent's database connections.
-            self._begin_again()
-            self._store.engine.dispose(close=False)
         size = len(ticket.arrival.body)
         with self._changed:
             if len(self._waiting) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
@@ -115,12 +122,14 @@ class Writer:
         try:
             with self._store.connection() as connection:
                 recorded = self._record(connection, [ticket.arrival for ticket in batch])
+                if self._also is not None:
+                    self._also(connection)
             verdicts = recorded
         except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as problem:
-            _LOG.error("events are not stored, senders will retry: %s", type(problem).__name__)  # noqa: TRY400
+            _LOG.error("events are not stored, senders will retry: %s", type(problem).__name__)
         except sa.exc.SQLAlchemyError as problem:
             # The text of such an error may quote the rows.
-            _LOG.error("a batch of %d is refused by the store: %s", len(batch), type(problem).__name__)  # noqa: TRY400
+            _LOG.error("a batch of %d is refused by the store: %s", len(batch), type(problem).__name__)
             verdicts = self._one_by_one(batch)
         finally:
             for ticket, verdict in zip(batch, verdicts, strict=True):
@@ -137,3 +146,16 @@ class Writer:
             except sa.exc.SQLAlchemyError:
                 verdicts.append(None)
         return verdicts
+
+    def begin_in_child(self) -> None:
+        """After a fork: the parent's thread is not here, and its database connections are not ours to use."""
+        self._begin()
+        self._store.engine.dispose(close=False)
+
+
+def _begin_in_child() -> None:
+    for writer in list(_WRITERS):
+        writer.begin_in_child()
+
+
+os.register_at_fork(after_in_child=_begin_in_child)

@@ -1,9 +1,11 @@
-"""Payments without a key: the customer's documents of that amount inside the window, and suggestions without one."""
+"""Payments without a key: documents of that customer and amount inside the window, and suggestions without one."""
 
 from collections import defaultdict
+from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.ledger import Ledger, Reason
@@ -11,33 +13,43 @@ from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 
 Options = dict[int, list[int]]
+_LARGE_BLOCK = 10_000
+_DAYS = 1 << 24
 
 
 def match_customers(ledger: Ledger) -> None:
     """Match tax id, amount and window: unique both ways, or interchangeable where all is equal."""
-    is_left = ledger.is_left() & (ledger.payments.customer != UNKNOWN)
-    edges = _edges(ledger, np.flatnonzero(is_left), by_customer=True)
-    lone, rest = _lone(edges)
+    left, right = _blocks(ledger, ["currency", "amount", "customer"], ledger.payments.customer != UNKNOWN)
+    is_large = _products(left, right) > _LARGE_BLOCK
+    large = set(is_large.index[is_large])
+    edges = _edges(ledger, left[~left["block"].isin(large)], right[~right["block"].isin(large)])
+    is_lone = _are_lone(edges)
     reason = Reason(Stage.CUSTOMER, "customer:tax_id+amount+window")
-    ledger.match_exactly(lone["payment"].to_numpy(), lone["doc"].to_numpy(), reason)
-    for options in _blocks(rest):
-        pair_in_order(ledger, options, Reason(Stage.CUSTOMER, "customer:interchangeable"))
+    ledger.match_exactly(edges["payment"][is_lone].to_numpy(), edges["doc"][is_lone].to_numpy(), reason)
+    equals = Reason(Stage.CUSTOMER, "customer:interchangeable")
+    for options in _options(edges[~is_lone]):
+        pair_in_order(ledger, options, equals)
+    for block in sorted(large):
+        _pair_by_deadline(ledger, left[left["block"] == block], right[right["block"] == block], equals)
 
 
 def suggest(ledger: Ledger) -> None:
     """Suggest a document to a payment without tax id, where amount and window leave one on both sides."""
-    is_left = ledger.is_left() & (ledger.payments.customer == UNKNOWN)
-    edges = _edges(ledger, np.flatnonzero(is_left), by_customer=False)
-    lone, rest = _lone(edges)
-    for payment, doc in zip(lone["payment"].tolist(), lone["doc"].tolist(), strict=True):
+    left, right = _blocks(ledger, ["currency", "amount"], ledger.payments.customer == UNKNOWN)
+    left["candidates"] = _count(right["block"] * _DAYS + right["since"], left["block"] * _DAYS + left["day"], "right")
+    left["candidates"] -= _count(right["block"] * _DAYS + right["until"], left["block"] * _DAYS + left["day"], "left")
+    points = left["block"] * _DAYS + left["day"]
+    right["claims"] = _count(points, right["block"] * _DAYS + right["until"], "right")
+    right["claims"] -= _count(points, right["block"] * _DAYS + right["since"], "left")
+    edges = _edges(ledger, left[left["candidates"] == 1], right[right["claims"] == 1])
+    for payment, doc in zip(edges["payment"].tolist(), edges["doc"].tolist(), strict=True):
         evidence = {"suggestion": ledger.books.keys[doc], "candidates": 1}
         reason = Reason(Stage.SUGGESTION, "suggestion:amount+window", (doc,), evidence)
         ledger.decide(payment, Outcome.SUGGESTED, reason, Code.PAYMENT_NO_INVOICE)
-    for payment, docs in rest.groupby("payment")["doc"]:
-        several = tuple(docs.tolist())
-        evidence = {"candidates": len(several)}
-        reason = Reason(Stage.NONE, "none:several_of_the_amount", several, evidence)
-        ledger.decide(int(str(payment)), Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
+    rest = left[(left["candidates"] > 0) & ~left["payment"].isin(edges["payment"])]
+    for payment, count in zip(rest["payment"].tolist(), rest["candidates"].tolist(), strict=True):
+        reason = Reason(Stage.NONE, "none:amount_only", (), {"candidates": count})
+        ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
 
 
 def pair_in_order(ledger: Ledger, options: Options, reason: Reason) -> None:
@@ -49,46 +61,80 @@ def pair_in_order(ledger: Ledger, options: Options, reason: Reason) -> None:
     group = sorted({doc for docs in options.values() for doc in docs})
     for payment in sorted(options):
         free = [doc for doc in options[payment] if doc not in taken and ledger.is_equal(doc, payment)]
-        if not free:
-            continue
-        doc = min(free, key=lambda place: (int(ledger.books.until[place]), place))
-        taken.add(doc)
-        ledger.apply(payment, doc, int(ledger.payments.amount[payment]))
-        rivals = tuple(other for other in group if other != doc)
-        ledger.decide(payment, Outcome.INTERCHANGEABLE, Reason(reason.stage, reason.rule, rivals))
+        if free:
+            doc = min(free, key=lambda place: (int(ledger.books.until[place]), place))
+            taken.add(doc)
+            _pair(ledger, (payment, doc), reason, tuple(other for other in group if other != doc))
 
 
-def _edges(ledger: Ledger, payments: Any, *, by_customer: bool) -> DataFrame:
-    """Pair payments and open documents of one block whose dates fit."""
-    left = DataFrame({
-        "payment": payments,
-        "currency": ledger.payments.currency[payments],
-        "amount": ledger.payments.amount[payments],
-        "day": ledger.payments.day[payments],
-    })  # fmt: skip
-    names = ["currency", "amount"]
-    right = _asks(ledger)
-    if by_customer:
-        names.append("customer")
-        left["customer"] = ledger.payments.customer[payments]
-        right = right[right["customer"] != UNKNOWN]
-    edges = left.merge(right, on=names)
+def _pair_by_deadline(ledger: Ledger, left: DataFrame, right: DataFrame, reason: Reason) -> None:
+    """Pair a large block as `pair_in_order` does, without listing every pair that could be."""
+    coming = sorted(zip(right["since"].tolist(), right["until"].tolist(), right["doc"].tolist(), strict=True))
+    waiting: list[tuple[int, int]] = []
+    place = 0
+    for payment, day in sorted(zip(left["payment"].tolist(), left["day"].tolist(), strict=True)):
+        while place < len(coming) and coming[place][0] <= day:
+            heappush(waiting, coming[place][1:])
+            place += 1
+        refused = []
+        while waiting:
+            until, doc = heappop(waiting)
+            if until < day:
+                continue
+            if (payment, doc) not in ledger.forbidden and ledger.is_equal(doc, payment):
+                _pair(ledger, (payment, doc), reason, ())
+                break
+            refused.append((until, doc))
+        for entry in refused:
+            heappush(waiting, entry)
+
+
+def _pair(ledger: Ledger, edge: tuple[int, int], reason: Reason, rivals: tuple[int, ...]) -> None:
+    payment, doc = edge
+    ledger.apply(payment, doc, int(ledger.payments.amount[payment]))
+    ledger.decide(payment, Outcome.INTERCHANGEABLE, Reason(reason.stage, reason.rule, rivals))
+
+
+def _blocks(ledger: Ledger, names: list[str], is_meant: Any) -> tuple[DataFrame, DataFrame]:
+    """Number the blocks that hold payments as well as documents, and give both sides of them."""
+    payments = np.flatnonzero(ledger.is_left() & is_meant)
+    columns = {name: getattr(ledger.payments, name)[payments] for name in ("currency", "amount", "customer", "day")}
+    left, right = DataFrame({"payment": payments} | columns), _asks(ledger)
+    if "customer" in names:
+        right = right[right["customer"] != UNKNOWN].copy()
+    both = pd.concat([left[names], right[names]], ignore_index=True)
+    block = both.groupby(names, sort=True).ngroup().to_numpy()
+    left["block"], right["block"] = block[: len(left)], block[len(left) :]
+    return left[left["block"].isin(right["block"])].copy(), right[right["block"].isin(left["block"])].copy()
+
+
+def _products(left: DataFrame, right: DataFrame) -> Any:
+    return left["block"].value_counts(sort=False) * right["block"].value_counts(sort=False)
+
+
+def _count(values: Any, points: Any, side: Any) -> Any:
+    return np.searchsorted(np.sort(values.to_numpy()), points.to_numpy(), side=side)
+
+
+def _edges(ledger: Ledger, left: DataFrame, right: DataFrame) -> Any:
+    """Pair payments and documents of one block whose dates fit."""
+    edges = left[["payment", "block", "day"]].merge(right[["doc", "block", "since", "until"]], on="block")
     edges = edges[(edges["since"] <= edges["day"]) & (edges["day"] <= edges["until"])]
-    return _possible(ledger, edges).sort_values(["payment", "doc"], ignore_index=True)
+    edges = edges[_are_possible(ledger, edges)].drop_duplicates(["payment", "doc"])
+    return edges.sort_values(["payment", "doc"], ignore_index=True)
 
 
-def _possible(ledger: Ledger, edges: DataFrame) -> Any:
-    """Drop what people forbade, and documents whose notes make another balance on the payment's day."""
-    noted = edges["doc"].isin(list(ledger.books.notes)).to_numpy()
+def _are_possible(ledger: Ledger, edges: DataFrame) -> Any:
+    """Leave out what people forbade, and documents whose notes make another balance on the payment's day."""
     keep = np.ones(len(edges), dtype=bool)
     pairs = list(zip(edges["payment"].tolist(), edges["doc"].tolist(), strict=True))
-    for place in np.flatnonzero(noted):
+    for place in np.flatnonzero(edges["doc"].isin(list(ledger.books.notes))):
         payment, doc = pairs[place]
         is_dead = ledger.books.is_credited_before(doc, int(ledger.payments.day[payment]))
         keep[place] = not is_dead and ledger.is_equal(doc, payment)
     if ledger.forbidden:
         keep &= np.array([pair not in ledger.forbidden for pair in pairs], dtype=bool)
-    return edges[keep].drop_duplicates(["payment", "doc"])
+    return keep
 
 
 def _asks(ledger: Ledger) -> DataFrame:
@@ -99,28 +145,22 @@ def _asks(ledger: Ledger) -> DataFrame:
     for doc in sorted(books.notes):
         if books.is_claim[doc] and not books.is_void[doc]:
             steps = np.cumsum([0, *(note.amount for note in books.notes[doc])])
-            earlier = books.total[doc] - ledger.net_paid(doc) - steps
-            earlier = np.unique(earlier[earlier > 0])
+            earlier = np.unique(books.total[doc] - ledger.net_paid(doc) - steps)
+            earlier = earlier[earlier > 0]
             asks.append((np.full(len(earlier), doc), earlier))
-    doc, amount = (np.concatenate(parts) for parts in zip(*asks, strict=True))
-    columns = {"currency": books.currency, "customer": books.customer, "since": books.since, "until": books.until}
-    frame = DataFrame({"doc": doc, "amount": amount} | {name: values[doc] for name, values in columns.items()})
-    return frame.drop_duplicates(["doc", "amount"])
+    places, amounts = np.concatenate([ask[0] for ask in asks]), np.concatenate([ask[1] for ask in asks])
+    columns = {name: getattr(books, name)[places] for name in ("currency", "customer", "since", "until")}
+    return DataFrame({"doc": places, "amount": amounts} | columns).drop_duplicates(["doc", "amount"])
 
 
-def _lone(edges: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """Divide edges into those unique both ways and the others."""
-    is_lone = ~edges["payment"].duplicated(keep=False) & ~edges["doc"].duplicated(keep=False)
-    return edges[is_lone], edges[~is_lone]
+def _are_lone(edges: DataFrame) -> Any:
+    """Tell which edges are unique both ways."""
+    return ~edges["payment"].duplicated(keep=False) & ~edges["doc"].duplicated(keep=False)
 
 
-def _blocks(edges: DataFrame) -> list[Options]:
-    """Group edges by customer, currency and amount: all their payments and documents are equal."""
-    blocks: dict[tuple[int, int, int], Options] = {}
-    for row in zip(
-        *(edges[name].tolist() for name in ("currency", "customer", "amount", "payment", "doc")), strict=True
-    ):
-        currency, customer, amount, payment, doc = row
-        block = blocks.setdefault((currency, customer, amount), defaultdict(list))
-        block[payment].append(doc)
+def _options(edges: DataFrame) -> list[Options]:
+    """Group edges by block: all payments and documents in one are equal."""
+    blocks: dict[int, Options] = {}
+    for block, payment, doc in zip(*(edges[name].tolist() for name in ("block", "payment", "doc")), strict=True):
+        blocks.setdefault(block, defaultdict(list))[payment].append(doc)
     return [blocks[key] for key in sorted(blocks)]

@@ -38,6 +38,9 @@ class Books:
     total: Any
     currency: Any
     customer: Any
+    tax_id: Any
+    money: Any
+    is_ppd: Any
     is_claim: Any
     is_void: Any
     issue: Any
@@ -107,6 +110,9 @@ def to_books(frame: DataFrame, codes: tuple[Any, Any], inputs: Inputs) -> Books:
         total=total,
         currency=currency,
         customer=customer,
+        tax_id=frame["customer_tax_id"].to_numpy(dtype=object),
+        money=frame["currency"].to_numpy(dtype=object),
+        is_ppd=(frame["payment_method"].str.upper() == "PPD").to_numpy(dtype=bool),
         is_claim=claims,
         is_void=is_void,
         issue=day_numbers(frame["issue_date"]),

@@ -8,7 +8,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MONEY, Finding, Inputs, records
+from reconcile.rules.inputs import MONEY, Finding, Inputs, looked_up, records
 from reconcile.rules.outcomes import Code, FeeSource
 from reconcile.rules.payouts import REFUND, REFUND_ADJUSTMENT
 from reconcile.rules.splits import pays_fee
@@ -65,7 +65,7 @@ def item_fees(rows: DataFrame, inputs: Inputs) -> Fees:
     if inputs.tariff is not None:
         sources = np.where((sources == FeeSource.RESIDUAL) & asked_all, FeeSource.TARIFF, sources)
     by_payout = pd.Series(sources, index=payouts.to_numpy(), dtype="str")
-    source = rows["payout_id"].map(by_payout)
+    source = looked_up(rows["payout_id"], by_payout)
     total = asked.where(source == FeeSource.TARIFF, told.where(source == FeeSource.PROVIDER_CSV))
     return Fees(DataFrame({"fee_total": total, **parts(total, inputs.tariff), "asked": asked}), by_payout)
 
@@ -92,7 +92,7 @@ def _told(rows: DataFrame, fees: DataFrame) -> Any:
 
 def items_off_tariff(rows: DataFrame, fees: Fees, inputs: Inputs) -> list[Finding]:
     """Find items whose fee in the provider's report is not what the tariff asks."""
-    is_told = (rows["payout_id"].map(fees.sources) == FeeSource.PROVIDER_CSV).to_numpy(dtype=bool)
+    is_told = (looked_up(rows["payout_id"], fees.sources) == FeeSource.PROVIDER_CSV).to_numpy(dtype=bool)
     taken, asked = fees.items["fee_total"], fees.items["asked"]
     is_off = ((taken - asked).abs() > inputs.rules.fee_tolerance).fillna(value=False).to_numpy(dtype=bool)
     off = rows[is_told & is_off]

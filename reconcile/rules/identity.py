@@ -9,7 +9,7 @@ from pandas import DataFrame
 from reconcile.rules.disputes import PlacedDispute, place_disputes
 from reconcile.rules.fees import Fees, half_up, parts
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, records
+from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, looked_up, records
 from reconcile.rules.outcomes import Code, FeeSource
 
 _BPS = 10_000
@@ -44,7 +44,7 @@ def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list
 
 
 def _sums(rows: DataFrame, payouts: DataFrame) -> DataFrame:
-    currency = rows["payout_id"].map(payouts["currency"])
+    currency = looked_up(rows["payout_id"], payouts["currency"])
     own = rows[rows["currency"] == currency]
     columns = {}
     for kind, name in _NAMES.items():

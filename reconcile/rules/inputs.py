@@ -281,6 +281,12 @@ def records(frame: DataFrame) -> list[Any]:
     return list(frame.itertuples())
 
 
+def looked_up(keys: Any, table: Any) -> Any:
+    """Give the table's value of each key, and NA where it has none; the table's type is kept, integers as nullable."""
+    kept = table.astype("Int64") if table.dtype == "int64" else table
+    return kept.reindex(keys.to_numpy()).set_axis(keys.index)
+
+
 def _column(values: Any, dtype: str) -> Any:
     if values.dtype == dtype:
         return values

@@ -14,6 +14,7 @@ from reconcile.rules.inputs import records
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
 UUID, DOC_KEY, FOLIO, ORDER, LONE_FOLIO = "uuid", "doc_key", "folio", "order", "lone_folio"
 _RANKS = {"uuid": 0, "invoice": 1, "invoice_id": 1, "doc_type+folio": 2, "order_ref": 3, "order_id": 4, "folio": 5}
+_MOST_BEARERS = 50  # a name that so many documents bear identifies none of them
 
 
 @dataclass(slots=True)
@@ -119,7 +120,8 @@ def _names(books: Books, space: str) -> Any:
     if space == LONE_FOLIO:
         can_be_named = can_be_named & ~books.is_void
     names = names[can_be_named & names["value"].notna().to_numpy() & (names["value"] != "").to_numpy()]
-    return names.drop_duplicates("value", keep=False) if space == LONE_FOLIO else names
+    bearers = names.groupby("value")["doc"].transform("size")
+    return names[bearers <= (1 if space == LONE_FOLIO else _MOST_BEARERS)]
 
 
 def _text(value: Any) -> str:

@@ -40,8 +40,10 @@ class Ledger:
     reopened: Any = None
     adjusted: Any = None
     forbidden: set[tuple[int, int]] = field(default_factory=set)
+    accepted: set[int] = field(default_factory=set)
     bulk: list[tuple[Any, Any, Any, Any]] = field(default_factory=list)
     single: list[tuple[int, int, int, int, int]] = field(default_factory=list)
+    unsearched: dict[int, int] = field(default_factory=dict)
     given_back: dict[str, int] = field(default_factory=dict)
     refunded: dict[int, list[tuple[Refund, int]]] = field(default_factory=dict)
 
@@ -118,6 +120,16 @@ class Ledger:
         for place in np.flatnonzero(np.isin(payments, list(self.payments.refunds))):
             self._reopen(int(payments[place]), int(docs[place]), int(amounts[place]))
         self.bulk.append((payments, docs, amounts, self.balances()[docs]))
+
+    def leave_rest(self) -> None:
+        """Say of every payment no stage decided that it has no document."""
+        for payment in np.flatnonzero(self.is_left()).tolist():
+            self.decide(payment, Outcome.NO_DOCUMENT, Reason(Stage.NONE, "none:nothing"), Code.PAYMENT_NO_INVOICE)
+
+    def accept_rests(self) -> None:
+        """Close what people accepted whatever its size, once everything else is applied."""
+        for doc in sorted(self.accepted):
+            self.adjusted[doc] += self.balance(doc)
 
     def _reopen(self, payment: int, doc: int, amount: int) -> None:
         rest = amount

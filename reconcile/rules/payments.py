@@ -28,7 +28,10 @@ class Refund:
 
 @dataclass(frozen=True, slots=True)
 class Payments:
-    """Columns of one length; a payment is its position in them. Customers and currencies are shared codes."""
+    """Columns of one length; a payment is its position in them. Customers and currencies are shared codes.
+
+    `money` is the currency's name, `payout` the payout that carries the payment.
+    """
 
     frame: DataFrame
     ids: Any
@@ -36,6 +39,8 @@ class Payments:
     currency: Any
     customer: Any
     tax_id: Any
+    payout: Any
+    money: Any
     day: Any
     moment: Any
     said: list[dict[str, Any]]
@@ -48,7 +53,8 @@ class Payments:
 def payment_rows(rows: DataFrame) -> DataFrame:
     """Choose one row per payment, where it is at home, in total order."""
     is_payment = (rows["place"] == "home") & rows["resource_type"].isin(PAYMENT_TYPES)
-    return rows[is_payment].sort_values(["occurred_at", "resource_id", "resource_type"], ignore_index=True)
+    chosen = rows.assign(row=np.arange(len(rows)))[is_payment]
+    return chosen.sort_values(["occurred_at", "resource_id", "resource_type"], ignore_index=True)
 
 
 def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
@@ -68,6 +74,8 @@ def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], rows: Da
         currency=currency,
         customer=customer,
         tax_id=tax_ids.to_numpy(dtype=object),
+        payout=frame["payout_id"].to_numpy(dtype=object),
+        money=frame["currency"].to_numpy(dtype=object),
         day=day_numbers(frame["local_date"]),
         moment=instants(frame["occurred_at"]),
         said=[_to_said(text) for text in frame["metadata"].to_numpy(dtype=object)],
@@ -96,9 +104,10 @@ def _to_said(text: Any) -> dict[str, Any]:
 def _refunds(rows: DataFrame, places: dict[str, int]) -> dict[int, list[Refund]]:
     """Group succeeded refunds by the payment they give back, oldest first."""
     is_refund = (rows["place"] == "home") & (rows["resource_type"] == REFUND) & (rows["status"] == "succeeded")
-    chosen = rows[is_refund & rows["parent_id"].isin(list(places))].sort_values(["occurred_at", "resource_id"])
+    chosen = rows[is_refund].sort_values(["occurred_at", "resource_id"])
     grouped: dict[int, list[Refund]] = {}
     for row, at in zip(records(chosen), instants(chosen["occurred_at"]), strict=True):
-        refund = Refund(row.resource_id, int(at), int(row.amount))
-        grouped.setdefault(places[row.parent_id], []).append(refund)
+        if row.parent_id in places:
+            refund = Refund(row.resource_id, int(at), int(row.amount))
+            grouped.setdefault(places[row.parent_id], []).append(refund)
     return grouped

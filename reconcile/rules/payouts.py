@@ -7,7 +7,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, records
+from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, looked_up, records
 from reconcile.rules.outcomes import Code
 from reconcile.rules.splits import own_amounts
 from reconcile.rules.timing import bank_days, local_times, shift
@@ -50,10 +50,10 @@ def _ranked(items: DataFrame, payouts: DataFrame) -> DataFrame:
     order = payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     ranks = pd.Series(np.arange(len(order)), index=order["payout_id"])
     rows = items.drop_duplicates(["payout_id", "resource_type", "resource_id"]).copy()
-    rows["rank"] = rows["payout_id"].map(ranks).fillna(_NO_PAYOUT_YET).astype("int64")
+    rows["rank"] = looked_up(rows["payout_id"], ranks).fillna(_NO_PAYOUT_YET).astype("int64")
     dead = payouts.loc[payouts["status"].isin(_DEAD)]
     freed = dead.set_index("payout_id")["ended_at"].fillna(dead.set_index("payout_id")["created_at"])
-    rows["freed_at"] = rows["payout_id"].map(freed).astype(MOMENT)
+    rows["freed_at"] = looked_up(rows["payout_id"], freed).astype(MOMENT)
     rows["is_dead"] = rows["payout_id"].isin(dead["payout_id"])
     return rows
 

@@ -129,7 +129,7 @@ def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: dict[tuple[i
         return
     payer, owner = int(payments.customer[payment]), int(books.customer[doc])
     if UNKNOWN not in (payer, owner) and payer != owner:
-        evidence |= {"payer": payments.tax_id[payment], "customer": books.frame["customer_tax_id"].iloc[doc]}
+        evidence |= {"payer": payments.tax_id[payment], "customer": books.tax_id[doc]}
         reason = Reason(Stage.NONE, f"key:{rule}:other_customer", (doc,), evidence)
         ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
         return
@@ -179,6 +179,6 @@ def _open_twins(ledger: Ledger, waiting: Claims) -> dict[tuple[int, int, int], l
 
 def _both_currencies(ledger: Ledger, payment: int, doc: int) -> dict[str, Any]:
     return {
-        "payment_currency": str(ledger.payments.frame["currency"].iloc[payment]),
-        "document_currency": str(ledger.books.frame["currency"].iloc[doc]),
+        "payment_currency": ledger.payments.money[payment],
+        "document_currency": ledger.books.money[doc],
     }

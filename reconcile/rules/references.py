@@ -2,6 +2,7 @@
 
 import re
 from collections import defaultdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from reconcile.rules.payments import UNKNOWN
 _WORD = re.compile(r"[A-Z0-9]+(?:[-_/.#][A-Z0-9]+)*")
 _PART = re.compile(r"[A-Z0-9]+")
 _SHORTEST = 2
+_MOST_BEARERS = 50  # a word that so many documents bear names none of them
 
 
 def match_references(ledger: Ledger) -> None:
@@ -33,7 +35,7 @@ def words_of(text: str) -> set[str]:
     """
     words = _WORD.findall(text.upper())
     parts = _PART.findall(text.upper())
-    joined = (left + right for left, right in zip(parts, parts[1:], strict=False))
+    joined = (left + right for left, right in pairwise(parts))
     return {_plain(word) for word in (*words, *parts, *joined)} - {""}
 
 
@@ -41,10 +43,13 @@ def _plain(word: str) -> str:
     return "".join(_PART.findall(word.upper())).replace("O", "0").lstrip("0")
 
 
-def _names(ledger: Ledger) -> dict[str, list[int]]:
-    """Index the names of open documents: order reference, folio with and without type or series, and UUID."""
-    frame, names = ledger.books.frame, defaultdict(list)
-    places = np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void)
+def _names(ledger: Ledger, payments: Any) -> dict[str, list[int]]:
+    """Index the names of documents these payments could equal: order reference, folio with type or series, UUID."""
+    frame = ledger.books.frame
+    names: dict[str, list[int]] = defaultdict(list)
+    could_equal = np.isin(ledger.open_now(), ledger.payments.amount[payments])
+    could_equal[list(ledger.books.notes)] = True
+    places = np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void & could_equal)
     columns = [frame[name].to_numpy(dtype=object) for name in ("order_ref", "folio", "uuid", "doc_type", "series")]
     for doc in places.tolist():
         order, folio, uuid, kind, series = (column[doc] for column in columns)
@@ -55,7 +60,7 @@ def _names(ledger: Ledger) -> dict[str, list[int]]:
         for name in said:
             if len(name) >= _SHORTEST:
                 names[name].append(doc)
-    return names
+    return {name: docs for name, docs in names.items() if len(docs) <= _MOST_BEARERS}
 
 
 def _edges(ledger: Ledger) -> list[Edge]:
@@ -64,7 +69,7 @@ def _edges(ledger: Ledger) -> list[Edge]:
     places = np.flatnonzero(ledger.is_left() & texts.notna().to_numpy())
     if not len(places):
         return []
-    names, values = _names(ledger), texts.to_numpy(dtype=object)
+    names, values = _names(ledger, places), texts.to_numpy(dtype=object)
     edges = []
     for payment in places.tolist():
         named = {doc for word in words_of(values[payment]) if word in names for doc in names[word]}
@@ -101,6 +106,9 @@ def _only_candidates(ledger: Ledger, edges: list[Edge]) -> set[Edge]:
 def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:
     """Match what is certain; what is equal in every respect is interchangeable; the rest is ambiguous."""
     payments, docs = {edge[0] for edge in component}, {edge[1] for edge in component}
+    if len(docs) == 1:
+        # Of several payments for one document the oldest is meant; the others look further.
+        component = component[:1]
     certain = forced_pairs(component) if len(payments) + len(docs) <= MOST_NODES else []
     for payment, doc in certain:
         ledger.apply(payment, doc, int(ledger.payments.amount[payment]))

@@ -1,7 +1,5 @@
 """Keys that several documents bear, such as one order with two invoices, and keys that contradict each other."""
 
-from functools import reduce
-
 import numpy as np
 
 from reconcile.rules.keys import Keys
@@ -48,8 +46,8 @@ def _agreed(names: Names) -> tuple[int, str] | None:
 
 def _place(ledger: Ledger, payment: int, names: Names) -> None:
     rule = "+".join(rule for rule, _ in names)
-    rivals = tuple(sorted(set().union(*(docs for _, docs in names))))
-    common = sorted(reduce(lambda left, right: left & right, (set(docs) for _, docs in names)))
+    rivals = tuple(sorted({doc for _, docs in names for doc in docs}))
+    common = sorted(set.intersection(*(set(docs) for _, docs in names)))
     books, amount = ledger.books, int(ledger.payments.amount[payment])
     open_ones = [
         doc

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile.rules.inputs import DAY, MOMENT
+from reconcile.rules.inputs import DAY, MOMENT, looked_up
 
 
 def local_times(moments: Any, calendar: BankCalendar) -> Any:
@@ -19,7 +19,7 @@ def local_times(moments: Any, calendar: BankCalendar) -> Any:
 def on_each_day(days: Any, move: Callable[[date], date]) -> Any:
     """Apply a rule of the calendar once per distinct day, since years of rows hold few days."""
     moved = {day: pd.Timestamp(move(day.date())) for day in days.dropna().unique()}
-    return days.map(moved).astype(DAY)
+    return looked_up(days, pd.Series(moved, dtype=DAY))
 
 
 def shift(days: Any, count: int, calendar: BankCalendar) -> Any:
@@ -62,9 +62,9 @@ def expected_arrivals(days: Any, schedule: str, calendar: BankCalendar) -> Any:
 
 def windows(days: Any, calendar: BankCalendar) -> tuple[Any, Any]:
     edges = {day: calendar.window_of(day.date()) for day in days.dropna().unique()}
-    since = days.map({day: edge[0] for day, edge in edges.items()})
-    until = days.map({day: edge[1] for day, edge in edges.items()})
-    return pd.to_datetime(since, utc=True).astype(MOMENT), pd.to_datetime(until, utc=True).astype(MOMENT)
+    since = pd.Series({day: edge[0] for day, edge in edges.items()}, dtype=MOMENT)
+    until = pd.Series({day: edge[1] for day, edge in edges.items()}, dtype=MOMENT)
+    return looked_up(days, since), looked_up(days, until)
 
 
 def day_numbers(days: Any) -> Any:

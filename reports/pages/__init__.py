@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 from flask import Blueprint, Flask, Response, render_template, request
@@ -12,23 +13,33 @@ from werkzeug.exceptions import HTTPException
 
 from consumer.facts.house import House
 from reports import notation
-from reports.pages import desk, downloads, exceptions, login, payouts, settings, today, words
+from reports.pages import case, codes, desk, downloads, exceptions, login, payouts, settings, today, words
 from reports.pages.desk import EXTENSION, BadQueryError
-from reports.pages.protection import protect
+from reports.pages.protection import find_machine, protect
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
+# Whole numbers of evidence that are no amounts.
+_COUNTS = {"candidates", "credit_notes", "fee_payers", "days", "days_late", "sets", "rate_bps"}
 _TITLES = {400: "This cannot be read", 403: "Not allowed", 404: "Not found"}
 
 
 def pages() -> list[Blueprint]:
     """List the blueprints that people open; `register` hangs them up."""
-    own = Blueprint("pages", "reports", template_folder="templates", static_folder="static", static_url_path="/assets")
+    own = Blueprint(
+        "pages",
+        __name__,
+        root_path=str(Path(__file__).parent.parent),
+        template_folder="templates",
+        static_folder="static",
+        static_url_path="/assets",
+    )
     return [
         own,
         login.blueprint,
         today.blueprint,
         payouts.blueprint,
         exceptions.blueprint,
+        case.blueprint,
         downloads.blueprint,
         settings.blueprint,
     ]
@@ -37,7 +48,7 @@ def pages() -> list[Blueprint]:
 def register(app: Flask, house: House, *, public: Collection[str] = PUBLIC) -> None:
     """Add the pages to an application; `public` names endpoints or blueprints that answer without a login."""
     app.extensions[EXTENSION] = house
-    app.config.setdefault("SESSION_COOKIE_SECURE", (house.settings.public_url or "").startswith("https://"))
+    app.config["SESSION_COOKIE_SECURE"] = (house.settings.public_url or "").startswith("https://")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     protect(app, public)
     for blueprint in pages():
@@ -49,17 +60,25 @@ def register(app: Flask, house: House, *, public: Collection[str] = PUBLIC) -> N
         app.register_error_handler(status, _error)
 
 
+def token_check(house: House) -> Callable[[], bool]:
+    """Make the check of a request's token, for routes outside the pages such as the metrics."""
+    return lambda: find_machine(house.store, request.headers.get("Authorization", "")) is not None
+
+
 def _words() -> dict[str, Any]:
     language = desk.language()
     return {
         "language": language,
         "t": lambda text, **values: words.translate(text, language, **values),
         "say": lambda group, name: words.value(group, name, language),
-        "code_title": lambda code: words.code_title(code, language),
+        "code_title": lambda code: codes.code_title(code, language),
+        "action": lambda code, stored: codes.action_of(code, stored, language),
+        "proof": lambda name, value, currency: _proof(name, value, currency, language),
         "amount": _amount(language),
         "count": lambda number: notation.format_count(number, language),
         "day": lambda on: _day(on, language),
         "moment": lambda at, connection: _moment(at, language, connection),
+        "rate": lambda text: text.replace(".", ",") if language == "es-CL" else text,
         "same_page": desk.same_page,
         "currency_of": desk.currency_of,
         "connections": desk.house().settings.all_connections,
@@ -72,6 +91,22 @@ def _amount(language: str) -> Callable[..., str]:
         return "" if amount is None else notation.format_amount(amount, currency, language, symbol=symbol)
 
     return written
+
+
+def _proof(name: str, value: Any, currency: str, language: str) -> str:
+    """Show one piece of evidence: amounts as amounts, lists and tables as their parts."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int() if name not in _COUNTS:
+            return notation.format_amount(value, currency, language)
+        case dict():
+            return ", ".join(f"{key}: {_proof(key, part, currency, language)}" for key, part in value.items())
+        case list():
+            return "; ".join(_proof(name, part, currency, language) for part in value)
+        case None:
+            return "–"
+    return str(value)
 
 
 def _day(on: date | str | None, language: str) -> str:
@@ -104,6 +139,6 @@ def _error(error: HTTPException) -> ResponseReturnValue:
 def _answer(status: int, sentence: str) -> ResponseReturnValue:
     """Answer programs in plain text and people with a page."""
     is_machine = request.headers.get("Authorization") or request.path.startswith(("/webhooks", "/api/"))
-    if is_machine or not request.accept_mimetypes.accept_html:
+    if is_machine or request.accept_mimetypes.best_match(("text/html", "text/plain"), "text/html") == "text/plain":
         return Response(sentence + "\n", status, mimetype="text/plain")
     return render_template("error.html", title=_TITLES[status], sentence=sentence), status

@@ -12,8 +12,8 @@ from consumer.config import ConfigError, Connection
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import House
 from reports.columns import LANGUAGES
-from reports.frames import Span
 from reports.people import Role
+from reports.spans import Span
 
 EXTENSION = "cuadre_pages"
 

@@ -45,7 +45,7 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     except TooManyRowsError as error:
         return _sentence(f"{error}", 413)
     note(desk.house().store, desk.reader().name, "download", f"{name}.{file_format}", now=desk.now())
-    return Response(body, headers=_headers(report, shape), mimetype=MIME[shape.format])
+    return Response(body, headers=_headers(report, shape), content_type=MIME[shape.format])
 
 
 def _asked(name: str, file_format: str) -> tuple[Query, Shape]:

@@ -7,7 +7,7 @@ from consumer.facts.bankdays import calendar_of
 from reports import lists
 from reports.lists import ExceptionFilter
 from reports.pages import desk
-from reports.pages.words import CODES
+from reports.pages.codes import CODES
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 

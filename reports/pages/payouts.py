@@ -7,10 +7,10 @@ from flask import Blueprint, abort, render_template
 from flask.typing import ResponseReturnValue
 
 from reports import frames, lists
-from reports.frames import Row, Span
 from reports.lists import PayoutFilter
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
+from reports.spans import Row, Span
 
 blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
 

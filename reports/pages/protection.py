@@ -7,6 +7,7 @@ from flask.typing import ResponseReturnValue
 from flask_login import LoginManager, current_user
 from flask_wtf import CSRFProtect
 
+from consumer.facts.store import Store
 from reports.pages import desk
 from reports.pages.desk import Person
 from reports.people import Role, find_token, fingerprint, user_of_session
@@ -31,11 +32,13 @@ _csrf = CSRFProtect()
 
 def protect(app: Flask, public: Collection[str]) -> None:
     """Shut every route but those named open here and the endpoints or blueprints the caller answers for."""
-    app.config.setdefault("WTF_CSRF_CHECK_DEFAULT", False)  # the receiver's POST carries a signature instead
-    app.config.setdefault("WTF_CSRF_TIME_LIMIT", None)  # as long as the session
-    app.config.setdefault("SESSION_COOKIE_HTTPONLY", True)
-    app.config.setdefault("SESSION_COOKIE_SAMESITE", "Lax")
-    app.config.setdefault("PERMANENT_SESSION_LIFETIME", 12 * 3600)
+    app.config.update(
+        WTF_CSRF_CHECK_DEFAULT=False,  # the receiver's POST carries a signature instead
+        WTF_CSRF_TIME_LIMIT=None,  # as long as the session
+        SESSION_COOKIE_HTTPONLY=True,
+        SESSION_COOKIE_SAMESITE="Lax",
+        PERMANENT_SESSION_LIFETIME=12 * 3600,
+    )
     _csrf.init_app(app)
     _login_manager().init_app(app)
 
@@ -98,10 +101,13 @@ def _person(key: str) -> Person | None:
 
 
 def _machine(incoming: Request) -> Person | None:
-    scheme, _, token = incoming.headers.get("Authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token:
-        return None
-    row = find_token(desk.house().store, token.strip(), now=desk.now())
+    return find_machine(desk.house().store, incoming.headers.get("Authorization", ""))
+
+
+def find_machine(store: Store, authorization: str) -> Person | None:
+    """Find whom a bearer token belongs to."""
+    scheme, _, token = authorization.partition(" ")
+    row = find_token(store, token.strip(), now=desk.now()) if scheme.lower() == "bearer" and token.strip() else None
     if row is None:
         return None
     return Person(id=row.name, name=f"token {row.name}", role=Role(row.role), is_machine=True)

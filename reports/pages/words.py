@@ -1,33 +1,5 @@
 """The small dictionary of the pages: English is the key, Spanish the entry, Mexico's own words where they differ."""
 
-# What each exception means, in a reader's words.
-CODES = {
-    "PAYOUT_IDENTITY": ("The payout does not add up", "La liquidación no suma"),
-    "PAYOUT_LATE": ("Payout late", "Liquidación atrasada"),
-    "PAYOUT_NOT_IN_BANK": ("Payout not in the bank", "Liquidación no llegó al banco"),
-    "PAYOUT_RETURNED": ("Payout returned", "Liquidación devuelta"),
-    "BANK_AMOUNT_DIFF": ("Bank received another amount", "El banco recibió otro monto"),
-    "FEE_OUT_OF_BAND": ("Fee out of the ordinary", "Comisión fuera de rango"),
-    "PAYMENT_NO_INVOICE": ("Payment without a document", "Pago sin documento"),
-    "INVOICE_NO_PAYMENT": ("Overdue document without payment", "Documento vencido sin pago"),
-    "AMOUNT_DIFF": ("Amount differs from the document", "Monto distinto al documento"),
-    "CURRENCY_DIFF": ("Another currency than the document", "Moneda distinta al documento"),
-    "CUSTOMER_DIFF": ("Another customer than the document", "Cliente distinto al documento"),
-    "AMBIGUOUS": ("Several documents fit", "Varios documentos calzan"),
-    "DUPLICATE_PAYMENT": ("Document paid twice", "Documento pagado dos veces"),
-    "PAID_CANCELLED_DOC": ("Payment of a void document", "Pago de un documento anulado"),
-    "REFUND_NO_CREDIT_NOTE": ("Refund without a credit note", "Reembolso sin nota de crédito"),
-    "CREDIT_NOTE_NO_REFUND": ("Credit note without a refund", "Nota de crédito sin reembolso"),
-    "SPLIT_MISMATCH": ("Split does not add up", "La división del pago no suma"),
-    "ITEM_IN_TWO_PAYOUTS": ("Item in two payouts", "Movimiento en dos liquidaciones"),
-    "ITEM_IN_NO_PAYOUT": ("Item in no payout", "Movimiento sin liquidación"),
-    "TRANSFER_RETURNED": ("Transfer returned", "Transferencia devuelta"),
-    "EVENT_CONFLICT": ("Event told in two ways", "Evento con dos versiones"),
-    "DATA_GAP": ("Data missing", "Faltan datos"),
-    "RATE_MISSING": ("Exchange rate missing", "Falta tipo de cambio"),
-    "CALENDAR_GAP": ("Day missing in the calendar", "Falta un día en el calendario"),
-}
-
 _SPANISH = {
     # doors and navigation
     "Log in": "Entrar",
@@ -161,6 +133,43 @@ _SPANISH = {
     "Evidence": "Evidencia",
     "What to do": "Qué hacer",
     "Opened": "Abierta",
+    # the desk
+    "Payment": "Pago",
+    "Order": "Pedido",
+    "Issued": "Emitido",
+    "Due": "Vence",
+    "Balance": "Saldo",
+    "Payment less balance": "Pago menos saldo",
+    "Open documents that could be meant": "Documentos abiertos que podrían ser",
+    "Decision": "Decisión",
+    "Decide": "Decidir",
+    "Decisions that hold": "Decisiones vigentes",
+    "Decisions take effect with the next run.": "Las decisiones rigen desde la próxima corrida.",
+    "Reason": "Motivo",
+    "Give a reason.": "Falta el motivo.",
+    "Match": "Conciliar",
+    "Unmatch": "Separar",
+    "Never propose": "No proponer más",
+    "Author": "Autor",
+    "Undo": "Deshacer",
+    "Assign": "Asignar",
+    "Keep the note": "Guardar la nota",
+    "Resolve": "Resolver",
+    "Reopen": "Reabrir",
+    "Accept what is left of the document": "Aceptar lo que falta del documento",
+    "This payment needs no document": "Este pago no necesita documento",
+    "History": "Historia",
+    "Change": "Cambio",
+    "Before": "Antes",
+    "After": "Después",
+    "done.assign": "Asignada.",
+    "done.note": "Nota guardada.",
+    "done.resolve": "Resuelta.",
+    "done.reopen": "Abierta otra vez.",
+    "done.match": "Conciliado a mano; se verá en la próxima corrida.",
+    "done.unmatch": "Separado; se verá en la próxima corrida.",
+    "done.adjust": "Aceptado; se verá en la próxima corrida.",
+    "done.decline": "Este par no se propondrá más.",
     # reports
     "Report": "Reporte",
     "Profile": "Perfil",
@@ -236,6 +245,18 @@ _SPANISH = {
     "document.overdue": "Vencido",
     "document.void": "Anulado",
     "document.credited": "Acreditado",
+    "payout.created": "creada",
+    "payout.in_progress": "en curso",
+    "payout.succeeded": "exitosa",
+    "payout.canceled": "cancelada",
+    "payout.returned": "devuelta",
+    "fee.provider_csv": "archivo del proveedor",
+    "fee.tariff": "tarifa",
+    "fee.residual": "por diferencia",
+    "decision.match": "Conciliado a mano",
+    "decision.unmatch": "Separado a mano",
+    "decision.decline": "No proponer",
+    "decision.adjust": "Aceptado",
     "type.payment_intent": "Pago",
     "type.charge": "Cargo",
     "type.refund": "Reembolso",
@@ -281,6 +302,26 @@ _ENGLISH = {
     "document.overdue": "Overdue",
     "document.void": "Void",
     "document.credited": "Credited",
+    "payout.created": "created",
+    "payout.in_progress": "in progress",
+    "payout.succeeded": "succeeded",
+    "payout.canceled": "canceled",
+    "payout.returned": "returned",
+    "fee.provider_csv": "provider's file",
+    "fee.tariff": "tariff",
+    "fee.residual": "what is left over",
+    "decision.match": "Matched by hand",
+    "decision.unmatch": "Kept apart",
+    "decision.decline": "Never propose",
+    "decision.adjust": "Accepted",
+    "done.assign": "Assigned.",
+    "done.note": "The note is kept.",
+    "done.resolve": "Resolved.",
+    "done.reopen": "Open again.",
+    "done.match": "Matched by hand; the next run shows it.",
+    "done.unmatch": "Kept apart; the next run shows it.",
+    "done.adjust": "Accepted; the next run shows it.",
+    "done.decline": "This pair will not be proposed again.",
     "type.payment_intent": "Payment",
     "type.charge": "Charge",
     "type.refund": "Refund",
@@ -311,13 +352,6 @@ def translate(text: str, language: str, /, **values: object) -> str:
 
 def is_known(text: str) -> bool:
     return text in _SPANISH
-
-
-def code_title(code: str, language: str) -> str:
-    titles = CODES.get(code)
-    if titles is None:
-        return code
-    return titles[0] if language == "en" else titles[1]
 
 
 def value(group: str, name: str, language: str) -> str:

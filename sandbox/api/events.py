@@ -6,10 +6,12 @@ from datetime import datetime
 
 from sandbox.call import Answer, Call, Route
 from sandbox.collection import Object
+from sandbox.event_types import OBJECTS, TYPES
 from sandbox.eventlog import EventLog
+from sandbox.fields import read_mapping, require
 from sandbox.listing import exactly, read_since, read_until, read_values
 from sandbox.paging import cursor_page
-from sandbox.refusal import missing_resource
+from sandbox.refusal import RefusalError, invalid_enum, missing_resource
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,21 @@ def get_event(call: Call) -> Answer:
     return Answer(event.envelope())
 
 
+def trigger_event(call: Call) -> Answer:
+    """Announce a made-up change to every endpoint that wants its type; test mode only."""
+    if call.mode != "test":
+        raise RefusalError(403, "invalid_mode", "Events can be triggered in test mode only")
+    type_ = require(call.body, "type")
+    if type_ not in TYPES:
+        raise invalid_enum("type", type_, TYPES)
+    kind = OBJECTS[type_.rpartition(".")[0]]
+    overrides = read_mapping(call.body, "overrides")
+    data = {"id": f"{kind.prefix}_00000000", "object": kind.object, **overrides, "mode": call.mode}
+    return Answer(call.world.announce(type_, data, mode=call.mode).envelope(), 201)
+
+
 ROUTES = (
     Route("GET", "/v2/events", "list events", list_events),
     Route("GET", "/v2/events/{id}", "get event", get_event),
+    Route("POST", "/v1/events/trigger", "trigger event", trigger_event),
 )

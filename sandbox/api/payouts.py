@@ -4,7 +4,6 @@ from sandbox.call import Answer, Call, Route
 from sandbox.listing import between, get_one, offset_list, one_of
 from sandbox.paging import offset_page
 from sandbox.refusal import invalid_enum, missing_parameter
-from sandbox.versions import to_version
 
 STATUSES = ("in_progress", "succeeded", "canceled", "returned")
 # Both refund types are refund objects: one taken off, the other given back after it failed.
@@ -30,8 +29,7 @@ def list_resources(call: Call) -> Answer:
         for item in items
         if item["resource_type"] == type_
     ]
-    page = offset_page(call, rows[::-1])
-    return Answer([to_version(row, call.version) for row in page.body], headers=page.headers)
+    return offset_page(call, rows[::-1])
 
 
 ROUTES = (

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from sandbox.call import Answer, Call, Route
 from sandbox.clock import to_iso
 from sandbox.event_types import TYPES
+from sandbox.fields import require
 from sandbox.listing import get_one, offset_list
 from sandbox.refusal import RefusalError, invalid, invalid_enum
 from sandbox.world import ENDPOINTS
@@ -20,12 +21,12 @@ def create_endpoint(call: Call) -> Answer:
         "object": "webhook_endpoint",
         "created_at": to_iso(world.now()),
         "description": None,
-        "enabled_events": _check_types(call.require("enabled_events")),
+        "enabled_events": _check_types(require(call.body, "enabled_events")),
         "mode": call.mode,
         "name": None,
         "secret": None,
         "status": "enabled",
-        "url": _check_url(call.require("url")),
+        "url": _check_url(require(call.body, "url")),
     }
     world.keep(ENDPOINTS, {**endpoint, **_changes(call.body)})
     world.secrets[endpoint["id"]] = world.new_secret(f"whsec_{call.mode}")
@@ -47,7 +48,7 @@ def delete_endpoint(call: Call) -> Answer:
 def test_endpoint(call: Call) -> Answer:
     """Send one made-up event of a type; its object exists nowhere else."""
     endpoint = call.world.get(call.mode, ENDPOINTS, call.params["id"])
-    type_ = call.require("type")
+    type_ = require(call.body, "type")
     if type_ not in TYPES:
         raise invalid_enum("type", type_, TYPES)
     call.world.try_out(type_, mode=call.mode, endpoint_id=endpoint["id"])

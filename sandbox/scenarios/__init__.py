@@ -4,9 +4,14 @@ from collections.abc import Callable
 from datetime import datetime
 
 from sandbox.happening import Scenario
-from sandbox.scenarios import busy_month, quiet
+from sandbox.scenarios import busy_month, mexico, quiet, stress
 
-_BUILDERS: dict[str, Callable[..., Scenario]] = {"busy-month": busy_month.build, "quiet": quiet.build}
+_BUILDERS: dict[str, Callable[..., Scenario]] = {
+    "busy-month": busy_month.build,
+    "mexico": mexico.build,
+    "quiet": quiet.build,
+    "stress": stress.build,
+}
 NAMES = tuple(_BUILDERS)
 
 

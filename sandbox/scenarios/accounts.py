@@ -42,6 +42,7 @@ class Teller:
     merchant: Merchant
     ledger: Ledger
     entity_id: str
+    account_number: str
     account_id: str = field(init=False)
     number_id: str = field(init=False)
     told: list[Happening] = field(default_factory=list)
@@ -71,7 +72,7 @@ class Teller:
             "object": "account_number",
             "mode": "test",
             "account_id": self.account_id,
-            "number": self.merchant.account,
+            "number": self.account_number,
             "created_at": to_millis(opened_at),
             "updated_at": to_millis(opened_at),
             "description": "Recaudación",
@@ -95,7 +96,7 @@ class Teller:
             "id": self.account_id,
             "object": "account",
             "mode": "test",
-            "root_account_number": self.merchant.account,
+            "root_account_number": self.account_number,
             "root_account_number_id": self.number_id,
             "is_root": True,
             "available_balance": balance,
@@ -127,7 +128,8 @@ class Teller:
         moved = Movement(self.chance.id("mov", 24), transfer.at, transfer.amount, transfer.inbound, transfer.id)
         if transfer.undone_at is None:
             return [moved]
-        back = {"status": "returned", "return_reason": "non_existing_account", "return_reason_code": "01"}
+        code, reason = transfer.reason
+        back = {"status": "returned", "return_reason": reason, "return_reason_code": code}
         self.say(transfer.undone_at, "transfers", done | back, f"transfer.{way}.returned")
         back_id = self.chance.id("mov", 24)
         return [
@@ -151,7 +153,7 @@ class Teller:
             "post_date": f"{posted_on.isoformat()}T00:00:00Z",
             "comment": transfer.comment,
             "reference_id": self.chance.digits(7),
-            "tracking_key": f"{posted_on:%Y%m%d}{self.chance.digits(18)}" if mexican else None,
+            "tracking_key": transfer.tracking_key,
             "transfer_batch_id": None,
             "receipt_url": None,
             "counterparty": {
@@ -163,7 +165,7 @@ class Teller:
                 "email": None,
             },
             "account_number": {"id": self.number_id, "object": "account_number", "account_id": self.account_id,
-                               "number": self.merchant.account},
+                               "number": self.account_number},
             "metadata": {},
             "return_reason": None,
             "return_reason_code": None,

@@ -11,7 +11,7 @@ from sandbox.scenarios.people import Person, to_rut
 PROVIDER = Person(
     "", "Pasarela de Pagos SpA", to_rut(77_123_456), "pagos@pasarela.example", "0004455667", "cl_banco_bice"
 )
-AWAITED = timedelta(days=6)
+AWAITED = timedelta(days=5)
 APART = 0.12
 
 

@@ -13,11 +13,15 @@ from sandbox.scenarios.charges import collect
 from sandbox.scenarios.disputes import dispute
 from sandbox.scenarios.entities import admit_seller, found_entity, verify_account
 from sandbox.scenarios.fees import CHILE_TARIFF
+from sandbox.scenarios.fiscal import TaxOffice
+from sandbox.scenarios.institutions import tell_institutions
 from sandbox.scenarios.intents import Till
 from sandbox.scenarios.ledger import Ledger, Verdict
+from sandbox.scenarios.links import connect
 from sandbox.scenarios.live import live_happenings
 from sandbox.scenarios.payouts import Mishaps, pay_out
 from sandbox.scenarios.plan import Case, Span, chance_of, compose, plant, span_of, tell
+from sandbox.scenarios.recurring import recur
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.splits import sell_for_two
 from sandbox.scenarios.trade import cross_the_cut, leave_open, trade
@@ -92,13 +96,17 @@ def build(*, seed: int, scale: float, start: datetime) -> Scenario:
     fill(shop, span, scale=scale)
     own = found(shop, span)
     collect(shop, CHILEAN_MERCHANT)
+    recur(shop, CHILEAN_MERCHANT, span)
     disagree(shop, span)
     pay_out(ledger, chance, CHILE_TARIFF, mishaps_of(shop, span))
     receive(ledger, chance, span.coming())
     keep_house(ledger, chance)
     till = Till(chance, CHILEAN_MERCHANT)
     told = tell(ledger, till, CHILEAN_MERCHANT) + abandoned(shop, till)
-    told += Teller(chance, CHILEAN_MERCHANT, ledger, own).tell()
+    told += Teller(chance, CHILEAN_MERCHANT, ledger, own, CHILEAN_MERCHANT.account).tell()
+    link_id, linked = connect(chance, CHILEAN_MERCHANT, span, "CLP")
+    told += linked + TaxOffice(chance, CHILEAN_MERCHANT, ledger, link_id).tell()
+    told += tell_institutions(min(happening.at for happening in told))
     return compose("busy-month", ledger, told + live_happenings(span, seed), CHILE_TARIFF)
 
 

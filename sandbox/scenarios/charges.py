@@ -57,7 +57,11 @@ def tell_charge(payment: Payment, merchant: Merchant) -> list[Happening]:
 def failed_attempt(payment: Payment, chance: Chance, merchant: Merchant) -> list[Happening]:
     """The same charge tried a day earlier without money on the account."""
     at, failed_at = payment.created_at - timedelta(days=1), payment.succeeded_at - timedelta(days=1)
-    pending = to_charge(payment, merchant) | {"id": chance.id("ch"), "created_at": to_millis(at)}
+    pending = to_charge(payment, merchant) | {
+        "id": chance.id("ch"),
+        "created_at": to_millis(at),
+        "updated_at": to_millis(at),
+    }
     failed = {"status": "failed", "failure_code": "insufficient_funds", "updated_at": to_millis(failed_at)}
     return [Happening(at, "charges", pending), Happening(failed_at, "charges", pending | failed, "charge.failed")]
 

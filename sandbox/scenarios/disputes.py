@@ -10,18 +10,22 @@ from sandbox.scenarios.wire import to_millis
 
 DEADLINE = timedelta(days=7)
 AGE = timedelta(days=9)
+HOURS = {"cl": (time(9), time(12)), "mx": (time(6), time(8))}  # before that day's payout is made
 
 
-def dispute(shop: Shop, ending: str | None, on: date) -> Dispute:
-    """A dispute over an older card payment that ends on this morning, or stays open for good."""
+def dispute(shop: Shop, ending: str | None, on: date) -> None:
+    """A dispute over an older card payment, if there is one, that ends on this morning or stays open for good."""
     chance = shop.chance
-    ended_at = chance.moment(on, since=time(9), until=time(12))
-    payment = chance.pick([p for p in disputable(shop.ledger) if p.succeeded_at < ended_at - AGE])
+    since, until = HOURS[shop.ledger.country]
+    ended_at = chance.moment(on, since=since, until=until)
+    candidates = [paid for paid in disputable(shop.ledger) if paid.succeeded_at < ended_at - AGE]
+    if not candidates:
+        return
+    payment = chance.pick(candidates)
     opened_at = ended_at - timedelta(days=7 if ending == "expired" else 6)
     review_at = None if ending == "expired" else opened_at + timedelta(days=2, minutes=chance.whole(1, 600))
     opened = Dispute(chance.id("cb"), payment, opened_at, review_at, None if ending is None else ended_at, ending)
     shop.ledger.disputes.append(opened)
-    return opened
 
 
 def disputable(ledger: Ledger) -> list[Payment]:

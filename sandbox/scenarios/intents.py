@@ -28,7 +28,7 @@ class Till:
         """Everything the provider says about one payment, in order."""
         created = self.intent(payment)
         told = [Happening(payment.created_at, "payment_intents", created)]
-        if self.chance.happens(8):
+        if payment.payment_method is None and self.chance.happens(8):
             told += self.fail_before(payment)
         if payment.subtype == "bank_transfer" and self.chance.happens(12):
             waiting = payment.succeeded_at - (payment.succeeded_at - payment.created_at) / 2
@@ -38,7 +38,8 @@ class Till:
         paid = created | {"status": "succeeded", "transaction_date": self.transaction_date(payment)}
         shared = {"split_applied": to_split_applied(payment)} if payment.shares else {}
         told.append(Happening(payment.succeeded_at, "payment_intents", paid, "payment_intent.succeeded", shared))
-        if self.chance.happens(100 if payment.shares else SESSION_PERCENT[payment.subtype]):
+        often = 100 if payment.shares else SESSION_PERCENT[payment.subtype]
+        if payment.payment_method is None and self.chance.happens(often):
             told += self.session(payment, paid)
         return told
 

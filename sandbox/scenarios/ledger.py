@@ -173,6 +173,8 @@ class Transfer:
     comment: str
     undone_at: datetime | None = None  # when it failed, or came back
     undoing: str | None = None  # failed, returned
+    reason: tuple[str, str] = ("01", "non_existing_account")
+    tracking_key: str | None = None
 
 
 @dataclass(slots=True)
@@ -189,6 +191,5 @@ class Ledger:
     disputes: list[Dispute] = field(default_factory=list)
     payouts: list[Payout] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
-    customers: list[Person] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
     has_bank: bool = False  # whether the account payouts arrive on is in the provider's own bank

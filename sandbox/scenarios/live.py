@@ -28,6 +28,5 @@ def live_happenings(span: Span, seed: int) -> list[Happening]:
         document = shop.bill(chance.company(), on - timedelta(days=3))
         paid = shop.settle(document, on)
         ledger.payments[-1] = replace(paid, customer=document.buyer)
-        ledger.customers = [p.customer for p in ledger.payments if p.customer is not None]
     pay_out(ledger, chance, tariff, Mishaps())
     return tell(ledger, Till(chance, merchant, mode="live"), merchant)

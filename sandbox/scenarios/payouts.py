@@ -125,7 +125,7 @@ def tell_payout(payout: Payout, merchant: Merchant, *, mode: str = "test") -> li
     told = [
         Happening(payout.created_at, "payout_resources", {
             "id": f"{payout.id}:{line.resource_type}:{line.resource}", "object": "payout_resource", "mode": mode,
-            "payout": payout.id, "resource_type": line.resource_type, "resource": line.resource,
+            "payout": payout.id, "_amount": line.signed, "resource_type": line.resource_type, "resource": line.resource,
         })
         for line in payout.lines
     ]  # fmt: skip

@@ -14,16 +14,15 @@ from sandbox.scenarios.disputes import tell_dispute
 from sandbox.scenarios.intents import Till
 from sandbox.scenarios.ledger import Ledger
 from sandbox.scenarios.payouts import tell_payout
-from sandbox.scenarios.people import Person
 from sandbox.scenarios.refunds import tell_refund
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.truth import truth_of
 from sandbox.scenarios.wire import Merchant, to_customer
 
-Case = Callable[[Shop, date], None]
+Case = Callable[[Shop, date], object]
 HISTORY = timedelta(days=30)
 FUTURE = timedelta(days=35)
-SETTLING = 9  # bank days at the end left free of cases, so that every consequence shows
+SETTLING = 8  # bank days at the end left free of cases, so that every consequence shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def plant(shop: Shop, cases: dict[Case, int], days: Sequence[date], *, times: in
 
 def tell(ledger: Ledger, till: Till, merchant: Merchant) -> list[Happening]:
     """Everything the provider says about a finished ledger, in the order of writing."""
-    told = [told for customer in ledger.customers for told in _introduce(ledger, customer, till)]
+    told = introduce(ledger, till)
     for payment in ledger.payments:
         told += tell_charge(payment, merchant) if payment.is_charge else till.tell(payment)
     for refund in ledger.refunds:
@@ -71,10 +70,17 @@ def tell(ledger: Ledger, till: Till, merchant: Merchant) -> list[Happening]:
     return told + ledger.happenings
 
 
-def _introduce(ledger: Ledger, customer: Person, till: Till) -> list[Happening]:
-    first = min(paid.created_at for paid in ledger.payments if paid.customer == customer)
-    at = first - timedelta(minutes=till.chance.whole(20, 90))
-    return [Happening(at, "customers", to_customer(customer, till.merchant, created_at=at, mode=till.mode))]
+def introduce(ledger: Ledger, till: Till) -> list[Happening]:
+    """Every customer, a while before its first payment, unless the plan made it earlier."""
+    known = {happening.object["id"] for happening in ledger.happenings if happening.collection == "customers"}
+    latest_first = sorted(ledger.payments, key=lambda payment: payment.created_at, reverse=True)
+    first = {p.customer: p.created_at for p in latest_first if p.customer and p.customer.customer_id not in known}
+    told = []
+    for customer, began in first.items():
+        at = began - timedelta(minutes=till.chance.whole(20, 90))
+        made = to_customer(customer, till.merchant, created_at=at, mode=till.mode)
+        told.append(Happening(at, "customers", made))
+    return told
 
 
 def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: dict[str, Any]) -> Scenario:

@@ -140,6 +140,8 @@ def orphan(amount: int) -> Verdict:
 def pay_in_other_currency(shop: Shop, on: date) -> None:
     """A dollar invoice named by a payment in local money."""
     drafted = replace(lone_invoice(shop, on, days=45), currency="USD")
+    if shop.ledger.country == "cl":
+        drafted = replace(drafted, doc_type="110")
     net, vat = shop.chance.whole(20_000, 90_000), 0
     document = shop.keep_document(replace(drafted, net=net, vat=vat, total=net))
     amount = shop.chance.free_amount(200_000, 900_000)

@@ -116,7 +116,7 @@ def pay_two_sets(shop: Shop, on: date) -> None:
         third = lower(shop, third)
         rest = total - third.total
     shop.ledger.documents[-1] = third
-    vat = rest * 19 // 119
+    vat = shop.included_vat(rest)
     shop.keep_document(replace(drafted, net=rest - vat, vat=vat, total=rest))
     verdict = Verdict("ambiguous", code="AMBIGUOUS", at_risk=total, decidable=False)
     shop.keep_payment(shop.transfer(total, on, buyer, verdict))

@@ -5,13 +5,15 @@ from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 
 from sandbox.scenarios.calendar import add_bank_days, at_local, bank_day, local_date
-from sandbox.scenarios.chance import Chance
+from sandbox.scenarios.chance import VAT_BPS, Chance
+from sandbox.scenarios.fees import divide_half_up
 from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment, Refund, Verdict
 from sandbox.scenarios.people import Person
 
 FIRST_FOLIO = {"33": 10_000, "39": 880_000, "61": 2_000, "I": 5_000, "E": 300}
 NET_RANGE = (60_000, 2_900_000)
 RECEIPT_NET_RANGE = (4_000, 120_000)
+PUBLIC_RFC = "XAXX010101000"  # the public at large
 REFUND_HOUR = time(15)
 OPENING = time(8)
 
@@ -35,20 +37,25 @@ class Shop:
         )  # fmt: skip
         if self.ledger.country == "cl":
             return drafted
-        return replace(drafted, doc_type="I", folio=self._folio("I"), series="A", uuid=self._uuid(), payment_form="03")
+        return replace(drafted, doc_type="I", folio=self._folio("I"), series="A", uuid=self.chance.uuid(),
+                       payment_method="PUE", payment_form="03")  # fmt: skip
 
     def receipt(self, known_at: datetime, *, price: int | None = None) -> LocalDocument:
         """Draft of a receipt over the counter, without a named buyer and due at once."""
         if price is None:
             net, vat, total = self.chance.free_total(*RECEIPT_NET_RANGE)
         else:
-            net = (price * 100 + 59) // 119
-            vat, total = price - net, price
+            vat, total = self.included_vat(price), price
+            net = total - vat
         issue_on = local_date(known_at, self.ledger.country)
         order = self.order()
-        return LocalDocument(
+        drafted = LocalDocument(
             "39", self._folio("39"), issue_on, known_at, net, vat, total, self.ledger.currency, order_ref=order
         )
+        if self.ledger.country == "cl":
+            return drafted
+        return replace(drafted, doc_type="I", folio=self._folio("I"), series="P", uuid=self.chance.uuid(),
+                       buyer_tax_id=PUBLIC_RFC, payment_method="PUE", payment_form="04")  # fmt: skip
 
     def note(self, sale: LocalDocument, known_at: datetime, *, total: int | None = None) -> LocalDocument:
         """Draft of a credit note on a sale, over all of it unless told."""
@@ -59,7 +66,7 @@ class Shop:
             kind, self._folio(kind), local_date(known_at, self.ledger.country), known_at, amount - vat, vat, amount,
             sale.currency, buyer=sale.buyer, buyer_tax_id=sale.buyer_tax_id, refers_to=sale,
         )  # fmt: skip
-        return drafted if kind == "61" else replace(drafted, series="NC", uuid=self._uuid())
+        return drafted if kind == "61" else replace(drafted, series="NC", uuid=self.chance.uuid())
 
     def keep_document(self, document: LocalDocument) -> LocalDocument:
         """Enter a document into the books."""
@@ -82,9 +89,7 @@ class Shop:
         return replace(drafted, sender=payer, customer=payer if self.chance.happens(60) else None)
 
     def keep_payment(self, payment: Payment) -> Payment:
-        """Enter a payment, and its customer if the provider knows one."""
-        if payment.customer is not None and payment.customer not in self.ledger.customers:
-            self.ledger.customers.append(payment.customer)
+        """Enter a payment."""
         self.ledger.payments.append(payment)
         return payment
 
@@ -131,6 +136,11 @@ class Shop:
             ]
         )
 
+    def included_vat(self, total: int) -> int:
+        """The VAT inside a total."""
+        bps = 10_000 + VAT_BPS[self.ledger.country]
+        return total - divide_half_up(total * 10_000, bps)
+
     def order(self) -> str:
         """A new order reference of the merchant's shop."""
         self._orders += self.chance.whole(1, 4)
@@ -139,9 +149,6 @@ class Shop:
     def _folio(self, kind: str) -> str:
         self._folios[kind] += 1
         return str(self._folios[kind])
-
-    def _uuid(self) -> str:
-        return self.chance.uuid()
 
 
 def matched(document: LocalDocument, *, outcome: str = "matched") -> Verdict:

@@ -8,7 +8,10 @@ from sandbox.scenarios.ledger import LocalDocument, Payment
 from sandbox.scenarios.people import Person
 from sandbox.scenarios.shop import Shop, matched
 
-RECEIPT_SUBTYPES = {"debit_card": 35, "credit_card": 30, "prepaid_card": 10, "bank_transfer": 25}
+RECEIPT_SUBTYPES = {
+    "cl": {"debit_card": 35, "credit_card": 30, "prepaid_card": 10, "bank_transfer": 25},
+    "mx": {"debit_card": 55, "credit_card": 45},
+}
 EVIDENCE = {"key": 78, "customer": 13, "reference": 9}
 TERMS = (15, 30, 30, 45)
 ANONYMOUS = "66666666-6"
@@ -26,12 +29,14 @@ def trade(shop: Shop, companies: list[Person], *, scale: float) -> None:
 
 def sell(shop: Shop, companies: list[Person], on: date) -> Payment:
     """One sale paid on that day."""
-    if shop.ledger.country == "cl" and shop.chance.happens(55):
+    if shop.chance.happens(55):
         return sell_over_the_counter(shop, on)
-    buyer = shop.chance.pick(companies)
     days = shop.chance.pick(TERMS)
-    lag = shop.chance.whole(0, days + 2)
-    return pay_invoice(shop, shop.bill(buyer, on - timedelta(days=lag), days=days), on)
+    issue_on = on - timedelta(days=shop.chance.whole(0, days + 2))
+    document = shop.invoice(shop.chance.pick(companies), issue_on, days=days)
+    if document.uuid and (issue_on.year, issue_on.month) != (on.year, on.month):
+        document = replace(document, payment_method="PPD", payment_form="99")
+    return pay_invoice(shop, shop.keep_document(document), on)
 
 
 def sell_over_the_counter(shop: Shop, on: date) -> Payment:
@@ -39,11 +44,13 @@ def sell_over_the_counter(shop: Shop, on: date) -> Payment:
     chance = shop.chance
     paid_at = chance.moment(on)
     receipt = shop.receipt(chance.later(paid_at, -900, -240), price=chance.price() if chance.happens(50) else None)
-    subtype = chance.weigh(RECEIPT_SUBTYPES)
+    subtype = chance.weigh(RECEIPT_SUBTYPES[shop.ledger.country])
     payment = shop.payment(receipt.total, paid_at, matched(receipt), subtype=subtype)
     payment = replace(payment, metadata=shop.name(receipt))
     if subtype == "bank_transfer":
         payment = replace(payment, sender=chance.human())
+    elif receipt.buyer_tax_id:
+        pass  # the public at large pays without a name
     elif chance.happens(40):
         payment = replace(payment, customer=chance.human())
     elif chance.happens(30):

@@ -165,3 +165,64 @@ def subscribe(client: httpx.Client, *types: str, url: str = "https://shop.exampl
 
 def advance(client: httpx.Client, seconds: float) -> None:
     assert client.post("/_sandbox/clock/advance", json={"seconds": seconds}).status_code == 200
+
+
+def refusal(answer: httpx.Response) -> tuple[int, str, str | None]:
+    """Status, code and parameter of an error answer."""
+    body = answer.json()["error"]
+    assert body["type"] in {"invalid_request_error", "authentication_error", "api_error"}
+    assert body["message"]
+    return answer.status_code, body["code"], body.get("param")
+
+
+def make(client: httpx.Client, path: str, **body: Any) -> Object:
+    """Create something; it must work."""
+    answer = client.post(path, json=body)
+    assert answer.status_code in {200, 201}, answer.text
+    return dict(answer.json())
+
+
+def read(client: httpx.Client, path: str) -> Any:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def told(client: httpx.Client, id_: str) -> list[str]:
+    """The types of the events about one object, oldest first."""
+    return [event["type"] for event in read(client, f"/v2/events?limit=300&resource_id={id_}")][::-1]
+
+
+def saved_method(status: str = "active", customer: str = "cus_1", **fields: Any) -> Happening:
+    """A saved card or transfer method of a customer, there from the beginning."""
+    before = START - timedelta(days=1)
+    method = {
+        "id": f"pm_{status}",
+        "object": "payment_method",
+        "mode": "test",
+        "type": "bank_transfer",
+        "customer": customer,
+        "metadata": {},
+        "created_at": "2026-09-30T03:00:00.000Z",
+        "bank_transfer": {"status": status},
+        **fields,
+    }
+    return Happening(before, "payment_methods", method)
+
+
+def customer(id_: str = "cus_1", **fields: Any) -> Happening:
+    """A customer, there from the beginning."""
+    found = {
+        "id": id_,
+        "object": "customer",
+        "mode": "test",
+        "email": f"{id_}@example.com",
+        "tax_id": None,
+        "metadata": {},
+        "created_at": "2026-09-30T03:00:00.000Z",
+        **fields,
+    }
+    return Happening(START - timedelta(days=1), "customers", found)
+
+
+PDF = b"%PDF-1.7\n" + b"x" * 200

@@ -24,6 +24,7 @@ class Window(SQLModel, table=True):
     cursor: str | None = None
     pass_number: int = 1
     added_in_pass: int = 0
+    announced: int | None = None
     pages: int = 0
     events: int = 0
     reason: str | None = None

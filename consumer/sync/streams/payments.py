@@ -1,15 +1,13 @@
 """Payments and what becomes of them: intents of both generations, charges, refunds, disputes, sessions, links."""
 
 from consumer.provider import routes
-from consumer.sync.streams.stream import Again, Stream, lists
+from consumer.sync.streams.stream import Again, Part, Stream, lists
+
+# The second generation is offered to organisations on API version 2026-02-01 or later.
+_INTENTS = [Part("v1", routes.PAYMENT_INTENTS_V1), Part("v2", routes.PAYMENT_INTENTS_V2, is_optional=True)]
 
 STREAMS = (
-    Stream(
-        "payment-intents",
-        "payment_intent",
-        lists(routes.PAYMENT_INTENTS_V1, routes.PAYMENT_INTENTS_V2),
-        Again.NEWEST,
-    ),
+    Stream("payment-intents", "payment_intent", lambda _provider: _INTENTS, Again.NEWEST),
     Stream("charges", "charge", lists(routes.CHARGES), Again.NEWEST),
     Stream("refunds", "refund", lists(routes.REFUNDS), Again.DAYS),
     Stream("disputes", "dispute", lists(routes.DISPUTES), Again.DAYS),

@@ -41,6 +41,7 @@ class Part:
     ids: Mapping[str, str] = field(default_factory=dict)
     link: SecretStr | None = None
     account_id: str | None = None
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,7 @@ def test_the_local_time_holds_on_clock_changes(now: datetime, last: str, followi
 
 def test_the_scheduler_runs_a_missed_tick_at_the_start(store: Store) -> None:
     """A process that starts after the planned time runs the night that was missed, once."""
+    ticks.claim(store, "nightly:main", PLANNED, worker="before", now=NOW)
     done = []
     recent = (datetime.now(UTC) - timedelta(hours=1)).time().replace(microsecond=0)
     job = Job("nightly:main", recent, "UTC", lambda on: done.append(on) or "complete")  # type: ignore[func-returns-value]
@@ -108,3 +109,19 @@ def test_the_scheduler_runs_a_missed_tick_at_the_start(store: Store) -> None:
         scheduler.shutdown()
 
     assert len(done) == 1
+
+
+def test_a_new_installation_has_missed_nothing(store: Store) -> None:
+    """The first start of all runs no night that was before it."""
+    done: list[date] = []
+    recent = (datetime.now(UTC) - timedelta(hours=1)).time().replace(microsecond=0)
+
+    def run(on: date) -> str:
+        done.append(on)
+        return "complete"
+
+    scheduler = schedule.start([Job("nightly:main", recent, "UTC", run)], store, worker="w")
+    time_module.sleep(0.1)
+    scheduler.shutdown()
+
+    assert done == []

@@ -92,3 +92,103 @@ def provider(log_server: LogServer, store: Store, settings: Settings, pauses: li
 @pytest.fixture
 def house(settings: Settings, store: Store) -> House:
     return House(settings=settings, store=store)
+
+
+@dataclass
+class ListServer:
+    """Answers v1 lists by path, newest first, in numbered pages with a total that may lie."""
+
+    lists: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    now: datetime = NOW
+    page_size: int = 2
+    lie: dict[str, int] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    before: Callable[[str], httpx.Response | None] = lambda _path: None
+
+    def answer(self, request: httpx.Request) -> httpx.Response:
+        path, query = request.url.path, dict(request.url.params)
+        kind = query.get("resource_type")
+        self.asked.append(f"{path} {kind or ''} {query.get('page', '')}".replace("  ", " ").strip())
+        refused = self.before(path)
+        if refused is not None:
+            return refused
+        name = f"{path}?{kind}" if kind else path
+        if name not in self.lists and not kind:
+            body = {"error": {"type": "invalid_request_error", "code": "invalid_url"}}
+            return httpx.Response(404, json=body)
+        rows = self.lists.get(name, [])
+        page = int(query.get("page", "1"))
+        shown = rows[(page - 1) * self.page_size : page * self.page_size]
+        link = ""
+        if page * self.page_size < len(rows):
+            link = f'<{request.url.copy_merge_params({"page": str(page + 1)})}>; rel="next"'
+        total = str(len(rows) + self.lie.get(name, 0))
+        headers = {"Link": link, "X-Total-Count": total, "Date": format_datetime(self.now, usegmt=True)}
+        return httpx.Response(200, json=shown, headers=headers)
+
+
+def to_payment(number: int) -> dict[str, Any]:
+    """A succeeded payment of 1,000 pesos."""
+    created = (NOW - timedelta(hours=number)).isoformat().replace("+00:00", "Z")
+    return {
+        "id": f"pi_{number}",
+        "object": "payment_intent",
+        "mode": "test",
+        "status": "succeeded",
+        "amount": 1000,
+        "currency": "CLP",
+        "payment_type": "bank_transfer",
+        "created_at": created,
+        "updated_at": created,
+        "made_up_field": {"kept": True},
+    }
+
+
+def to_payout(number: int, *, status: str = "succeeded", updated_at: datetime = NOW) -> dict[str, Any]:
+    """A payout of 2,968 pesos."""
+    return {
+        "id": f"po_{number}",
+        "object": "payout",
+        "mode": "test",
+        "status": status,
+        "amount": 2968,
+        "currency": "CLP",
+        "created_at": "2026-09-30T18:00:00Z",
+        "updated_at": (updated_at - timedelta(hours=1)).isoformat().replace("+00:00", "Z"),
+        "recipient_account": {"institution_id": "cl_made_up", "number": "0000000"},
+    }
+
+
+@pytest.fixture
+def list_server() -> ListServer:
+    """One payout of three payments, and those payments under both generations of their path."""
+    payments = [to_payment(number) for number in range(1, 4)]
+    return ListServer(
+        {
+            "/v1/payouts": [to_payout(1)],
+            "/v1/payouts/po_1/resources?payment_intent": payments,
+            "/v1/payment_intents": payments[:2],
+            "/v2/payment_intents": payments[2:],
+            "/v1/refunds": [],
+        }
+    )
+
+
+@pytest.fixture
+def lists(list_server: ListServer, store: Store, settings: Settings, pauses: list[float]) -> Iterator[Provider]:
+    """A client of the list server."""
+    transport = httpx.MockTransport(list_server.answer)
+    budget = Budget(store, 100_000)
+    connection = settings.connection("main")
+    with Provider(connection, settings, budget, transport=transport, sleep=pauses.append) as provider:
+        yield provider
+
+
+@pytest.fixture
+def make_payout() -> Callable[..., dict[str, Any]]:
+    return to_payout
+
+
+@pytest.fixture
+def make_payment() -> Callable[[int], dict[str, Any]]:
+    return to_payment

@@ -217,7 +217,16 @@ def by_amount(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answer]
             answers[paid.id] = ("suggested", (), "PAYMENT_NO_INVOICE")
 
 
-SIZES = [("busy-month", 1, 1.0), ("busy-month", 2, 1.0), ("busy-month", 3, 1.0), ("busy-month", 4, 2.0)]
+SIZES = [
+    ("busy-month", 1, 1.0),
+    ("busy-month", 2, 1.0),
+    ("busy-month", 3, 1.0),
+    ("busy-month", 4, 2.0),
+    ("mexico", 1, 1.0),
+    ("mexico", 2, 1.0),
+    ("stress", 1, 1.0),
+    ("stress", 2, 2.0),
+]
 
 
 @pytest.mark.parametrize("at", MOMENTS)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from sandbox.happening import Scenario
+from sandbox.happening import COLLECTIONS, Scenario
 from sandbox.scenarios import NAMES, build
 from sandbox.scenarios.people import clabe_check_digit, rfc_check_digit, to_dotted_rut, to_rut
 
@@ -51,6 +51,7 @@ def test_happenings_are_in_order_and_whole(scenario: Builder, name: str) -> None
     assert [h.at for h in happenings] == sorted(h.at for h in happenings)
     assert all(h.at.utcoffset() == timedelta(0) for h in happenings)
     assert all({"id", "object", "mode"} <= h.object.keys() for h in happenings)
+    assert {h.collection for h in happenings} <= set(COLLECTIONS)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,182 @@
+"""`cuadre events`: what arrived, what became of it, what contradicts, what is set aside, and applying it again."""
+
+import getpass
+import json
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any, TypeVar
+
+import click
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.tables.inbox import Event, EventState
+from consumer.facts.terminal import (
+    Exit,
+    Moment,
+    Refusal,
+    check_range,
+    connection_option,
+    json_option,
+    leave,
+    limit_option,
+    print_rows,
+    say,
+)
+from consumer.inbox.listing import CONFLICT_KEYS, KEYS, Filter, find_event, list_conflicts, list_events
+from consumer.inbox.replay import KEYS as REPLAY_KEYS
+from consumer.inbox.replay import Name, Replay, Replayed, names_of
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def filter_options(command: Command) -> Command:
+    for option in (
+        click.option("--until", type=Moment(), help="Created before this date or time."),
+        click.option("--since", type=Moment(), help="Created at or after this date or time."),
+        click.option("--state", type=click.Choice([state.value for state in EventState])),
+        click.option("--type", "type_", metavar="TYPE", help="One event type, such as refund.succeeded."),
+    ):
+        command = option(command)
+    return command
+
+
+def to_filter(
+    *, type_: str | None, state: str | None, since: date | datetime | None, until: date | datetime | None
+) -> Filter:
+    check_range(since, until, "--since and --until")
+    return Filter(type_, state, since, until)
+
+
+@click.group()
+def events() -> None:
+    """The inbox: every event, once."""
+
+
+@events.command("list")
+@connection_option(None)
+@filter_options
+@limit_option
+@json_option
+@click.pass_obj
+def list_(
+    open_house: OpenHouse, /, *, connection_name: str | None, limit: int | None, as_json: bool, **filters: Any
+) -> None:
+    """List events, newest first."""
+    house = open_house()
+    wanted = to_filter(**filters)
+    with house.store.reading() as session:
+        rows = list_events(session, house.connections(connection_name), wanted, limit)
+        print_rows(rows, KEYS, as_json=as_json)
+
+
+@events.command()
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def quarantine(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+    """List the events that were set aside, with the reason."""
+    house = open_house()
+    with house.store.reading() as session:
+        rows = list_events(session, house.connections(connection_name), Filter(state="quarantined"), limit)
+        print_rows(rows, KEYS, as_json=as_json)
+
+
+@events.command()
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def conflicts(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+    """List what arrived under a known id with another meaning."""
+    house = open_house()
+    with house.store.reading() as session:
+        print_rows(list_conflicts(session, house.connections(connection_name), limit), CONFLICT_KEYS, as_json=as_json)
+
+
+@events.command()
+@click.argument("event_id", metavar="ID")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def show(open_house: OpenHouse, event_id: str, *, connection_name: str, as_json: bool) -> None:
+    """Show one event with its body."""
+    house = open_house()
+    name = house.settings.connection(connection_name).name
+    with house.store.reading() as session:
+        event = find_event(session, name, event_id)
+    if event is None:
+        raise Refusal(f"there is no event {event_id!r} in connection {name}: cuadre events list")
+    line = {key: getattr(event, key) for key in KEYS} | {"body": to_body(event), "deliveries": event.arrivals}
+    if as_json:
+        print_rows([line], list(line), as_json=True)
+        return
+    shown = line | {"body": json.dumps(line["body"], ensure_ascii=False, indent=2)}
+    print_rows([{"key": key, "value": value} for key, value in shown.items()], ["key", "value"], as_json=False)
+
+
+def to_body(event: Event) -> Any:
+    """The body as JSON; none once retention has pruned it."""
+    if event.body is None:
+        return None
+    try:
+        return json.loads(event.body)
+    except ValueError:
+        # An integer of thousands of digits is JSON, and more than Python converts.
+        return event.body.decode()
+
+
+@events.command()
+@click.argument("event_ids", metavar="[ID]...", nargs=-1)
+@connection_option("main")
+@filter_options
+@click.option("--dry-run", is_flag=True, help="Say what would change, and change nothing.")
+@json_option
+@click.pass_obj
+def replay(
+    open_house: OpenHouse,
+    /,
+    event_ids: tuple[str, ...],
+    *,
+    connection_name: str,
+    dry_run: bool,
+    as_json: bool,
+    **filters: Any,
+) -> None:
+    """Apply events again, named by id or by filters."""
+    wanted = to_filter(**filters)
+    if bool(event_ids) == (not wanted.is_empty):
+        raise Refusal("name events by id, or by --type, --state, --since and --until: one of the two", Exit.USAGE)
+    house = open_house()
+    names = _named(house, connection_name, event_ids, wanted)
+    replaying = Replay(house.store, house.settings, utc_now, getpass.getuser())
+    done = list(replaying.preview(names) if dry_run else replaying.run(names))
+    print_rows((one.to_line() for one in done), REPLAY_KEYS, as_json=as_json)
+    _conclude(names, done, dry_run=dry_run)
+
+
+def _named(house: House, connection_name: str, event_ids: tuple[str, ...], wanted: Filter) -> list[Name]:
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        if not event_ids:
+            return names_of(session, wanted.condition((connection,)))
+        unknown = [one for one in event_ids if find_event(session, connection.name, one) is None]
+    if unknown:
+        raise Refusal(f"there is no event {', '.join(unknown)} in connection {connection.name}: nothing was replayed")
+    return [(connection.name, one) for one in dict.fromkeys(event_ids)]
+
+
+def _conclude(names: list[Name], done: list[Replayed], *, dry_run: bool) -> None:
+    """Failing to apply is 3; a dry run finds and does not fail."""
+    held = len(names) - len(done)
+    if held:
+        say(f"{held} of {len(names)} events are in a worker's hands just now; replay them later")
+    troubled = sum(one.error is not None for one in done)
+    if troubled:
+        say(f"{troubled} of {len(names)} events cannot be applied; the column error says why")
+    if not dry_run and held + troubled:
+        leave(Exit.PARTLY_DONE)
+
+
+COMMANDS: tuple[click.Command, ...] = (events,)

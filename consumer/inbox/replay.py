@@ -1,0 +1,158 @@
+"""Applying events again: judged anew, effect and audit in one transaction; a dry run says what would change."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+import sqlalchemy as sa
+from sqlmodel import Session
+
+from consumer.config import Settings
+from consumer.facts.observed import MixedModes
+from consumer.facts.store import Store
+from consumer.facts.tables.inbox import EventReplay, EventState
+from consumer.facts.versions import Change, merge_all, preview
+from consumer.inbox.apply import Now, Prepared, Work
+from consumer.inbox.arrivals import judge
+from consumer.inbox.claims import EVENT, Claimed, LeaseLost, Settled, claim_these, settle
+from consumer.inbox.handlers import HANDLERS
+from consumer.inbox.meaning import NotJson, read_object
+from consumer.provider.rows import UnusableObject
+
+KEYS = ("connection", "id", "type", "state_before", "state_after", "changes", "error")
+_BATCH = 200
+_PRUNED = "the body was pruned by retention"
+
+Name = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """One event and what applying it again did, or would do."""
+
+    event: Claimed
+    state: str
+    error: str | None
+    changes: Sequence[Change]
+
+    def to_line(self) -> dict[str, object]:
+        return {
+            "connection": self.event.connection,
+            "id": self.event.id,
+            "type": self.event.type,
+            "state_before": self.event.state,
+            "state_after": self.state,
+            "changes": "; ".join(_describe(change) for change in self.changes) or None,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Replays events of one store; `by` is who asked, for the audit."""
+
+    store: Store
+    settings: Settings
+    now: Now
+    by: str
+
+    def preview(self, names: Sequence[Name]) -> Iterator[Replayed]:
+        """Say what each event would change now, and change nothing."""
+        for some in _batches(names):
+            with self.store.reading() as session:
+                for event in _read(session, some):
+                    yield self._preview(session, event)
+
+    def run(self, names: Sequence[Name]) -> Iterator[Replayed]:
+        """Apply the events again, a batch a transaction; one that a living worker holds is left to it."""
+        for some in _batches(names):
+            with self.store.reading() as session:
+                pruned = [event for event in _read(session, some) if event.body is None]
+            yield from (Replayed(event, event.state, _PRUNED, ()) for event in pruned)
+            gone = {(event.connection, event.id) for event in pruned}
+            yield from self._run([name for name in some if name not in gone])
+
+    def _run(self, names: Sequence[Name]) -> list[Replayed]:
+        worker = f"replay by {self.by}"
+        with self.store.connection() as connection:
+            claimed = claim_these(connection, names, worker=worker, now=self.now())
+        try:
+            with self.store.transaction() as session:
+                done = [self._apply(session, event) for event in claimed]
+                settled = [Settled(one.event, EventState(one.state), one.error) for one in done]
+                settle(session.connection(), settled, worker=worker, now=self.now())
+                session.add_all(self._audit(one) for one in done)
+        except LeaseLost:
+            return []
+        return done
+
+    def _preview(self, session: Session, event: Claimed) -> Replayed:
+        prepared = self._prepare(event)
+        if prepared.stopped is not None:
+            return Replayed(event, prepared.stopped.state, prepared.stopped.error, ())
+        try:
+            return Replayed(event, EventState.APPLIED, None, preview(session, prepared.rows))
+        except MixedModes as problem:
+            return Replayed(event, EventState.QUARANTINED, str(problem), ())
+
+    def _apply(self, session: Session, event: Claimed) -> Replayed:
+        prepared = self._prepare(event)
+        if prepared.stopped is not None:
+            return Replayed(event, prepared.stopped.state, prepared.stopped.error, ())
+        try:
+            with session.begin_nested():
+                return Replayed(event, EventState.APPLIED, None, merge_all(session, prepared.rows))
+        except (MixedModes, UnusableObject) as problem:
+            return Replayed(event, EventState.QUARANTINED, str(problem), ())
+        except sa.exc.StatementError as problem:
+            return Replayed(event, EventState.QUARANTINED, f"{type(problem).__name__} while applying again", ())
+
+    def _prepare(self, event: Claimed) -> Prepared:
+        """Judge the event as if it arrived today, with today's handlers and connections."""
+        if event.body is None:
+            return Prepared(event, stopped=Settled(event, EventState(event.state), _PRUNED))
+        try:
+            state, error = judge(read_object(event.body), self.settings.connection(event.connection))
+        except NotJson as problem:
+            state, error = EventState.QUARANTINED, str(problem)
+        if state is not EventState.WAITING:
+            return Prepared(event, stopped=Settled(event, state, error))
+        return Work(self.settings, self.now(), HANDLERS).prepare(replace(event, attempts=0))
+
+    def _audit(self, one: Replayed) -> EventReplay:
+        return EventReplay(
+            connection=one.event.connection,
+            event_id=one.event.id,
+            replayed_at=self.now(),
+            replayed_by=self.by,
+            state_before=one.event.state,
+            state_after=one.state,
+            changed=len(one.changes),
+        )
+
+
+def _batches(names: Sequence[Name]) -> Iterator[list[Name]]:
+    rest = iter(names)
+    while some := list(islice(rest, _BATCH)):
+        yield some
+
+
+def _read(session: Session, names: Sequence[Name]) -> list[Claimed]:
+    columns = [EVENT.c[name] for name in Claimed.__slots__]
+    named = sa.tuple_(EVENT.c.connection, EVENT.c.id).in_(names)
+    rows = session.connection().execute(sa.select(*columns).where(named).order_by(EVENT.c.connection, EVENT.c.id))
+    return [Claimed(*row) for row in rows]
+
+
+def _describe(change: Change) -> str:
+    name = f"{change.known.key[0]} {change.known.id}"
+    if change.before is None:
+        return f"{name}: new"
+    shown = (column for column in change.columns if column != "body" and not column.startswith("version_"))
+    words = [f"{column} {change.before[column]} → {change.after[column]}" for column in shown]
+    return f"{name}: {', '.join(words) or 'version only'}"
+
+
+def names_of(session: Session, condition: sa.ColumnElement[bool]) -> list[Name]:
+    statement = sa.select(EVENT.c.connection, EVENT.c.id).where(condition).order_by(EVENT.c.created_at, EVENT.c.id)
+    return [(row[0], row[1]) for row in session.connection().execute(statement)]

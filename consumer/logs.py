@@ -1,0 +1,36 @@
+"""Logs on standard error: readable on a terminal, one JSON object a line elsewhere."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure_logs() -> None:
+    """Set up both kinds of logger that the rooms and the libraries use."""
+    on_terminal = sys.stderr.isatty()
+    shared: list[structlog.typing.Processor] = [
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.ExtraAdder(),
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    last: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if on_terminal else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=True,
+    )
+    formatter = structlog.stdlib.ProcessorFormatter(
+        foreign_pre_chain=shared,
+        processors=[
+            structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+            structlog.processors.format_exc_info,
+            last,
+        ],
+    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(formatter)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    logging.getLogger("cuadre").setLevel(logging.INFO)

@@ -1,0 +1,149 @@
+"""`cuadre webhook`: our endpoint at the provider."""
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+
+import click
+
+from consumer.facts.clock import format_instant
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, print_rows, say
+from consumer.inbox.handlers import HANDLERS
+from consumer.provider.client import Provider, open_provider
+from consumer.provider.endpoints import OVERLAP, Endpoint, create_endpoint, list_endpoints
+from consumer.provider.endpoints import rotate as rotate_secret
+from consumer.provider.routes import WEBHOOK_ENDPOINTS
+
+KEYS = ("connection", "id", "status", "url", "name", "events", "created_at")
+_EVENTS = click.option(
+    "--event", "events", multiple=True, type=click.Choice(sorted(HANDLERS)), help="Repeatable; default all we handle."
+)
+
+
+@click.group()
+def webhook() -> None:
+    """Our endpoint at the provider: where it delivers events."""
+
+
+@contextmanager
+def _at_provider(open_house: OpenHouse, connection_name: str) -> Iterator[tuple[House, Provider]]:
+    house = open_house()
+    with open_provider(house, house.settings.connection(connection_name)) as provider:
+        yield house, provider
+
+
+@webhook.command("create")
+@connection_option("main")
+@_EVENTS
+@click.option("--name", help="What the provider's dashboard shows.")
+@json_option
+@click.pass_obj
+def create(
+    open_house: OpenHouse, *, connection_name: str, events: tuple[str, ...], name: str | None, as_json: bool
+) -> None:
+    """Open the endpoint for CUADRE_PUBLIC_URL; its secret is kept encrypted in the database."""
+    with _at_provider(open_house, connection_name) as (house, provider):
+        endpoint = create_endpoint(house, provider, events=events or sorted(HANDLERS), name=name)
+    _print([endpoint], connection_name, as_json=as_json)
+    say("its secret is kept, encrypted; receivers use it within five seconds")
+
+
+@webhook.command("list")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def list_(open_house: OpenHouse, *, connection_name: str, as_json: bool) -> None:
+    """List the endpoints the provider has for us, newest first."""
+    with _at_provider(open_house, connection_name) as (_, provider):
+        endpoints, _now = list_endpoints(provider)
+    _print(endpoints, connection_name, as_json=as_json)
+
+
+@webhook.command("update")
+@click.argument("endpoint_id", metavar="ID")
+@connection_option("main")
+@click.option("--enable/--disable", "enabled", default=None, help="Deliver, or stop delivering.")
+@click.option("--url", help="Deliver to this https address.")
+@click.option("--name", help="What the provider's dashboard shows.")
+@_EVENTS
+@json_option
+@click.pass_obj
+def update(  # noqa: PLR0913 - one parameter for each option
+    open_house: OpenHouse,
+    *,
+    endpoint_id: str,
+    connection_name: str,
+    enabled: bool | None,
+    url: str | None,
+    name: str | None,
+    events: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Change an endpoint; events given replace its list as a whole."""
+    given: dict[str, object] = {"disabled": None if enabled is None else not enabled, "url": url, "name": name}
+    given["enabled_events"] = list(events) or None
+    changes = {key: value for key, value in given.items() if value is not None}
+    if not changes:
+        raise Refusal("nothing to change: give --enable, --disable, --url, --name or --event", Exit.USAGE)
+    with _at_provider(open_house, connection_name) as (_, provider):
+        provider.update(WEBHOOK_ENDPOINTS, endpoint_id, changes)
+        endpoints, _now = list_endpoints(provider)
+    _print([found for found in endpoints if found.id == endpoint_id], connection_name, as_json=as_json)
+
+
+@webhook.command("rotate")
+@connection_option("main")
+@click.option(
+    "--overlap-hours",
+    type=click.FloatRange(min=0),
+    default=OVERLAP.total_seconds() / 3600,
+    show_default=True,
+    help="How long both endpoints deliver before the old one may go.",
+)
+@click.pass_obj
+def rotate(open_house: OpenHouse, *, connection_name: str, overlap_hours: float) -> None:
+    """Renew the endpoint's secret: run once to open a second endpoint, again after the overlap to delete the first."""
+    with _at_provider(open_house, connection_name) as (house, provider):
+        done = rotate_secret(house, provider, overlap=timedelta(hours=overlap_hours))
+    old = ", ".join(endpoint.id for endpoint in done.old)
+    if done.made:
+        say(f"{done.new.id} is open beside {old}; run this again after {format_instant(done.ends_at)} to delete {old}")
+    elif done.deleted:
+        say(f"{old} is deleted; {done.new.id} delivers alone")
+    else:
+        say(f"{old} stays until {format_instant(done.ends_at)}; nothing was changed")
+
+
+@webhook.command("test")
+@click.argument("endpoint_id", metavar="ID")
+@connection_option("main")
+@click.option("--type", "type_", type=click.Choice(sorted(HANDLERS)), default="payout.succeeded", show_default=True)
+@click.pass_obj
+def test(open_house: OpenHouse, *, endpoint_id: str, connection_name: str, type_: str) -> None:
+    """Let the provider send a made-up event to an endpoint."""
+    with _at_provider(open_house, connection_name) as (_, provider):
+        provider.create(
+            WEBHOOK_ENDPOINTS, {"type": type_}, idempotency_key=str(uuid.uuid4()), action=f"{endpoint_id}/test"
+        )
+    say(f"{type_} is on its way; cuadre events list shows it when it arrives")
+
+
+def _print(endpoints: list[Endpoint], connection_name: str, *, as_json: bool) -> None:
+    rows = [
+        {
+            "connection": connection_name,
+            "id": endpoint.id,
+            "status": endpoint.status,
+            "url": endpoint.url,
+            "name": endpoint.name,
+            "events": list(endpoint.enabled_events) if as_json else len(endpoint.enabled_events),
+            "created_at": endpoint.created_at,
+        }
+        for endpoint in endpoints
+    ]
+    print_rows(rows, KEYS, as_json=as_json)
+
+
+COMMANDS: tuple[click.Command, ...] = (webhook,)

@@ -1,0 +1,159 @@
+"""The webhook secrets of each connection: those of the settings, and those rotation keeps encrypted in the database."""
+
+import base64
+import hashlib
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+from cryptography.fernet import Fernet, InvalidToken
+from sqlalchemy.engine import Connection as DatabaseConnection
+from sqlmodel import Session, select
+
+from consumer.config import Connection, Settings
+from consumer.facts.house import House
+from consumer.facts.tables.inbox import Secret
+
+_FRESH_SECONDS = 5.0
+_FIRST_LOAD_SECONDS = 2.0
+_NOTED_EVERY = timedelta(minutes=1)
+_SECRET: sa.Table = Secret.__table__  # type: ignore[attr-defined]
+_LOG = logging.getLogger(__name__)
+
+
+class KeyringUnavailable(Exception):  # noqa: N818 - says what happened
+    """The database cannot say which secrets there are, and the settings name none."""
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookSecret:
+    """One secret that may sign for a connection; `row` is its place in the database where it has one."""
+
+    label: str
+    value: bytes = field(repr=False)
+    row: int | None = None
+    ends_at: datetime | None = None
+
+    def is_valid(self, now: datetime) -> bool:
+        return self.ends_at is None or now < self.ends_at
+
+
+def cipher(settings: Settings) -> Fernet:
+    """Encryption under a key derived from the installation's secret key, for this purpose alone."""
+    key = hashlib.sha256(b"cuadre webhook secrets\0" + settings.secret_key.get_secret_value().encode()).digest()
+    return Fernet(base64.urlsafe_b64encode(key))
+
+
+@dataclass(frozen=True, slots=True)
+class NewSecret:
+    """A secret the provider made for a new endpoint, to be kept."""
+
+    connection: str
+    label: str
+    endpoint_id: str
+    value: str = field(repr=False)
+
+
+def keep_secret(session: Session, settings: Settings, new: NewSecret, *, now: datetime) -> Secret:
+    """Keep a secret encrypted, in the caller's transaction; receivers use it within five seconds."""
+    row = Secret(
+        connection=new.connection,
+        label=new.label,
+        endpoint_id=new.endpoint_id,
+        encrypted=cipher(settings).encrypt(new.value.encode()),
+        created_at=now,
+    )
+    session.add(row)
+    session.flush()
+    return row
+
+
+def end_secret(session: Session, *, connection: str, endpoint_id: str, ends_at: datetime) -> int:
+    """Let the secrets of an endpoint end at a moment; returns how many there were."""
+    rows = session.exec(select(Secret).where(Secret.connection == connection, Secret.endpoint_id == endpoint_id)).all()
+    for row in rows:
+        row.ends_at = ends_at
+    return len(rows)
+
+
+class Keyring:
+    """Answers from memory; the database is read again in the background, so a frozen one never holds a request."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self._kept: dict[str, tuple[WebhookSecret, ...]] | None = None
+        self._read_at = float("-inf")
+        self._reading = threading.Lock()
+        self._noting = threading.Lock()
+        self._used: dict[int, datetime] = {}
+        self._noted: dict[int, datetime] = {}
+
+    def secrets_of(self, connection: Connection, *, now: datetime) -> list[WebhookSecret]:
+        """Return the secrets that may sign for the connection now, the settings' first."""
+        self._refresh()
+        configured = [
+            WebhookSecret(f"settings {place}", secret.get_secret_value().encode())
+            for place, secret in enumerate(connection.webhook_secrets, start=1)
+        ]
+        if self._kept is None and not configured:
+            raise KeyringUnavailable("the database with the webhook secrets cannot be read")
+        kept = (self._kept or {}).get(connection.name, ())
+        return configured + [secret for secret in kept if secret.is_valid(now)]
+
+    def note_use(self, secret: WebhookSecret, *, now: datetime) -> None:
+        if secret.row is None:
+            return
+        with self._noting:
+            last = self._noted.get(secret.row)
+            if last is None or now - last >= _NOTED_EVERY:
+                self._used[secret.row] = self._noted[secret.row] = now
+
+    def write_use(self, connection: DatabaseConnection) -> None:
+        """Write when secrets were last used, in the transaction of the events they signed."""
+        with self._noting:
+            used, self._used = self._used, {}
+        for row, used_at in sorted(used.items()):
+            connection.execute(sa.update(_SECRET).where(_SECRET.c.id == row).values(last_used_at=used_at))
+
+    def _refresh(self) -> None:
+        if time.monotonic() - self._read_at < _FRESH_SECONDS or not self._reading.acquire(blocking=self._kept is None):
+            return
+        try:
+            if time.monotonic() - self._read_at < _FRESH_SECONDS:
+                return
+            self._read_at = time.monotonic()
+            reader = threading.Thread(target=self._read, name="webhook-keyring", daemon=True)
+            reader.start()
+            if self._kept is None:
+                reader.join(_FIRST_LOAD_SECONDS)
+        finally:
+            self._reading.release()
+
+    def _read(self) -> None:
+        try:
+            with self._house.store.reading() as session:
+                rows = session.exec(select(Secret).order_by(sa.desc(_SECRET.c.created_at))).all()
+        except sa.exc.SQLAlchemyError as problem:
+            _LOG.warning("the webhook secrets in the database cannot be read: %s", type(problem).__name__)
+            return
+        fernet = cipher(self._house.settings)
+        kept: dict[str, list[WebhookSecret]] = {}
+        for row in rows:
+            value = _decrypt(fernet, row)
+            if value is not None:
+                kept.setdefault(row.connection, []).append(WebhookSecret(row.label, value, row.id, row.ends_at))
+        self._kept = {name: tuple(some) for name, some in kept.items()}
+
+
+def _decrypt(fernet: Fernet, row: Any) -> bytes | None:
+    try:
+        return fernet.decrypt(row.encrypted)
+    except InvalidToken:
+        _LOG.warning(
+            "the webhook secret %r cannot be read: CUADRE_SECRET_KEY is not the one it was kept under", row.label
+        )
+        return None

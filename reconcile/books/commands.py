@@ -1,0 +1,127 @@
+"""Commands of the merchant's books: invoice files in, with a preview, and what the books hold."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from consumer.facts.house import OpenHouse
+from consumer.facts.money import format_decimal
+from consumer.facts.terminal import (
+    Exit,
+    connection_option,
+    json_option,
+    leave,
+    limit_option,
+    print_rows,
+    say,
+)
+from reconcile import records
+from reconcile.books.invoices import ImportOutcome, import_invoices
+from reconcile.books.totals import ControlTotal
+
+FILE_KEYS = (
+    "connection", "file", "accepted", "imported", "rows", "added", "changed", "unchanged", "repeated", "encoding",
+    "separator", "totals", "rejects", "notes",
+)  # fmt: skip
+TOTAL_KEYS = ("doc_type", "currency", "count", "net", "exempt", "vat", "total")
+REJECT_KEYS = ("line", "column", "value", "reason")
+
+
+@click.group()
+def invoices() -> None:
+    """The merchant's invoices and credit notes."""
+
+
+@invoices.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--mapping", help="A saved mapping of columns, mappings/NAME.toml in the data folder.")
+@click.option("--dry-run", is_flag=True, help="Read and show totals and rejects; keep nothing.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def import_files(
+    open_house: OpenHouse,
+    *,
+    files: tuple[Path, ...],
+    mapping: str | None,
+    dry_run: bool,
+    connection_name: str,
+    as_json: bool,
+) -> None:
+    """Bring invoice files (CSV or XLSX) into the books, each whole or not at all."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    outcomes = [import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run) for path in files]
+    if as_json:
+        print_rows([to_file_row(connection.name, outcome) for outcome in outcomes], FILE_KEYS, as_json=True)
+    else:
+        for outcome in outcomes:
+            _show(outcome, dry_run=dry_run)
+    leave(status_of(outcomes))
+
+
+@invoices.command("list")
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def list_invoices(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+    """The documents of the books, newest first."""
+    house = open_house()
+    with house.store.reading() as session:
+        rows = [
+            row for found in house.connections(connection_name) for row in records.invoices(session, found.name)
+        ]  # fmt: skip
+    rows.sort(key=lambda row: row["issue_date"], reverse=True)
+    print_rows(rows[:limit], records.INVOICE_KEYS, as_json=as_json)
+
+
+def status_of(outcomes: Sequence[ImportOutcome]) -> Exit:
+    """Some refused: partly done; all refused: nothing done."""
+    refused = sum(not outcome.accepted for outcome in outcomes)
+    if not refused:
+        return Exit.DONE
+    return Exit.NOTHING_DONE if refused == len(outcomes) else Exit.PARTLY_DONE
+
+
+def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, Any]:
+    reading = outcome.reading
+    return {
+        "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "imported": outcome.kept,
+        "rows": reading.rows, "added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged,
+        "repeated": reading.repeated, "encoding": reading.encoding, "separator": reading.separator,
+        "totals": [_to_total_row(total) for total in reading.totals],
+        "rejects": [asdict(reject) for reject in outcome.rejects], "notes": list(reading.notes),
+    }  # fmt: skip
+
+
+def _to_total_row(total: ControlTotal) -> dict[str, Any]:
+    amounts = {name: format_decimal(getattr(total, name), total.currency) for name in TOTAL_KEYS[3:]}
+    return {"doc_type": total.doc_type, "currency": total.currency, "count": total.count} | amounts
+
+
+def _show(outcome: ImportOutcome, *, dry_run: bool) -> None:
+    for line in _lines(outcome, dry_run=dry_run):
+        say(line)
+    if outcome.rejects:
+        print_rows([asdict(reject) for reject in outcome.rejects], REJECT_KEYS, as_json=False)
+    elif outcome.reading.totals:
+        print_rows([_to_total_row(total) for total in outcome.reading.totals], TOTAL_KEYS, as_json=False)
+
+
+def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
+    reading = outcome.reading
+    if not outcome.accepted:
+        yield f"{outcome.name}: refused, nothing of it is in the books ({len(outcome.rejects)} reasons)"
+    else:
+        verb = "would come in" if dry_run else "came in"
+        counts = f"{outcome.added} new, {outcome.changed} changed, {outcome.unchanged} as known"
+        yield f"{outcome.name}: {reading.rows} rows {verb}: {counts} ({reading.encoding})"
+    for remark in reading.notes:
+        yield f"{outcome.name}: {remark}"
+
+
+COMMANDS: tuple[click.Command, ...] = (invoices,)

@@ -1,0 +1,214 @@
+"""Commands of reconciliation: one run, the history of runs, and why a row is what it is; gathers its sub-rooms'."""
+
+from collections.abc import Iterator, Mapping
+from datetime import date
+from typing import Any
+
+import click
+from sqlmodel import Session
+
+from consumer.facts.clock import local_date, utc_now
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.money import format_decimal
+from consumer.facts.terminal import (
+    Exit,
+    LocalDate,
+    Refusal,
+    check_range,
+    connection_option,
+    json_option,
+    leave,
+    limit_option,
+    print_rows,
+    say,
+)
+from reconcile import comparison, desk, diffs, records
+from reconcile.books import commands as books
+from reconcile.rules.checks import ChecksFailed
+from reconcile.rules.settings import RulesError
+from reconcile.rules.tariff import TariffError
+from reconcile.runs import RunOutcome
+from reconcile.runs import run as start_run
+from reconcile.scope import UnknownPayout
+from reconcile.tables import Run
+
+SEVERITIES = ("high", "medium", "low", "info")
+OUTCOME_KEYS = (
+    "connection", "run_id", "number", "as_of", "complete", "new", "dry_run", "payouts", "payouts_closed", "items",
+    "items_by_outcome", "documents", "documents_by_outcome", "totals", "exceptions",
+)  # fmt: skip
+FINDING_KEYS = (
+    "code", "severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
+    "suggested_action",
+)  # fmt: skip
+DIFF_KEYS = (*diffs.KEYS, "connection")
+
+
+@click.command()
+@click.option("--from", "since", type=LocalDate(), help="First payout date to publish.")
+@click.option("--to", "until", type=LocalDate(), help="Last payout date to publish.")
+@click.option("--as-of", type=LocalDate(), help="The day that decides what is due (default today).")
+@click.option("--payout", "payout_id", help="Publish one payout only.")
+@click.option("--dry-run", is_flag=True, help="The full result, and nothing written.")
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 3 on an exception this severe or worse.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def reconcile(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, since: date | None, until: date | None, as_of: date | None, payout_id: str | None,
+    dry_run: bool, fail_on: str | None, connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Match payouts, payments and documents once, and say what does not tie out."""
+    check_range(since, until, "--from and --to")
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    day = as_of or local_date(utc_now(), connection.country.zone)
+    try:
+        outcome = start_run(
+            house, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run
+        )  # fmt: skip
+    except (RulesError, TariffError) as error:
+        raise Refusal(str(error), Exit.USAGE) from None
+    except UnknownPayout as error:
+        raise Refusal(str(error)) from None
+    except ChecksFailed as error:
+        raise Refusal(str(error), Exit.PARTLY_DONE) from None
+    _show_outcome(outcome, dry_run=dry_run, as_json=as_json)
+    is_severe = fail_on is not None and has_severity(outcome, fail_on)
+    leave(Exit.PARTLY_DONE if is_severe else outcome.status)
+
+
+def has_severity(outcome: RunOutcome, least: str) -> bool:
+    worse = SEVERITIES[: SEVERITIES.index(least) + 1]
+    return any(outcome.summary["severities"].get(severity, 0) for severity in worse)
+
+
+def to_outcome_row(outcome: RunOutcome, *, dry_run: bool) -> dict[str, Any]:
+    """A run as one object: amounts of the control totals in major units."""
+    totals = {
+        currency: {name: format_decimal(amount, currency) for name, amount in sums.items()}
+        for currency, sums in outcome.summary["totals"].items()
+    }
+    return outcome.summary | {
+        "connection": outcome.connection, "run_id": outcome.run_id, "number": outcome.number,
+        "as_of": outcome.as_of, "new": outcome.is_new, "dry_run": dry_run, "totals": totals,
+    }  # fmt: skip
+
+
+def _show_outcome(outcome: RunOutcome, *, dry_run: bool, as_json: bool) -> None:
+    row = to_outcome_row(outcome, dry_run=dry_run)
+    findings = list(_finding_rows(outcome)) if dry_run else []
+    if as_json:
+        print_rows([row | {"findings": findings}], (*OUTCOME_KEYS, *(["findings"] if dry_run else [])), as_json=True)
+        return
+    print_rows(list(_figures(row)), ("figure", "value"), as_json=False)
+    if findings:
+        print_rows(findings, FINDING_KEYS, as_json=False)
+    if not outcome.complete:
+        say("the data is incomplete up to this day, so nothing is called missing: see DATA_GAP and cuadre gaps")
+
+
+def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:
+    assert outcome.result is not None
+    for found in outcome.result.findings:
+        values = {name: getattr(found, name) for name in FINDING_KEYS}
+        yield values | {"amount_at_risk": format_decimal(found.amount_at_risk, found.currency)}
+
+
+def _figures(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A nested object as figures, one a line."""
+    for key in OUTCOME_KEYS:
+        if not isinstance(row[key], dict):
+            yield {"figure": key, "value": row[key]}
+            continue
+        for name, value in row[key].items():
+            if isinstance(value, dict):
+                yield from ({"figure": f"{key} {name} {part}", "value": figure} for part, figure in value.items())
+            else:
+                yield {"figure": f"{key} {name}", "value": value}
+
+
+@click.group()
+def runs() -> None:
+    """The history of runs."""
+
+
+@runs.command("list")
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def list_runs(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+    """Every run, newest first."""
+    house = open_house()
+    with house.store.reading() as session:
+        found = [run for one in house.connections(connection_name) for run in records.runs(session, one.name)]
+    found.sort(key=lambda run: run.finished_at, reverse=True)
+    print_rows([records.to_run_row(run) for run in found[:limit]], records.RUN_KEYS, as_json=as_json)
+
+
+@runs.command("show")
+@click.argument("run_id")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def show_run(open_house: OpenHouse, *, run_id: str, connection_name: str, as_json: bool) -> None:
+    """One run by its id, the beginning of it, or its number."""
+    house = open_house()
+    with house.store.reading() as session:
+        found = _find(session, house, connection_name, run_id)
+    row = to_outcome_row(RunOutcome.of(found), dry_run=False)
+    if as_json:
+        print_rows([row], OUTCOME_KEYS, as_json=True)
+    else:
+        print_rows(list(_figures(row)), ("figure", "value"), as_json=False)
+
+
+@runs.command("diff")
+@click.argument("before")
+@click.argument("after")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def diff_runs(open_house: OpenHouse, *, before: str, after: str, connection_name: str, as_json: bool) -> None:
+    """What changed between two runs, and why."""
+    house = open_house()
+    with house.store.reading() as session:
+        old, new = _find(session, house, connection_name, before), _find(session, house, connection_name, after)
+        changes = list(comparison.diff(session, house.settings.data_dir, old, new))
+    rows = [{key: getattr(change, key) for key in diffs.KEYS} | {"connection": old.connection} for change in changes]
+    print_rows(rows, DIFF_KEYS, as_json=as_json)
+
+
+def _find(session: Session, house: House, connection_name: str, name: str) -> Run:
+    connection = house.settings.connection(connection_name)
+    found = records.find_run(session, connection.name, name)
+    if found is None:
+        raise Refusal(f"no single run of connection {connection.name} is called {name}: cuadre runs list")
+    return found
+
+
+@click.command()
+@click.argument("identity")
+@click.option("--run", "run_id", help="A run other than the newest.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def explain(
+    open_house: OpenHouse, *, identity: str, run_id: str | None, connection_name: str, as_json: bool
+) -> None:  # fmt: skip
+    """Why a payout, resource or document is what it is, as the newest run says."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        found = _find(session, house, connection_name, run_id) if run_id else records.last_run(session, connection.name)
+        if found is None:
+            raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
+        rows = list(records.explanation(session, found, identity))
+    if not rows:
+        raise Refusal(f"run {found.id} knows no payout, resource or document {identity}")
+    keys = ("run_id", "about", "fact", "value")
+    print_rows([dict(zip(keys, (found.id, *row), strict=True)) for row in rows], keys, as_json=as_json)
+
+
+COMMANDS: tuple[click.Command, ...] = (*books.COMMANDS, reconcile, runs, explain, *desk.COMMANDS)

@@ -1,0 +1,73 @@
+"""Two published runs side by side: reads both, and their kept inputs where this machine has them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pandas import DataFrame
+from sqlmodel import Session
+
+from reconcile import records, snapshots
+from reconcile.diffs import Causes, Change, Published, compare, explain, find_causes
+from reconcile.tables import DocumentResult, Line, PayoutResult, Run
+
+NOT_KEPT = Causes({}, ("the inputs of one of the runs are not kept on this machine",))
+
+
+def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[Change]:
+    """Every change between two runs of one connection with its cause."""
+    related: dict[str, set[str]] = {}
+    old, new = _published(session, before, related), _published(session, after, related)
+    changes = list(compare(old, new))
+    causes = _causes(data_dir, before, after) if changes else NOT_KEPT
+    return explain(changes, causes, {subject: sorted(ids) for subject, ids in related.items()})
+
+
+def _published(session: Session, run: Run, related: dict[str, set[str]]) -> Published:
+    payouts = {row.payout_id: _payout_words(columns) for row, columns in records.rows_of(session, PayoutResult, run)}
+    documents = {
+        row.doc_key: f"{row.outcome}, balance {row.balance}" for row, _ in records.rows_of(session, DocumentResult, run)
+    }
+    lines: dict[str, str] = {}
+    for row, columns in records.rows_of(session, Line, run):
+        subject = f"{row.resource_id}@{row.payout_id}" if row.payout_id else row.resource_id
+        words = [row.outcome, *(filter(None, [row.doc_key])), *_applied(columns)]
+        lines[subject] = "; ".join(filter(None, [lines.get(subject, ""), " ".join(words)]))
+        for one, other in ((subject, row.resource_id), (subject, row.doc_key), (row.doc_key, row.resource_id)):
+            if one and other:
+                related.setdefault(one, set()).add(other)
+    exceptions = {}
+    for found in records.findings(session, run):
+        subject = f"{found.code} {found.subject}"
+        exceptions[subject] = f"{found.severity} {found.amount_at_risk}"
+        related.setdefault(subject, set()).add(found.subject.split(":", 1)[1].split("@", maxsplit=1)[0])
+    return Published(payouts, lines, documents, exceptions)
+
+
+def _payout_words(columns: dict[str, Any]) -> str:
+    return f"{columns['status_recon']}, difference {columns['difference']}, fees {columns['fee_total']}"
+
+
+def _applied(columns: dict[str, Any]) -> list[str]:
+    return [] if columns["applied_amount"] is None else [str(columns["applied_amount"])]
+
+
+def _causes(data_dir: Path, before: Run, after: Run) -> Causes:
+    try:
+        old = snapshots.read_manifest(data_dir, before.connection, before.id)
+        new = snapshots.read_manifest(data_dir, after.connection, after.id)
+        return find_causes(old, new, _differing(data_dir, before, after, old, new))
+    except snapshots.SnapshotError:
+        return NOT_KEPT
+
+
+def _differing(
+    data_dir: Path, before: Run, after: Run, old: dict[str, Any], new: dict[str, Any]
+) -> Iterator[tuple[str, DataFrame, DataFrame]]:
+    for name in snapshots.SCHEMAS:
+        if old["frames"][name] != new["frames"][name]:
+            yield (
+                name,
+                snapshots.read_frame(data_dir, before.connection, before.id, name),
+                snapshots.read_frame(data_dir, after.connection, after.id, name),
+            )

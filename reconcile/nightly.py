@@ -1,0 +1,117 @@
+"""The night's work on one connection, step by step; the steps themselves come from `app.py`."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from typing import Protocol
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from consumer.facts.terminal import Exit, Refusal
+from reconcile.rules.checks import ChecksFailed
+from reconcile.runs import RunOutcome, run
+
+
+class StepOutcome(Protocol):
+    """What a step of another room answers: its lines for people and its exit status."""
+
+    @property
+    def status(self) -> Exit: ...
+
+    @property
+    def lines(self) -> list[str]: ...
+
+
+Step = Callable[[Connection], StepOutcome]
+Report = Callable[[Connection, date], StepOutcome]
+
+# What a failed step means for the night, best first.
+_ORDER = (Exit.DONE, Exit.PARTLY_DONE, Exit.NOTHING_DONE, Exit.USAGE)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The rooms nightly may not import, as callables."""
+
+    backfill: Step
+    pull: Step
+    drift: Step
+    report: Report
+
+
+@dataclass(slots=True)
+class NightlyOutcome:
+    """One night of one connection."""
+
+    connection: str
+    on: date
+    lines: list[str] = field(default_factory=list)
+    statuses: dict[str, Exit] = field(default_factory=dict)
+    run: RunOutcome | None = None
+
+    @property
+    def complete(self) -> bool:
+        return all(status is Exit.DONE for status in self.statuses.values())
+
+    @property
+    def status(self) -> Exit:
+        """The worst of all steps; where some worked and some did not, a part was done."""
+        return join(self.statuses.values())
+
+
+def join(statuses: Iterable[Exit]) -> Exit:
+    """Join several statuses into one: nothing done only where nothing at all was."""
+    found = list(statuses)
+    if not found:
+        return Exit.DONE
+    worst = max(found, key=_ORDER.index)
+    return Exit.PARTLY_DONE if len(set(found)) > 1 else worst
+
+
+def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> NightlyOutcome:
+    """Bring everything in, reconcile the day and hand out its reports.
+
+    1. Backfill the event log: what webhooks lost comes in.
+    2. Pull every stream, so that objects changed without an event are fresh.
+    3. Compare our mirror with the provider's objects and mend what differs.
+    4. Reconcile as of the day. On incomplete data the run says so and calls nothing missing.
+    5. Build the day's reports, of an incomplete run too: they carry its state.
+
+    A step that fails does not stop the night: the next one works on what is there, and the outcome says which failed.
+    The same night again reads less, finds the same run and the same files.
+    """
+    outcome = NightlyOutcome(connection.name, on)
+    before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
+    for name, step in before.items():
+        _take(outcome, name, lambda step=step: step(connection))  # type: ignore[misc]
+    _reconcile(house, connection, outcome)
+    _take(outcome, "report", lambda: steps.report(connection, on))
+    if not outcome.complete:
+        failed = ", ".join(name for name, status in outcome.statuses.items() if status is not Exit.DONE)
+        outcome.lines.append(f"{connection.name}: the night of {on} is incomplete: {failed}")
+    return outcome
+
+
+def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome]) -> None:
+    try:
+        answer = step()
+    except Refusal as refusal:
+        outcome.statuses[name] = Exit(refusal.exit_code)
+        outcome.lines.append(f"{outcome.connection}: {name}: {refusal.message}")
+        return
+    outcome.statuses[name] = answer.status
+    outcome.lines += answer.lines
+
+
+def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) -> None:
+    try:
+        outcome.run = run(house, connection, as_of=outcome.on)
+    except ChecksFailed as problem:
+        outcome.statuses["reconcile"] = Exit.PARTLY_DONE
+        outcome.lines.append(f"{connection.name}: reconcile: {problem}")
+        return
+    outcome.statuses["reconcile"] = outcome.run.status
+    found = outcome.run
+    state = "complete" if found.complete else "INCOMPLETE: see DATA_GAP"
+    closed = f"{found.payouts_closed} of {found.payouts} payouts closed"
+    outcome.lines.append(f"{connection.name}: reconcile: run {found.run_id}, {closed}, {state}")

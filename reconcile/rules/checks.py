@@ -1,0 +1,69 @@
+"""Checks that stop a run whose books do not balance: nothing lost, nothing twice, nothing beyond its amount."""
+
+from pandas import DataFrame
+
+from reconcile.rules.inputs import Result, looked_up
+from reconcile.rules.ledger import Ledger
+from reconcile.rules.outcomes import Outcome
+from reconcile.rules.payouts import DISPUTE
+
+
+class ChecksFailed(RuntimeError):  # noqa: N818 - named for what happened
+    """A result that must not be published; the message names the check and what broke it."""
+
+
+def check_result(rows: DataFrame, ledger: Ledger, applied: DataFrame, result: Result) -> None:
+    _check_every_item_once(rows, result.lines)
+    _check_sums(rows, result.lines)
+    _check_payouts(result)
+    _check_payments(ledger, applied)
+    _check_documents(ledger, applied, result.documents)
+
+
+def _check_every_item_once(rows: DataFrame, lines: DataFrame) -> None:
+    firsts = lines[(lines["line"] == 1) & (lines["resource_type"] != DISPUTE)]
+    names = ["payout_id", "resource_type", "resource_id"]
+    _require(len(firsts) == len(rows), f"{len(rows)} items went in and {len(firsts)} came out")
+    _require(not firsts.duplicated(names).any(), "an item has two first lines")
+    lost = rows[names].merge(firsts[names], on=names, how="left", indicator=True)["_merge"] != "both"
+    _require(not lost.any(), f"{int(lost.sum())} items have no line")
+    _require(not (lines["outcome"] == Outcome.UNEXPLAINED).any(), "an item was left unexplained")
+
+
+def _check_sums(rows: DataFrame, lines: DataFrame) -> None:
+    items = lines[lines["resource_type"] != DISPUTE]
+    went_in = rows.groupby("currency")["signed"].sum().to_dict()
+    came_out = items.groupby("currency")["amount_signed"].sum().to_dict()
+    for currency, amount in went_in.items():
+        other = came_out.get(currency)
+        _require(other is not None and int(other) == int(amount), f"{currency}: {amount} in, {other} out")
+
+
+def _check_payouts(result: Result) -> None:
+    payouts = result.payouts.set_index("payout_id")
+    own = result.lines[result.lines["currency"] == looked_up(result.lines["payout_id"], payouts["currency"])]
+    sums = own.groupby("payout_id")["amount_signed"].sum().reindex(payouts.index).fillna(0)
+    wrong = payouts[(payouts["computed_amount"] + payouts["fee_total"]) != sums]
+    _require(wrong.empty, f"payout {wrong.index[0] if len(wrong) else ''} is not the sum of its lines")
+    wrong = payouts[payouts["payout_amount"] - payouts["computed_amount"] != payouts["difference"]]
+    _require(wrong.empty, f"payout {wrong.index[0] if len(wrong) else ''} has a wrong difference")
+
+
+def _check_payments(ledger: Ledger, applied: DataFrame) -> None:
+    sums = applied.groupby("payment")["applied"].sum()
+    amounts = ledger.payments.amount[sums.index.to_numpy()]
+    beyond = sums[(sums - amounts) > ledger.rules.amount_tolerance]
+    _require(beyond.empty, "a payment was applied beyond its amount")
+
+
+def _check_documents(ledger: Ledger, applied: DataFrame, documents: DataFrame) -> None:
+    sums = applied.groupby("doc")["applied"].sum()
+    by_place = documents.set_index("doc_key").loc[ledger.books.keys]
+    paid = by_place["paid"].to_numpy(dtype="int64") + ledger.reopened * ledger.books.is_claim
+    expected = sums.reindex(range(len(paid))).fillna(0).to_numpy(dtype="int64") * ledger.books.is_claim
+    _require(bool((paid == expected).all()), "a document's paid amount is not the sum of what was applied to it")
+
+
+def _require(holds: bool, message: str) -> None:  # noqa: FBT001 - reads as a sentence at every call
+    if not holds:
+        raise ChecksFailed(f"the result does not balance: {message}")

@@ -1,0 +1,82 @@
+"""What people decided, as constraints before any rule: pairs that must or must not be, differences accepted."""
+
+from typing import Any
+
+import pandas as pd
+from pandas import DataFrame
+
+from reconcile.rules.inputs import records
+from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.outcomes import Code, Outcome, Stage
+
+MATCH, ADJUST = "match", "adjust"
+_LINKS = (MATCH, "unmatch", "decline")
+
+
+def apply_decisions(ledger: Ledger, decisions: DataFrame) -> None:
+    """Take decisions in the order they were made; a later one about the same pair replaces an earlier one."""
+    ordered = decisions.sort_values(["decision_id", "kind", "resource_id", "doc_key"])
+    is_link = ordered["kind"].isin(_LINKS)
+    links = ordered[is_link].drop_duplicates(["resource_id", "doc_key"], keep="last")
+    payments = {key: place for place, key in enumerate(ledger.payments.ids)}
+    docs = {key: place for place, key in enumerate(ledger.books.keys)}
+    matched: dict[int, list[tuple[int, int | None]]] = {}
+    for row in records(links):
+        payment, doc = payments.get(row.resource_id), docs.get(row.doc_key)
+        if payment is None:
+            continue
+        if row.kind != MATCH:
+            _forbid(ledger, payment, doc, matched)
+        elif doc is not None:
+            matched.setdefault(payment, []).append((doc, _amount(row)))
+    for row in records(ordered[ordered["kind"] == ADJUST]):
+        _adjust(ledger, payments.get(row.resource_id), docs.get(row.doc_key), _amount(row))
+    for payment in sorted(matched):
+        _match(ledger, payment, matched[payment])
+
+
+def _amount(row: Any) -> int | None:
+    return None if pd.isna(row.amount) else int(row.amount)
+
+
+def _forbid(ledger: Ledger, payment: int, doc: int | None, matched: dict[int, list[tuple[int, int | None]]]) -> None:
+    """Forbid one pair; without a document the payment stays unmatched until somebody matches it."""
+    if doc is not None:
+        ledger.forbidden.add((payment, doc))
+        return
+    matched.pop(payment, None)
+    reason = Reason(Stage.MANUAL, "manual:unmatch")
+    ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
+
+
+def _adjust(ledger: Ledger, payment: int | None, doc: int | None, amount: int | None) -> None:
+    """Accept an amount of a document, or whatever is left of it, or a payment that needs no document."""
+    if doc is not None and amount is not None:
+        ledger.adjusted[doc] += amount
+    elif doc is not None:
+        ledger.accepted.add(doc)
+    elif payment is not None:
+        ledger.decide(payment, Outcome.ADJUSTMENT, Reason(Stage.MANUAL, "manual:adjust"))
+
+
+def _match(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> None:
+    rest = int(ledger.payments.amount[payment])
+    same = [pair for pair in pairs if ledger.books.currency[pair[0]] == ledger.payments.currency[payment]]
+    for place, (doc, asked) in enumerate(same):
+        found = ledger.open_at(doc, payment)
+        is_last = place == len(same) - 1
+        amount = min(rest, asked) if asked is not None else rest if is_last else min(rest, max(found, 0))
+        if amount > 0:
+            ledger.apply(payment, doc, amount, difference=amount - found if is_last else 0)
+            rest -= amount
+    if same:
+        ledger.decide(payment, _outcome(ledger, payment, same), Reason(Stage.MANUAL, "manual:match"))
+
+
+def _outcome(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> Outcome:
+    if len(pairs) > 1:
+        return Outcome.SET
+    balance = ledger.balance(pairs[0][0])
+    if balance == 0 or int(ledger.payments.amount[payment]) == 0:
+        return Outcome.MATCHED
+    return Outcome.PARTIAL if balance > 0 else Outcome.MATCHED_WITH_DIFFERENCE

@@ -1,0 +1,43 @@
+"""Matching payments with documents, stage by stage, each on what the earlier ones left."""
+
+from pandas import DataFrame
+
+from reconcile.rules.candidates import match_customers, suggest
+from reconcile.rules.decisions import apply_decisions
+from reconcile.rules.documents import document_customers, sorted_documents, to_books
+from reconcile.rules.inputs import Inputs
+from reconcile.rules.keys import find_keys
+from reconcile.rules.ledger import Ledger
+from reconcile.rules.payments import customers_of, payment_rows, shared_codes, to_payments
+from reconcile.rules.placement import place_keyed
+from reconcile.rules.references import match_references
+from reconcile.rules.sets import match_sets
+from reconcile.rules.shared_keys import place_shared, settle_agreeing
+
+
+def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
+    """Decide every payment: decisions of people, keys, references, customers, sets, suggestions, the rest."""
+    ledger = _open(rows, inputs)
+    apply_decisions(ledger, inputs.decisions)
+    keys = settle_agreeing(ledger, find_keys(ledger.payments.said, ledger.books))
+    place_keyed(ledger, keys)
+    place_shared(ledger, keys)
+    match_references(ledger)
+    match_customers(ledger)
+    match_sets(ledger)
+    suggest(ledger)
+    ledger.leave_rest()
+    ledger.accept_rests()
+    return ledger
+
+
+def _open(rows: DataFrame, inputs: Inputs) -> Ledger:
+    payments, documents = payment_rows(rows), sorted_documents(inputs)
+    payers, owners = customers_of(payments, inputs.rules), document_customers(documents, inputs.rules)
+    currencies = shared_codes(payments["currency"], documents["currency"])
+    customers = shared_codes(payers, owners)
+    return Ledger(
+        payments=to_payments(payments, payers, (currencies[0], customers[0]), rows),
+        books=to_books(documents, (currencies[1], customers[1]), inputs),
+        rules=inputs.rules,
+    )

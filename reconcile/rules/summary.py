@@ -1,0 +1,109 @@
+"""The row of each payout: what it held, what it should be, where it is and how it stands."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from pandas import DataFrame
+
+from reconcile.rules.bank import has_bank, match_bank
+from reconcile.rules.gate import touched
+from reconcile.rules.identity import fee_rates
+from reconcile.rules.inputs import COUNT, DAY, SUMMARY, TEXT, Finding, Inputs, looked_up, typed
+from reconcile.rules.outcomes import APPLIED, Code, Recon
+from reconcile.rules.payouts import PAYMENT_TYPES
+from reconcile.rules.timing import expected_arrivals, local_times, payout_bank_days, windows
+
+_SUMS = {
+    "payments_count": "payments_count",
+    "payments_gross": "payments",
+    "charges_count": "charges_count",
+    "charges_gross": "charges",
+    "refunds_count": "refunds_count",
+    "refunds_gross": "refunds",
+    "refund_adjustments": "adjustments",
+    "disputes": "disputes",
+    "fee_total": "fee",
+    "fee_net": "fee_net",
+    "fee_vat": "fee_vat",
+    "fee_source": "fee_source",
+    "computed_amount": "computed",
+    "payout_amount": "amount",
+    "difference": "difference",
+}
+_OPENING = frozenset({
+    Code.PAYOUT_IDENTITY,
+    Code.PAYOUT_LATE,
+    Code.PAYOUT_NOT_IN_BANK,
+    Code.BANK_AMOUNT_DIFF,
+    Code.FEE_OUT_OF_BAND,
+    Code.ITEM_IN_TWO_PAYOUTS,
+})  # fmt: skip
+
+
+def summarize(rows: DataFrame, sums: DataFrame, inputs: Inputs) -> DataFrame:
+    """Give the payouts with their dates, sums and bank movement; what matching decided is added later."""
+    payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
+    added = sums.reindex(payouts["payout_id"].to_numpy())
+    local = local_times(payouts["created_at"], inputs.calendar)
+    carried = rows[rows["payout_id"].notna()]
+    last = looked_up(payouts["payout_id"], carried.groupby("payout_id")["bank_day"].max()).astype(DAY)
+    bank_day = payout_bank_days(payouts["created_at"], last, inputs.calendar)
+    since, until = windows(bank_day, inputs.calendar)
+    summary = DataFrame({
+        "payout_id": payouts["payout_id"],
+        "mode": inputs.mode,
+        "country": inputs.country,
+        "currency": payouts["currency"],
+        "status": payouts["status"],
+        "created_at_utc": payouts["created_at"],
+        "succeeded_at_utc": payouts["succeeded_at"],
+        "payout_date": local.dt.normalize(),
+        "bank_day": bank_day,
+        "window_start": since,
+        "window_end": until,
+        "recipient_institution": payouts["recipient_institution"],
+        "recipient_account_last4": payouts["recipient_last4"],
+        "fee_rate_pct": fee_rates(added).to_numpy(),
+        "expected_arrival": expected_arrivals(bank_day, inputs.rules.payout_schedule, inputs.calendar),
+    })  # fmt: skip
+    for name, source in _SUMS.items():
+        summary[name] = added[source].to_numpy()
+    summary = summary.join(match_bank(summary, inputs))
+    summary["bank_difference"] = summary["bank_amount"] - summary["payout_amount"]
+    return summary
+
+
+def complete_summary(summary: DataFrame, lines: DataFrame, findings: tuple[Finding, ...], inputs: Inputs) -> DataFrame:
+    """Add how many items are matched, how many exceptions there are and how each payout stands."""
+    firsts = lines[(lines["line"] == 1) & lines["resource_type"].isin(PAYMENT_TYPES) & lines["payout_id"].notna()]
+    is_matched = firsts["outcome"].isin([str(word) for word in APPLIED])
+    matched = is_matched.groupby(firsts["payout_id"]).sum()
+    counted = firsts.groupby("payout_id").size()
+    ids = summary["payout_id"]
+    summary["matched_count"] = looked_up(ids, matched).fillna(0).astype(COUNT)
+    summary["unmatched_count"] = looked_up(ids, counted - matched).fillna(0).astype(COUNT)
+    named = pd.Series([finding.payout_id for finding in findings], dtype=TEXT)
+    summary["exceptions"] = looked_up(ids, named.value_counts()).fillna(0).astype(COUNT)
+    summary["status_recon"] = _standing(summary, findings, inputs)
+    return typed(summary, SUMMARY)
+
+
+def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs) -> Any:
+    opening = {
+        finding.payout_id
+        for finding in findings
+        if finding.code in _OPENING and (finding.subject.startswith("payout:") or "@" in finding.subject)
+    }
+    waits = (summary["status"] == "in_progress") | (
+        (summary["status"] == "succeeded") & has_bank(summary, inputs) & summary["bank_movement_id"].isna()
+    )
+    rules = [
+        (summary["status"] == "canceled", Recon.CANCELED),
+        (summary["status"] == "returned", Recon.RETURNED),
+        (touched(summary, inputs), Recon.INCOMPLETE),
+        (summary["payout_id"].isin(opening) | (summary["difference"] != 0), Recon.OPEN),
+        (waits, Recon.NOT_DUE),
+    ]
+    marks = [mark.to_numpy(dtype=bool) for mark, _ in rules]
+    return np.select(marks, [str(word) for _, word in rules], default=str(Recon.CLOSED))

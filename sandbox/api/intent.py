@@ -1,0 +1,49 @@
+"""The shape of a payment intent, the same whoever made it."""
+
+from typing import Any
+
+from sandbox.clock import to_iso
+from sandbox.collection import Object
+from sandbox.world import World
+
+INTENTS = "payment_intents"
+
+
+def draft_intent(world: World, *, mode: str, amount: int, currency: str, **known: Any) -> Object:
+    """A payment intent with every field, empty where nothing is known."""
+    fields: Object = {
+        "id": world.new_id("pi"),
+        "object": "payment_intent",
+        "mode": mode,
+        "amount": amount,
+        "currency": currency,
+        "status": "created",
+        "payment_type": "bank_transfer",
+        "payment_type_options": {},
+        "reference_id": None,
+        "transaction_date": None,
+        "error_reason": None,
+        "created_at": to_iso(world.now()),
+        "expires_at": None,
+        "metadata": {},
+        "customer": None,
+        "customer_email": None,
+        "sender_account": None,
+        "recipient_account": None,
+        "business_profile": None,
+        "next_action": None,
+        "payment_method": None,
+        "subscription": None,
+        "widget_token": None,
+    }
+    return {**fields, **known}
+
+
+def end_intent(world: World, intent: Object, status: str, **event_only: object) -> Object:
+    """Bring an intent to its end and announce it."""
+    changes: Object = {"status": status}
+    if status == "succeeded":
+        changes["transaction_date"] = to_iso(world.now())
+    elif status in {"failed", "rejected"}:
+        changes["error_reason"] = "insufficient_funds"
+    return world.keep(INTENTS, {**intent, **changes}, event=f"payment_intent.{status}", **event_only)

@@ -1,0 +1,130 @@
+"""What subscriptions do by themselves: the first invoice, the renewals, the end of a trial."""
+
+from datetime import datetime, timedelta
+
+from sandbox.api import billing
+from sandbox.clock import to_iso
+from sandbox.collection import Object
+from sandbox.world import World
+
+SUBSCRIPTIONS = "subscriptions"
+DRAFT_FOR = timedelta(hours=1)  # how long a renewal stays in draft
+ANNOUNCED_BEFORE = timedelta(days=3)
+CLF_IN_PESOS = 39_000  # what one unit of account is billed at; the real rate changes daily
+CLF_UNITS = 10_000  # CLF amounts have four decimals
+LENGTHS = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
+MONTHS = {"month": 1, "year": 12}
+LAST_SAFE_DAY = 28
+
+
+def begin(world: World, subscription: Object) -> None:
+    """Bill the first period now, or when the trial ends."""
+    id_, mode = subscription["id"], subscription["mode"]
+    if subscription["status"] == "trialing":
+        ends_in = datetime.fromisoformat(subscription["trial_end"]) - world.now()
+        world.put_off(ends_in, lambda: _bill_first(world, mode, id_))
+    else:
+        _bill_first(world, mode, id_)
+
+
+def _bill_first(world: World, mode: str, id_: str) -> None:
+    subscription = world.get(mode, SUBSCRIPTIONS, id_)
+    if subscription["status"] == "canceled":
+        return
+    if subscription["status"] == "trialing" and subscription["collection_method"] == "send_invoice":
+        subscription = world.keep(SUBSCRIPTIONS, {**subscription, "status": "active"})
+    if subscription["collection_method"] == "send_invoice" or subscription["payment_method"]:
+        invoice = _draft(world, subscription)
+        billing.finalize(world, invoice, on_paid=lambda _: _activate(world, mode, id_))
+    _plan_renewal(world, subscription)
+
+
+def _activate(world: World, mode: str, id_: str) -> None:
+    subscription = world.get(mode, SUBSCRIPTIONS, id_)
+    if subscription["status"] in {"incomplete", "trialing"}:
+        world.keep(SUBSCRIPTIONS, {**subscription, "status": "active"})
+
+
+def _plan_renewal(world: World, subscription: Object) -> None:
+    id_, mode = subscription["id"], subscription["mode"]
+    period = next_period(world.now(), subscription["items"][0]["price"]["recurring"]) - world.now()
+    if period > ANNOUNCED_BEFORE:
+        world.put_off(period - ANNOUNCED_BEFORE, lambda: _announce(world, mode, id_))
+    world.put_off(period, lambda: _renew(world, mode, id_))
+
+
+def next_period(now: datetime, recurring: Object) -> datetime:
+    """When the period that begins now ends."""
+    count: int = recurring["interval_count"]
+    if recurring["interval"] in LENGTHS:
+        return now + LENGTHS[recurring["interval"]] * count
+    months = now.month - 1 + MONTHS[recurring["interval"]] * count
+    return now.replace(year=now.year + months // 12, month=months % 12 + 1, day=min(now.day, LAST_SAFE_DAY))
+
+
+def _announce(world: World, mode: str, id_: str) -> None:
+    """A preview of the next invoice: it has no id yet."""
+    subscription = world.get(mode, SUBSCRIPTIONS, id_)
+    if subscription["status"] != "active":
+        return
+    lines = _lines(world, subscription)
+    preview = {
+        "id": None,
+        "object": "invoice",
+        "mode": mode,
+        "status": "draft",
+        "customer": subscription["customer"],
+        "subscription": id_,
+        "currency": subscription["currency"],
+        "total": billing.total(lines),
+        "lines": lines,
+    }
+    world.announce("invoice.upcoming", preview, mode=mode)
+
+
+def _renew(world: World, mode: str, id_: str) -> None:
+    subscription = world.get(mode, SUBSCRIPTIONS, id_)
+    if subscription["status"] != "active":
+        return
+    invoice = _draft(world, subscription)
+    world.put_off(DRAFT_FOR, lambda: _finalize_if_draft(world, mode, invoice["id"]))
+    _plan_renewal(world, subscription)
+
+
+def _finalize_if_draft(world: World, mode: str, id_: str) -> None:
+    invoice = world.get(mode, billing.INVOICES, id_)
+    if invoice["status"] == "draft":
+        billing.finalize(world, invoice)
+
+
+def _draft(world: World, subscription: Object) -> Object:
+    return billing.draft_invoice(
+        world,
+        mode=subscription["mode"],
+        customer=subscription["customer"],
+        currency=subscription["currency"],
+        collection_method=subscription["collection_method"],
+        default_payment_method=subscription["payment_method"],
+        subscription=subscription["id"],
+        business_profile=subscription["business_profile"],
+        metadata=subscription["metadata"],
+        lines=_lines(world, subscription),
+    )
+
+
+def _lines(world: World, subscription: Object) -> list[Object]:
+    lines = []
+    for item in subscription["items"]:
+        price = item["price"]
+        amount = to_billed(price["unit_amount"], price["currency"])
+        made = billing.line(world, amount, subscription["currency"], item["quantity"], product=price["product"])
+        ends_at = next_period(world.now(), price["recurring"])
+        lines.append({**made, "description": item["description"], "period_end": to_iso(ends_at)})
+    return lines
+
+
+def to_billed(amount: int, currency: str) -> int:
+    """A price in the subscription's currency: units of account become pesos, half up."""
+    if currency != "CLF":
+        return amount
+    return (2 * amount * CLF_IN_PESOS + CLF_UNITS) // (2 * CLF_UNITS)

@@ -1,0 +1,146 @@
+"""What banks do with a transfer: carry it out, refuse it, send it back; and what that leaves on the account."""
+
+from datetime import timedelta
+from typing import Any
+
+from sandbox.call import Call
+from sandbox.clock import to_iso
+from sandbox.collection import Object
+from sandbox.outcomes import outcome
+from sandbox.world import World
+
+TRANSFERS, MOVEMENTS = "transfers", "account_movements"
+ANSWERED_AFTER = timedelta(seconds=3)
+UNDONE_AFTER = timedelta(hours=1)
+REFUSALS = {"failed", "rejected"}
+LATER = {"returned", "reversed"}
+
+
+def draft_transfer(  # noqa: PLR0913 - both sides of a transfer
+    call: Call,
+    number: Object,
+    *,
+    amount: int,
+    currency: str,
+    direction: str,
+    counterparty: Object,
+    comment: str | None,
+    metadata: dict[str, Any],
+) -> Object:
+    """A transfer that nobody has answered yet."""
+    return call.draft(
+        "tr",
+        "transfer",
+        amount=amount,
+        currency=currency,
+        direction=direction,
+        status="pending",
+        transaction_date=to_iso(call.world.now()),
+        post_date=None,
+        comment=comment,
+        reference_id=None,
+        tracking_key=call.world.new_secret("track") if currency == "MXN" else None,
+        transfer_batch_id=None,
+        receipt_url=None,
+        counterparty=counterparty,
+        account_number=number,
+        metadata=metadata,
+        return_reason=None,
+        return_reason_code=None,
+        error_reason=None,
+        reject_reason=None,
+        failed_at=None,
+        rejected_at=None,
+        reversed_at=None,
+    )
+
+
+def send(world: World, transfer: Object) -> Object:
+    """The money leaves the account at once; the other bank answers a little later."""
+    _book(world, transfer, -transfer["amount"])
+    world.keep(TRANSFERS, transfer)
+    world.put_off(ANSWERED_AFTER, lambda: _answer(world, transfer))
+    return transfer
+
+
+def _answer(world: World, transfer: Object) -> None:
+    wish = outcome(transfer["metadata"])
+    if wish in REFUSALS:
+        _book(world, transfer, transfer["amount"])
+        is_chilean = transfer["currency"] == "CLP"
+        reason = {"error_reason": "invalid_recipient_account", "failed_at": to_iso(world.now())} if is_chilean else {}
+        world.keep(TRANSFERS, {**transfer, **reason, "status": "failed"}, event="transfer.outbound.failed")
+        return
+    done = succeed(world, transfer, event="transfer.outbound.succeeded")
+    if wish in LATER:
+        world.put_off(UNDONE_AFTER, lambda: _undo(world, done, wish))
+
+
+def succeed(world: World, transfer: Object, *, event: str) -> Object:
+    return world.keep(TRANSFERS, {**transfer, "status": "succeeded", "post_date": to_iso(world.now())}, event=event)
+
+
+def _undo(world: World, transfer: Object, status: str) -> None:
+    """Money that was through comes back, or is taken back."""
+    way = transfer["direction"]
+    _book(world, transfer, transfer["amount"] if way == "outbound" else -transfer["amount"])
+    changes: Object = {"status": status}
+    if status == "returned":
+        changes |= {"return_reason": "non_existing_account", "return_reason_code": "01"}
+    elif transfer["currency"] == "CLP":
+        changes["reversed_at"] = to_iso(world.now())
+    world.keep(TRANSFERS, {**transfer, **changes}, event=f"transfer.{way}.{status}")
+
+
+def receive(world: World, transfer: Object, number: Object) -> Object:
+    """Money arrives; out of the number's range it is rejected by itself."""
+    smallest, largest = number["options"]["min_amount"], number["options"]["max_amount"]
+    is_small = smallest is not None and transfer["amount"] < smallest
+    is_large = largest is not None and transfer["amount"] > largest
+    if is_small or is_large or number["status"] != "enabled":
+        reason = {"reject_reason": "recipient_account_credit_restricted", "rejected_at": to_iso(world.now())}
+        changes = reason if transfer["currency"] == "CLP" else {}
+        rejected = {**transfer, **changes, "status": "rejected"}
+        return world.keep(TRANSFERS, rejected, event="transfer.inbound.rejected")
+    _book(world, transfer, transfer["amount"])
+    world.keep("account_numbers", {**number, "last_transfer_at": to_iso(world.now())})
+    done = succeed(world, transfer, event="transfer.inbound.succeeded")
+    if outcome(transfer["metadata"]) in LATER:
+        world.put_off(UNDONE_AFTER, lambda: _undo(world, done, outcome(transfer["metadata"])))
+    return done
+
+
+def give_back(world: World, transfer: Object) -> Object:
+    """Begin to send an inbound transfer back; it is through, or refused, a little later."""
+    pending = world.keep(TRANSFERS, {**transfer, "status": "return_pending"})
+    world.put_off(ANSWERED_AFTER, lambda: _finish_return(world, pending))
+    return pending
+
+
+def _finish_return(world: World, transfer: Object) -> None:
+    if outcome(transfer["metadata"]) == "return_failed":
+        world.keep(TRANSFERS, {**transfer, "status": "succeeded"}, event="transfer.inbound.return_failed")
+    else:
+        _undo(world, transfer, "returned")
+
+
+def _book(world: World, transfer: Object, signed: int) -> None:
+    """A movement on the account, with the balance after it."""
+    account = world.get(transfer["mode"], "accounts", transfer["account_number"]["account_id"])
+    balance = account["available_balance"] + signed
+    world.keep("accounts", {**account, "available_balance": balance})
+    movement = {
+        "id": world.new_id("mov"),
+        "object": "movement",
+        "mode": transfer["mode"],
+        "account_id": account["id"],
+        "amount": abs(signed),
+        "balance": balance,
+        "currency": account["currency"],
+        "direction": "inbound" if signed > 0 else "outbound",
+        "resource_id": transfer["id"],
+        "return_pair_id": None,
+        "transaction_date": to_iso(world.now()),
+        "type": "transfer",
+    }
+    world.keep(MOVEMENTS, movement)

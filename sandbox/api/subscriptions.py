@@ -1,0 +1,258 @@
+"""Subscriptions and their items."""
+
+from datetime import timedelta
+from typing import Any
+
+from sandbox.api import recurring
+from sandbox.api.charging import is_active
+from sandbox.call import Answer, Call, Route
+from sandbox.clock import to_iso
+from sandbox.collection import Object
+from sandbox.fields import (
+    read_business_profile,
+    read_choice,
+    read_mapping,
+    read_metadata,
+    read_moment,
+    read_text,
+    read_whole,
+    require_amount,
+    require_currency,
+    require_mapping,
+    require_mappings,
+    require_text,
+)
+from sandbox.listing import cursor_list, exactly, get_one, one_of
+from sandbox.refusal import RefusalError, invalid, missing_parameter, missing_resource
+
+STATUSES = ("incomplete", "active", "trialing", "canceled")
+METHODS = ("charge_automatically", "send_invoice")
+INTERVALS = ("day", "week", "month", "year")
+PRICE_CURRENCIES = ("CLP", "MXN", "CLF")
+SUBSCRIPTIONS = recurring.SUBSCRIPTIONS
+SHORTEST_TRIAL = timedelta(days=1)
+
+
+def create_subscription(call: Call) -> Answer:
+    """Begin billing a customer: at once, or when a trial ends."""
+    body, world = call.body, call.world
+    customer = world.get(call.mode, "customers", require_text(body, "customer"))
+    method = read_choice(body, "collection_method", METHODS, default="charge_automatically")
+    items = [_read_item(call, entry) for entry in require_mappings(body, "items")]
+    trial_end = _read_trial_end(call)
+    subscription = call.draft(
+        "sub",
+        "subscription",
+        status=_first_status(method, is_trial=trial_end is not None),
+        customer=customer["id"],
+        currency=billed_currency(items),
+        items=items,
+        collection_method=method,
+        payment_method=_read_method(call, customer["id"]),
+        trial_end=trial_end,
+        billing_cycle_anchor=read_text(body, "billing_cycle_anchor"),
+        business_profile=read_business_profile(body),
+        metadata=read_metadata(body),
+    )
+    world.keep(SUBSCRIPTIONS, subscription)
+    recurring.begin(world, subscription)
+    return Answer(world.get(call.mode, SUBSCRIPTIONS, subscription["id"]), 201)
+
+
+def _first_status(method: str, *, is_trial: bool) -> str:
+    if is_trial:
+        return "trialing"
+    return "active" if method == "send_invoice" else "incomplete"
+
+
+def billed_currency(items: list[Object]) -> str:
+    """The one currency of all items; a CLF price lives inside a CLP subscription."""
+    currencies = {"CLP" if item["price"]["currency"] == "CLF" else item["price"]["currency"] for item in items}
+    if len(currencies) != 1:
+        raise RefusalError(
+            400, "currency_mismatch", "The items of a subscription need compatible currencies", param="items"
+        )
+    return str(currencies.pop())
+
+
+def _read_trial_end(call: Call) -> str | None:
+    ends_at = read_moment(call.body, "trial_end")
+    if ends_at is None:
+        return None
+    if ends_at < call.world.now() + SHORTEST_TRIAL:
+        raise invalid("date", "trial_end", "at least one day in the future")
+    return to_iso(ends_at)
+
+
+def _read_method(call: Call, customer: str) -> str | None:
+    wanted = read_text(call.body, "payment_method")
+    if wanted is None:
+        return None
+    method = call.world.get(call.mode, "payment_methods", wanted)
+    if method["customer"] != customer:
+        raise RefusalError(
+            400, "invalid_params", "The payment method belongs to another customer", param="payment_method"
+        )
+    return wanted
+
+
+def _read_item(call: Call, entry: dict[str, Any]) -> Object:
+    return {
+        "id": call.world.new_id("si"),
+        "object": "subscription_item",
+        "price": _read_price(call, require_mapping(entry, "price_data")),
+        "quantity": read_whole(entry, "quantity", least=1) or 1,
+        "name": read_text(entry, "name"),
+        "description": read_text(entry, "description"),
+    }
+
+
+def _read_price(call: Call, data: dict[str, Any]) -> Object:
+    cycle = read_mapping(data, "recurring")
+    return {
+        "currency": require_currency(data, PRICE_CURRENCIES),
+        "unit_amount": require_amount(data, "unit_amount"),
+        "recurring": {
+            "interval": read_choice(cycle, "interval", INTERVALS, default="month"),
+            "interval_count": read_whole(cycle, "interval_count", least=1) or 1,
+        },
+        "product": _read_product(call, data),
+    }
+
+
+def _read_product(call: Call, data: dict[str, Any]) -> Object:
+    """An existing product, or a new one given inline."""
+    wanted = read_text(data, "product")
+    if wanted:
+        return call.world.get(call.mode, "products", wanted)
+    given = require_mapping(data, "product_data")
+    product = call.draft(
+        "prod",
+        "product",
+        name=require_text(given, "name"),
+        description=read_text(given, "description"),
+        image_url=read_text(given, "image_url"),
+        metadata=read_metadata(given),
+    )
+    return call.world.keep("products", product)
+
+
+def _editable(call: Call) -> Object:
+    subscription = call.get(SUBSCRIPTIONS)
+    if subscription["status"] == "canceled":
+        raise RefusalError(400, "subscription_not_editable", "The subscription is canceled", param="id")
+    return subscription
+
+
+def update_subscription(call: Call) -> Answer:
+    """Change the trial's end, the payment method or how it collects; nothing is charged for it."""
+    subscription, body = _editable(call), call.body
+    if not any(body.get(name) is not None for name in ("trial_end", "payment_method", "collection_method")):
+        raise missing_parameter("trial_end, payment_method or collection_method")
+    changes: Object = {}
+    if body.get("trial_end") is not None:
+        changes["trial_end"] = _read_trial_end(call)
+    if body.get("collection_method") is not None:
+        changes["collection_method"] = read_choice(body, "collection_method", METHODS)
+    method = _read_method(call, subscription["customer"])
+    if method is None:
+        return Answer(call.world.keep(SUBSCRIPTIONS, {**subscription, **changes}))
+    return Answer(_replace_method(call, {**subscription, **changes}, method))
+
+
+def _replace_method(call: Call, subscription: Object, method: str) -> Object:
+    if not is_active(call.world.get(call.mode, "payment_methods", method)):
+        call.world.announce("subscription.payment_method_update_failed", subscription, mode=call.mode)
+        raise RefusalError(400, "payment_method_inactive", "The payment method is not active", param="payment_method")
+    changed = {**subscription, "payment_method": method}
+    return call.world.keep(SUBSCRIPTIONS, changed, event="subscription.payment_method_updated")
+
+
+def detach_method(call: Call) -> Answer:
+    """Only where invoices are sent: the unpaid ones forget the method, paid and void ones keep it."""
+    subscription, world = call.get(SUBSCRIPTIONS), call.world
+    if subscription["status"] == "canceled" or subscription["collection_method"] == "charge_automatically":
+        raise RefusalError(
+            409, "payment_method_required", "Only send_invoice subscriptions can lose their method", param="id"
+        )
+    if subscription["payment_method"] is None:
+        return Answer(subscription)
+    for invoice in list(world.collection(call.mode, "invoices").newest_first()):
+        if invoice["subscription"] == subscription["id"] and invoice["status"] in {"draft", "open"}:
+            world.keep("invoices", {**invoice, "default_payment_method": None})
+    detached = {**subscription, "payment_method": None}
+    return Answer(world.keep(SUBSCRIPTIONS, detached, event="subscription.payment_method_updated"))
+
+
+def cancel_subscription(call: Call) -> Answer:
+    changed = {**_editable(call), "status": "canceled", "canceled_at": to_iso(call.world.now())}
+    return Answer(call.world.keep(SUBSCRIPTIONS, changed))
+
+
+def create_item(call: Call) -> Answer:
+    subscription = _editable(call)
+    item = _read_item(call, call.body)
+    _keep_items(call, subscription, [*subscription["items"], item])
+    return Answer(item, 201)
+
+
+def list_items(call: Call) -> Answer:
+    return Answer(call.get(SUBSCRIPTIONS)["items"])
+
+
+def _find_item(call: Call, subscription: Object) -> Object:
+    for item in subscription["items"]:
+        if item["id"] == call.params["item"]:
+            return dict(item)
+    raise missing_resource("subscription item", call.params["item"])
+
+
+def update_item(call: Call) -> Answer:
+    """Quantity, price, name and description; whatever is not named stays."""
+    subscription, body = _editable(call), call.body
+    item = _find_item(call, subscription)
+    changes: Object = {name: read_text(body, name) for name in ("name", "description") if name in body}
+    if body.get("quantity") is not None:
+        changes["quantity"] = read_whole(body, "quantity", least=1)
+    if body.get("price_data") is not None:
+        changes["price"] = _read_price(call, read_mapping(body, "price_data"))
+    changed = {**item, **changes}
+    _keep_items(call, subscription, [changed if row["id"] == item["id"] else row for row in subscription["items"]])
+    return Answer(changed)
+
+
+def delete_item(call: Call) -> Answer:
+    """Billing of it stops with the next invoice; the last item cannot go."""
+    subscription = _editable(call)
+    item = _find_item(call, subscription)
+    if len(subscription["items"]) == 1:
+        raise RefusalError(
+            409, "last_subscription_item", "The last item of a subscription cannot be deleted", param="id"
+        )
+    _keep_items(call, subscription, [row for row in subscription["items"] if row["id"] != item["id"]])
+    return Answer(item)
+
+
+def _keep_items(call: Call, subscription: Object, items: list[Object]) -> None:
+    call.world.keep(SUBSCRIPTIONS, {**subscription, "items": items, "currency": billed_currency(items)})
+
+
+ONE = "/v2/subscriptions/{id}"
+ROUTES = (
+    Route("POST", "/v2/subscriptions", "create subscription", create_subscription),
+    Route(
+        "GET",
+        "/v2/subscriptions",
+        "list subscriptions",
+        cursor_list(SUBSCRIPTIONS, exactly("customer"), one_of("status", STATUSES)),
+    ),
+    Route("GET", ONE, "get subscription", get_one(SUBSCRIPTIONS)),
+    Route("PATCH", ONE, "update subscription", update_subscription),
+    Route("DELETE", f"{ONE}/payment_method", "detach payment method", detach_method),
+    Route("POST", f"{ONE}/cancel", "cancel subscription", cancel_subscription),
+    Route("POST", f"{ONE}/items", "create subscription item", create_item),
+    Route("GET", f"{ONE}/items", "list subscription items", list_items),
+    Route("POST", f"{ONE}/items/{{item}}", "update subscription item", update_item),
+    Route("PATCH", f"{ONE}/items/{{item}}", "update subscription item", update_item),
+    Route("DELETE", f"{ONE}/items/{{item}}", "delete subscription item", delete_item),
+)

@@ -1,0 +1,146 @@
+"""Transfers between accounts: sent, received, simulated, given back."""
+
+from typing import Any
+
+from sandbox.api import settlement
+from sandbox.api.settlement import TRANSFERS
+from sandbox.call import Answer, Call, Route
+from sandbox.collection import Object
+from sandbox.fields import (
+    read_choice,
+    read_metadata,
+    read_text,
+    refuse_status,
+    require_amount,
+    require_currency,
+    require_mapping,
+    require_text,
+)
+from sandbox.listing import between, cursor_list, exactly, get_one, one_of
+from sandbox.refusal import RefusalError
+
+STATUSES = (
+    "pending",
+    "succeeded",
+    "failed",
+    "returned",
+    "return_pending",
+    "rejected",
+    "reject_failed",
+    "reverse_pending",
+    "reversed",
+)
+DIRECTIONS = ("inbound", "outbound")
+COUNTERPARTY = {
+    "CLP": ("holder_id", "holder_name", "account_number", "account_type", "institution_id"),
+    "MXN": ("account_number",),
+}
+
+
+def create_transfer(call: Call) -> Answer:
+    """Send money; the bank's answer comes a few seconds later."""
+    world, body = call.world, call.body
+    account = world.get(call.mode, "accounts", require_text(body, "account_id"))
+    amount, currency = require_amount(body), require_currency(body)
+    if currency != account["currency"]:
+        raise RefusalError(400, "currency_mismatch", f"The account holds {account['currency']}", param="currency")
+    counterparty = _read_counterparty(require_mapping(body, "counterparty"), currency)
+    if account["status"] != "active":
+        raise RefusalError(403, "account_not_active", f"The account is {account['status']}", param="account_id")
+    if amount > account["available_balance"]:
+        raise RefusalError(409, "insufficient_balance", "The account does not hold enough", param="amount")
+    number = world.get(call.mode, "account_numbers", account["root_account_number_id"])
+    transfer = settlement.draft_transfer(
+        call,
+        number,
+        amount=amount,
+        currency=currency,
+        direction="outbound",
+        counterparty=counterparty,
+        comment=read_text(body, "comment"),
+        metadata=read_metadata(body),
+    )
+    transfer["reference_id"] = read_text(body, "reference_id")
+    return Answer(settlement.send(world, transfer), 201)
+
+
+def _read_counterparty(given: dict[str, Any], currency: str) -> Object:
+    needed = {name: require_text(given, name) for name in COUNTERPARTY[currency]}
+    if currency == "CLP":
+        read_choice(given, "account_type", ("checking", "sight", "checking_account", "sight_account"))
+    country = "cl" if currency == "CLP" else "mx"
+    bank = needed.get("institution_id") or f"mx_{needed['account_number'][:3]}"
+    return {
+        "holder_id": read_text(given, "holder_id"),
+        "holder_name": read_text(given, "holder_name"),
+        "account_number": needed["account_number"],
+        "account_type": read_text(given, "account_type") or "clabe",
+        "institution": {"id": bank, "name": None, "country": country},
+        "email": read_text(given, "email"),
+    }
+
+
+def return_transfer(call: Call) -> Answer:
+    """Send an inbound Mexican transfer back."""
+    transfer = call.world.get(call.mode, TRANSFERS, require_text(call.body, "transfer_id"))
+    if transfer["direction"] != "inbound" or transfer["currency"] != "MXN":
+        raise RefusalError(
+            409, "invalid_transfer_direction", "Only inbound transfers in MXN can be returned", param="transfer_id"
+        )
+    if transfer["status"] != "succeeded":
+        raise refuse_status("transfer", transfer["status"], "succeeded")
+    return Answer(settlement.give_back(call.world, transfer))
+
+
+def simulate_transfer(call: Call) -> Answer:
+    """Have somebody send money here; test keys only."""
+    if call.mode != "test":
+        raise RefusalError(403, "invalid_mode", "Transfers can be simulated in test mode only")
+    world, body = call.world, call.body
+    number = world.get(call.mode, "account_numbers", require_text(body, "account_number_id"))
+    account = world.get(call.mode, "accounts", number["account_id"])
+    currency = require_currency(body) if body.get("currency") else account["currency"]
+    if currency != account["currency"]:
+        raise RefusalError(400, "currency_mismatch", f"The account holds {account['currency']}", param="currency")
+    country = "cl" if currency == "CLP" else "mx"
+    counterparty = {
+        "holder_id": read_text(body, "counterparty_holder_id"),
+        "holder_name": read_text(body, "counterparty_holder_name"),
+        "account_number": read_text(body, "counterparty_account_number"),
+        "account_type": read_text(body, "counterparty_account_type"),
+        "institution": {"id": read_text(body, "counterparty_institution_id"), "name": None, "country": country},
+        "email": None,
+    }
+    transfer = settlement.draft_transfer(
+        call,
+        number,
+        amount=require_amount(body),
+        currency=currency,
+        direction="inbound",
+        counterparty=counterparty,
+        comment=read_text(body, "comment"),
+        metadata=read_metadata(body),
+    )
+    return Answer(settlement.receive(world, transfer, number), 201)
+
+
+LIST = cursor_list(
+    TRANSFERS,
+    exactly("account_id", field="account_number.account_id"),
+    exactly("account_number_id", field="account_number.id"),
+    one_of("direction", DIRECTIONS),
+    one_of("status", STATUSES),
+    exactly("tracking_key"),
+    exactly("transfer_batch_id"),
+    between("transaction_date"),
+)
+ROUTES = (
+    Route("GET", "/v1/transfers", "list transfers", LIST),
+    Route("GET", "/v2/transfers", "list transfers (v2)", LIST),
+    Route("POST", "/v2/transfers", "create transfer", create_transfer),
+    Route("POST", "/v1/transfers", "create transfer (v1)", create_transfer),
+    Route("GET", "/v1/transfers/{id}", "get transfer (v1)", get_one(TRANSFERS)),
+    Route("GET", "/v2/transfers/{id}", "get transfer", get_one(TRANSFERS)),
+    Route("POST", "/v2/transfers/return", "return transfer", return_transfer, needs_jws=True),
+    Route("POST", "/v2/simulate/receive_transfer", "simulate receive transfer", simulate_transfer),
+)

@@ -1,0 +1,132 @@
+"""The demo: a month of trade played against a real receiver, then compared with the truth the sandbox knows."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+import click
+
+from sandbox.event_types import TYPES
+from sandbox.serve import RunningSandbox
+from sandbox.steer import TEST_KEY, Steer
+
+DAYS = 31
+FAULTS = {"drop": 0.1, "duplicate": 0.05, "reorder": 0.1}
+ZONES = {"cl": "America/Santiago", "mx": "America/Mexico_City"}
+MODE = "test"
+_DAY_SECONDS = 24 * 60 * 60
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What the merchant's side made of the month."""
+
+    events_stored: int
+    payouts: int
+    payouts_closed: int
+    exceptions: dict[str, int]
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What the demo prints: what was sent and planted beside what was kept and found."""
+
+    events_sent: int
+    events_stored: int
+    webhooks_dropped: int
+    payouts: int
+    payouts_closed: int
+    exceptions: dict[str, int]
+    planted: dict[str, int]
+    run_id: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def complaints(self) -> Iterator[str]:
+        """Say what does not agree; nothing when all does."""
+        if self.events_stored != self.events_sent:
+            yield f"{self.events_sent} events were sent and {self.events_stored} are stored"
+        if self.payouts_closed != self.payouts:
+            yield f"{self.payouts - self.payouts_closed} of {self.payouts} payouts are not closed"
+        for code in sorted(self.planted.keys() | self.exceptions.keys()):
+            found, wanted = self.exceptions.get(code, 0), self.planted.get(code, 0)
+            if found != wanted:
+                yield f"{code}: {wanted} planted, {found} found"
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a merchant needs to know of the provider before the first webhook."""
+
+    provider_url: str
+    key: str
+    secret: str
+    country: str
+    tariff: dict[str, Any]
+
+
+class Merchant(Protocol):
+    """The merchant's side; the sandbox knows nothing of how it is built."""
+
+    webhook_url: str
+
+    def open(self, terms: Terms) -> None:
+        """Start to receive."""
+
+    def catch_up(self) -> None:
+        """Repair what webhooks lost and fetch what they do not carry."""
+
+    def conclude(self, books: bytes, today: datetime) -> Findings:
+        """Take in the books and reconcile as of the provider's moment."""
+
+
+def show(summary: Summary, *, as_json: bool) -> None:
+    """Print the summary: one JSON object, or the two columns side by side for a person."""
+    if as_json:
+        click.echo(json.dumps(summary.to_dict()))
+        return
+    for name, value in summary.to_dict().items():
+        if not isinstance(value, dict):
+            click.echo(f"{name:<18} {value}")
+    click.echo(f"\n{'exception':<24} {'planted':>8} {'found':>8}")
+    for code in sorted(summary.planted.keys() | summary.exceptions.keys()):
+        click.echo(f"{code:<24} {summary.planted.get(code, 0):>8} {summary.exceptions.get(code, 0):>8}")
+
+
+def play(running: RunningSandbox, merchant: Merchant, *, seed: int, tell: Callable[[str], None]) -> Summary:
+    """Play the demo.
+
+    1. The merchant learns the terms and opens its receiver; an endpoint is subscribed to every event.
+    2. A month passes day by day; a tenth of the webhooks is dropped, some come twice or out of order.
+    3. The merchant catches up from the event log and the lists, takes in the books and reconciles.
+    4. What it found stands beside what was planted.
+    """
+    with Steer(running.url) as steer:
+        endpoint = steer.create_endpoint(merchant.webhook_url, list(TYPES))
+        country = running.world.scenario.country
+        merchant.open(Terms(running.url, TEST_KEY, endpoint["secret"], country, steer.tariff()))
+        for name, probability in FAULTS.items():
+            steer.switch_on(name, probability, seed=seed)
+        for day in range(1, DAYS + 1):
+            moment = steer.advance(_DAY_SECONDS)
+            tell(f"day {day} of {DAYS}: the provider's clock says {moment}")
+        steer.switch_off()
+        tell("catching up: event log, then payouts and everything else")
+        merchant.catch_up()
+        tell("reconciling the month with the merchant's books")
+        now = datetime.fromisoformat(moment).astimezone(ZoneInfo(ZONES[country]))
+        found = merchant.conclude(steer.invoices(), now)
+        dropped = steer.summary().dropped_events
+        planted = Counter(code for row in steer.truth() for code in row.exceptions)
+    return Summary(
+        events_sent=len(running.world.logs[MODE]),
+        webhooks_dropped=dropped,
+        planted=dict(sorted(planted.items())),
+        **asdict(found),
+    )

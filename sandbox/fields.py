@@ -1,0 +1,147 @@
+"""Reads the fields of a request's body and refuses, in the provider's words, what cannot be read."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sandbox.clock import to_moment
+from sandbox.refusal import RefusalError, invalid, invalid_enum, missing_parameter
+
+Body = Mapping[str, Any]
+CURRENCIES = ("CLP", "MXN")
+CATEGORY_LENGTH = 6
+
+
+def require(body: Body, name: str) -> Any:
+    """A field that must be there."""
+    value = body.get(name)
+    if value is None:
+        raise missing_parameter(name)
+    return value
+
+
+def read_text(body: Body, name: str) -> str | None:
+    value = body.get(name)
+    if value is not None and not isinstance(value, str):
+        raise invalid("string", name, "text or null")
+    return value
+
+
+def require_text(body: Body, name: str) -> str:
+    require(body, name)
+    text = read_text(body, name)
+    if not text:
+        raise missing_parameter(name)
+    return text
+
+
+def read_whole(body: Body, name: str, *, least: int = 0) -> int | None:
+    """A whole number; forms send it as text."""
+    value = body.get(name)
+    if isinstance(value, str) and value.isascii() and value.isdigit():
+        value = int(value)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+        raise invalid("integer", name, f"a whole number, {least} or more")
+    return value
+
+
+def require_amount(body: Body, name: str = "amount") -> int:
+    """Money in the smallest unit, above 0."""
+    amount = require(body, name)
+    if not isinstance(amount, int) or isinstance(amount, bool) or amount <= 0:
+        raise invalid("amount", name, "a whole number above 0, in the smallest unit of the currency")
+    return amount
+
+
+def require_currency(body: Body, allowed: tuple[str, ...] = CURRENCIES) -> str:
+    """A currency in any case; answered in capitals."""
+    currency = require_text(body, "currency").upper()
+    if currency not in allowed:
+        raise invalid("currency", "currency", " or ".join(allowed))
+    return currency
+
+
+def read_choice(body: Body, name: str, allowed: tuple[str, ...], *, default: str | None = None) -> str:
+    """One of the words; without a default it must be there."""
+    value = body.get(name, default) if default else require(body, name)
+    if value not in allowed:
+        raise invalid_enum(name, value, allowed)
+    return str(value)
+
+
+def read_flag(body: Body, name: str) -> bool:
+    value = body.get(name, False)
+    if not isinstance(value, bool):
+        raise invalid("boolean", name, "true or false")
+    return value
+
+
+def read_mapping(body: Body, name: str) -> dict[str, Any]:
+    """An object, empty when it is not there."""
+    value = body.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise invalid("hash", name, "an object")
+    return value
+
+
+def require_mapping(body: Body, name: str) -> dict[str, Any]:
+    require(body, name)
+    return read_mapping(body, name)
+
+
+def read_list(body: Body, name: str) -> list[Any]:
+    """A list, empty when it is not there."""
+    value = body.get(name)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise invalid("array", name, "a list")
+    return value
+
+
+def require_mappings(body: Body, name: str) -> list[dict[str, Any]]:
+    """A list of objects with at least one in it."""
+    found = read_list(body, name)
+    if not found:
+        raise missing_parameter(name)
+    if not all(isinstance(entry, dict) for entry in found):
+        raise invalid("array", name, "a list of objects")
+    return found
+
+
+def read_metadata(body: Body) -> dict[str, Any]:
+    """Free pairs of text and simple values."""
+    metadata = read_mapping(body, "metadata")
+    if not all(isinstance(value, str | int | float | bool | None) for value in metadata.values()):
+        raise invalid("hash", "metadata", "pairs of a name and a simple value")
+    return metadata
+
+
+def read_moment(body: Body, name: str) -> datetime | None:
+    """A date or datetime in ISO 8601."""
+    text = read_text(body, name)
+    if text is None:
+        return None
+    try:
+        return to_moment(text)
+    except ValueError:
+        raise invalid("date", name, "an ISO 8601 date or datetime") from None
+
+
+def read_business_profile(body: Body) -> dict[str, Any] | None:
+    """Who sells, where the organization names it payment by payment."""
+    if body.get("business_profile") is None:
+        return None
+    profile = read_mapping(body, "business_profile")
+    category = require_text(profile, "category")
+    if len(category) != CATEGORY_LENGTH:
+        raise invalid("string", "business_profile.category", "a merchant category code of six characters")
+    return {"category": category, "name": require_text(profile, "name"), "tax_id": require_text(profile, "tax_id")}
+
+
+def refuse_status(what: str, status: str, allowed: str) -> RefusalError:
+    """The 409 of an operation that comes at the wrong moment of the object's life."""
+    code = f"invalid_{what.replace(' ', '_')}_status"
+    return RefusalError(409, code, f"The {what} is {status}; this works only while {allowed}", param="id")

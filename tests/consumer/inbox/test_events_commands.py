@@ -1,0 +1,240 @@
+"""`cuadre events`: the contract's keys, newest first, filters, and a replay that says what it changes."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlmodel import select
+
+from consumer.facts.house import House
+from consumer.facts.tables.inbox import Event, EventReplay
+from consumer.facts.tables.provider import Refund
+from consumer.inbox.apply import drain
+from consumer.inbox.commands import events
+from consumer.inbox.record import Arrival, record_all
+from consumer.inbox.retention import prune
+
+Deliver = Callable[..., Arrival]
+Make = Callable[..., dict[str, Any]]
+NOW = datetime(2026, 10, 5, 12, 5, tzinfo=UTC)
+
+
+@pytest.fixture
+def cuadre(house: House) -> Callable[..., Result]:
+    """Run `cuadre events …` against the test's house."""
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(events, arguments, obj=lambda: house)
+
+    return run
+
+
+def lines(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def record(house: House, *arrivals: Arrival) -> None:
+    with house.store.connection() as connection:
+        record_all(connection, arrivals)
+
+
+def apply(house: House) -> None:
+    drain(house.store, house.settings, worker="w", now=lambda: NOW)
+
+
+def test_list_gives_the_contracts_keys(house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make) -> None:
+    """A line of the list has exactly the stated keys, times in UTC with a Z."""
+    record(house, deliver(make_event(), source="backfill"))
+
+    assert lines(cuadre("list", "--json")) == [
+        {
+            "connection": "main",
+            "id": "evt_1",
+            "type": "refund.succeeded",
+            "mode": "test",
+            "created_at": "2026-10-05T11:00:00.250000Z",
+            "received_at": "2026-10-05T12:00:00Z",
+            "source": "backfill",
+            "state": "waiting",
+            "resource_id": "re_1",
+            "attempts": 0,
+            "error": None,
+        }
+    ]
+
+
+def some_events(deliver: Deliver, make_event: Make) -> Sequence[Arrival]:
+    return [
+        deliver(make_event("evt_b", created_at="2026-10-02T02:59:59Z")),
+        deliver(make_event("evt_d", created_at="2026-10-03T00:00:00Z", mode="live")),
+        deliver(make_event("evt_none", created_at=None)),
+        deliver(make_event("evt_a", created_at="2026-10-01T03:00:00Z")),
+        deliver(make_event("evt_c", created_at="2026-10-02T03:00:00Z", type="comet.seen")),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "ids"),
+    [
+        ((), ["evt_d", "evt_c", "evt_b", "evt_a", "evt_none"]),
+        (("--limit", "2"), ["evt_d", "evt_c"]),
+        (("--type", "comet.seen"), ["evt_c"]),
+        (("--state", "quarantined"), ["evt_d", "evt_none"]),
+        (("--since", "2026-10-02"), ["evt_d", "evt_c"]),
+        (("--until", "2026-10-02"), ["evt_b", "evt_a"]),
+        (("--since", "2026-10-01T03:00:00Z", "--until", "2026-10-02T02:59:59Z"), ["evt_a"]),
+        (("--connection", "main", "--state", "waiting"), ["evt_b", "evt_a"]),
+    ],
+)
+def test_list_filters_and_sorts(
+    house: House,
+    cuadre: Callable[..., Result],
+    deliver: Deliver,
+    make_event: Make,
+    arguments: tuple[str, ...],
+    ids: list[str],
+) -> None:
+    """Newest by created_at comes first, ranges are half-open, and a bare date is local midnight (Chile: 03:00Z)."""
+    record(house, *some_events(deliver, make_event))
+
+    assert [line["id"] for line in lines(cuadre("list", "--json", *arguments))] == ids
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("list", "--since", "2026-10-02", "--until", "2026-10-01"),
+        ("list", "--since", "soon"),
+        ("list", "--state", "happy"),
+        ("list", "--limit", "0"),
+        ("replay",),
+        ("replay", "evt_1", "--state", "failed"),
+        ("show",),
+    ],
+)
+def test_wrong_usage_exits_2(cuadre: Callable[..., Result], arguments: tuple[str, ...]) -> None:
+    """A reversed range, a non-date or a replay of nothing in particular is wrong usage."""
+    assert cuadre(*arguments).exit_code == 2
+
+
+def test_quarantine_and_conflicts(house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make) -> None:
+    """What is set aside and what contradicts each have their list."""
+    first, other = deliver(make_event()), deliver(make_event(type="refund.failed"), source="backfill")
+    record(house, first, other, other, deliver(make_event("evt_2", mode="live")))
+
+    assert [line["id"] for line in lines(cuadre("quarantine", "--json"))] == ["evt_2"]
+    assert lines(cuadre("conflicts", "--json")) == [
+        {
+            "connection": "main",
+            "id": "evt_1",
+            "seen_at": "2026-10-05T12:00:00Z",
+            "source": "backfill",
+            "first_sha256": first.raw_sha256,
+            "other_sha256": other.raw_sha256,
+            "times": 2,
+        }
+    ]
+
+
+def test_show_adds_body_and_deliveries(house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make) -> None:
+    """One event is shown with its body as JSON and how often it was delivered; an unknown id exits 1."""
+    event = make_event()
+    record(house, deliver(event), deliver(event))
+
+    (line,) = lines(cuadre("show", "evt_1", "--json"))
+    assert (line["body"], line["deliveries"], line["state"]) == (event, 2, "waiting")
+    assert '"id": "re_1"' in cuadre("show", "evt_1").stdout
+    missing = cuadre("show", "evt_9")
+    assert (missing.exit_code, missing.stdout) == (1, "")
+    assert "there is no event 'evt_9' in connection main" in missing.stderr
+
+
+def test_a_dry_run_says_what_would_change_and_changes_nothing(
+    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+) -> None:
+    """A replay can be asked about first: the object and its columns are named, the tables stay as they are."""
+    record(house, deliver(make_event()))
+    apply(house)
+    with house.store.transaction() as session:
+        session.exec(select(Refund)).one().amount = 9
+
+    dry = lines(cuadre("replay", "evt_1", "--dry-run", "--json"))
+
+    assert dry == [
+        {
+            "connection": "main",
+            "id": "evt_1",
+            "type": "refund.succeeded",
+            "state_before": "applied",
+            "state_after": "applied",
+            "changes": "refund re_1: amount 9 → 1500",
+            "error": None,
+        }
+    ]
+    with house.store.reading() as session:
+        assert session.exec(select(Refund.amount)).one() == 9
+        assert session.exec(select(EventReplay)).all() == []
+    assert lines(cuadre("replay", "evt_1", "--json")) == dry
+    with house.store.reading() as session:
+        assert session.exec(select(Refund.amount)).one() == 1500
+        (audit,) = session.exec(select(EventReplay))
+    assert (audit.event_id, audit.state_before, audit.state_after, audit.changed) == ("evt_1", "applied", "applied", 1)
+    assert audit.replayed_by
+
+
+def test_a_replay_by_filter_takes_quarantined_events_again(
+    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make, make_refund: Make
+) -> None:
+    """Events set aside are judged anew; what still cannot be applied makes the exit 3 and says why."""
+    record(
+        house,
+        deliver(make_event("evt_bad", data=make_refund(amount=None))),
+        deliver(make_event("evt_good")),
+    )
+    apply(house)
+    with house.store.transaction() as session:
+        session.get_one(Event, ("main", "evt_good")).state = "quarantined"
+
+    done = cuadre("replay", "--state", "quarantined", "--json")
+
+    assert done.exit_code == 3
+    assert [(line["id"], line["state_after"], line["error"]) for line in lines(done)] == [
+        ("evt_bad", "quarantined", "amount is missing"),
+        ("evt_good", "applied", None),
+    ]
+    assert "1 of 2 events cannot be applied" in done.stderr
+
+
+def test_replaying_an_unknown_event_changes_nothing(house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make) -> None:
+    """One wrong id stops the whole replay before it begins."""
+    record(house, deliver(make_event()))
+
+    done = cuadre("replay", "evt_1", "evt_9")
+
+    assert (done.exit_code, done.stdout) == (1, "")
+    with house.store.reading() as session:
+        assert session.exec(select(Event.state)).one() == "waiting"
+
+
+def test_pruned_events_keep_their_identity(
+    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+) -> None:
+    """After 400 days the body is gone; a redelivery is still a duplicate, another meaning still a conflict."""
+    event = make_event()
+    record(house, deliver(event), deliver(make_event("evt_2", mode="live")))
+    apply(house)
+    assert prune(house.store, house.settings, now=NOW + timedelta(days=399)) == 0
+    assert prune(house.store, house.settings, now=NOW + timedelta(days=401)) == 1
+
+    with house.store.connection() as connection:
+        verdicts = record_all(connection, [deliver(event), deliver(make_event(type="refund.failed"))])
+    assert [str(verdict) for verdict in verdicts] == ["duplicate", "conflict"]
+    (line,) = lines(cuadre("show", "evt_1", "--json"))
+    assert (line["body"], line["state"], line["deliveries"]) == (None, "applied", 3)
+    replayed = cuadre("replay", "evt_1", "--json")
+    assert (replayed.exit_code, lines(replayed)[0]["error"]) == (3, "the body was pruned by retention")
+    with house.store.reading() as session:
+        assert session.get_one(Event, ("main", "evt_2")).body is not None

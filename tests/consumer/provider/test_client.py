@@ -1,0 +1,242 @@
+"""The client over its transport: headers, retries, generations of a path, and what never shows."""
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+from pydantic import SecretStr
+
+from consumer.config import Connection, Settings
+from consumer.facts import schema
+from consumer.facts.store import Store
+from consumer.provider.budget import Budget
+from consumer.provider.client import Provider, is_cursor_gone
+from consumer.provider.errors import Broken, KeyRefused, Missing, Refused, Throttled, Unreachable, Unreadable
+from consumer.provider.routes import EVENTS, LINK_ACCOUNTS, REFUNDS, TRANSFERS, WEBHOOK_ENDPOINTS
+
+Answers = Callable[[httpx.Request], httpx.Response]
+Open = Callable[..., Provider]
+
+
+@pytest.fixture
+def pauses() -> list[float]:
+    return []
+
+
+@pytest.fixture
+def open_client(settings: Settings, tmp_path_factory: pytest.TempPathFactory, pauses: list[float]) -> Iterator[Open]:
+    """Clients of a server that a test writes as one function."""
+    store = Store(f"sqlite:///{tmp_path_factory.mktemp('budget') / 'cuadre.db'}")
+    schema.upgrade(store)
+
+    def build(answers: Answers, connection: Connection | None = None) -> Provider:
+        return Provider(
+            connection or settings.connection("main"),
+            settings,
+            Budget(store, 100_000),
+            transport=httpx.MockTransport(answers),
+            sleep=pauses.append,
+        )
+
+    yield build
+    store.close()
+
+
+def in_turn(*answers: httpx.Response | Exception) -> tuple[Answers, list[httpx.Request]]:
+    """Answer with each in turn and the last for ever after."""
+    asked: list[httpx.Request] = []
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        found = answers[min(len(asked), len(answers)) - 1]
+        if isinstance(found, Exception):
+            raise found
+        return httpx.Response(found.status_code, content=found.content, headers=found.headers)
+
+    return reply, asked
+
+
+def refusal(status: int, code: str = "some_code", **headers: str) -> httpx.Response:
+    body = {"error": {"type": "invalid_request_error", "code": code, "param": "id", "message": "of sk_test_sandbox"}}
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return httpx.Response(status, json=body, headers={"X-Request-Id": "req_7", **named})
+
+
+EMPTY = httpx.Response(200, content=b"[]", headers={"Link": "", "Date": "Thu, 01 Oct 2026 03:00:00 GMT"})
+
+
+def test_the_key_goes_as_it_is_and_the_version_only_where_set(open_client: Open) -> None:
+    """Authorization holds the bare key; no version header is sent unless the settings pin one."""
+    reply, asked = in_turn(EMPTY)
+    page = open_client(reply).page(EVENTS)
+    assert asked[0].headers["Authorization"] == "sk_test_sandbox"
+    assert "Fintoc-Version" not in asked[0].headers
+    assert asked[0].headers["User-Agent"] == "cuadre/0.1"
+    assert str(asked[0].url) == "http://provider.test/v2/events?limit=300"
+    assert page.at == datetime(2026, 10, 1, 3, tzinfo=UTC)
+
+
+def test_a_pinned_version_is_sent(settings: Settings, open_client: Open) -> None:
+    """A connection with an api_version sends it under the configured prefix."""
+    pinned = settings.connection("main").model_copy(update={"api_version": "2026-02-01"})
+    reply, asked = in_turn(EMPTY)
+    open_client(reply, pinned).page(EVENTS)
+    assert asked[0].headers["Fintoc-Version"] == "2026-02-01"
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_storms_are_waited_out(open_client: Open, pauses: list[float], status: int) -> None:
+    """A throttled or broken provider is asked again after growing pauses, and the answer counts."""
+    reply, asked = in_turn(refusal(status), refusal(status), refusal(status), EMPTY)
+    assert open_client(reply).page(EVENTS).items == ()
+    assert len(asked) == 4
+    assert [int(pause) for pause in pauses] == [1, 2, 4]
+
+
+def test_retries_end_after_five(open_client: Open, pauses: list[float]) -> None:
+    """Five pauses of 1, 2, 4, 8 and 16 seconds with up to a second of jitter, then the failure as it is."""
+    reply, asked = in_turn(refusal(500, "internal_server_error"))
+    with pytest.raises(Broken) as caught:
+        open_client(reply).page(EVENTS)
+    assert len(asked) == 6
+    assert [int(pause) for pause in pauses] == [1, 2, 4, 8, 16]
+    assert str(caught.value) == (
+        "GET /v2/events: the provider answered 500 internal_server_error on id (request req_7)"
+    )
+
+
+@pytest.mark.parametrize("wish", ["7", "Thu, 01 Oct 2026 03:00:07 GMT"])
+def test_retry_after_is_honoured_in_both_forms(open_client: Open, pauses: list[float], wish: str) -> None:
+    """Seconds count as they are; a date counts from the provider's own clock, not ours."""
+    reply, _ = in_turn(refusal(429, Retry_After=wish, Date="Thu, 01 Oct 2026 03:00:00 GMT"), EMPTY)
+    open_client(reply).page(EVENTS)
+    assert pauses == [7.0]
+
+
+def test_a_pause_of_hours_is_left_to_the_next_run(open_client: Open, pauses: list[float]) -> None:
+    """A provider that asks for an hour is not waited for."""
+    reply, _ = in_turn(refusal(429, Retry_After="3600"))
+    with pytest.raises(Throttled) as caught:
+        open_client(reply).page(EVENTS)
+    assert caught.value.retry_after == 3600
+    assert pauses == []
+
+
+@pytest.mark.parametrize(
+    "failure", [httpx.ConnectError("no"), httpx.ReadTimeout("late"), httpx.RemoteProtocolError("cut")]
+)
+def test_transport_failures_are_retried_and_named(open_client: Open, failure: Exception) -> None:
+    """Resets and time-outs are asked again; where they stay, the error names the call and their kind."""
+    reply, asked = in_turn(failure)
+    with pytest.raises(Unreachable, match=r"GET /v1/refunds: no answer from the provider \(\w+\)"):
+        open_client(reply).page(REFUNDS)
+    assert len(asked) == 6
+
+
+def test_a_truncated_body_is_asked_again(open_client: Open) -> None:
+    """Half a JSON list under a 200 is not an answer."""
+    reply, asked = in_turn(httpx.Response(200, content=b'[{"id": "re_1"}, {"i'), EMPTY)
+    open_client(reply).page(REFUNDS)
+    assert len(asked) == 2
+
+
+@pytest.mark.parametrize(("status", "kind"), [(401, KeyRefused), (404, Missing), (400, Refused), (409, Refused)])
+def test_what_asking_again_cannot_mend_is_not_asked_again(open_client: Open, status: int, kind: type[Refused]) -> None:
+    """A refusal carries status, type, code, param and request id, and is final."""
+    reply, asked = in_turn(refusal(status, "invalid_api_key"))
+    with pytest.raises(kind) as caught:
+        open_client(reply).get(REFUNDS, "re_1")
+    assert len(asked) == 1
+    error = caught.value
+    assert (error.status, error.type, error.code, error.param, error.request_id) == (
+        status,
+        "invalid_request_error",
+        "invalid_api_key",
+        "id",
+        "req_7",
+    )
+
+
+def test_a_proxy_page_does_not_hide_the_failure(open_client: Open) -> None:
+    """A 502 in HTML is still a 502."""
+    reply, _ = in_turn(httpx.Response(502, content=b"<html>bad gateway</html>"))
+    with pytest.raises(Broken, match="GET /v2/events: the provider answered 502"):
+        open_client(reply).page(EVENTS)
+
+
+def test_a_write_is_repeated_only_under_its_key(open_client: Open) -> None:
+    """A POST carries its Idempotency-Key on every try; a PATCH, which has none, is sent once."""
+    reply, asked = in_turn(refusal(500), httpx.Response(201, json={"id": "we_1"}))
+    answer = open_client(reply).create(WEBHOOK_ENDPOINTS, {"url": "https://a.test"}, idempotency_key="k1")
+    assert answer.value == {"id": "we_1"}
+    assert [request.headers["Idempotency-Key"] for request in asked] == ["k1", "k1"]
+    reply, asked = in_turn(refusal(500))
+    with pytest.raises(Broken):
+        open_client(reply).update(WEBHOOK_ENDPOINTS, "we_1", {"name": "x"})
+    assert len(asked) == 1
+
+
+def test_the_generation_of_a_path_is_found_once(open_client: Open) -> None:
+    """A list that is missing under its first path is read under the other, and stays there."""
+    paths = []
+
+    def reply(request: httpx.Request) -> httpx.Response:
+        paths.append(request.url.path)
+        return EMPTY if request.url.path.startswith("/v2") else refusal(404, "invalid_url")
+
+    provider = open_client(reply)
+    provider.page(TRANSFERS)
+    provider.page(TRANSFERS)
+    assert paths == ["/v1/transfers", "/v2/transfers", "/v2/transfers"]
+
+
+def test_an_object_that_is_missing_says_nothing_about_the_path(open_client: Open) -> None:
+    """After a 404 on an object the list is still looked for under both paths."""
+    reply, asked = in_turn(refusal(404, "missing_resource"))
+    provider = open_client(reply)
+    for _ in range(2):
+        with pytest.raises(Missing):
+            provider.get(TRANSFERS, "tr_1")
+    assert len(asked) == 4
+
+
+def test_a_redirect_is_an_error(open_client: Open) -> None:
+    """The key is never carried to where a redirect points."""
+    reply, asked = in_turn(httpx.Response(302, headers={"Location": "https://evil.test/"}))
+    with pytest.raises(Refused):
+        open_client(reply).page(EVENTS)
+    assert len(asked) == 1
+
+
+def test_nothing_secret_is_logged_or_said(open_client: Open, caplog: pytest.LogCaptureFixture) -> None:
+    """With every logger at its loudest, neither the key nor a link token appears in logs, errors or repr."""
+    caplog.set_level(logging.DEBUG)
+    reply, asked = in_turn(refusal(500))
+    provider = open_client(reply)
+    with pytest.raises(Broken) as caught:
+        provider.page(LINK_ACCOUNTS, link=SecretStr("link_token_secret"))
+    assert asked[0].url.params["link_token"] == "link_token_secret"
+    shown = caplog.text + repr(caught.value) + str(caught.value) + repr(provider)
+    assert "link_token_secret" not in shown
+    assert "sk_test_sandbox" not in shown
+    assert caught.value.__cause__ is None
+
+
+def test_a_cursor_that_is_gone_is_told_from_other_refusals(open_client: Open) -> None:
+    """Only a refusal about the cursor restarts a walk."""
+    gone = {"error": {"type": "invalid_request_error", "code": "missing_cursor", "param": "starting_after"}}
+    reply, _ = in_turn(httpx.Response(400, json=gone), refusal(400, "invalid_date"))
+    provider = open_client(reply)
+    for expected in (True, False):
+        with pytest.raises(Refused) as caught:
+            provider.page(EVENTS, cursor="starting_after=evt_1")
+        assert is_cursor_gone(caught.value) is expected
+
+
+def test_an_object_that_is_no_object_is_unreadable(open_client: Open) -> None:
+    """A list where one object was asked for is refused, not guessed at."""
+    reply, _ = in_turn(EMPTY)
+    with pytest.raises(Unreadable, match="not a JSON object"):
+        open_client(reply).get(REFUNDS, "re_1")

@@ -1,0 +1,100 @@
+"""Our endpoint at the provider, opened, renewed and changed, against the sandbox over HTTP."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from click.testing import CliRunner, Result
+from sqlmodel import select
+
+from consumer.facts.house import House
+from consumer.facts.tables.inbox import Secret
+from consumer.provider.client import Provider
+from consumer.provider.commands import webhook
+from consumer.provider.endpoints import EndpointProblem, create_endpoint, list_endpoints, rotate
+from consumer.webhooks.keyring import cipher
+from sandbox.serve import RunningSandbox
+
+Run = Callable[..., Result]
+PAYOUTS = ["payout.created", "payout.succeeded"]
+
+
+@pytest.fixture
+def run(house: House) -> Run:
+    """Run `cuadre webhook` in this process."""
+    return lambda *words: CliRunner().invoke(webhook, list(words), obj=lambda: house)
+
+
+def test_create_keeps_the_secret_encrypted(house: House, provider: Provider, running: RunningSandbox) -> None:
+    """The secret that the provider shows once is in the database, and not in clear."""
+    endpoint = create_endpoint(house, provider, events=PAYOUTS)
+    with house.store.reading() as session:
+        kept = session.exec(select(Secret)).one()
+    true = running.world.secrets[endpoint.id]
+    assert true.encode() not in kept.encrypted
+    assert cipher(house.settings).decrypt(kept.encrypted).decode() == true
+    assert (kept.connection, kept.label, kept.endpoint_id) == ("main", "2026-10-01", endpoint.id)
+    assert endpoint.url == "http://127.0.0.1:9/webhooks"
+
+
+def test_a_second_endpoint_for_one_address_is_refused(house: House, provider: Provider) -> None:
+    """Opening it again would deliver everything twice."""
+    first = create_endpoint(house, provider, events=PAYOUTS)
+    with pytest.raises(EndpointProblem, match=f"{first.id} already delivers to http://127.0.0.1:9/webhooks"):
+        create_endpoint(house, provider, events=PAYOUTS)
+
+
+def test_rotation_opens_waits_and_deletes(house: House, provider: Provider, running: RunningSandbox) -> None:
+    """The second endpoint takes over the events; the first goes only after the overlap, and its secret ends."""
+    first = create_endpoint(house, provider, events=PAYOUTS)
+    made = rotate(house, provider)
+    assert made.made
+    assert made.new.enabled_events == tuple(PAYOUTS)
+    assert made.ends_at == datetime(2026, 10, 2, 3, tzinfo=UTC)
+    running.world.advance(timedelta(hours=1))
+    waiting = rotate(house, provider)
+    assert (waiting.made, waiting.deleted) == (False, False)
+    running.world.advance(timedelta(hours=24))
+    done = rotate(house, provider)
+    assert done.deleted
+    assert [endpoint.id for endpoint in list_endpoints(provider)[0]] == [made.new.id]
+    with house.store.reading() as session:
+        ended = {secret.endpoint_id: secret.ends_at is not None for secret in session.exec(select(Secret))}
+    assert ended == {first.id: True, made.new.id: False}
+
+
+def test_the_commands_create_list_and_update(run: Run) -> None:
+    """An endpoint is opened with every event we handle, listed as JSON, and disabled."""
+    created = run("create", "--name", "cuadre", "--json")
+    assert created.exit_code == 0, created.output
+    endpoint = json.loads(created.stdout)
+    assert endpoint["connection"] == "main"
+    assert "payout.returned" in endpoint["events"]
+    assert "whsec_" not in created.output
+    updated = run("update", endpoint["id"], "--disable", "--event", "payout.succeeded", "--json")
+    assert json.loads(updated.stdout) == endpoint | {"status": "disabled", "events": ["payout.succeeded"]}
+    assert json.loads(run("list", "--json").stdout) == json.loads(updated.stdout)
+
+
+def test_update_without_a_change_is_wrong_usage(run: Run) -> None:
+    """Nothing to change is said, with exit 2."""
+    refused = run("update", "we_1")
+    assert refused.exit_code == 2
+    assert "nothing to change" in refused.output
+
+
+def test_a_test_event_is_asked_for(run: Run, running: RunningSandbox) -> None:
+    """The provider is told to send one event of the type to that endpoint."""
+    endpoint = json.loads(run("create", "--json").stdout)
+    assert run("test", endpoint["id"], "--type", "refund.succeeded").exit_code == 0
+    (attempt,) = running.world.deliveries()
+    assert attempt["endpoint_id"] == endpoint["id"]
+
+
+def test_rotate_says_what_comes_next(run: Run) -> None:
+    """The command names the moment after which the old endpoint may go, and with no overlap it goes at once."""
+    run("create")
+    assert "run this again after 2026-10-02T03:00:00Z" in run("rotate").output
+    assert "nothing was changed" in run("rotate").output
+    assert "is deleted" in run("rotate", "--overlap-hours", "0").output

@@ -1,0 +1,236 @@
+"""Pulled streams against lists that shift, lie, fail and end early."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from sqlmodel import select
+
+from consumer.facts.house import House
+from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
+from consumer.facts.tables.sync import Checkpoint, Window
+from consumer.facts.terminal import Exit
+from consumer.provider.client import Provider
+from consumer.sync.pull import STREAMS, read_streams
+from consumer.sync.windows import complete_until, unclosed_windows
+
+NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
+PAYOUTS = [STREAMS["payouts"]]
+INTENTS = [STREAMS["payment-intents"]]
+BROKEN = httpx.Response(500, json={"error": {"type": "api_error", "code": "internal_server_error"}})
+REFUSED = httpx.Response(401, json={"error": {"type": "authentication_error", "code": "invalid_api_key"}})
+ITEMS = "/v1/payouts/po_1/resources?payment_intent"
+
+
+def gaps(house: House) -> list[Window]:
+    with house.store.reading() as session:
+        return unclosed_windows(session)
+
+
+def items(house: House) -> set[tuple[str, str]]:
+    with house.store.reading() as session:
+        return set(session.exec(select(PayoutItem.resource_type, PayoutItem.resource_id)))
+
+
+def intents(house: House) -> set[str]:
+    with house.store.reading() as session:
+        return set(session.exec(select(PaymentIntent.id)))
+
+
+def test_every_stream_of_the_contract_is_there() -> None:
+    """The names are those of `cuadre pull`, in the order in which all of them are read."""
+    assert list(STREAMS) == [
+        "payouts",
+        "payment-intents",
+        "charges",
+        "refunds",
+        "disputes",
+        "checkout-sessions",
+        "payment-links",
+        "customers",
+        "subscriptions",
+        "invoices",
+        "payment-methods",
+        "transfers",
+        "accounts",
+        "account-numbers",
+        "account-movements",
+        "account-statements",
+        "account-verifications",
+        "entities",
+        "links",
+        "link-accounts",
+        "link-movements",
+        "tax-invoices",
+        "tax-returns",
+        "tax-statements",
+        "institutions",
+        "webhook-endpoints",
+    ]
+
+
+def test_a_payout_is_pulled_with_its_items_and_their_objects(house: House, lists: Provider, list_server: Any) -> None:
+    """The payout, its items of all four types, their counts and their own objects are kept, unknown fields too."""
+    outcome = read_streams(house, lists, PAYOUTS)
+    assert outcome.status is Exit.DONE
+    assert outcome.lines == ["main: payouts: complete, 1 read, 1 new or changed, 6 pages"]
+    assert items(house) == {("payment_intent", "pi_1"), ("payment_intent", "pi_2"), ("payment_intent", "pi_3")}
+    with house.store.reading() as session:
+        assert session.get_one(Payout, ("main", "po_1")).amount == 2968
+        kept = json.loads(session.get_one(PaymentIntent, ("main", "pi_1")).body)
+        counts = session.exec(select(PayoutCount.resource_type, PayoutCount.announced, PayoutCount.kept)).all()
+    assert kept["made_up_field"] == {"kept": True}
+    assert sorted(counts) == [("charge", 0, 0), ("payment_intent", 3, 3), ("refund", 0, 0), ("refund_adjustment", 0, 0)]
+    assert list_server.asked[0] == "/v1/payouts"
+
+
+def test_items_of_a_settled_payout_are_not_asked_again(
+    house: House, lists: Provider, list_server: Any, make_payout: Callable[..., dict[str, Any]]
+) -> None:
+    """A payout is read again only where it is new, has changed or is not final."""
+    read_streams(house, lists, PAYOUTS)
+    list_server.asked.clear()
+    read_streams(house, lists, PAYOUTS)
+    assert list_server.asked == ["/v1/payouts"]
+    list_server.now += timedelta(days=1)
+    returned = make_payout(1, status="returned", updated_at=NOW + timedelta(days=1))
+    list_server.lists["/v1/payouts"] = [returned, make_payout(2, status="in_progress")]
+    list_server.lists[ITEMS].pop()
+    list_server.asked.clear()
+    for _ in range(2):
+        assert read_streams(house, lists, PAYOUTS).status is Exit.DONE
+    assert items(house) == {("payment_intent", "pi_1"), ("payment_intent", "pi_2")}
+    assert list_server.asked.count("/v1/payouts/po_1/resources payment_intent") == 1
+    assert list_server.asked.count("/v1/payouts/po_2/resources payment_intent") == 2
+
+
+@pytest.mark.parametrize(("lie", "sent"), [(1, 3), (-1, 3)])
+def test_a_total_that_does_not_agree_is_incomplete(
+    house: House, lists: Provider, list_server: Any, lie: int, sent: int
+) -> None:
+    """Items that were announced and not sent, or sent and not announced, are a gap and exit 3."""
+    list_server.lie[ITEMS] = lie
+    outcome = read_streams(house, lists, PAYOUTS)
+    assert outcome.status is Exit.PARTLY_DONE
+    (gap,) = gaps(house)
+    assert (gap.stream, gap.state) == ("payouts", "failed")
+    assert gap.reason == f"po_1: {3 + lie} items of type payment_intent were announced and {sent} sent"
+    assert len(items(house)) == 3
+    list_server.lie.clear()
+    assert read_streams(house, lists, PAYOUTS).status is Exit.DONE
+    assert gaps(house) == []
+
+
+def test_a_list_that_shifts_while_it_is_read_is_read_again(
+    house: House, lists: Provider, list_server: Any, make_payment: Callable[[int], dict[str, Any]]
+) -> None:
+    """A row that slips to an earlier page while a list shrinks is found by the repeated read."""
+    rows = [make_payment(number) for number in range(1, 6)]
+    list_server.lists["/v1/payment_intents"] = rows
+
+    def shrink(path: str) -> None:
+        if path == "/v1/payment_intents" and len(list_server.asked) == 2:
+            rows.pop(0)
+
+    list_server.before = shrink
+    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert intents(house) >= {"pi_2", "pi_3", "pi_4", "pi_5"}
+    assert list_server.asked.count("/v1/payment_intents") == 2
+
+
+@pytest.mark.parametrize("kill_at", range(1, 9))
+def test_a_pull_killed_at_any_page_goes_on_from_there(
+    house: House, lists: Provider, list_server: Any, make_payment: Callable[[int], dict[str, Any]], kill_at: int
+) -> None:
+    """Whichever request dies, the next run keeps the same rows and asks only that page again, then looks for news."""
+    list_server.lists["/v1/payment_intents"] = [make_payment(number) for number in range(1, 12)]
+    list_server.lists["/v2/payment_intents"] = [make_payment(number) for number in range(20, 23)]
+
+    def die(_path: str) -> None:
+        if len(list_server.asked) == kill_at:
+            raise SystemExit
+
+    list_server.before = die
+    with pytest.raises(SystemExit):
+        read_streams(house, lists, INTENTS)
+    assert [gap.state for gap in gaps(house)] == ["open"]
+    list_server.before = lambda _path: None
+    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert len(intents(house)) == 14
+    first_run = list_server.asked[:9]
+    assert len(first_run) == len(set(first_run)) + 1
+    assert gaps(house) == []
+
+
+def test_a_later_pull_of_a_list_without_filter_stops_where_it_is_old(
+    house: House, lists: Provider, list_server: Any, make_payment: Callable[[int], dict[str, Any]]
+) -> None:
+    """Newest-first lists are left behind the overlap; where we hold less than announced they are read to the end."""
+    rows = [make_payment(24 * number) for number in range(1, 41)]
+    list_server.lists["/v1/payment_intents"] = rows
+    del list_server.lists["/v2/payment_intents"]
+    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert len(list_server.asked) == 20 + 1
+    list_server.asked.clear()
+    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert len(list_server.asked) == 8 + 1
+    rows.append(make_payment(24 * 50))
+    list_server.asked.clear()
+    read_streams(house, lists, INTENTS)
+    assert "pi_1200" in intents(house)
+
+
+def test_one_object_that_cannot_be_kept_does_not_stop_the_others(
+    house: House, lists: Provider, list_server: Any
+) -> None:
+    """An amount that is text is named as the reason of a gap; the rest of the list is kept."""
+    list_server.lists["/v1/payment_intents"][0]["amount"] = "1000"
+    outcome = read_streams(house, lists, INTENTS)
+    assert outcome.status is Exit.PARTLY_DONE
+    assert gaps(house)[0].reason == "pi_1: amount is str where an integer of minor units is needed"
+    assert intents(house) == {"pi_2", "pi_3"}
+
+
+def test_a_stream_that_fails_does_not_stop_the_next(house: House, lists: Provider, list_server: Any) -> None:
+    """Refunds break, payouts are pulled; the result names both."""
+    list_server.before = lambda path: BROKEN if path == "/v1/refunds" else None
+    outcome = read_streams(house, lists, [STREAMS["refunds"], STREAMS["payouts"]])
+    assert outcome.status is Exit.PARTLY_DONE
+    assert [(result.stream, result.state) for result in outcome.results] == [
+        ("refunds", "incomplete"),
+        ("payouts", "complete"),
+    ]
+    assert [gap.stream for gap in gaps(house)] == ["refunds"]
+
+
+def test_a_refused_key_ends_the_run_and_leaves_what_was_asked_as_gaps(
+    house: House, lists: Provider, list_server: Any
+) -> None:
+    """In mid-run the exit is 3, at the start it is 1; every stream that was asked for is in the ledger."""
+    list_server.before = lambda path: REFUSED if path == "/v1/refunds" else None
+    streams = [STREAMS[name] for name in ("payouts", "refunds", "disputes")]
+    outcome = read_streams(house, lists, streams)
+    assert outcome.status is Exit.PARTLY_DONE
+    assert {gap.stream for gap in gaps(house)} == {"refunds", "disputes"}
+    assert read_streams(house, lists, streams[1:]).status is Exit.NOTHING_DONE
+    assert list_server.asked[-1] == "/v1/refunds"
+
+
+def test_streams_of_a_link_are_skipped_aloud_without_a_token(house: House, lists: Provider) -> None:
+    """Without a link token nothing is asked, nothing is missing, and the line says what is needed."""
+    outcome = read_streams(house, lists, [STREAMS["tax-statements"]])
+    assert outcome.status is Exit.DONE
+    assert outcome.lines == ["main: tax-statements: skipped, it needs a link token (CUADRE_LINK_TOKENS)"]
+    assert gaps(house) == []
+
+
+def test_a_stream_is_complete_up_to_the_provider_s_moment(house: House, lists: Provider) -> None:
+    """The checkpoint follows the provider's clock, which may be behind ours."""
+    read_streams(house, lists, PAYOUTS)
+    with house.store.reading() as session:
+        assert complete_until(session, "main", "payouts") == NOW
+        assert session.get_one(Checkpoint, ("main", "payouts")).complete_until == NOW
+        assert complete_until(session, "main", "charges") is None

@@ -1,0 +1,244 @@
+"""The receiving route: decisions in the contract's order, JSON always, no row and no 5xx for what is not authentic."""
+
+import io
+import json
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from hypothesis import HealthCheck, given
+from hypothesis import settings as thorough
+from hypothesis import strategies as st
+from sqlmodel import select
+from werkzeug.test import TestResponse
+
+from consumer.config import Settings
+from consumer.facts.house import House
+from consumer.facts.store import Store
+from consumer.facts.tables.inbox import Event, EventConflict, Secret
+from consumer.webhooks.blueprint import webhooks
+from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
+from consumer.webhooks.writer import NotStored, Writer
+
+Send = Callable[..., TestResponse]
+Sign = Callable[..., str]
+EVENT = {
+    "id": "evt_1",
+    "type": "refund.succeeded",
+    "mode": "test",
+    "created_at": "2026-10-05T11:00:00Z",
+    "data": {"id": "re_1"},
+}
+
+
+def rows(store: Store) -> list[Event]:
+    with store.reading() as session:
+        return list(session.exec(select(Event)))
+
+
+def test_a_signed_event_is_stored_then_a_duplicate_then_a_conflict(send: Send, house: House) -> None:
+    """The three answers of 200 say what the arrival was, and only the first body is kept."""
+    answers = [send(EVENT), send(json.dumps(EVENT, indent=1).encode()), send(EVENT | {"data": {"id": "re_2"}})]
+
+    assert [(answer.status_code, answer.json) for answer in answers] == [
+        (200, {"status": "stored"}),
+        (200, {"status": "duplicate"}),
+        (200, {"status": "conflict"}),
+    ]
+    assert [event.body for event in rows(house.store)] == [json.dumps(EVENT).encode()]
+    with house.store.reading() as session:
+        assert [row.source for row in session.exec(select(EventConflict))] == ["webhook"]
+
+
+@pytest.mark.parametrize("path", ["/webhooks", "/webhooks/main"])
+def test_both_addresses_of_the_main_connection(send: Send, path: str) -> None:
+    """The bare address is the connection main."""
+    assert send(EVENT, path=path).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/webhooks/other", "/webhooks/" + "x" * 2000, "/webhooks/%00", "/webhooks/%F0%9F"])
+def test_an_unknown_connection_is_not_found(send: Send, house: House, path: str) -> None:
+    """A connection nobody configured answers 404 in JSON, before anything is read or verified."""
+    answer = send(EVENT, path=path)
+
+    assert (answer.status_code, answer.json) == (404, {"error": "unknown_connection"})
+    assert rows(house.store) == []
+
+
+def test_without_a_secret_the_route_does_not_exist(store: Store, settings: Settings) -> None:
+    """No secret configured is a 404, never an unverified 200, whatever the rest of the request is."""
+    keyless = Settings.model_validate(dict(settings) | {"webhook_secrets": ()})
+    app = Flask("receiver")
+    app.register_blueprint(webhooks(House(keyless, store)))
+
+    answer = app.test_client().post("/webhooks", data=b"x" * 2_000_000)
+
+    assert (answer.status_code, answer.json) == (404, {"error": "no_secret"})
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize(("size", "status"), [(1_048_576, 422), (1_048_577, 413), (30_000_000, 413)])
+def test_the_body_limit(receiver: Flask, sign: Sign, size: int, status: int, *, chunked: bool) -> None:
+    """Exactly the limit passes and one byte more does not, with a length and without, whoever signed it."""
+    body = b" " * size
+    stream = io.BytesIO(body)
+    answer = receiver.test_client().post(
+        "/webhooks",
+        input_stream=stream,
+        headers={"Fintoc-Signature": sign(body)},
+        environ_overrides={"wsgi.input_terminated": True} if chunked else {"CONTENT_LENGTH": str(size)},
+    )
+
+    assert answer.status_code == status
+    assert answer.is_json
+
+
+def test_a_body_over_the_limit_is_refused_before_its_signature(send: Send) -> None:
+    """413 comes before 400 and 401."""
+    assert send(b"x" * 1_048_577, header=[]).status_code == 413
+
+
+@pytest.mark.parametrize(
+    ("header", "status", "reason"),
+    [
+        ([], 400, "header_missing"),
+        ("", 400, "header_missing"),
+        ("garbage", 400, "header_unreadable"),
+        ("t=1791201600", 400, "v1_missing"),
+        ("t=1791201299,v1=00", 400, "too_old"),
+        ("t=1791201901,v1=00", 400, "too_far_ahead"),
+        (["t=1791201600,v1=00", "t=1791201600,v1=00"], 400, "time_repeated"),
+        ("t=1791201600,v1=00", 401, "forged"),
+        ("t=1791201600,v1=caf\u00e9", 401, "forged"),
+        ("t=1791201600,v1=" + "a" * 100_000, 401, "forged"),
+    ],
+)
+def test_what_does_not_prove_itself_is_refused(
+    send: Send, house: House, header: str | list[str], status: int, reason: str
+) -> None:
+    """A missing, broken, untimely or forged signature is its own 4xx and never a row."""
+    answer = send(EVENT, header=header)
+
+    assert (answer.status_code, answer.json) == (status, {"error": reason})
+    assert rows(house.store) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        (b"", "not_json"),
+        (b"[]", "not_json"),
+        (b"\xff\xfe", "not_json"),
+        (b'{"id":NaN}', "not_json"),
+        (b'{"a":' * 65 + b"1" + b"}" * 65, "not_json"),
+        (b"{}", "no_id"),
+        (b'{"id":7}', "no_id"),
+    ],
+)
+def test_authentic_but_nameless_is_unprocessable(send: Send, house: House, body: bytes, reason: str) -> None:
+    """A signed body without a usable id is a 422 and never a row."""
+    answer = send(body)
+
+    assert (answer.status_code, answer.json) == (422, {"error": reason})
+    assert rows(house.store) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "state"),
+    [
+        ({}, "waiting"),
+        ({"type": "comet.seen"}, "ignored"),
+        ({"type": None}, "ignored"),
+        ({"mode": "live"}, "quarantined"),
+        ({"data": None}, "quarantined"),
+    ],
+)
+def test_whatever_is_authentic_and_named_is_kept(send: Send, house: House, changes: dict[str, Any], state: str) -> None:
+    """Unknown types and wrong modes are answered 200 and kept in the state that says so."""
+    assert send(EVENT | changes).status_code == 200
+    assert [event.state for event in rows(house.store)] == [state]
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_only_post_is_allowed(receiver: Flask, method: str) -> None:
+    """Other methods are told so, in JSON."""
+    answer = receiver.test_client().open("/webhooks", method=method)
+
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
+    assert answer.is_json
+
+
+@pytest.mark.parametrize("reason", ["queue_full", "store_down", "no_commit_in_time"])
+def test_what_is_not_stored_asks_to_come_back(house: House, sign: Sign, reason: str) -> None:
+    """Without a commit there is no 200: the sender gets 503 and when to retry."""
+
+    class Unable(Writer):
+        def store(self, arrival: object) -> Any:  # noqa: ARG002
+            raise NotStored(reason)
+
+    app = Flask("receiver")
+    app.register_blueprint(webhooks(house, writer=Unable(house.store)))
+    body = json.dumps(EVENT).encode()
+    import time
+
+    answer = app.test_client().post(
+        "/webhooks", data=body, headers={"Fintoc-Signature": sign(body, at=int(time.time()))}
+    )
+
+    assert (answer.status_code, answer.json, answer.headers["Retry-After"]) == (503, {"error": reason}, "5")
+
+
+def test_a_rotated_secret_works_until_it_ends(house: House, sign: Sign) -> None:
+    """A secret kept encrypted in the database verifies beside the settings' own until its end, and its use is noted."""
+    now = [1791201600]
+    from datetime import UTC, datetime
+
+    def clock() -> datetime:
+        return datetime.fromtimestamp(now[0], UTC)
+
+    with house.store.transaction() as session:
+        kept = keep_secret(
+            session, house.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=clock()
+        )
+        end_secret(session, connection="main", endpoint_id="we_2", ends_at=clock() + timedelta(hours=1))
+        assert b"whsec_rotated" not in kept.encrypted
+    app = Flask("receiver")
+    app.register_blueprint(webhooks(house, now=clock))
+    body = json.dumps(EVENT).encode()
+
+    def post() -> int:
+        header = sign(body, secret="whsec_rotated", at=now[0])
+        return app.test_client().post("/webhooks", data=body, headers={"Fintoc-Signature": header}).status_code
+
+    assert post() == 200
+    with house.store.reading() as session:
+        assert session.exec(select(Secret.last_used_at)).one() == clock()
+    now[0] += 3600
+    assert post() == 401
+
+
+def test_the_log_says_the_reason_once_and_nothing_of_the_request(
+    send: Send, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A burst of forgeries is one line, which holds neither body nor header nor secret."""
+    with caplog.at_level(logging.WARNING):
+        for _ in range(50):
+            send(b'{"id":"evt_private"}', header="t=1791201600,v1=abcdef")
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "webhook refused with 401: forged (0 more like it since the last such line)"
+    ]
+
+
+@thorough(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(body=st.binary(max_size=300), header=st.text(st.characters(max_codepoint=255), max_size=120), sealed=st.booleans())
+def test_noise_is_always_a_4xx(send: Send, sign: Sign, body: bytes, header: str, *, sealed: bool) -> None:
+    """Whatever bytes come, signed or not, the answer is a 4xx in JSON unless it is an event."""
+    value = sign(body) if sealed else header.replace("\r", "").replace("\n", "")
+    answer = send(body, header=value)
+
+    assert 400 <= answer.status_code < 500
+    assert answer.is_json

@@ -1,0 +1,126 @@
+"""Tables become exactly the frames that rules read, for one connection and mode."""
+
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from reconcile.frames import read_inputs
+from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+AS_OF = date(2026, 9, 11)
+
+
+def _read(house: House, main: Connection) -> Inputs:
+    with house.store.reading() as session:
+        return read_inputs(session, main, house.settings, as_of=AS_OF)
+
+
+def test_an_empty_database_gives_empty_frames_of_the_right_types(house: House, main: Connection) -> None:
+    """Rules get their columns and types even where there is nothing."""
+    inputs = _read(house, main)
+    assert inputs.items.dtypes.astype(str).to_dict() == dict(ITEMS)
+    assert inputs.payouts.dtypes.astype(str).to_dict() == dict(PAYOUTS)
+    assert inputs.documents.dtypes.astype(str).to_dict() == dict(DOCUMENTS)
+    assert len(inputs.items) == len(inputs.payouts) == len(inputs.bank) == 0
+
+
+def test_an_item_carries_what_its_payment_says(world: "World", house: House, main: Connection) -> None:
+    """A listed payment is joined to its fact: payer, texts, metadata, moment."""
+    body = {"metadata": {"order_ref": "PED-1", "a": 1}, "comment": "Pago 7", "reference_id": "X"}
+    world.payment("pi_1", 1190, customer_tax_id="76.192.083-9", customer_name="Uno", body=body)
+    world.payout("po_1", 1174, ("payment_intent", "pi_1", 1190))
+    row = _read(house, main).items.iloc[0]
+    assert row["payout_id"] == "po_1"
+    assert row["customer_tax_id"] == "76192083-9"
+    assert row["metadata"] == '{"a":1,"order_ref":"PED-1"}'
+    assert row["texts"] == "Pago 7\nX"
+    assert row["occurred_at"] == pd.Timestamp("2026-09-10T15:00:00Z")
+    assert (row["amount"], row["resource_subtype"], row["status"]) == (1190, "bank_transfer", "succeeded")
+
+
+def test_the_sender_stands_in_where_no_customer_is_known(world: "World", house: House, main: Connection) -> None:
+    """A payment is its customer's, else its sender's; what has no right form is nobody's."""
+    world.payment("pi_1", 100, sender_tax_id="761920839")
+    world.payment("pi_2", 100, sender_tax_id="ND")
+    items = _read(house, main).items.set_index("resource_id")
+    assert items.loc["pi_1", "customer_tax_id"] == "76192083-9"
+    assert items["customer_tax_id"].isna().to_dict() == {"pi_1": False, "pi_2": True}
+
+
+def test_payments_and_refunds_in_no_payout_appear_once(world: "World", house: House, main: Connection) -> None:
+    """What no payout lists is there without a payout, unless its money never moved."""
+    world.payment("pi_1", 100)
+    world.payment("pi_failed", 100, status="failed", succeeded_at=None)
+    world.charge("ch_1", 200)
+    world.refund("re_1", 50, "pi_1", status="in_progress")
+    items = _read(house, main).items
+    assert items["resource_id"].tolist() == ["ch_1", "pi_1", "re_1"]
+    assert items["payout_id"].isna().all()
+    assert items["parent_id"].tolist()[2] == "pi_1"
+    assert items["resource_subtype"].tolist()[:2] == ["pac", "bank_transfer"]
+
+
+def test_a_failed_refund_comes_back_at_its_failure(world: "World", house: House, main: Connection) -> None:
+    """One refund may be an item of two payouts: taken off, and given back when it failed."""
+    failed_at = datetime(2026, 9, 12, 12, tzinfo=UTC)
+    world.refund("re_1", 50, "pi_1", status="failed", failed_at=failed_at)
+    world.payout("po_1", 900, ("refund", "re_1", 50))
+    world.payout("po_2", 950, ("refund_adjustment", "re_1", 50))
+    items = _read(house, main).items
+    assert items["resource_type"].tolist() == ["refund", "refund_adjustment"]
+    assert items["occurred_at"].tolist() == [pd.Timestamp("2026-09-10T15:00Z"), pd.Timestamp("2026-09-12T12:00Z")]
+
+
+def test_a_listed_resource_nobody_told_us_of_is_read_from_the_list(
+    world: "World", house: House, main: Connection
+) -> None:
+    """The payout's own list is enough to know an item."""
+    world.payout("po_1", 100)
+    card = {"card": {"kind": "debit"}}
+    customer = {"tax_id": {"value": "76192083-9"}}
+    world.item("po_1", "payment_intent", "pi_9", 100, status="succeeded", created_at="2026-09-09T10:00:00Z",
+               payment_type="card", payment_type_options=card, customer=customer)  # fmt: skip
+    row = _read(house, main).items.iloc[0]
+    assert row["resource_subtype"] == "debit_card"
+    assert row["customer_tax_id"] == "76192083-9"
+    assert row["occurred_at"] == pd.Timestamp("2026-09-09T10:00:00Z")
+
+
+def test_the_first_success_event_names_the_source(world: "World", house: House, main: Connection) -> None:
+    """The event id is that of the earliest success, then the smallest id, whichever way or order it came in."""
+    world.payment("pi_1", 100)
+    world.event("evt_c", "payment_intent.succeeded", "pi_1")
+    world.event("evt_b", "payment_intent.succeeded", "pi_1", source="backfill")
+    world.event("evt_a", "payment_intent.pending", "pi_1")
+    assert _read(house, main).items["source_event_id"].tolist() == ["evt_b"]
+
+
+def test_other_modes_connections_and_gone_objects_stay_out(world: "World", house: House, main: Connection) -> None:
+    """Live money never mixes with test money, and what the provider no longer has is not reconciled."""
+    world.payment("pi_live", 100, mode="live")
+    world.payment("pi_other", 100, connection="mexico")
+    world.payout("po_gone", 100, ("payment_intent", "pi_x", 100), gone_at=datetime(2026, 9, 12, tzinfo=UTC))
+    inputs = _read(house, main)
+    assert inputs.items.empty
+    assert inputs.payouts.empty
+
+
+def test_a_payout_shows_only_the_last_digits_of_its_account(world: "World", house: House, main: Connection) -> None:
+    """The account number itself never leaves the store."""
+    world.payout("po_1", 100)
+    assert _read(house, main).payouts["recipient_last4"].tolist() == ["5678"]
+
+
+def test_documents_keep_unknown_apart_from_empty(world: "World", house: House, main: Connection) -> None:
+    """A document's missing due date, customer and UUID are missing, not empty text."""
+    world.invoice("7", 1190, net=1000, vat=190)
+    row = _read(house, main).documents.iloc[0]
+    assert (row["doc_key"], row["total"], row["net"]) == ("cl:33::7", 1190, 1000)
+    assert row["issue_date"] == pd.Timestamp("2026-09-01")
+    assert row[["due_date", "uuid", "customer_tax_id", "exempt"]].isna().all()

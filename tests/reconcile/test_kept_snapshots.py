@@ -1,0 +1,79 @@
+"""The inputs of a run are kept whole, read back as they were, and name the run."""
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pytest
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from reconcile import snapshots
+from reconcile.rules.inputs import PAYOUTS, empty
+from reconcile.runs import take_snapshot
+from reconcile.snapshots import Scope, Snapshot, SnapshotError
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+
+def _take(house: House, main: Connection, *, as_of: date = date(2026, 9, 11), scope: Scope | None = None) -> Snapshot:
+    with house.store.reading() as session:
+        return take_snapshot(session, house, main, as_of=as_of, scope=scope or Scope())
+
+
+def test_kept_inputs_come_back_as_they_were(world: "World", house: House, main: Connection) -> None:
+    """Every frame, the day and the scope are read back equal, types included, under the same id."""
+    world.payment("pi_1", 1000, body={"metadata": {"order_ref": 'Ñandú "1"\nx'}})
+    world.payout("po_1", 984, ("payment_intent", "pi_1", 1000))
+    world.invoice("7", 1190)
+    snapshot = _take(house, main, scope=Scope(since=date(2026, 9, 1)))
+    snapshots.keep(snapshot, house.settings.data_dir)
+    back = snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+    for name in snapshots.SCHEMAS:
+        pd.testing.assert_frame_equal(getattr(back.inputs, name), getattr(snapshot.inputs, name))
+    assert (back.inputs.as_of, back.scope) == (date(2026, 9, 11), Scope(since=date(2026, 9, 1)))
+    again = snapshots.take(back.inputs, back.scope, tariff={}, chosen_rules={})
+    assert again.run_id == snapshot.run_id
+
+
+def test_day_and_scope_are_part_of_the_name(house: House, main: Connection) -> None:
+    """The same rows asked differently are another run."""
+    names = {
+        _take(house, main).run_id,
+        _take(house, main, as_of=date(2026, 9, 12)).run_id,
+        _take(house, main, scope=Scope(payout_id="po_1")).run_id,
+    }
+    assert len(names) == 3
+
+
+def test_changed_files_are_refused(world: "World", house: House, main: Connection) -> None:
+    """Somebody who edits kept inputs cannot have them pass for the run's."""
+    world.payout("po_1", 984)
+    snapshot = _take(house, main)
+    folder = snapshots.keep(snapshot, house.settings.data_dir)
+    empty(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
+    with pytest.raises(SnapshotError, match=r"payouts of run \w+ were changed"):
+        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+
+
+def test_absent_files_are_said_to_be_absent(tmp_path: Path) -> None:
+    """A run whose inputs are on another machine is named as such."""
+    with pytest.raises(SnapshotError, match="not kept on this machine"):
+        snapshots.read(tmp_path, "main", "abc")
+
+
+def test_keeping_twice_is_keeping_once(house: House, main: Connection) -> None:
+    """The second writer of the same content leaves the first one's files and no draft."""
+    snapshot = _take(house, main)
+    first = snapshots.keep(snapshot, house.settings.data_dir)
+    assert snapshots.keep(snapshot, house.settings.data_dir) == first
+    assert list(snapshots.stored_ids(house.settings.data_dir, "main")) == [snapshot.run_id]
+    assert [path.name for path in first.parent.iterdir()] == [snapshot.run_id]
+
+
+def test_missing_and_empty_text_are_different_content() -> None:
+    """A digest never mistakes an unknown cell for an empty one, nor one column for its neighbour."""
+    frames = [pd.DataFrame({"a": pd.Series(values, dtype="str")}) for values in ([None], [""], ["None"])]
+    assert len({snapshots.digest_of(frame) for frame in frames}) == 3

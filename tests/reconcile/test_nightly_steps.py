@@ -1,0 +1,98 @@
+"""The night's procedure: every step runs, and the outcome is the worst of them."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from consumer.facts.terminal import Exit, Refusal
+from reconcile.nightly import Step, Steps, join, nightly
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+ON = date(2026, 9, 11)
+
+
+@dataclass(slots=True)
+class Answer:
+    status: Exit = Exit.DONE
+    lines: list[str] = field(default_factory=list)
+
+
+def _steps(called: list[str], **answers: Exit) -> Steps:
+    def step(name: str) -> Step:
+        def take(connection: Connection) -> Answer:
+            called.append(name)
+            return Answer(answers.get(name, Exit.DONE), [f"{connection.name}: {name}"])
+
+        return take
+
+    def report(connection: Connection, on: date) -> Answer:
+        called.append("report")
+        return Answer(lines=[f"{connection.name}: reports of {on}"])
+
+    return Steps(backfill=step("backfill"), pull=step("pull"), drift=step("drift"), report=report)
+
+
+def test_a_good_night_runs_every_step_in_order(world: "World", house: House, main: Connection) -> None:
+    """Everything comes in, is reconciled as of the day and reported; the same night again finds the same run."""
+    world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
+    called: list[str] = []
+    outcome = nightly(house, main, on=ON, steps=_steps(called))
+    assert called == ["backfill", "pull", "drift", "report"]
+    assert (outcome.status, outcome.complete) == (Exit.DONE, True)
+    assert outcome.lines[-1] == "main: reports of 2026-09-11"
+    assert outcome.run is not None
+    again = nightly(house, main, on=ON, steps=_steps([])).run
+    assert again is not None
+    assert (again.run_id, again.is_new) == (outcome.run.run_id, False)
+
+
+def test_a_failed_step_does_not_stop_the_night(world: "World", house: House, main: Connection) -> None:
+    """What is there is reconciled and reported all the same, and the night says it is incomplete."""
+    world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
+    called: list[str] = []
+    outcome = nightly(house, main, on=ON, steps=_steps(called, pull=Exit.NOTHING_DONE))
+    assert called == ["backfill", "pull", "drift", "report"]
+    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.lines[-1] == "main: the night of 2026-09-11 is incomplete: pull"
+
+
+def test_incomplete_data_makes_the_night_incomplete(house: House, main: Connection) -> None:
+    """Streams that were never read are gaps, so the run is incomplete and so is the night."""
+    outcome = nightly(house, main, on=ON, steps=_steps([]))
+    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.run is not None
+    assert outcome.run.exceptions == {"DATA_GAP": 6}
+    assert any("INCOMPLETE" in line for line in outcome.lines)
+
+
+def test_a_refusal_is_an_outcome_not_a_crash(house: House, main: Connection) -> None:
+    """A step that refuses, as a backfill without a provider does, is one line of the night."""
+
+    def refuse(_: Connection) -> Answer:
+        raise Refusal("the provider does not answer")
+
+    steps = _steps([])
+    outcome = nightly(house, main, on=ON, steps=Steps(refuse, steps.pull, steps.drift, steps.report))
+    assert outcome.lines[0] == "main: backfill: the provider does not answer"
+    assert outcome.statuses["backfill"] is Exit.NOTHING_DONE
+
+
+@pytest.mark.parametrize(
+    ("statuses", "joined"),
+    [
+        ([], Exit.DONE),
+        ([Exit.DONE, Exit.DONE], Exit.DONE),
+        ([Exit.DONE, Exit.PARTLY_DONE], Exit.PARTLY_DONE),
+        ([Exit.DONE, Exit.NOTHING_DONE], Exit.PARTLY_DONE),
+        ([Exit.NOTHING_DONE, Exit.NOTHING_DONE], Exit.NOTHING_DONE),
+    ],
+)
+def test_statuses_join_into_the_worst(statuses: list[Exit], joined: Exit) -> None:
+    """Nothing done only where nothing at all was done."""
+    assert join(statuses) is joined

@@ -1,0 +1,153 @@
+"""People's decisions: signed, checked against what is known, refused when stale, never lost."""
+
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+from sqlmodel import Session, select
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from reconcile import decisions
+from reconcile.decisions import Impossible, Pair, Signature, Stale, Unknown
+from reconcile.frames import read_inputs
+from reconcile.tables import Decision, ExceptionRow
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+AT = datetime(2026, 9, 11, 12, tzinfo=UTC)
+ANA = Signature("ana", "they called", AT)
+PAIR = Pair("main", "pi_1", "cl:33::7")
+
+
+@pytest.fixture
+def desk(world: "World") -> "World":
+    world.payment("pi_1", 1000)
+    world.invoice("7", 1190)
+    world.invoice("8", 500, status="void")
+    world.invoice("9", 500, currency="USD")
+    world.keep(
+        ExceptionRow(
+            connection="main", id="e1", code="AMOUNT_DIFF", severity="medium", subject="resource:pi_1", title="t",
+            opened_on=date(2026, 9, 10), last_seen_on=date(2026, 9, 11), amount_at_risk=190, currency="CLP",
+            state="open", run_first="r1", run_last="r1",
+        )
+    )  # fmt: skip
+    return world
+
+
+def _kinds(house: House, main: Connection) -> list[tuple[str, str]]:
+    with house.store.reading() as session:
+        frame = read_inputs(session, main, house.settings, as_of=date(2026, 9, 11)).decisions
+    return list(zip(frame["kind"], frame["doc_key"], strict=True))
+
+
+def _row(session: Session) -> ExceptionRow:
+    return session.exec(select(ExceptionRow)).one()
+
+
+def test_a_match_reaches_the_next_run(desk: "World", house: House, main: Connection) -> None:
+    """What a person decided is an input of every later run."""
+    with desk.store.transaction() as session:
+        decision = decisions.match(session, PAIR, ANA, amount=900)
+    assert (decision.author, decision.reason, decision.amount) == ("ana", "they called", 900)
+    assert _kinds(house, main) == [("match", "cl:33::7")]
+
+
+def test_a_later_decision_about_a_pair_replaces_the_earlier(desk: "World", house: House, main: Connection) -> None:
+    """The earlier one stays written and no longer counts."""
+    with desk.store.transaction() as session:
+        decisions.match(session, PAIR, ANA)
+        second = decisions.unmatch(session, PAIR, ANA)
+    assert _kinds(house, main) == [("unmatch", "cl:33::7")]
+    with desk.store.reading() as session:
+        undone = {row.kind: row.undone_by for row in session.exec(select(Decision))}
+    assert undone == {"match": second.id, "unmatch": None}
+
+
+@pytest.mark.parametrize(
+    ("pair", "error", "words"),
+    [
+        (Pair("main", "pi_9", "cl:33::7"), Unknown, "no payment pi_9"),
+        (Pair("main", "pi_1", "cl:33::70"), Unknown, "no document cl:33::70"),
+        (Pair("other", "pi_1", "cl:33::7"), Unknown, "connection other"),
+        (Pair("main", "pi_1", "cl:33::8"), Impossible, "void"),
+        (Pair("main", "pi_1", "cl:33::9"), Impossible, "USD"),
+    ],
+)
+def test_a_match_must_be_possible(desk: "World", pair: Pair, error: type[Exception], words: str) -> None:
+    """Unknown things, void documents and other currencies are refused with the reason."""
+    with pytest.raises(error, match=words), desk.store.transaction() as session:
+        decisions.match(session, pair, ANA)
+
+
+def test_a_match_is_not_larger_than_its_payment(desk: "World") -> None:
+    """An amount beyond the payment is refused, and so is none at all."""
+    for amount in (1001, 0, -5):
+        with pytest.raises(Impossible, match="at most that of pi_1"), desk.store.transaction() as session:
+            decisions.match(session, PAIR, ANA, amount=amount)
+
+
+def test_who_decides_on_what_others_changed_is_refused(desk: "World") -> None:
+    """A person who saw no decision about a payment cannot decide over one that was made meanwhile."""
+    with desk.store.transaction() as session:
+        first = decisions.match(session, PAIR, ANA, seen=0)
+    with pytest.raises(Stale, match="meanwhile"), desk.store.transaction() as session:
+        decisions.unmatch(session, PAIR, ANA, seen=0)
+    with desk.store.transaction() as session:
+        decisions.unmatch(session, PAIR, ANA, seen=first.id)
+
+
+def test_a_decision_needs_author_and_reason(desk: "World") -> None:
+    """Nobody decides namelessly or for nothing, and nothing twice."""
+    for signed in (Signature(" ", "why", AT), Signature("ana", "", AT)):
+        with pytest.raises(Impossible, match="needs"), desk.store.transaction() as session:
+            decisions.decline(session, PAIR, signed)
+    with desk.store.transaction() as session:
+        decisions.decline(session, PAIR, ANA)
+    with pytest.raises(Impossible, match="stands already"), desk.store.transaction() as session:
+        decisions.decline(session, PAIR, ANA)
+
+
+def test_an_adjustment_is_about_one_thing(desk: "World", house: House, main: Connection) -> None:
+    """A document's difference, or a payment that needs no document, but not both."""
+    with pytest.raises(Impossible, match="one document or one payment"), desk.store.transaction() as session:
+        decisions.adjust(session, PAIR, ANA)
+    with desk.store.transaction() as session:
+        decisions.adjust(session, Pair("main", doc_key="cl:33::7"), ANA, amount=190)
+    assert _kinds(house, main) == [("adjust", "cl:33::7")]
+
+
+def test_edits_of_an_exception_are_versioned_and_remembered(desk: "World") -> None:
+    """Owner, note and resolution each raise the version and leave a line of history."""
+    with desk.store.transaction() as session:
+        decisions.assign(session, "main", "e1", ANA, owner="luis", version=1)
+        decisions.note(session, "main", "e1", ANA, text="asked the bank", version=2)
+        row = decisions.resolve(session, "main", "e1", ANA, on=date(2026, 9, 11), version=3)
+    assert (row.owner, row.note, row.state, row.resolution, row.version) == (
+        "luis", "asked the bank", "resolved", "they called", 4,
+    )  # fmt: skip
+    with desk.store.reading() as session:
+        changes = [(change.change, change.before, change.after) for change in decisions.history(session, "main", "e1")]
+    assert changes == [
+        ("owner", "", "luis"),
+        ("note", "", "asked the bank"),
+        ("state", "open", "resolved"),
+        ("resolved_on", "", "2026-09-11"),
+        ("resolution", "", "they called"),
+    ]
+
+
+def test_an_exception_that_moved_on_is_not_edited(desk: "World") -> None:
+    """An older version, an unknown id and a second resolution are refused and change nothing."""
+    with desk.store.transaction() as session:
+        decisions.resolve(session, "main", "e1", ANA, on=date(2026, 9, 11))
+    with pytest.raises(Stale), desk.store.transaction() as session:
+        decisions.assign(session, "main", "e1", ANA, owner="eva", version=1)
+    with pytest.raises(Unknown), desk.store.transaction() as session:
+        decisions.assign(session, "main", "e2", ANA, owner="eva")
+    with pytest.raises(Impossible), desk.store.transaction() as session:
+        decisions.resolve(session, "main", "e1", ANA, on=date(2026, 9, 12))
+    with desk.store.reading() as session:
+        assert (_row(session).owner, _row(session).version) == ("", 2)

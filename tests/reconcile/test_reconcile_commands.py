@@ -1,0 +1,218 @@
+"""The commands of reconciliation as scripts use them: keys, exit statuses, files in and rows out."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from consumer.facts.house import House
+from reconcile.commands import COMMANDS
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+HEADER = "doc_type,folio,issue_date,customer_tax_id,net,vat,total,order_ref"
+Call = Callable[..., Result]
+
+
+@pytest.fixture
+def call(house: House) -> Call:
+    group = click.Group(commands={command.name or "": command for command in COMMANDS})
+
+    def invoke(*arguments: object) -> Result:
+        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
+
+    return invoke
+
+
+@pytest.fixture
+def trade(world: "World") -> "World":
+    """One payment named by its order, one without a document, one payout that holds both."""
+    world.payment("pi_1", 1190, body={"metadata": {"order_ref": "PED-1"}}, customer_tax_id="76192083-9")
+    world.payment("pi_2", 777)
+    world.payout("po_1", 1940, ("payment_intent", "pi_1", 1190), ("payment_intent", "pi_2", 777))
+    world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
+    return world
+
+
+def _books(tmp_path: Path, *rows: str, name: str = "books.csv") -> Path:
+    path = tmp_path / name
+    path.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
+    return path
+
+
+def _json(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_books_come_in_and_are_listed(call: Call, tmp_path: Path) -> None:
+    """An import says what it read and the list shows it with amounts in major units."""
+    path = _books(tmp_path, "33,7,2026-09-01,76192083-9,1000,190,1190,PED-1")
+    result = call("invoices", "import", path, "--json")
+    assert result.exit_code == 0
+    row = _json(result)[0]
+    assert (row["file"], row["accepted"], row["added"]) == ("books.csv", True, 1)
+    assert row["totals"] == [
+        {"doc_type": "33", "currency": "CLP", "count": 1, "net": "1000", "exempt": "0", "vat": "190", "total": "1190"}
+    ]
+    listed = _json(call("invoices", "list", "--json"))
+    assert [(one["doc_key"], one["total"], one["status"]) for one in listed] == [("cl:33::7", "1190", "valid")]
+
+
+def test_a_preview_keeps_nothing(call: Call, tmp_path: Path) -> None:
+    """A dry run shows the totals and leaves the books empty."""
+    path = _books(tmp_path, "33,7,2026-09-01,,1000,190,1190,")
+    result = call("invoices", "import", path, "--dry-run")
+    assert result.exit_code == 0
+    assert "1190" in result.stdout
+    assert "would come in: 1 new" in result.stderr
+    assert call("invoices", "list").stdout == ""
+
+
+def test_some_files_refused_is_three_and_all_is_one(call: Call, tmp_path: Path) -> None:
+    """Each file goes in on its own; a bad row keeps its whole file out and is named."""
+    good = _books(tmp_path, "33,7,2026-09-01,,1000,190,1190,")
+    bad = _books(tmp_path, "33,8,2026-09-01,,1000,190,1190,", "33,9,2026-13-01,,1,1,2,", name="bad.csv")
+    result = call("invoices", "import", good, bad, "--json")
+    assert result.exit_code == 3
+    rows = _json(result)
+    assert [row["imported"] for row in rows] == [True, False]
+    assert rows[1]["rejects"] == [
+        {
+            "line": 3,
+            "column": "issue_date",
+            "value": "2026-13-01",
+            "reason": "is no day of the calendar (written yyyy-mm-dd)",
+        }
+    ]
+    again = call("invoices", "import", good)
+    assert again.exit_code == 1
+    assert "this very file came in on" in again.stdout
+    assert call("invoices", "import", tmp_path / "absent.csv").exit_code == 1
+
+
+@pytest.mark.usefixtures("trade")
+def test_a_run_prints_counts_totals_and_exceptions(call: Call, tmp_path: Path) -> None:
+    """One object: the run, what closed, control totals in major units, exceptions by code."""
+    call("invoices", "import", _books(tmp_path, "33,7,2026-09-01,76192083-9,1000,190,1190,PED-1"))
+    result = call("reconcile", "--as-of", "2026-09-11", "--json")
+    assert result.exit_code == 0, result.output
+    row = _json(result)[0]
+    assert (row["complete"], row["new"], row["number"], row["as_of"]) == (True, True, 1, "2026-09-11")
+    assert (row["payouts"], row["payouts_closed"], row["items"], row["documents"]) == (1, 1, 2, 1)
+    assert row["exceptions"] == {"PAYMENT_NO_INVOICE": 1}
+    assert row["totals"]["CLP"]["payments_gross"] == "1967"
+    assert row["totals"]["CLP"]["fee_total"] == "27"
+    assert row["documents_by_outcome"] == {"paid": 1}
+    again = _json(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
+    assert (again["run_id"], again["new"]) == (row["run_id"], False)
+    assert call("reconcile", "--as-of", "2026-09-11", "--fail-on", "medium").exit_code == 3
+    assert call("reconcile", "--as-of", "2026-09-11", "--fail-on", "high").exit_code == 0
+
+
+@pytest.mark.usefixtures("trade")
+def test_a_dry_run_shows_findings_and_leaves_no_run(call: Call) -> None:
+    """The full result is there, and the history stays empty."""
+    row = _json(call("reconcile", "--as-of", "2026-09-11", "--dry-run", "--json"))[0]
+    assert sorted(found["resource_id"] for found in row["findings"]) == ["pi_1", "pi_2"]
+    assert row["number"] is None
+    assert call("runs", "list", "--json").stdout == ""
+    assert call("exceptions", "list", "--json").stdout == ""
+
+
+@pytest.mark.usefixtures("world")
+def test_incomplete_data_exits_three(call: Call) -> None:
+    """Nothing was ever read, so the run is incomplete and says so."""
+    result = call("reconcile", "--as-of", "2026-09-11", "--json")
+    assert result.exit_code == 3
+    assert _json(result)[0]["exceptions"] == {"DATA_GAP": 6}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("reconcile", "--from", "2026-09-11", "--to", "2026-09-10"),
+        ("reconcile", "--as-of", "yesterday"),
+        ("reconcile", "--fail-on", "terrible"),
+        ("exceptions", "resolve", "e1"),
+        ("match", "pi_1"),
+    ],
+)
+def test_wrong_usage_exits_two(call: Call, arguments: tuple[str, ...]) -> None:
+    """Reversed ranges, words that are no dates and missing reasons are wrong usage."""
+    assert call(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("reconcile", "--payout", "po_9", "--as-of", "2026-09-11"),
+        ("runs", "show", "abc"),
+        ("runs", "diff", "1", "2"),
+        ("explain", "pi_1"),
+        ("exceptions", "show", "e1"),
+        ("exceptions", "assign", "e1", "ana", "--author", "me"),
+        ("match", "pi_9", "cl:33::7", "--reason", "x", "--author", "me"),
+    ],
+)
+def test_unknown_things_exit_one(call: Call, arguments: tuple[str, ...]) -> None:
+    """What does not exist is named and nothing is done."""
+    result = call(*arguments)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: ")
+
+
+@pytest.mark.usefixtures("trade")
+def test_the_work_list_is_worked_from_the_command_line(call: Call) -> None:
+    """List, show, assign, note and resolve one exception; its history is shown."""
+    call("reconcile", "--as-of", "2026-09-11")
+    row = _json(call("exceptions", "list", "--code", "PAYMENT_NO_INVOICE", "--json"))[-1]
+    assert list(row)[:3] == ["exception_id", "code", "severity"]
+    assert list(row)[-1] == "connection"
+    assert (row["age_business_days"], row["age_bucket"], row["state"]) == (0, "0-1", "open")
+    identity, signed = row["exception_id"], ("--author", "ana", "--json")
+    assert _json(call("exceptions", "assign", identity, "luis", *signed))[0]["owner"] == "luis"
+    assert call("exceptions", "note", identity, "asked", "--version", 1, *signed).exit_code == 1
+    assert _json(call("exceptions", "note", identity, "asked", "--version", 2, *signed))[0]["note"] == "asked"
+    done = _json(call("exceptions", "resolve", identity, "--reason", "in cash", *signed))[0]
+    assert (done["state"], done["resolution"], done["resolved_on"]) == ("resolved", "in cash", "2026-09-11")
+    shown = _json(call("exceptions", "show", identity, "--json"))[0]
+    assert [change["change"] for change in shown["history"]] == [
+        "opened", "owner", "note", "state", "resolved_on", "resolution",
+    ]  # fmt: skip
+    assert len(_json(call("exceptions", "list", "--state", "open", "--json"))) == 1
+
+
+def test_a_match_by_hand_is_obeyed_and_explained(call: Call, trade: "World") -> None:
+    """A person binds a payment to a document; the next run does so, and says that a person did."""
+    trade.invoice("8", 777, issue_date=date(2026, 9, 2))
+    first = _json(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
+    decided = call("match", "cl:33::8", "pi_2", "--reason", "seen", "--author", "ana", "--amount", "777", "--json")
+    assert decided.exit_code == 0, decided.output
+    assert _json(decided)[0]["resource_id"] == "pi_2"
+    second = _json(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
+    assert second["run_id"] != first["run_id"]
+    facts = {(row["about"], row["fact"]): row["value"] for row in _json(call("explain", "pi_2", "--json"))}
+    assert facts["item pi_2", "match_stage"] == "manual"
+    assert facts["item pi_2", "doc_folio"] == "8"
+    changes = {row["subject"]: row for row in _json(call("runs", "diff", "1", "2", "--json"))}
+    assert changes["cl:33::8"]["after"] == "paid, balance 0"
+    assert changes["cl:33::8"]["cause"] == "decision new (cl:33::8); decision new (pi_2)"
+    assert changes["pi_2@po_1"]["kind"] == "item"
+    assert [row["number"] for row in _json(call("runs", "list", "--json"))] == [2, 1]
+    assert _json(call("runs", "show", "2", "--json"))[0]["run_id"] == second["run_id"]
+
+
+@pytest.mark.usefixtures("trade")
+def test_every_command_prints_for_people_too(call: Call) -> None:
+    """Without --json each list is a table, and figures stand one a line."""
+    assert "payouts_closed" in call("reconcile", "--as-of", "2026-09-11").stdout
+    assert "PAYMENT_NO_INVOICE" in call("exceptions", "list").stdout
+    assert "run_id" in call("runs", "show", "1").stdout
+    assert "match_stage" in call("explain", "pi_2").stdout
+    assert "nothing to show" in call("invoices", "list").stderr

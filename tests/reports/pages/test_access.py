@@ -1,0 +1,150 @@
+"""Who may see what: every route is shut but those named here, and every answer carries the security headers."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from reports.people import Role, create_token, revoke_token
+
+# Everything that answers without a login; a new route is shut until somebody adds it here.
+OPEN = {"/login", "/language", "/assets/<path:filename>", "/static/<path:filename>"}
+CSP = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+
+Login = Callable[..., FlaskClient]
+Csrf = Callable[..., str]
+
+
+def routes(app: Flask) -> list[tuple[str, str]]:
+    return [
+        (rule.rule, method)
+        for rule in app.url_map.iter_rules()
+        for method in sorted((rule.methods or set()) & {"GET", "POST", "PUT", "PATCH", "DELETE"})
+    ]
+
+
+def path_of(rule: str) -> str:
+    return re.sub(r"<(int:)?[^>]+>", "1", rule)
+
+
+def test_every_route_needs_a_login_but_those_named(app: Flask) -> None:
+    """A stranger is sent to the login, or told 401, on every route that is not named as open."""
+    client = app.test_client()
+    answers = {
+        (rule, method): client.open(path_of(rule), method=method).status_code
+        for rule, method in routes(app)
+        if rule not in OPEN
+    }
+    assert {key: status for key, status in answers.items() if status not in (302, 401)} == {}
+    assert len(answers) >= 8
+
+
+def test_every_form_needs_its_token(app: Flask, client: FlaskClient) -> None:
+    """A POST from another site is refused on every route, also with a session."""
+    posts = [rule for rule, method in routes(app) if method == "POST"]
+    assert {rule: client.post(path_of(rule)).status_code for rule in posts} == dict.fromkeys(posts, 400)
+
+
+@pytest.mark.parametrize("path", ["/login", "/", "/payouts", "/nowhere", "/assets/cuadre.css", "/reports/control.csv"])
+def test_every_answer_carries_the_headers(client: FlaskClient, path: str) -> None:
+    """Nothing foreign is loaded, framed or sent to, whatever is answered."""
+    with client.get(path) as answer:
+        headers = answer.headers
+    assert headers["Content-Security-Policy"] == CSP
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["X-Frame-Options"] == "DENY"
+    assert headers["Referrer-Policy"] == "same-origin"
+
+
+def test_pages_hold_nothing_the_policy_forbids(client: FlaskClient) -> None:
+    """No script, no inline style and nothing from another host is in a page."""
+    for path in ("/", "/payouts", "/payouts/po_1", "/exceptions", "/reports", "/settings", "/login"):
+        page = client.get(path).get_data(as_text=True)
+        assert not re.search(r"<script|\sstyle=|<style|\son\w+=|(src|href)=\"(https?:)?//", page), path
+
+
+def test_pages_are_not_kept_by_caches(client: FlaskClient) -> None:
+    """A shared computer's cache holds no figures; the stylesheet may stay."""
+    assert client.get("/payouts").headers["Cache-Control"] == "no-store"
+    with client.get("/assets/cuadre.css") as stylesheet:
+        assert stylesheet.headers["Cache-Control"] == "public, max-age=3600"
+
+
+def test_the_session_cookie_is_shut_to_scripts_and_other_sites(app: Flask, login: Login) -> None:
+    """The cookie is HttpOnly and SameSite."""
+    cookie = login(app).get("/").request.headers["Cookie"]
+    answer = app.test_client().get("/login").headers["Set-Cookie"]
+    assert cookie.startswith("session=")
+    assert "HttpOnly" in answer
+    assert "SameSite=Lax" in answer
+
+
+def test_a_wrong_password_is_told_without_saying_which_part(stranger: FlaskClient, csrf: Csrf) -> None:
+    """The answer to an unknown person and to a wrong password is the same."""
+    answers = []
+    for email in ("ana@tienda.test", "nadie@tienda.test"):
+        form = {"email": email, "password": "otra clave más", "csrf_token": csrf(stranger)}
+        answer = stranger.post("/login", data=form)
+        answers.append((answer.status_code, "Correo o contraseña incorrectos" in answer.get_data(as_text=True)))
+    assert answers == [(401, True), (401, True)]
+
+
+@pytest.mark.parametrize(
+    ("target", "leads_to"),
+    [
+        ("/payouts?status=open", "/payouts?status=open"),
+        ("//evil.test", "/"),
+        ("/\\evil.test", "/"),
+        ("https://evil.test", "/"),
+        ("", "/"),
+    ],
+)
+def test_login_returns_only_to_its_own_site(stranger: FlaskClient, csrf: Csrf, target: str, leads_to: str) -> None:
+    """After the login a person lands where they wanted, never on another site."""
+    form = {
+        "email": "ana@tienda.test",
+        "password": "una clave larga",
+        "next": target,
+        "csrf_token": csrf(stranger),
+    }
+    assert stranger.post("/login", data=form).headers["Location"] == leads_to
+
+
+def test_a_stranger_is_brought_back_after_the_login(stranger: FlaskClient) -> None:
+    """The login remembers the page that was asked for."""
+    assert stranger.get("/payouts?status=open").headers["Location"] == "/login?next=/payouts?status%3Dopen"
+
+
+def test_leaving_ends_the_session(client: FlaskClient, csrf: Csrf) -> None:
+    """After the logout the pages are shut again."""
+    assert client.post("/logout", data={"csrf_token": csrf(client, "/")}).status_code == 302
+    assert client.get("/").headers["Location"] == "/login"
+
+
+def test_a_token_opens_downloads_and_nothing_else(reconciled: House, app: Flask) -> None:
+    """A program downloads with its token; pages and a revoked token are refused without a redirect."""
+    with reconciled.store.transaction() as session:
+        token = create_token(session, "erp", Role.VIEWER, now=utc_now())
+    headers = {"Authorization": f"Bearer {token}"}
+    assert app.test_client().get("/reports/control.csv", headers=headers).status_code == 200
+    assert app.test_client().get("/payouts", headers=headers).status_code == 403
+    with reconciled.store.transaction() as session:
+        revoke_token(session, "erp", now=utc_now())
+    refused = app.test_client().get("/reports/control.csv", headers=headers)
+    assert refused.status_code == 401
+    assert refused.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_settings_show_no_secret(client: FlaskClient) -> None:
+    """Keys, webhook secrets and the session key are not in the page, only that they are set."""
+    page = client.get("/settings").get_data(as_text=True)
+    assert "sk_test_sandbox" not in page
+    assert "whsec_test_secret" not in page
+    assert "http://provider.test" in page
+    assert "<td>1 set</td>" in page

@@ -1,0 +1,171 @@
+"""The exception desk: what a person decides is kept with their name, and what somebody changed meanwhile is refused."""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlmodel import SQLModel
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.tables.provider import PaymentIntent
+from reconcile.tables import Decision, ExceptionRow, LocalInvoice
+from reports.people import Role, add_user
+from reports.tables import AuditEntry
+
+CASE = "/exceptions/main/00aa00aa00aa00aa"
+Csrf = Callable[..., str]
+
+
+@pytest.fixture
+def desk(reconciled: House, client: FlaskClient) -> FlaskClient:
+    """The desk with the payment of 50.000 and an open document of the same amount in the books."""
+    now = utc_now()
+    with reconciled.store.transaction() as session:
+        session.add(
+            PaymentIntent(
+                connection="main",
+                id="pi_2",
+                mode="test",
+                status="succeeded",
+                amount=50000,
+                currency="CLP",
+                version_at=now,
+                body="{}",
+            )
+        )
+        session.add(
+            LocalInvoice(
+                connection="main",
+                doc_key="cl:33::1105",
+                country="cl",
+                doc_type="33",
+                folio="1105",
+                issue_date=date(2026, 8, 20),
+                customer_tax_id="11111111-1",
+                total=75000,
+                currency="CLP",
+                status="valid",
+                order_ref="00022",
+                file_sha256="",
+                updated_at=now,
+            )
+        )
+    return client
+
+
+@pytest.fixture
+def act(desk: FlaskClient, csrf: Csrf) -> Callable[..., str]:
+    def send(action: str, **fields: Any) -> str:
+        form = {"csrf_token": csrf(desk, CASE), **fields}
+        return desk.post(f"{CASE}/{action}", data=form, follow_redirects=True).get_data(as_text=True)
+
+    return send
+
+
+def kept(house: House, table: type[SQLModel]) -> list[Any]:
+    with house.store.reading() as session:
+        return list(session.scalars(sa.select(table)))
+
+
+def exception(house: House) -> ExceptionRow:
+    return next(row for row in kept(house, ExceptionRow) if row.id == "00aa00aa00aa00aa")
+
+
+def test_a_case_shows_the_payment_beside_the_documents(desk: FlaskClient) -> None:
+    """The open document of the same amount is offered, with what tells it apart and the difference."""
+    page = re.sub(r"<[^>]+>|\s+", " ", desk.get(CASE).get_data(as_text=True))
+    page = re.sub(r"\s+", " ", page)
+    assert "Pago sin documento" in page
+    assert "Buscar o emitir el documento" in page
+    assert "candidates 0" in page
+    assert "cl:33::1105 Comercial Ñandú, SpA 11111111-1 00022 20-08-2026 – 50.000 0" in page
+
+
+def test_an_exception_is_assigned_noted_and_resolved(act: Callable[..., str], reconciled: House) -> None:
+    """Each step is kept with who took it, and raises the version."""
+    assert "Asignada." in act("assign", owner="luz@tienda.test", version=1)
+    assert "Nota guardada." in act("note", note="llamé al cliente", version=2)
+    assert "Resuelta." in act("resolve", reason="boleta emitida", version=3)
+    row = exception(reconciled)
+    assert (row.owner, row.note, row.state, row.resolution, row.version) == (
+        "luz@tienda.test",
+        "llamé al cliente",
+        "resolved",
+        "boleta emitida",
+        4,
+    )
+    page = act("reopen", reason="faltaba otra", version=4)
+    assert "Abierta otra vez." in page
+    assert "ana@tienda.test" in page
+
+
+def test_what_somebody_changed_meanwhile_is_refused(act: Callable[..., str], reconciled: House) -> None:
+    """A form of an older version changes nothing and says so."""
+    act("assign", owner="luz@tienda.test", version=1)
+    assert "was changed meanwhile" in act("resolve", reason="tarde", version=1)
+    assert exception(reconciled).state == "open"
+
+
+def test_a_payment_is_matched_by_hand_and_undone(act: Callable[..., str], reconciled: House) -> None:
+    """A match is a decision with reason and author; undoing it supersedes it and keeps both."""
+    assert "Conciliado a mano; se verá" in act(
+        "match", resource_id="pi_2", doc_key="cl:33::1105", reason="lo dijo el cliente", seen=0
+    )
+    (match,) = kept(reconciled, Decision)
+    assert (match.kind, match.resource_id, match.doc_key, match.author) == (
+        "match",
+        "pi_2",
+        "cl:33::1105",
+        "ana@tienda.test",
+    )
+    act("unmatch", resource_id="pi_2", doc_key="cl:33::1105", reason="era otro", seen=match.id)
+    by_kind = {row.kind: row for row in kept(reconciled, Decision)}
+    assert by_kind["match"].undone_by == by_kind["unmatch"].id
+
+
+def test_a_decision_needs_a_reason_of_its_own(act: Callable[..., str], reconciled: House) -> None:
+    """Money is never moved between documents without a word why."""
+    assert "Falta el motivo." in act("match", resource_id="pi_2", doc_key="cl:33::1105", reason=" ", seen=0)
+    assert kept(reconciled, Decision) == []
+
+
+def test_a_decision_is_in_the_trail(act: Callable[..., str], reconciled: House) -> None:
+    """Who decided what can be read later."""
+    act("assign", owner="luz@tienda.test", version=1)
+    trail = [(row.who, row.action, row.subject) for row in kept(reconciled, AuditEntry)]
+    assert ("ana@tienda.test", "assign", "exception main 00aa00aa00aa00aa") in trail
+
+
+def test_a_viewer_looks_and_does_not_decide(
+    reconciled: House, app: Flask, login: Callable[..., FlaskClient], csrf: Csrf
+) -> None:
+    """A viewer sees no form, and a POST of their own is refused."""
+    with reconciled.store.transaction() as session:
+        add_user(session, "ver@tienda.test", "solo quiero mirar", Role.VIEWER, now=utc_now())
+    viewer = login(app, "ver@tienda.test", "solo quiero mirar")
+    assert "/resolve" not in viewer.get(CASE).get_data(as_text=True)
+    form = {"csrf_token": csrf(viewer, CASE), "reason": "x", "version": 1}
+    assert viewer.post(f"{CASE}/resolve", data=form).status_code == 403
+    assert exception(reconciled).state == "open"
+
+
+@pytest.mark.parametrize("path", ["/exceptions/main/none", "/exceptions/other/00aa00aa00aa00aa"])
+def test_an_exception_that_is_not_there_is_a_404(client: FlaskClient, path: str) -> None:
+    """A wrong id or connection is told as such."""
+    assert client.get(path).status_code == 404
+
+
+def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: House, client: FlaskClient) -> None:
+    """A page never breaks over evidence of another shape."""
+    for text in ("not json", json.dumps([1, 2]), json.dumps({"amount": 1500, "rivals": [{"document": "cl:33::9"}]})):
+        with reconciled.store.transaction() as session:
+            session.execute(sa.update(ExceptionRow).values(evidence=text))
+        assert client.get(CASE).status_code == 200
+    assert "document: cl:33::9" in client.get(CASE).get_data(as_text=True)

@@ -1,0 +1,161 @@
+"""What the pages show: figures as people write them, filters, languages and clear refusals."""
+
+import re
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from reports.pages import codes, words
+
+Csrf = Callable[..., str]
+
+
+def text_of(client: FlaskClient, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.get_data(as_text=True)
+    page = re.sub(r"<[^>]+>", " ", answer.get_data(as_text=True))
+    return re.sub(r"\s+", " ", page)
+
+
+def test_the_morning_page_says_what_ties_out_and_what_is_open(client: FlaskClient) -> None:
+    """One look tells how many payouts tie out, how many exceptions are open and what they are worth."""
+    page = text_of(client, "/")
+    assert "1 de 1 liquidaciones cuadran" in page
+    assert "Corrida r0042 , al 08-10-2026 · Datos completos" in page
+    assert "Excepciones abiertas 2" in page
+    assert "Monto en riesgo CLP $100.000" in page
+    assert "Pago sin documento Media 1 50.000 CLP 06-10-2026" in page
+
+
+def test_the_payout_list_filters_and_searches(client: FlaskClient) -> None:
+    """A payout shows under its own state and id, and not under another."""
+    assert "po_1" in text_of(client, "/payouts?status=closed&q=o_1&from=2026-10-06&to=2026-10-06")
+    for query in ("status=open", "q=po_2", "q=%25", "from=2026-10-07", "to=2026-10-05"):
+        assert "No hay nada aquí." in text_of(client, f"/payouts?{query}"), query
+
+
+def test_one_payout_walks_from_gross_to_net(client: FlaskClient) -> None:
+    """The walk names every step, and ends with what was paid out."""
+    page = text_of(client, "/payouts/po_1")
+    steps = "Pagos 150.000 Reembolsos -10.000 Comisiones con IVA -2.410 Diferencia 0 Liquidado 137.590"
+    assert steps in page
+    assert "2 de 3 movimientos tienen su documento" in page
+    assert "$137.590 · 06-10-2026" in page
+    assert "tarifa · 1,61 %" in page
+    assert "Sin documento Pago sin documento" in page
+    assert "=HYPERLINK(&#34;http://mal.test&#34;)" in page
+
+
+def test_exceptions_show_age_and_what_to_do(client: FlaskClient) -> None:
+    """Open ones by default, resolved ones when asked."""
+    page = text_of(client, "/exceptions")
+    assert "Documento vencido sin pago" in page
+    assert "Liquidación atrasada PAYOUT_LATE" not in page
+    assert "Liquidación atrasada PAYOUT_LATE" in text_of(client, "/exceptions?state=closed")
+    assert "1 filas" in text_of(client, "/exceptions?code=PAYMENT_NO_INVOICE&severity=medium&q=pi_2")
+
+
+def test_a_reader_may_choose_english(client: FlaskClient, csrf: Csrf) -> None:
+    """The switch stays for the session, and figures follow the language."""
+    client.post("/language", data={"language": "en", "next": "/payouts/po_1", "csrf_token": csrf(client, "/")})
+    page = text_of(client, "/payouts/po_1")
+    assert "From gross to net" in page
+    assert "Payments 150,000" in page
+    assert "2026-10-06" in page
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("/payouts?from=ayer", "from: &#39;ayer&#39; is not a date such as 2026-10-31"),
+        ("/payouts?from=2026-10-07&to=2026-10-01", "from 2026-10-07 is after to 2026-10-01"),
+        ("/payouts?page=0", "page: &#39;0&#39; is not a page number"),
+        ("/payouts?page=99999999999999999999999", "is not a page number"),
+        ("/payouts?status=nice", "status: &#39;nice&#39; is not one of closed, open"),
+        ("/payouts?connection=other", "connection: there is no connection &#39;other&#39;; there are main"),
+        ("/exceptions?code=NOPE", "code: &#39;NOPE&#39; is not one of PAYOUT_IDENTITY"),
+        ("/reports/control.csv?profile=excel", "profile &#39;excel&#39; is not one of machine, cl, mx"),
+        ("/reports/control.csv?language=fr", "language &#39;fr&#39; is not one of es-CL, es-MX, en"),
+        ("/reports/control.csv?as_of=tomorrow", "as_of: &#39;tomorrow&#39; is not a date"),
+        ("/reports/control.csv?form=2026-10-01", "form is not a parameter; there are as_of"),
+    ],
+)
+def test_a_bad_parameter_is_told_in_one_sentence(client: FlaskClient, path: str, sentence: str) -> None:
+    """A wrong address is a 400 that names the parameter and what it may be."""
+    answer = client.get(path)
+    assert answer.status_code == 400
+    assert sentence in answer.get_data(as_text=True)
+
+
+@pytest.mark.parametrize(
+    "path", ["/payouts/po_none", "/reports/none.csv", "/reports/control.doc", "/nowhere", "/reports/archive/9"]
+)
+def test_what_is_not_there_is_a_404_page(client: FlaskClient, path: str) -> None:
+    """A wrong address is a page in the reader's language, with the way back."""
+    answer = client.get(path)
+    assert answer.status_code == 404
+    assert "Volver a hoy" in answer.get_data(as_text=True)
+
+
+def test_a_download_is_the_report(client: FlaskClient) -> None:
+    """The file is the one the command makes, named and typed for the browser."""
+    answer = client.get("/reports/receivables.csv?profile=cl&as_of=2026-10-08")
+    assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
+    assert answer.headers["Content-Disposition"] == (
+        'attachment; filename="start_2026-10-08_cl_receivables_main_r0042.csv"'
+    )
+    assert answer.data.decode("utf-8-sig").splitlines()[1] == (
+        "cl:33::1105;11111111-1;Comercial Ñandú, SpA;20-08-2026;;CLP;75000;25000;0;50000;19;1–30;;overdue;main"
+    )
+
+
+def test_a_download_of_one_payout_holds_only_it(client: FlaskClient) -> None:
+    """Another payout's rows are not in the file."""
+    assert len(client.get("/reports/payout-detail.csv?payout=po_1").data.splitlines()) == 4
+    assert len(client.get("/reports/payout-detail.csv?payout=po_2").data.splitlines()) == 1
+
+
+def test_without_a_run_nothing_looks_tied_out(bare_app: Flask, login: Callable[..., FlaskClient]) -> None:
+    """Before the first run the page says so, and a download is refused instead of empty."""
+    client = login(bare_app)
+    assert "Todavía no hay ninguna conciliación." in text_of(client, "/")
+    answer = client.get("/reports/payout-summary.csv")
+    assert (answer.status_code, answer.get_data(as_text=True)) == (
+        404,
+        "there is no finished run to report on: cuadre reconcile\n",
+    )
+
+
+def test_tables_are_readable_by_ear(client: FlaskClient) -> None:
+    """Every table has a caption, every header a scope and every field a label."""
+    for path in ("/", "/payouts", "/payouts/po_1", "/exceptions", "/reports", "/settings"):
+        page = client.get(path).get_data(as_text=True)
+        assert page.count("<table") == page.count("<caption"), path
+        assert re.findall(r"<th(?! scope)[ >]", page) == [], path
+        fields = re.findall(r"<(?:input|select)(?! type=\"hidden\")[^>]* id=\"([^\"]+)\"", page)
+        assert [name for name in fields if f'<label for="{name}">' not in page] == [], path
+        assert '<html lang="es-CL">' in page
+
+
+def test_every_text_of_the_pages_has_its_spanish(app: Flask) -> None:
+    """No page falls back to English because a text was forgotten in the dictionary."""
+    loader = app.jinja_env
+    texts = set()
+    for name in loader.list_templates(extensions=["html"]):
+        source = loader.loader.get_source(loader, name)[0]  # type: ignore[union-attr]
+        texts |= set(re.findall(r"\bt\(\s*\"([^\"]+)\"", source)) | set(re.findall(r"\bt\(\s*'([^']+)'", source))
+    assert sorted(text for text in texts if not words.is_known(text)) == []
+    assert len(texts) > 60
+
+
+def test_every_exception_code_has_its_words() -> None:
+    """Each code of the contract has a title in both languages."""
+    contract = (
+        "PAYOUT_IDENTITY PAYOUT_LATE PAYOUT_NOT_IN_BANK PAYOUT_RETURNED BANK_AMOUNT_DIFF FEE_OUT_OF_BAND "
+        "PAYMENT_NO_INVOICE INVOICE_NO_PAYMENT AMOUNT_DIFF CURRENCY_DIFF CUSTOMER_DIFF AMBIGUOUS DUPLICATE_PAYMENT "
+        "PAID_CANCELLED_DOC REFUND_NO_CREDIT_NOTE CREDIT_NOTE_NO_REFUND SPLIT_MISMATCH ITEM_IN_TWO_PAYOUTS "
+        "ITEM_IN_NO_PAYOUT TRANSFER_RETURNED EVENT_CONFLICT DATA_GAP RATE_MISSING CALENDAR_GAP"
+    )
+    assert set(codes.CODES) == set(contract.split())

@@ -1,0 +1,133 @@
+"""Rows become report tables: typed, filtered, aged in bank days."""
+
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from consumer.facts.bankdays import calendar_of
+from reports import build
+from reports.build import BuildError
+from reports.definitions import CATALOGUE
+from reports.spans import Span
+
+CALENDARS = {"main": calendar_of("cl")}
+RUN_DIFF = {"kind": "line", "subject": "pi_1", "before": None, "after": "matched", "cause": None, "connection": "main"}
+
+
+def exception(**changes: Any) -> dict[str, Any]:
+    row = {
+        "connection": "main",
+        "opened_on": date(2026, 10, 2),
+        "resolved_on": None,
+        "state": "open",
+        "resolution": "",
+    }
+    return row | changes
+
+
+def test_a_missing_column_is_refused() -> None:
+    """A row that lacks a column stops the report instead of showing a blank."""
+    row = {name: value for name, value in RUN_DIFF.items() if name != "cause"}
+    with pytest.raises(BuildError, match="run-diff: a row has no cause"):
+        build.to_table(CATALOGUE["run-diff"], [row], currency=lambda _: "CLP")
+
+
+@pytest.mark.parametrize("value", ["12", 1.5, True])
+def test_money_that_is_no_integer_is_refused(value: object) -> None:
+    """Amounts are integers of minor units; nothing else is guessed into one."""
+    row = dict.fromkeys(CATALOGUE["control"].names, "x") | {"amount": value, "currency": "CLP"}
+    with pytest.raises(BuildError, match="control: amount cannot be"):
+        build.to_table(CATALOGUE["control"], [row], currency=lambda _: "CLP")
+
+
+def test_rows_sort_whatever_order_they_came_in() -> None:
+    """The same rows in another order make the same table."""
+    rows = [{**RUN_DIFF, "subject": subject} for subject in ("b", "a", "c")]
+    table = build.to_table(CATALOGUE["run-diff"], rows, currency=lambda _: "CLP")
+    assert table.column("subject").to_pylist() == ["a", "b", "c"]
+
+
+def test_an_instant_with_an_offset_becomes_utc() -> None:
+    """Times are kept in UTC whatever offset they were written with."""
+    row = dict.fromkeys(CATALOGUE["in-transit"].names) | {"occurred_at_utc": "2026-10-05T16:30:00-03:00"}
+    table = build.to_table(CATALOGUE["in-transit"], [row], currency=lambda _: "CLP")
+    assert table.column("occurred_at_utc").to_pylist() == [datetime(2026, 10, 5, 19, 30, tzinfo=UTC)]
+
+
+@pytest.mark.parametrize(
+    ("as_of", "age", "bucket"),
+    [
+        (date(2026, 10, 2), 0, "0-1"),
+        (date(2026, 10, 5), 1, "0-1"),
+        (date(2026, 10, 7), 3, "2-3"),
+        (date(2026, 10, 14), 7, "4-7"),
+        (date(2026, 10, 15), 8, "8-30"),
+        (date(2026, 12, 15), 50, "over 30"),
+    ],
+)
+def test_exceptions_age_in_bank_days(as_of: date, age: int, bucket: str) -> None:
+    """Weekends, 12 October and 8 December do not make an exception older."""
+    rows = list(build.exceptions([exception()], CALENDARS, span=Span(), as_of=as_of))
+    assert [(row["age_business_days"], row["age_bucket"]) for row in rows] == [(age, bucket)]
+
+
+@pytest.mark.parametrize(
+    ("opened", "resolved", "is_shown"),
+    [
+        (date(2026, 9, 1), None, True),
+        (date(2026, 9, 1), date(2026, 9, 30), False),
+        (date(2026, 9, 1), date(2026, 10, 1), True),
+        (date(2026, 10, 31), date(2026, 11, 3), True),
+        (date(2026, 11, 2), date(2026, 11, 3), False),
+        (date(2026, 11, 9), None, False),
+    ],
+)
+def test_exceptions_of_a_range(opened: date, resolved: date | None, is_shown: bool) -> None:  # noqa: FBT001
+    """Opening or closing inside the range, or still open on the day; nothing from after that day."""
+    span = Span(date(2026, 10, 1), date(2026, 10, 31))
+    row = exception(opened_on=opened, resolved_on=resolved)
+    assert bool(list(build.exceptions([row], CALENDARS, span=span, as_of=date(2026, 11, 8)))) is is_shown
+
+
+def test_an_exception_resolved_later_was_open_on_the_day() -> None:
+    """Asked as of an earlier day, the list shows what a person saw then."""
+    row = exception(resolved_on=date(2026, 10, 9), state="resolved", resolution="paid twice, refunded")
+    shown = list(build.exceptions([row], CALENDARS, span=Span(), as_of=date(2026, 10, 8)))
+    assert [(r["state"], r["resolved_on"], r["resolution"]) for r in shown] == [("open", None, "")]
+
+
+@pytest.mark.parametrize(
+    ("due", "days", "bucket"),
+    [("2026-10-08", 0, "not due"), ("2026-10-07", 1, "1-30"), ("2026-08-09", 60, "31-60"), (None, 19, "1-30")],
+)
+def test_receivables_by_days_overdue(due: str | None, days: int, bucket: str) -> None:
+    """Overdue counts from the due date, or thirty days after issue where there is none."""
+    document = {
+        "connection": "main",
+        "doc_key": "cl:33::1",
+        "issue_date": "2026-08-20",
+        "due_date": due,
+        "outcome": "overdue",
+    }
+    rows = list(build.receivables([document], [], as_of=date(2026, 10, 8)))
+    assert [(row["days_overdue"], row["bucket"], row["state"]) for row in rows] == [(days, bucket, "overdue")]
+
+
+def test_the_last_payment_of_a_document_is_the_latest_one() -> None:
+    """Of several payments the one that happened last is named, and refunds are not payments."""
+    line = {"connection": "main", "doc_key": "cl:33::1", "resource_type": "payment_intent", "applied_amount": 10}
+    lines = [
+        {**line, "resource_id": "pi_late", "occurred_at_utc": "2026-10-05T10:00:00Z"},
+        {**line, "resource_id": "pi_early", "occurred_at_utc": "2026-10-01T10:00:00Z"},
+        {**line, "resource_type": "refund", "resource_id": "re_1", "occurred_at_utc": "2026-10-07T10:00:00Z"},
+    ]
+    document = {
+        "connection": "main",
+        "doc_key": "cl:33::1",
+        "issue_date": "2026-10-01",
+        "due_date": None,
+        "outcome": "",
+    }
+    rows = list(build.receivables([document], lines, as_of=date(2026, 10, 8)))
+    assert [row["last_payment_id"] for row in rows] == ["pi_late"]

@@ -1,0 +1,120 @@
+"""The commands: what they print, where files go, and the exit status a script branches on."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from reports.commands import COMMANDS
+from reports.people import login
+
+Run = Callable[..., Result]
+BY_NAME = {command.name: command for command in COMMANDS}
+
+
+@pytest.fixture
+def run(reconciled: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(name: str, *args: str) -> Result:
+        return CliRunner().invoke(BY_NAME[name], list(args), obj=lambda: reconciled)
+
+    return invoke
+
+
+def test_a_report_goes_to_standard_output(run: Run) -> None:
+    """With `-` the bytes of the file are all that is on standard output."""
+    result = run("report", "in-transit", "--as-of", "2026-10-08", "--out", "-")
+    assert result.exit_code == 0
+    assert result.stdout_bytes == (
+        b"resource_type,resource_id,occurred_at_utc,bank_day,currency,amount_signed,age_business_days,"
+        b"expected_payout_day,connection\r\n"
+        b"payment_intent,pi_3,2026-10-07T13:00:00Z,2026-10-07,CLP,30000,1,2026-10-07,main\r\n"
+    )
+
+
+def test_a_report_is_a_named_file_in_the_current_directory(run: Run, tmp_path: Path) -> None:
+    """Several formats are several files, whose names are printed."""
+    result = run("report", "control", "--format", "csv,xlsx,parquet", "--as-of", "2026-10-08")
+    names = [f"start_2026-10-08_cl_control_main_r0042.{suffix}" for suffix in ("csv", "xlsx", "parquet")]
+    assert (result.exit_code, result.stdout.splitlines()) == (0, names)
+    assert all((tmp_path / name).is_file() for name in names)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("control", "--from", "2026-10-07", "--to", "2026-10-01"), "the range ends before it begins"),
+        (("control", "--from", "ayer"), "is not a date"),
+        (("nothing",), "'nothing' is not one of"),
+        (("control", "--format", "doc"), "format 'doc' is not one of csv, xlsx, parquet"),
+        (("control", "--profile", "uk"), "profile 'uk' is not one of machine, cl, mx"),
+        (("control", "--format", "csv,xlsx", "--out", "-"), "standard output takes one format"),
+    ],
+)
+def test_wrong_usage_exits_2(run: Run, args: tuple[str, ...], message: str) -> None:
+    """A wrong option is told in one sentence."""
+    result = run("report", *args)
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_without_a_run_nothing_is_written(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No finished run is exit status 1, and no empty file that looks like a clean slate."""
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(BY_NAME["report"], ["payout-summary"], obj=lambda: house)
+    assert (result.exit_code, result.stderr) == (1, "Error: there is no finished run to report on: cuadre reconcile\n")
+    assert list(tmp_path.glob("*.csv")) == []
+
+
+def test_a_user_s_made_up_password_works(run: Run, reconciled: House) -> None:
+    """Without a terminal or a file a password is made up, printed once, and opens the door."""
+    result = run("users", "add", "Luz@Tienda.test", "--role", "finance")
+    assert result.exit_code == 0
+    assert login(reconciled.store, "luz@tienda.test", result.stdout.strip(), now=utc_now()).role == "finance"
+
+
+def test_a_password_comes_from_a_file(run: Run, reconciled: House, tmp_path: Path) -> None:
+    """A password in a file is never printed."""
+    (tmp_path / "password").write_text("otra clave larga\n", encoding="utf-8")
+    result = run("users", "add", "luz@tienda.test", "--password-file", "password")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert login(reconciled.store, "luz@tienda.test", "otra clave larga", now=utc_now()).role == "viewer"
+
+
+def test_users_are_listed_without_secrets(run: Run) -> None:
+    """The list has stable keys and no hash; a disabled person stays in it."""
+    assert run("users", "disable", "ana@tienda.test").exit_code == 0
+    (line,) = run("users", "list", "--json").stdout.splitlines()
+    row = json.loads(line)
+    assert sorted(row) == ["created_at", "disabled_at", "email", "locked_until", "role"]
+    assert row["email"] == "ana@tienda.test"
+    assert row["disabled_at"] is not None
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("users", "add", "ana@tienda.test"), "there is already a user ana@tienda.test"),
+        (("users", "add", "ana"), "'ana' is not an email address"),
+        (("users", "disable", "luz@tienda.test"), "there is no user luz@tienda.test"),
+        (("tokens", "revoke", "erp"), "there is no token erp"),
+    ],
+)
+def test_what_cannot_be_done_is_said(run: Run, args: tuple[str, ...], message: str) -> None:
+    """A person or token that is there already, or is not, is exit status 1 with one sentence."""
+    result = run(*args)
+    assert result.exit_code == 1
+    assert message in result.stderr
+
+
+def test_a_token_is_printed_once(run: Run) -> None:
+    """The token alone is on standard output; a second of the same name is refused."""
+    result = run("tokens", "create", "erp")
+    assert result.stdout.startswith("cuadre_")
+    assert run("tokens", "create", "erp").exit_code == 1
+    assert run("tokens", "revoke", "erp").exit_code == 0

@@ -1,0 +1,161 @@
+"""Everything beside payments: each kind of object is there, and what can be added up adds up."""
+
+from collections import defaultdict
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from sandbox.event_types import TYPES
+from sandbox.happening import COLLECTIONS, Happening, Scenario
+
+Builder = Callable[[str, int, float], Scenario]
+SANTIAGO = ZoneInfo("America/Santiago")
+# Mexico alone deletes account numbers; the rest concern transfers that only Mexico or only a dispute desk sees.
+ELSEWHERE = {
+    "account_number.deleted", "transfer.outbound.partially_succeeded", "transfer.outbound.reversed",
+    "transfer.inbound.returned", "transfer.inbound.return_failed", "transfer.inbound.rejected",
+    "transfer.inbound.reversed", "entity.onboarding.rejected",
+}  # fmt: skip
+
+
+def last(scenario: Scenario, collection: str) -> dict[str, dict[str, Any]]:
+    return {h.object["id"]: h.object for h in scenario.happenings if h.collection == collection}
+
+
+def told(scenario: Scenario, collection: str) -> dict[str, list[Happening]]:
+    by_id: dict[str, list[Happening]] = defaultdict(list)
+    for happening in scenario.happenings:
+        if happening.collection == collection:
+            by_id[happening.object["id"]].append(happening)
+    return by_id
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_busy_month_holds_every_kind_of_object(scenario: Builder, seed: int) -> None:
+    """Each collection of the boundary has objects, in test mode."""
+    happenings = scenario("busy-month", seed, 1.0).happenings
+    assert {h.collection for h in happenings if h.object["mode"] == "test"} == set(COLLECTIONS)
+
+
+def test_a_busy_month_emits_every_event_type_of_chile(scenario: Builder) -> None:
+    """And none the provider does not know."""
+    events = {h.event for h in scenario("busy-month", 1, 1.0).happenings if h.event}
+    assert set(TYPES) - events == ELSEWHERE
+    assert events <= set(TYPES)
+
+
+def test_an_object_never_grows_younger(scenario: Builder) -> None:
+    """Its creation stays, and its updates follow one another."""
+    built = scenario("busy-month", 1, 1.0)
+    for collection in COLLECTIONS:
+        for id_, steps in told(built, collection).items():
+            if id_ is not None:
+                assert len({h.object.get("created_at") for h in steps}) == 1
+                updates = [h.object.get("updated_at") or "" for h in steps]
+                assert updates == sorted(updates)
+
+
+def test_a_customer_exists_before_its_first_payment(scenario: Builder) -> None:
+    """Every customer a payment names was made earlier."""
+    built = scenario("busy-month", 1, 1.0)
+    made = {id_: steps[0].at for id_, steps in told(built, "customers").items()}
+    for happening in built.happenings:
+        if happening.collection == "payment_intents" and happening.object["customer"]:
+            assert made[happening.object["customer"]] < happening.at
+
+
+def test_a_billed_month_tells_its_events_in_the_provider_s_order(scenario: Builder) -> None:
+    """Created, finalized, payment begun, payment done, paid, and only then the payment intent."""
+    built = scenario("busy-month", 1, 1.0)
+    intents = {h.object["id"]: h.at for h in built.happenings if h.event == "payment_intent.succeeded"}
+    orders = set()
+    for steps in told(built, "invoices").values():
+        events = [(h.at, str(h.event)) for h in steps]
+        collected = [payment["payment_intent"] for payment in steps[-1].object["payments"]]
+        events += [(intents[intent], "payment_intent.succeeded") for intent in collected]
+        orders.add(tuple(event.removeprefix("invoice.") for _, event in sorted(events)))
+    assert orders == {
+        ("created", "finalized", "payment_created", "payment_succeeded", "paid", "payment_intent.succeeded"),
+        ("created", "finalized", "payment_failed", "payment_created", "payment_succeeded", "paid",
+         "payment_intent.succeeded"),
+        ("created", "finalized", "paid"),
+        ("created", "finalized", "voided"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_monthly_tax_statements_add_up(scenario: Builder, seed: int) -> None:
+    """Payable is VAT due plus what was withheld, and the statement in force carries the register's own debit."""
+    built = scenario("busy-month", seed, 1.0)
+    register: dict[str, int] = defaultdict(int)
+    for row in last(built, "tax_invoices").values():
+        extra = row["institution_invoice"]
+        if row["issue_type"] == "issued":
+            register[row["tax_period"]] += extra["vat_amount"] * (-1 if extra["document_type"] == 61 else 1)
+    in_force = set()
+    for row in last(built, "tax_statements").values():
+        part = row["institution_tax_statement"]
+        vat = max(0, part["total_debit"] - part["total_credit"])
+        others = part["retention_fee"] + part["salary_tax"] + part["monthly_provisional_payments"]
+        assert part["total_payment"] == vat + others
+        if row["status"] == "Vigente":
+            assert part["total_debit"] == max(0, register[f"{row['period']}/{row['fiscal_year']}"])
+            in_force.add(row["period"])
+    assert in_force == {"07", "08", "09"}
+    assert [row["status"] for row in last(built, "tax_statements").values()].count("Anulada") == 1
+
+
+def test_register_dates_are_local_midnight_written_in_utc(scenario: Builder) -> None:
+    """A reader in the wrong zone gets the day before; the night the clock goes forward begins at one."""
+    for row in last(scenario("busy-month", 1, 1.0), "tax_invoices").values():
+        local = datetime.fromisoformat(row["date"]).astimezone(SANTIAGO)
+        assert (local.hour, f"{local:%m/%Y}") == (1 if f"{local:%m-%d}" == "09-06" else 0, row["tax_period"])
+
+
+def test_every_sale_of_the_books_is_in_the_register(scenario: Builder) -> None:
+    """Invoices and notes one by one, voided and foreign ones left out."""
+    built = scenario("busy-month", 1, 1.0)
+    books = {
+        (d.row["doc_type"], d.row["folio"], int(d.row["total"]))
+        for d in built.documents
+        if d.row["doc_type"] in {"33", "61"} and d.row["status"] == "valid"
+    }
+    rows = [row for row in last(built, "tax_invoices").values() if row["issue_type"] == "issued" and row["number"]]
+    assert {(str(r["institution_invoice"]["document_type"]), r["number"], r["total_amount"]) for r in rows} == books
+
+
+def test_movements_of_links_are_signed_and_those_of_accounts_are_not(scenario: Builder) -> None:
+    """The two kinds of movement write direction differently."""
+    built = scenario("busy-month", 1, 1.0)
+    assert {row["amount"] < 0 for row in last(built, "link_movements").values()} == {True, False}
+    assert all(row["amount"] > 0 for row in last(built, "account_movements").values())
+    owners = set(last(built, "link_accounts"))
+    assert {row["_account"] for row in last(built, "link_movements").values()} == owners
+
+
+def test_mexico_holds_every_kind_of_object_that_exists_there(scenario: Builder) -> None:
+    """All but direct debit of old, billing in pesos of Chile, and the Chilean tax office."""
+    chilean = {
+        "charges", "invoices", "legacy_subscriptions", "previews", "subscription_intents", "subscriptions",
+        "tax_invoices", "tax_returns", "tax_statements",
+    }  # fmt: skip
+    assert set(COLLECTIONS) - {h.collection for h in scenario("mexico", 1, 1.0).happenings} == chilean
+
+
+def test_a_mexican_account_is_swept_each_day_and_its_numbers_are_clabes(scenario: Builder) -> None:
+    """The last movement of each bank day leaves nothing, and one tracking key is met twice."""
+    built = scenario("mexico", 1, 1.0)
+    transfers = last(built, "transfers").values()
+    sweeps = {row["id"] for row in transfers if row["comment"] == "Daily settlement"}
+    swept = [row for row in last(built, "account_movements").values() if row["resource_id"] in sweeps]
+    assert len(swept) == 45
+    assert {(row["direction"], row["balance"]) for row in swept} == {("outbound", 0)}
+    keys = [row["tracking_key"] for row in transfers]
+    assert len(keys) - len(set(keys)) == 1
+    assert {len(row["counterparty"]["account_number"]) for row in transfers} == {18}
+    returned = {row["id"] for row in transfers if row["status"] == "returned"}
+    truth = built.truth(built.happenings[-1].at)
+    assert {row.id for row in truth if "TRANSFER_RETURNED" in row.exceptions} == returned

@@ -1,0 +1,118 @@
+"""What the documents say exists, and what exists is in the documents: commands, options, settings, routes, reports."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+import app
+from consumer.config import Settings, setting_names
+from consumer.facts import schema
+from consumer.facts.house import House
+from consumer.facts.store import Store
+from reports.definitions import CATALOGUE
+
+ROOT = Path(__file__).resolve().parent.parent
+REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+DOCUMENTS = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def table(heading: str) -> list[list[str]]:
+    """Read the rows of the table under a heading, cells without their backticks."""
+    section = REFERENCE.split(f"\n## {heading}\n", 1)[1].split("\n## ", 1)[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+def commands(command: click.Command = app.cli, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            yield from commands(child, (*path, name))
+    else:
+        yield " ".join(("cuadre", *path)), command
+
+
+def options_of(command: click.Command) -> list[str]:
+    return sorted(max(param.opts, key=len) for param in command.params if isinstance(param, click.Option))
+
+
+def test_every_command_is_documented_and_every_documented_one_exists() -> None:
+    """The reference lists exactly the commands of the program."""
+    assert sorted(row[0] for row in table("Commands")) == sorted(name for name, _ in commands())
+
+
+def test_every_option_is_documented_and_every_documented_one_exists() -> None:
+    """Each command's row names exactly its options."""
+    documented = {row[0]: sorted(re.findall(r"--[a-z-]+", row[1])) for row in table("Commands")}
+
+    assert documented == {name: options_of(command) for name, command in commands()}
+
+
+def test_every_command_says_what_it_does() -> None:
+    """No command is without its sentence in --help."""
+    assert [name for name, command in commands() if not command.help] == []
+
+
+def test_every_setting_is_documented_and_every_documented_one_exists() -> None:
+    """The reference lists exactly the settings that are read."""
+    assert sorted(row[0] for row in table("Settings")) == sorted(setting_names())
+
+
+def test_every_route_is_documented_and_every_documented_one_exists(house: House) -> None:
+    """The reference lists exactly the routes that answer."""
+    rules = app.create_app(house).url_map.iter_rules()
+    served = {f"{m} {rule}" for rule in rules for m in (rule.methods or set()) - {"HEAD", "OPTIONS"}}
+    # Other methods on the receiving routes exist only to be refused.
+    served = {route for route in served if not re.match(r"(GET|PUT|PATCH|DELETE) /webhooks", route)}
+
+    assert sorted(row[0] for row in table("Routes")) == sorted(served)
+
+
+def test_every_report_is_documented_with_its_columns() -> None:
+    """The reference lists exactly the reports of the catalogue, each with its columns in order."""
+    documented = {row[0]: re.findall(r"[a-z0-9_()]+", row[2]) for row in table("Reports")}
+
+    assert documented == {name: list(definition.names) for name, definition in CATALOGUE.items()}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_documents_name_only_commands_that_exist(document: Path) -> None:
+    """Whatever a document tells the reader to type is there to be typed."""
+    known = {name for name, _ in commands()}
+    groups = {name.rsplit(" ", 1)[0] for name in known if name.count(" ") > 1}
+    typed = re.findall(r"`(?:\.venv/bin/)?(cuadre [a-z-]+(?: [a-z-]+)?)", document.read_text(encoding="utf-8"))
+
+    unknown = [text for text in typed if not ({text, text.rsplit(" ", 1)[0]} & (known | groups))]
+
+    assert unknown == []
+
+
+def test_readme_names_only_targets_that_exist() -> None:
+    """Every make target of the README is in the Makefile."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"(?:`|^)make ([a-z-]+)", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE))
+
+    assert named - targets == set()
+
+
+def test_links_between_documents_lead_somewhere() -> None:
+    """No document points at a file that is not there."""
+    broken = [
+        (document.name, target)
+        for document in DOCUMENTS
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", document.read_text(encoding="utf-8"))
+        if not (document.parent / target).exists()
+    ]
+
+    assert broken == []
+
+
+@pytest.fixture
+def house(settings: Settings, tmp_path: Path) -> Iterator[House]:
+    """One house is enough here; the kind of database changes no route."""
+    store = Store(f"sqlite:///{tmp_path / 'cuadre.db'}")
+    schema.upgrade(store)
+    yield House(settings=settings, store=store)
+    store.close()

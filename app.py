@@ -237,7 +237,13 @@ def _import_once(house: House, connection: Connection, books: bytes) -> None:
 @click.pass_context
 def cli(ctx: click.Context) -> None:
     """Keep every event of a payments provider and reconcile every payout to the peso."""
-    ctx.obj = open_house
+
+    def open_for_the_command() -> House:
+        house = open_house()
+        ctx.call_on_close(house.store.close)
+        return house
+
+    ctx.obj = open_for_the_command
     configure_logs()
 
 

@@ -1,6 +1,7 @@
 """The commands of this room: the database, the doctor, and those of the rooms inside it."""
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict
 from typing import Any
 
@@ -57,13 +58,15 @@ def database_commands(open_store: Callable[[], Store]) -> click.Group:
     @db.command()
     def upgrade() -> None:
         """Run the migrations that are missing."""
-        schema.upgrade(open_store())
+        with closing(open_store()) as store:
+            schema.upgrade(store)
         say("the database is at this version")
 
     @db.command()
     def check() -> None:
         """Say whether the tables are those of this version."""
-        schema.check_migrated(open_store())
+        with closing(open_store()) as store:
+            schema.check_migrated(store)
         say("the database is at this version")
 
     return db

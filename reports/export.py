@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -130,6 +131,19 @@ def _instant_text(values: pa.Array, profile: Profile) -> pa.Array:
         pc.strftime(seconds, format="%Y-%m-%dT%H:%M:%SZ"),
         pc.strftime(values, format="%Y-%m-%dT%H:%M:%SZ"),
     )
+
+
+def to_json_rows(report: Report, start: int, count: int) -> list[dict[str, Any]]:
+    """Give some rows as the machine profile writes them: amounts, days and times as text, counts as numbers."""
+    part = report.table.slice(start, count).combine_chunks()
+    machine = PROFILES["machine"]
+    columns = {
+        column.name: (
+            _array(part, column.name) if column.kind is Kind.INT else _to_text(part, column, machine)
+        ).to_pylist()
+        for column in report.definition.columns
+    }
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
 def _quoted(cells: pa.Array, column: Column, profile: Profile) -> pa.Array:

@@ -56,7 +56,12 @@ def to_iso(at: datetime) -> str:
 def to_moment(text: str) -> datetime:
     """Read a date or datetime; without an offset it is UTC. Raises ValueError."""
     moment = datetime.fromisoformat(text)
-    return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{text} is no moment in UTC") from None
 
 
 def to_day(text: str) -> date | None:

@@ -1,5 +1,6 @@
 """Reads the fields of a request's body and refuses, in the provider's words, what cannot be read."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -10,6 +11,8 @@ from sandbox.refusal import RefusalError, invalid, invalid_enum, missing_paramet
 Body = Mapping[str, Any]
 CURRENCIES = ("CLP", "MXN")
 CATEGORY_LENGTH = 6
+LARGEST = 999_999_999_999
+WHOLE = re.compile(r"[0-9]{1,12}")
 
 
 def require(body: Body, name: str) -> Any:
@@ -35,21 +38,21 @@ def require_text(body: Body, name: str) -> str:
     return text
 
 
-def read_whole(body: Body, name: str, *, least: int = 0) -> int | None:
+def read_whole(body: Body, name: str, *, least: int = 0, most: int = LARGEST) -> int | None:
     """A whole number; forms send it as text."""
     value = body.get(name)
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+    if isinstance(value, str) and WHOLE.fullmatch(value):
         value = int(value)
-    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-        raise invalid("integer", name, f"a whole number, {least} or more")
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most):
+        raise invalid("integer", name, f"a whole number from {least} to {most}")
     return value
 
 
 def require_amount(body: Body, name: str = "amount") -> int:
     """Money in the smallest unit, above 0."""
     amount = require(body, name)
-    if not isinstance(amount, int) or isinstance(amount, bool) or amount <= 0:
-        raise invalid("amount", name, "a whole number above 0, in the smallest unit of the currency")
+    if not isinstance(amount, int) or isinstance(amount, bool) or not 0 < amount <= LARGEST:
+        raise invalid("amount", name, f"a whole number from 1 to {LARGEST}, in the smallest unit of the currency")
     return amount
 
 

@@ -21,6 +21,9 @@ from sandbox.world import ENDPOINTS, MODES, World
 Build = Callable[[str, int, float, datetime], Scenario]
 
 
+LAST_YEAR = 2200
+
+
 class UnknownScenarioError(ValueError):
     """No scenario has that name, or it cannot be built like that."""
 
@@ -61,9 +64,11 @@ def _add_clock(blueprint: Blueprint, world: World) -> None:
             raise invalid("positive_integer", "seconds", "a number of seconds, 0 or more")
         try:
             delta = timedelta(seconds=seconds)
-            world.now() + delta
+            is_possible = (world.now() + delta).year < LAST_YEAR
         except OverflowError:
-            raise invalid("positive_integer", "seconds", "a stretch of time that ends before the year 10000") from None
+            is_possible = False
+        if not is_possible:
+            raise invalid("positive_integer", "seconds", f"a stretch of time that ends before the year {LAST_YEAR}")
         world.advance(delta)
         return _json({"now": to_iso(world.now())})
 

@@ -46,6 +46,7 @@ CHECKOUT_SESSIONS = Collection("checkout_sessions", (_v2("checkout_sessions"), _
 PAYMENT_LINKS = Collection("payment_links", (_v1("payment_links"), _v2("payment_links")))
 CUSTOMERS = Collection("customers", (_v2("customers"),))
 SUBSCRIPTIONS = Collection("subscriptions", (_v2("subscriptions"),))
+LEGACY_SUBSCRIPTIONS = Collection("legacy_subscriptions", (_v1("subscriptions"),))
 BILLING_INVOICES = Collection("billing_invoices", (_v2("invoices"),))
 PAYMENT_METHODS = Collection("payment_methods", (_v2("payment_methods"),))
 PAYOUTS = Collection("payouts", (_v1("payouts"),))

@@ -21,12 +21,14 @@ from consumer.facts.terminal import (
     to_utc,
 )
 from consumer.sync.backfill import backfill as run_backfill
+from consumer.sync.drift import drift as run_drift
 from consumer.sync.outcome import RESULT_KEYS, Outcome, StreamState
 from consumer.sync.pull import pull as run_pull
 from consumer.sync.streams import STREAMS
 from consumer.sync.windows import unclosed_windows
 
 ALL = "all"
+DRIFT_KEYS = ("connection", "stream", "id", "kind", "field", "ours", "theirs")
 GAP_KEYS = ("connection", "stream", "from", "to", "state", "pages", "events", "reason")
 
 _SINCE = click.option("--since", type=Moment(), help="From here on: a date or a time.")
@@ -101,6 +103,49 @@ def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | Non
         leave(Exit.PARTLY_DONE)
 
 
+@click.command()
+@connection_option("main")
+@click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far back to compare.")
+@click.option("--repair", is_flag=True, help="Read what differs again and mend it; exit 3 where something is left.")
+@click.option("--check", is_flag=True, help="Exit 3 where something differs.")
+@limit_option
+@json_option
+@click.pass_obj
+def drift(  # noqa: PLR0913 - one parameter for each option
+    open_house: OpenHouse,
+    *,
+    connection_name: str,
+    days: int,
+    repair: bool,
+    check: bool,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Hold our mirror against the provider, for every object touched in the last days."""
+    house = open_house()
+    outcome = run_drift(house, house.settings.connection(connection_name), days=days, repair=repair)
+    rows = [
+        {
+            "connection": connection_name,
+            "stream": stream,
+            "id": difference.id,
+            "kind": difference.kind.value,
+            "field": difference.field,
+            "ours": difference.ours,
+            "theirs": difference.theirs,
+        }
+        for stream, difference in outcome.found
+    ]
+    print_rows(rows[:limit], DRIFT_KEYS, as_json=as_json)
+    for result in outcome.results:
+        if result.state is StreamState.INCOMPLETE:
+            say(result.line)
+    if outcome.status is not Exit.DONE:
+        leave(outcome.status)
+    if check and outcome.left:
+        leave(Exit.PARTLY_DONE)
+
+
 def _to_gaps(windows: Iterable[Window]) -> list[dict[str, object]]:
     return [
         {
@@ -137,4 +182,4 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
     leave(outcome.status)
 
 
-COMMANDS: tuple[click.Command, ...] = (backfill, pull, gaps)
+COMMANDS: tuple[click.Command, ...] = (backfill, pull, gaps, drift)

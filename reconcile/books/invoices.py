@@ -122,12 +122,13 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
     """Compare a reading with the books."""
     keys = [document.doc_key for document, _ in reading.documents]
     known = {row.doc_key: row for row in _known(session, connection.name, keys)}
+    states_currency = "currency" in dict(reading.columns)
     added, changed = [], []
     for document, raw in reading.documents:
         if document.doc_key not in known:
             added.append((document, raw))
             continue
-        differences = _differences(known[document.doc_key], document)
+        differences = _differences(known[document.doc_key], document, states_currency=states_currency)
         if differences:
             changed.append((document, raw, differences))
     return Changes(tuple(added), tuple(changed), len(keys) - len(added) - len(changed))
@@ -140,9 +141,11 @@ def _known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[L
         yield from session.exec(query)
 
 
-def _differences(known: LocalInvoice, document: Document) -> dict[str, tuple[Any, Any]]:
+def _differences(known: LocalInvoice, document: Document, *, states_currency: bool) -> dict[str, tuple[Any, Any]]:
     """What the file says otherwise; a cell left empty takes nothing away, nor does a void row without amounts."""
     stated = {field: getattr(document, field) for field in _FIELDS}
+    if not states_currency:
+        del stated["currency"]
     if document.is_void and document.total == 0:
         stated = {field: value for field, value in stated.items() if field not in _AMOUNTS}
     if document.is_void is not None:

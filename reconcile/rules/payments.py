@@ -30,7 +30,8 @@ class Refund:
 class Payments:
     """Columns of one length; a payment is its position in them. Customers and currencies are shared codes.
 
-    `money` is the currency's name, `payout` the payout that carries the payment.
+    `amount` is what the customer paid, also where it was split; `money` is the currency's name, `payout` the payout
+    that carries the payment.
     """
 
     frame: DataFrame
@@ -70,7 +71,7 @@ def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], rows: Da
     return Payments(
         frame=frame,
         ids=ids,
-        amount=frame["signed"].to_numpy(dtype=np.int64),
+        amount=frame["amount"].to_numpy(dtype=np.int64),
         currency=currency,
         customer=customer,
         tax_id=tax_ids.to_numpy(dtype=object),

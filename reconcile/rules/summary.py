@@ -37,7 +37,6 @@ _OPENING = frozenset({
     Code.PAYOUT_NOT_IN_BANK,
     Code.BANK_AMOUNT_DIFF,
     Code.FEE_OUT_OF_BAND,
-    Code.ITEM_IN_TWO_PAYOUTS,
 })  # fmt: skip
 
 
@@ -91,9 +90,7 @@ def complete_summary(summary: DataFrame, lines: DataFrame, findings: tuple[Findi
 
 def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs) -> Any:
     opening = {
-        finding.payout_id
-        for finding in findings
-        if finding.code in _OPENING and (finding.subject.startswith("payout:") or "@" in finding.subject)
+        finding.payout_id for finding in findings if finding.code in _OPENING and finding.subject.startswith("payout:")
     }
     waits = (summary["status"] == "in_progress") | (
         (summary["status"] == "succeeded") & has_bank(summary, inputs) & summary["bank_movement_id"].isna()

@@ -5,7 +5,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Flask, Response, render_template, request
+from flask import Blueprint, Flask, Response, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 from flask_wtf.csrf import CSRFError
@@ -13,7 +13,22 @@ from werkzeug.exceptions import HTTPException
 
 from consumer.facts.house import House
 from reports import notation
-from reports.pages import case, codes, desk, downloads, exceptions, login, payouts, settings, today, words
+from reports.definitions import CATALOGUE
+from reports.pages import (
+    api,
+    case,
+    codes,
+    desk,
+    downloads,
+    exceptions,
+    login,
+    operations,
+    payouts,
+    settings,
+    today,
+    views,
+    words,
+)
 from reports.pages.desk import EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
 
@@ -41,7 +56,10 @@ def pages() -> list[Blueprint]:
         exceptions.blueprint,
         case.blueprint,
         downloads.blueprint,
+        views.blueprint,
+        operations.blueprint,
         settings.blueprint,
+        api.blueprint,
     ]
 
 
@@ -79,11 +97,26 @@ def _words() -> dict[str, Any]:
         "day": lambda on: _day(on, language),
         "moment": lambda at, connection: _moment(at, language, connection),
         "rate": lambda text: text.replace(".", ",") if language == "es-CL" else text,
+        "report_title": lambda name: CATALOGUE[name].title(language),
+        "menu": _menu,
         "same_page": desk.same_page,
         "currency_of": desk.currency_of,
         "connections": desk.house().settings.all_connections,
         "reader": current_user,
     }
+
+
+def _menu() -> list[tuple[str, str, tuple[str, ...]]]:
+    return [
+        (url_for("today.show"), "Today", ("today",)),
+        (url_for("payouts.index"), "Payouts", ("payouts",)),
+        (url_for("exceptions.index"), "Exceptions", ("exceptions", "case")),
+        (url_for("views.show", place="receivables"), "Receivables", ()),
+        (url_for("views.show", place="in-transit"), "In transit", ()),
+        (url_for("operations.index", name="runs"), "Operation", ("operations",)),
+        (url_for("downloads.index"), "Reports", ("downloads",)),
+        (url_for("settings.show"), "Settings", ("settings",)),
+    ]
 
 
 def _amount(language: str) -> Callable[..., str]:

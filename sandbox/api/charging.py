@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from sandbox.api.intent import INTENTS, draft_intent, end_intent
+from sandbox.api.intent import INTENTS, draft_intent, ended
 from sandbox.collection import Object
 from sandbox.outcomes import outcome
 from sandbox.refusal import RefusalError
@@ -63,6 +63,8 @@ def charge(  # noqa: PLR0913 - what is charged, and what for
 
 def _end(world: World, intent: Object, ending: str, then: End | None) -> None:
     status = ending if ending in ENDINGS else "failed"
-    ended = end_intent(world, intent, status)
+    paid = world.keep(INTENTS, ended(world, intent, status))
     if then:
-        then(ended)
+        then(paid)
+    # What was charged for is told first, the payment itself last.
+    world.announce(f"payment_intent.{status}", paid, mode=paid["mode"])

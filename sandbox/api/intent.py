@@ -41,9 +41,14 @@ def draft_intent(world: World, *, mode: str, amount: int, currency: str, **known
 
 def end_intent(world: World, intent: Object, status: str, **event_only: object) -> Object:
     """Bring an intent to its end and announce it."""
+    return world.keep(INTENTS, ended(world, intent, status), event=f"payment_intent.{status}", **event_only)
+
+
+def ended(world: World, intent: Object, status: str) -> Object:
+    """The intent as it is at its end."""
     changes: Object = {"status": status}
     if status == "succeeded":
         changes["transaction_date"] = to_iso(world.now())
     elif status in {"failed", "rejected"}:
         changes["error_reason"] = "insufficient_funds"
-    return world.keep(INTENTS, {**intent, **changes}, event=f"payment_intent.{status}", **event_only)
+    return {**intent, **changes}

@@ -26,6 +26,7 @@ from sandbox.refusal import RefusalError, missing_parameter, missing_resource
 STATUSES = ("draft", "open", "paid", "void")
 METHODS = ("charge_automatically", "send_invoice")
 INVOICES = billing.INVOICES
+MOST_PIECES = 9_999
 
 
 def create_invoice(call: Call) -> Answer:
@@ -61,7 +62,9 @@ def _read_line(call: Call, entry: dict[str, Any], currency: str) -> Object:
     given = require_currency(entry, ("CLP", "MXN", "CLF")) if entry.get("currency") else currency
     if given != currency:
         raise RefusalError(400, "currency_mismatch", f"Lines of this invoice are in {currency}", param="currency")
-    made = billing.line(call.world, require_amount(entry), currency, read_whole(entry, "quantity", least=1) or 1)
+    made = billing.line(
+        call.world, require_amount(entry), currency, read_whole(entry, "quantity", least=1, most=MOST_PIECES) or 1
+    )
     return {**made, "description": read_text(entry, "description")}
 
 

@@ -30,6 +30,8 @@ METHODS = ("charge_automatically", "send_invoice")
 INTERVALS = ("day", "week", "month", "year")
 PRICE_CURRENCIES = ("CLP", "MXN", "CLF")
 SUBSCRIPTIONS = recurring.SUBSCRIPTIONS
+MOST_INTERVALS = 36
+MOST_PIECES = 9_999
 SHORTEST_TRIAL = timedelta(days=1)
 
 
@@ -101,7 +103,7 @@ def _read_item(call: Call, entry: dict[str, Any]) -> Object:
         "id": call.world.new_id("si"),
         "object": "subscription_item",
         "price": _read_price(call, require_mapping(entry, "price_data")),
-        "quantity": read_whole(entry, "quantity", least=1) or 1,
+        "quantity": read_whole(entry, "quantity", least=1, most=MOST_PIECES) or 1,
         "name": read_text(entry, "name"),
         "description": read_text(entry, "description"),
     }
@@ -114,7 +116,7 @@ def _read_price(call: Call, data: dict[str, Any]) -> Object:
         "unit_amount": require_amount(data, "unit_amount"),
         "recurring": {
             "interval": read_choice(cycle, "interval", INTERVALS, default="month"),
-            "interval_count": read_whole(cycle, "interval_count", least=1) or 1,
+            "interval_count": read_whole(cycle, "interval_count", least=1, most=MOST_INTERVALS) or 1,
         },
         "product": _read_product(call, data),
     }
@@ -213,7 +215,7 @@ def update_item(call: Call) -> Answer:
     item = _find_item(call, subscription)
     changes: Object = {name: read_text(body, name) for name in ("name", "description") if name in body}
     if body.get("quantity") is not None:
-        changes["quantity"] = read_whole(body, "quantity", least=1)
+        changes["quantity"] = read_whole(body, "quantity", least=1, most=MOST_PIECES)
     if body.get("price_data") is not None:
         changes["price"] = _read_price(call, read_mapping(body, "price_data"))
     changed = {**item, **changes}

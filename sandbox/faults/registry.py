@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sandbox.ids import digest
+from sandbox.versions import VERSIONS
 
 NAMES = (
     "duplicate",
@@ -32,6 +33,7 @@ NAMES = (
     "null-field",
 )
 SCALE = 2**64
+LONGEST = 366 * 86_400  # seconds
 
 
 class UnusableFaultError(ValueError):
@@ -108,9 +110,18 @@ def to_fault(wish: dict[str, Any]) -> Fault:
         raise UnusableFaultError(f"A fault has no {', '.join(sorted(unknown))}; it has: {', '.join(Fault.__slots__)}")
     fault = Fault(**wish)
     _check_numbers(fault)
+    _check_texts(fault)
+    return fault
+
+
+def _check_texts(fault: Fault) -> None:
+    for name in ("path", "field", "version", "retry_after"):
+        if not isinstance(getattr(fault, name), str | None):
+            raise UnusableFaultError(f"The {name} of {fault.name} must be text")
     if fault.retry_after not in {None, "seconds", "date"}:
         raise UnusableFaultError("retry_after is 'seconds' or 'date'")
-    return fault
+    if fault.version not in {None, *VERSIONS}:
+        raise UnusableFaultError(f"version is one of: {', '.join(VERSIONS)}")
 
 
 def _check_numbers(fault: Fault) -> None:
@@ -119,8 +130,8 @@ def _check_numbers(fault: Fault) -> None:
     for name in ("seed", "times"):
         if not isinstance(getattr(fault, name), int | None) or isinstance(getattr(fault, name), bool):
             raise UnusableFaultError(f"The {name} of {fault.name} must be a whole number")
-    if fault.seconds is not None and (not _is_number(fault.seconds) or fault.seconds < 0):
-        raise UnusableFaultError(f"The seconds of {fault.name} must be a number, 0 or more")
+    if fault.seconds is not None and (not _is_number(fault.seconds) or not 0 <= fault.seconds <= LONGEST):
+        raise UnusableFaultError(f"The seconds of {fault.name} must be a number from 0 to {LONGEST}")
 
 
 def _is_number(value: object) -> bool:

@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from sandbox.api.refunds import processed_at
+from sandbox.happening import Happening
 from tests.sandbox.conftest import (
     PDF,
     START,
-    Happening,
     Object,
     Open,
     advance,

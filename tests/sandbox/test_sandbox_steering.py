@@ -33,6 +33,9 @@ def test_time_never_goes_back(client: httpx.Client, seconds: object) -> None:
         {"name": "delay", "seconds": -1},
         {"name": "drop", "colour": "red"},
         {"name": "rate-limit", "retry_after": "soon"},
+        {"name": "delay", "seconds": 1e12},
+        {"name": "drop", "path": 7},
+        {"name": "version-switch", "version": "2020-01-01"},
     ],
 )
 def test_an_unusable_fault_is_refused_with_a_sentence(client: httpx.Client, wish: dict[str, object]) -> None:

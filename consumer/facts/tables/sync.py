@@ -51,3 +51,19 @@ class RateSlot(SQLModel, table=True):
 
     number: int = Field(primary_key=True)
     free_at: datetime = moment(optional=False)
+
+
+class Drift(SQLModel, table=True):
+    """One difference between our mirror and the provider, as the last comparison of its stream found it."""
+
+    __tablename__ = "drift"
+
+    connection: str = Field(primary_key=True)
+    stream: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    field: str = Field(primary_key=True, default="")
+    kind: str
+    ours: str | None = None
+    theirs: str | None = None
+    found_at: datetime = moment(optional=False)
+    repaired_at: datetime | None = moment()

@@ -21,7 +21,9 @@ def _of_each_account(collection: Collection) -> Callable[[Provider], list[Part]]
 
 
 STREAMS = (
-    Stream("transfers", "transfer", lists(routes.TRANSFERS), Again.MOMENTS, lookback=_RETURNABLE),
+    Stream(
+        "transfers", "transfer", lists(routes.TRANSFERS), Again.MOMENTS, lookback=_RETURNABLE, dated="transaction_date"
+    ),
     Stream("accounts", "account", lists(routes.ACCOUNTS)),
     Stream("account-numbers", "account_number", lists(routes.ACCOUNT_NUMBERS)),
     Stream(
@@ -29,8 +31,14 @@ STREAMS = (
         "account_movement",
         _of_each_account(routes.ACCOUNT_MOVEMENTS),
         Again.MOMENTS,
+        dated="transaction_date",
     ),
-    Stream("account-statements", "account_statement", _of_each_account(routes.ACCOUNT_STATEMENTS)),
+    Stream(
+        "account-statements",
+        "account_statement",
+        _of_each_account(routes.ACCOUNT_STATEMENTS),
+        unstable=frozenset({"download_url"}),  # signed anew for every reader
+    ),
     Stream("account-verifications", "account_verification", lists(routes.ACCOUNT_VERIFICATIONS)),
     Stream("entities", "entity", lists(routes.ENTITIES)),
 )

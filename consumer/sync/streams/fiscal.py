@@ -16,6 +16,7 @@ STREAMS = (
         Again.DAYS,
         lookback=_CORRECTABLE,
         by_link=True,
+        dated="date",
     ),
     Stream("tax-returns", "tax_return", of_each_link(routes.TAX_RETURNS), by_link=True),
     Stream("tax-statements", "tax_statement", of_each_link(routes.TAX_STATEMENTS), by_link=True),

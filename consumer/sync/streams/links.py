@@ -14,7 +14,7 @@ def _of_each_linked_account(provider: Provider) -> list[Part]:
 
 
 STREAMS = (
-    Stream("links", "link", lists(routes.LINKS)),
+    Stream("links", "link", lists(routes.LINKS), unstable=frozenset({"accounts"})),  # null in lists
     Stream("link-accounts", "link_account", of_each_link(routes.LINK_ACCOUNTS), by_link=True),
     Stream(
         "link-movements",
@@ -24,5 +24,6 @@ STREAMS = (
         by_link=True,
         # Without it the list leaves out what the bank has not confirmed and what it took back.
         query={"confirmed_only": "false"},
+        dated="post_date",
     ),
 )

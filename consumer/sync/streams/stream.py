@@ -46,7 +46,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A name of `cuadre pull`; `lookback` is how long its objects still change after they were created."""
+    """A name of `cuadre pull`; `lookback` is how long its objects still change after they were created.
+
+    `dated` is the field the list's filter reads, `unstable` are fields that change without meaning, and `elsewhere`
+    holds objects of the kind that this stream's lists leave out.
+    """
 
     name: str
     kind: str
@@ -55,6 +59,9 @@ class Stream:
     lookback: timedelta = timedelta(days=14)
     by_link: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
+    dated: str = "created_at"
+    unstable: frozenset[str] = frozenset()
+    elsewhere: tuple[Collection, ...] = ()
 
     def to_query(self, since: datetime | None, until: datetime | None) -> dict[str, str]:
         """Write the list's own filter, wider than asked: nobody says whether its bounds are included."""

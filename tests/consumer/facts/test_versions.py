@@ -64,7 +64,9 @@ def test_succeeded_is_not_the_end(store: Store) -> None:
     with store.transaction() as session:
         for minute, status in ((5, "returned"), (1, "in_progress"), (3, "succeeded")):
             data = {"id": "po_1", "amount": 9, "currency": "CLP", "status": status}
-            merge(session, to_row("payout", data, Observation("main", "test", START + timedelta(minutes=minute), status)))
+            merge(
+                session, to_row("payout", data, Observation("main", "test", START + timedelta(minutes=minute), status))
+            )
 
     with store.reading() as session:
         payout = session.exec(select(Payout)).one()
@@ -172,7 +174,9 @@ OBSERVATIONS = st.lists(
 
 @thorough(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seen=OBSERVATIONS, data=st.data())
-def test_any_order_ends_in_the_same_row(store: Store, seen: list[tuple[int, str, dict[str, Any]]], data: st.DataObject) -> None:
+def test_any_order_ends_in_the_same_row(
+    store: Store, seen: list[tuple[int, str, dict[str, Any]]], data: st.DataObject
+) -> None:
     """Any permutation with repeats, one by one or in one batch, gives the row of the order given."""
     shuffled = data.draw(st.permutations(seen + data.draw(st.lists(st.sampled_from(seen), max_size=3))))
 

@@ -47,9 +47,7 @@ def counts(applied: Applied) -> tuple[int, int, int, int, int]:
     return (applied.claimed, applied.applied, applied.ignored, applied.failed, applied.quarantined)
 
 
-def test_an_event_becomes_its_row(
-    store: Store, settings: Settings, deliver: Deliver, make_event: Make
-) -> None:
+def test_an_event_becomes_its_row(store: Store, settings: Settings, deliver: Deliver, make_event: Make) -> None:
     """An applied event's object is in its table, and a second round finds nothing to do."""
     record(store, deliver(make_event()))
 

@@ -45,7 +45,9 @@ def apply(house: House) -> None:
     drain(house.store, house.settings, worker="w", now=lambda: NOW)
 
 
-def test_list_gives_the_contracts_keys(house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make) -> None:
+def test_list_gives_the_contracts_keys(
+    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+) -> None:
     """A line of the list has exactly the stated keys, times in UTC with a Z."""
     record(house, deliver(make_event(), source="backfill"))
 
@@ -120,7 +122,9 @@ def test_wrong_usage_exits_2(cuadre: Callable[..., Result], arguments: tuple[str
     assert cuadre(*arguments).exit_code == 2
 
 
-def test_quarantine_and_conflicts(house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make) -> None:
+def test_quarantine_and_conflicts(
+    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+) -> None:
     """What is set aside and what contradicts each have their list."""
     first, other = deliver(make_event()), deliver(make_event(type="refund.failed"), source="backfill")
     record(house, first, other, other, deliver(make_event("evt_2", mode="live")))
@@ -139,7 +143,9 @@ def test_quarantine_and_conflicts(house: House, cuadre: Callable[..., Result], d
     ]
 
 
-def test_show_adds_body_and_deliveries(house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make) -> None:
+def test_show_adds_body_and_deliveries(
+    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+) -> None:
     """One event is shown with its body as JSON and how often it was delivered; an unknown id exits 1."""
     event = make_event()
     record(house, deliver(event), deliver(event))
@@ -208,7 +214,9 @@ def test_a_replay_by_filter_takes_quarantined_events_again(
     assert "1 of 2 events cannot be applied" in done.stderr
 
 
-def test_replaying_an_unknown_event_changes_nothing(house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make) -> None:
+def test_replaying_an_unknown_event_changes_nothing(
+    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+) -> None:
     """One wrong id stops the whole replay before it begins."""
     record(house, deliver(make_event()))
 

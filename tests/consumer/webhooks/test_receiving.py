@@ -200,9 +200,7 @@ def test_a_rotated_secret_works_until_it_ends(house: House, sign: Sign) -> None:
         return datetime.fromtimestamp(now[0], UTC)
 
     with house.store.transaction() as session:
-        kept = keep_secret(
-            session, house.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=clock()
-        )
+        kept = keep_secret(session, house.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=clock())
         end_secret(session, connection="main", endpoint_id="we_2", ends_at=clock() + timedelta(hours=1))
         assert b"whsec_rotated" not in kept.encrypted
     app = Flask("receiver")
@@ -220,9 +218,7 @@ def test_a_rotated_secret_works_until_it_ends(house: House, sign: Sign) -> None:
     assert post() == 401
 
 
-def test_the_log_says_the_reason_once_and_nothing_of_the_request(
-    send: Send, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_log_says_the_reason_once_and_nothing_of_the_request(send: Send, caplog: pytest.LogCaptureFixture) -> None:
     """A burst of forgeries is one line, which holds neither body nor header nor secret."""
     with caplog.at_level(logging.WARNING):
         for _ in range(50):
@@ -234,7 +230,9 @@ def test_the_log_says_the_reason_once_and_nothing_of_the_request(
 
 
 @thorough(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(body=st.binary(max_size=300), header=st.text(st.characters(max_codepoint=255), max_size=120), sealed=st.booleans())
+@given(
+    body=st.binary(max_size=300), header=st.text(st.characters(max_codepoint=255), max_size=120), sealed=st.booleans()
+)
 def test_noise_is_always_a_4xx(send: Send, sign: Sign, body: bytes, header: str, *, sealed: bool) -> None:
     """Whatever bytes come, signed or not, the answer is a 4xx in JSON unless it is an event."""
     value = sign(body) if sealed else header.replace("\r", "").replace("\n", "")

@@ -47,6 +47,13 @@ def write(store: Store) -> Iterator[Callable[..., Writer]]:
         writer.close()
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5
+    while not is_so():
+        assert time.monotonic() < deadline, "it did not happen in five seconds"
+        time.sleep(0.002)
+
+
 def count(store: Store) -> int:
     with store.reading() as session:
         return session.exec(select(func.count()).select_from(Event)).one()
@@ -78,9 +85,10 @@ def test_many_arrivals_share_a_commit(write: Callable[..., Writer], arrive: Call
 
     writer = write(record=record)
     with ThreadPoolExecutor(20) as pool:
-        answers = [pool.submit(writer.store, arrive(f"evt_{number}")) for number in range(20)]
-        while len(writer._waiting) < 19:
-            time.sleep(0.001)
+        answers = [pool.submit(writer.store, arrive("evt_first"))]
+        wait_until(lambda: writer._thread is not None and not writer._waiting)
+        answers += [pool.submit(writer.store, arrive(f"evt_{number}")) for number in range(19)]
+        wait_until(lambda: len(writer._waiting) == 19)
         held.set()
         assert {answer.result() for answer in answers} == {Verdict.STORED}
     assert batches == [1, 19]
@@ -98,11 +106,7 @@ def test_no_commit_in_time_is_not_a_yes(
             connection.execute(sa.text("LOCK TABLE event"))
         with pytest.raises(NotStored, match="no_commit_in_time"):
             writer.store(arrive("evt_1"))
-    for _ in range(200):
-        if count(store) == 2:
-            break
-        time.sleep(0.01)
-    assert count(store) == 2
+    wait_until(lambda: count(store) == 2)
     assert writer.store(arrive("evt_1")) == "duplicate"
 
 
@@ -147,11 +151,12 @@ def test_a_row_the_store_refuses_harms_no_other(
             return problem.reason
 
     with ThreadPoolExecutor(4) as pool:
-        answers = pool.map(send, ["evt_1", "evt_2", "evt_bad", "evt_3"])
-        while len(writer._waiting) < 3:
-            time.sleep(0.001)
+        first = pool.submit(send, "evt_1")
+        wait_until(lambda: writer._thread is not None and not writer._waiting)
+        others = pool.map(send, ["evt_2", "evt_bad", "evt_3"])
+        wait_until(lambda: len(writer._waiting) == 3)
         held.set()
-        assert list(answers) == ["stored", "stored", "store_down", "stored"]
+        assert [first.result(), *others] == ["stored", "stored", "store_down", "stored"]
     assert count(store) == 3
 
 
@@ -169,17 +174,16 @@ def test_a_full_queue_refuses_at_once(
     writer = write(record=record)
     with ThreadPoolExecutor(3) as pool:
         first = pool.submit(writer.store, arrive("evt_1"))
-        while writer._waiting or writer._thread is None:
-            time.sleep(0.001)
+        wait_until(lambda: writer._thread is not None and not writer._waiting)
         others = [pool.submit(writer.store, arrive(f"evt_{number}")) for number in (2, 3)]
-        while len(writer._waiting) < 2:
-            time.sleep(0.001)
+        wait_until(lambda: len(writer._waiting) == 2)
         with pytest.raises(NotStored, match="queue_full"):
             writer.store(arrive("evt_4"))
         held.set()
         assert [first.result(), *(other.result() for other in others)] == ["stored"] * 3
 
 
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
 def test_a_forked_process_starts_its_own_writer(
     store: Store, write: Callable[..., Writer], arrive: Callable[[str], Arrival]
 ) -> None:

@@ -1,6 +1,5 @@
 """Small literal tables in, and the result of one reconciliation out."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -187,5 +186,11 @@ def _plain(value: Any) -> Any:
 
 
 @pytest.fixture
-def case() -> Callable[..., Case]:
-    return Case
+def case() -> Case:
+    """A Chilean case with nothing in it."""
+    return Case()
+
+
+@pytest.fixture
+def mexican_case() -> Case:
+    return Case(country="mx")

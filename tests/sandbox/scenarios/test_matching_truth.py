@@ -195,11 +195,11 @@ def by_customer(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answe
 
 
 def by_set(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answer]) -> None:
-    for paid in rest:
+    for paid in [p for p in rest if p.tax_id]:
         mine = [d for d in open_docs(docs) if paid.tax_id == plain(d.row["customer_tax_id"]) and d.balance > 0]
         assert len(mine) < 30, "small enough to try every set"
         sets = [s for n in range(2, 6) for s in combinations(mine, n) if sum(d.balance for d in s) == paid.amount]
-        if not paid.tax_id or not sets:
+        if not sets:
             continue
         if len(sets) > 1:
             answers[paid.id] = ("ambiguous", (), "AMBIGUOUS")

@@ -255,6 +255,19 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("connection", "run_id", "doc_key"),
     )
     op.create_table(
+        "drift",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("stream", sa.String(), nullable=False),
+        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("field", sa.String(), nullable=False),
+        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("ours", sa.String(), nullable=True),
+        sa.Column("theirs", sa.String(), nullable=True),
+        sa.Column("found_at", UtcDateTime(), nullable=False),
+        sa.Column("repaired_at", UtcDateTime(), nullable=True),
+        sa.PrimaryKeyConstraint("connection", "stream", "id", "field"),
+    )
+    op.create_table(
         "entity",
         sa.Column("connection", sa.String(), nullable=False),
         sa.Column("id", sa.String(), nullable=False),
@@ -972,6 +985,7 @@ def downgrade() -> None:
 
     op.drop_table("event")
     op.drop_table("entity")
+    op.drop_table("drift")
     op.drop_table("document_result")
     with op.batch_alter_table("dispute", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_dispute_resource_id"))

@@ -1,0 +1,58 @@
+"""What differs between an object as we hold it and as the provider shows it: pure."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from consumer.facts.observed import KEPT
+from consumer.facts.tables.provider import ProviderObject
+from consumer.provider.rows import Kind, UnusableObject
+
+_BODY = "body"
+
+
+class DriftKind(StrEnum):
+    MISSING_HERE = "missing_here"
+    MISSING_THERE = "missing_there"
+    DIFFERS = "differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One object or field that is not the same on both sides; values are raw JSON."""
+
+    id: str
+    kind: DriftKind
+    field: str | None = None
+    ours: str | None = None
+    theirs: str | None = None
+
+
+def compare(
+    ours: Mapping[str, Any] | None, theirs: ProviderObject, kind: Kind, *, unstable: frozenset[str]
+) -> list[Difference]:
+    """Compare field by field what the provider shows; what only we hold came in events and is no difference."""
+    if ours is None or ours["gone_at"] is not None:
+        return [Difference(theirs.id, DriftKind.MISSING_HERE)]
+    try:
+        body = json.loads(ours[_BODY])
+        columns = kind.columns(body)
+    except (ValueError, UnusableObject):
+        return [Difference(theirs.id, DriftKind.DIFFERS, _BODY, ours[_BODY], theirs.body)]
+    found = {
+        name: Difference(theirs.id, DriftKind.DIFFERS, name, _to_text(body.get(name)), _to_text(value))
+        for name, value in json.loads(theirs.body).items()
+        if name not in unstable | {KEPT} and body.get(name) != value
+    }
+    # A column that does not say what its own body says was changed by a hand or a fault of ours.
+    for name, value in columns.items():
+        if name not in found and ours[name] != value:
+            shown = getattr(theirs, name)
+            found[name] = Difference(theirs.id, DriftKind.DIFFERS, name, _to_text(ours[name]), _to_text(shown))
+    return [found[name] for name in sorted(found)]
+
+
+def _to_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

@@ -1,0 +1,204 @@
+"""The queries behind the pages of operation: runs, events, conflicts, gaps and jobs, newest first, with stable keys."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from consumer.facts.tables.inbox import Event, EventConflict
+from consumer.facts.tables.jobs import Tick
+from consumer.facts.tables.sync import Window
+from reconcile.tables import Run
+from reports.lists import PAGE_ROWS, Page
+from reports.spans import Row
+
+CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows of a list are asked for; `state` and `search` mean what the list says they mean."""
+
+    connections: Sequence[str]
+    state: str = ""
+    search: str = ""
+    number: int = 1
+    size: int = PAGE_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One list: its keys as the commands print them, its query, and the states it can be filtered by."""
+
+    name: str
+    title: str
+    keys: tuple[str, ...]
+    query: Callable[[Wanted], sa.Select[Any]]
+    to_row: Callable[[Any], Row]
+    states: tuple[str, ...] = ()
+
+
+def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None = None) -> Page[Row]:
+    """Read one page of a list; `skip` rows are left out where that is not a number of whole pages."""
+    query = listing.query(wanted)
+    skip = (wanted.number - 1) * wanted.size if skip is None else skip
+    total = count(session, listing, wanted)
+    rows = session.scalars(query.limit(wanted.size).offset(skip))
+    return Page([listing.to_row(row) for row in rows], wanted.number, total, wanted.size)
+
+
+def count(session: Session, listing: Listing, wanted: Wanted) -> int:
+    query = listing.query(wanted).order_by(None).subquery()
+    return session.scalar(sa.select(sa.func.count()).select_from(query)) or 0
+
+
+def _runs(wanted: Wanted) -> sa.Select[Any]:
+    query = sa.select(Run).where(col(Run.connection).in_(wanted.connections))
+    if wanted.state:
+        query = query.where(col(Run.complete).is_(wanted.state == "complete"))
+    if wanted.search:
+        query = query.where(col(Run.id).contains(wanted.search, autoescape=True))
+    return query.order_by(col(Run.finished_at).desc(), col(Run.connection), col(Run.number).desc())
+
+
+def _run_row(run: Run) -> Row:
+    summary = json.loads(run.summary)
+    return {
+        "number": f"r{run.number:04d}",
+        "connection": run.connection,
+        "id": run.id,
+        "as_of": run.as_of,
+        "state": "complete" if run.complete else "incomplete",
+        "payouts": summary.get("payouts"),
+        "payouts_closed": summary.get("payouts_closed"),
+        "exceptions": sum(summary.get("exceptions", {}).values()),
+        "started_at": run.started_at,
+        "finished_at": run.finished_at,
+        "calendar": run.calendar,
+    }
+
+
+def _events(wanted: Wanted) -> sa.Select[Any]:
+    query = sa.select(Event).where(col(Event.connection).in_(wanted.connections))
+    if wanted.state:
+        query = query.where(col(Event.state) == wanted.state)
+    if wanted.search:
+        # Whole ids and beginnings only: a search inside would read the whole log.
+        starts = [field.startswith(wanted.search, autoescape=True) for field in (col(Event.id), col(Event.type))]
+        query = query.where(sa.or_(*starts, col(Event.resource_id) == wanted.search))
+    return query.order_by(col(Event.created_at).desc().nulls_last(), col(Event.connection), col(Event.id).desc())
+
+
+EVENT_KEYS = (
+    "connection",
+    "id",
+    "type",
+    "mode",
+    "created_at",
+    "received_at",
+    "source",
+    "state",
+    "resource_id",
+    "attempts",
+    "error",
+)
+
+
+def _event_row(event: Event) -> Row:
+    return {key: getattr(event, key) for key in EVENT_KEYS}
+
+
+def _conflicts(wanted: Wanted) -> sa.Select[Any]:
+    query = sa.select(EventConflict).where(col(EventConflict.connection).in_(wanted.connections))
+    if wanted.search:
+        query = query.where(col(EventConflict.id).startswith(wanted.search, autoescape=True))
+    return query.order_by(col(EventConflict.seen_at).desc(), col(EventConflict.id), col(EventConflict.other_sha256))
+
+
+CONFLICT_KEYS = ("connection", "id", "seen_at", "source", "first_sha256", "other_sha256", "times")
+
+
+def _conflict_row(conflict: EventConflict) -> Row:
+    return {key: getattr(conflict, key) for key in CONFLICT_KEYS}
+
+
+def _gaps(wanted: Wanted) -> sa.Select[Any]:
+    query = sa.select(Window).where(col(Window.connection).in_(wanted.connections), col(Window.state) != CLOSED)
+    if wanted.state:
+        query = query.where(col(Window.state) == wanted.state)
+    if wanted.search:
+        query = query.where(col(Window.stream).contains(wanted.search, autoescape=True))
+    return query.order_by(col(Window.until).desc(), col(Window.id).desc())
+
+
+def _gap_row(window: Window) -> Row:
+    return {
+        "connection": window.connection,
+        "stream": window.stream,
+        "from": window.since,
+        "to": window.until,
+        "state": window.state,
+        "pages": window.pages,
+        "events": window.events,
+        "reason": window.reason,
+    }
+
+
+def _jobs(wanted: Wanted) -> sa.Select[Any]:
+    query = sa.select(Tick)
+    if wanted.state:
+        query = query.where(col(Tick.state) == wanted.state)
+    if wanted.search:
+        query = query.where(col(Tick.job).contains(wanted.search, autoescape=True))
+    return query.order_by(col(Tick.planned_at).desc(), col(Tick.job))
+
+
+JOB_KEYS = ("job", "planned_at", "state", "started_at", "finished_at", "outcome")
+
+
+def _job_row(tick: Tick) -> Row:
+    return {key: getattr(tick, key) for key in JOB_KEYS}
+
+
+RUN_KEYS = ("number", "connection", "id", "as_of", "state", "payouts", "payouts_closed", "exceptions", "finished_at")
+GAP_KEYS = ("connection", "stream", "from", "to", "state", "pages", "events", "reason")
+
+LISTINGS = {
+    listing.name: listing
+    for listing in (
+        Listing("runs", "Runs", RUN_KEYS, _runs, _run_row, ("complete", "incomplete")),
+        Listing(
+            "events",
+            "Events",
+            EVENT_KEYS,
+            _events,
+            _event_row,
+            ("waiting", "applied", "ignored", "failed", "quarantined"),
+        ),
+        Listing("conflicts", "Conflicts", CONFLICT_KEYS, _conflicts, _conflict_row),
+        Listing("gaps", "Gaps", GAP_KEYS, _gaps, _gap_row, ("open", "failed")),
+        Listing("jobs", "Jobs", JOB_KEYS, _jobs, _job_row),
+    )
+}
+
+
+def gaps_open(session: Session, connections: Sequence[str]) -> int:
+    return count(session, LISTINGS["gaps"], Wanted(connections))
+
+
+def received_since(session: Session, connections: Sequence[str], since: datetime) -> int:
+    query = sa.select(sa.func.count()).select_from(Event)
+    return session.scalar(query.where(col(Event.connection).in_(connections), col(Event.received_at) >= since)) or 0
+
+
+def find_event(session: Session, connection: str, event_id: str) -> Row | None:
+    """Find one event with its first body as text, which retention may have dropped."""
+    event = session.get(Event, (connection, event_id))
+    if event is None:
+        return None
+    body = None if event.body is None else event.body.decode("utf-8", errors="replace")
+    return {**_event_row(event), "arrivals": event.arrivals, "raw_sha256": event.raw_sha256, "body": body}

@@ -1,0 +1,113 @@
+"""Pure: the OpenAPI description of the JSON lists, made from the same definitions that make the lists."""
+
+from typing import Any
+
+from reports.catalogue import AVAILABLE
+from reports.columns import Kind
+from reports.definitions import CATALOGUE, Definition
+from reports.operations import LISTINGS, Listing
+
+_TYPES: dict[Kind, dict[str, Any]] = {
+    Kind.TEXT: {"type": ["string", "null"]},
+    Kind.ID: {"type": ["string", "null"]},
+    Kind.MONEY: {"type": ["string", "null"], "description": "decimal text in major units"},
+    Kind.DECIMAL: {"type": ["string", "null"], "description": "decimal text"},
+    Kind.INT: {"type": ["integer", "null"]},
+    Kind.DATE: {"type": ["string", "null"], "format": "date"},
+    Kind.INSTANT: {"type": ["string", "null"], "format": "date-time"},
+}
+_COUNTS = {"attempts", "times", "pages", "events", "payouts", "payouts_closed", "exceptions"}
+
+
+def describe(usual: int, most: int) -> dict[str, Any]:
+    """Describe every list, its parameters, its rows and its refusals."""
+    paths = {f"/{name}": _report_path(CATALOGUE[name], usual, most) for name in AVAILABLE}
+    paths |= {f"/{listing.name}": _list_path(listing, usual, most) for listing in LISTINGS.values()}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Cuadre", "version": "1", "description": "The lists of the pages as JSON, newest run."},
+        "servers": [{"url": "/api/v1"}],
+        "security": [{"token": []}, {"session": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer"},
+                "session": {"type": "apiKey", "in": "cookie", "name": "session"},
+            }
+        },
+    }
+
+
+def _report_path(definition: Definition, usual: int, most: int) -> dict[str, Any]:
+    parameters = [
+        _parameter("from", {"type": "string", "format": "date"}, "first local business date"),
+        _parameter("to", {"type": "string", "format": "date"}, "last local business date, included"),
+        _parameter("as_of", {"type": "string", "format": "date"}, "the day that decides what is due"),
+        _parameter("payout", {"type": "string"}, "one payout only, in payout-summary and payout-detail"),
+    ]
+    row = {column.name: _TYPES[column.kind] for column in definition.columns}
+    return _path(definition.title("en"), definition.name, parameters, _page_of(row, with_run=True), usual, most)
+
+
+def _list_path(listing: Listing, usual: int, most: int) -> dict[str, Any]:
+    parameters = [_parameter("q", {"type": "string"}, "search")]
+    if listing.states:
+        parameters.append(_parameter("state", {"type": "string", "enum": list(listing.states)}, "one state only"))
+    row = {key: _type_of(key) for key in listing.keys}
+    return _path(listing.title, listing.name, parameters, _page_of(row, with_run=False), usual, most)
+
+
+def _type_of(key: str) -> dict[str, Any]:
+    if key in _COUNTS:
+        return _TYPES[Kind.INT]
+    if key.endswith("_at") or key in {"from", "to"}:
+        return _TYPES[Kind.INSTANT]
+    return _TYPES[Kind.DATE if key == "as_of" else Kind.TEXT]
+
+
+def _path(
+    title: str, name: str, parameters: list[dict[str, Any]], page: dict[str, Any], usual: int, most: int
+) -> dict[str, Any]:
+    limit = {"type": "integer", "minimum": 1, "maximum": most, "default": usual}
+    always = [
+        _parameter("connection", {"type": "string"}, "one connection only"),
+        _parameter("limit", limit, "rows a page"),
+        _parameter("cursor", {"type": "string"}, "next_cursor of the page before"),
+    ]
+    return {
+        "get": {
+            "operationId": name.replace("-", "_"),
+            "summary": title,
+            "parameters": [*parameters, *always],
+            "responses": {
+                "200": {"description": "one page", "content": {"application/json": {"schema": page}}},
+                "400": _refusal("a parameter that cannot be read"),
+                "401": _refusal("no login and no valid token"),
+                "404": _refusal("no finished run yet"),
+            },
+        }
+    }
+
+
+def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+    return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
+
+
+def _refusal(description: str) -> dict[str, Any]:
+    return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
+
+
+def _page_of(row: dict[str, Any], *, with_run: bool) -> dict[str, Any]:
+    rows = {
+        "type": "array",
+        "items": {"type": "object", "properties": row, "required": list(row), "additionalProperties": False},
+    }
+    fields: dict[str, Any] = {
+        "data": rows,
+        "next_cursor": {"type": ["string", "null"]},
+        "total": {"type": "integer", "minimum": 0},
+    }
+    if with_run:
+        texts = {"type": "array", "items": {"type": "string"}}
+        fields |= {"as_of": {"type": "string", "format": "date"}, "runs": texts, "incomplete": texts, "missing": texts}
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}

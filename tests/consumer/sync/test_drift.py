@@ -1,0 +1,150 @@
+"""The mirror against the provider: seeded differences are all found, none is invented, and repair mends them."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner, Result
+
+from consumer.config import Settings, load
+from consumer.facts.house import House
+from consumer.facts.tables.provider import Customer, PaymentIntent, Payout, Refund
+from consumer.facts.tables.sync import Drift
+from consumer.inbox.apply import drain
+from consumer.provider.client import Provider, open_provider
+from consumer.sync.backfill import read_log
+from consumer.sync.commands import drift
+from consumer.sync.drift import DriftOutcome, compare_streams
+from consumer.sync.pull import STREAMS, read_streams
+from sandbox.serve import RunningSandbox
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def running() -> Iterator[RunningSandbox]:
+    with RunningSandbox("busy-month", scale=0.5) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
+    environ = {
+        "CUADRE_PROVIDER_URL": running.url,
+        "CUADRE_API_KEY": "sk_test_sandbox",
+        "CUADRE_COUNTRY": "cl",
+        "CUADRE_LINK_TOKENS": "link_sandboxcl_token_7Q2m",
+        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
+        "CUADRE_RATE_LIMIT": "100000",
+    }
+    return load(environ, folder=tmp_path)
+
+
+@pytest.fixture
+def provider(house: House) -> Iterator[Provider]:
+    with open_provider(house, house.settings.connection("main")) as provider:
+        yield provider
+
+
+@pytest.fixture
+def mirrored(house: House, provider: Provider) -> House:
+    """An installation that has read every event and every list, and applied all of it."""
+    assert read_log(house, provider).complete
+    drain(house.store, house.settings, worker="test")
+    assert read_streams(house, provider, STREAMS.values()).complete
+    return house
+
+
+def found(outcome: DriftOutcome) -> set[tuple[str, str, str, str | None]]:
+    return {(stream, difference.id, difference.kind.value, difference.field) for stream, difference in outcome.found}
+
+
+def some_id(house: House, table: type[Payout | PaymentIntent | Refund | Customer]) -> str:
+    """Pick the newest object of a table."""
+    with house.store.reading() as session:
+        core = table.__table__  # type: ignore[union-attr]
+        return str(session.execute(sa.select(core.c.id).order_by(core.c.created_at.desc()).limit(1)).scalar_one())
+
+
+def test_nothing_is_invented(mirrored: House, provider: Provider) -> None:
+    """After backfill, apply and pull the mirror and the provider do not differ in anything."""
+    outcome = compare_streams(mirrored, provider, STREAMS.values(), days=40, repair=False)
+    assert outcome.complete, outcome.lines
+    assert found(outcome) == set()
+
+
+def test_seeded_differences_are_found_and_mended(mirrored: House, provider: Provider) -> None:
+    """A lost row, a changed column or body, a row that never was, one wrongly gone: each by name, and mended."""
+    payout, intent, refund, customer = (some_id(mirrored, table) for table in (Payout, PaymentIntent, Refund, Customer))
+    with mirrored.store.transaction() as session:
+        session.execute(sa.delete(Refund).where(sa.column("id") == refund))
+        session.execute(sa.update(Payout).where(sa.column("id") == payout).values(amount=1))
+        body = json.loads(session.get_one(PaymentIntent, ("main", intent)).body)
+        body["status"] = "made_up"
+        session.execute(
+            sa.update(PaymentIntent)
+            .where(sa.column("id") == intent)
+            .values(body=json.dumps(body), status="made_up", version_at=datetime(2026, 12, 1, tzinfo=UTC))
+        )
+        gone = datetime(2026, 12, 1, tzinfo=UTC)
+        session.execute(sa.update(Customer).where(sa.column("id") == customer).values(gone_at=gone))
+        twin = session.get_one(Payout, ("main", payout)).model_dump() | {"id": "po_made_up"}
+        twin["body"] = json.dumps(json.loads(twin["body"]) | {"id": "po_made_up"})
+        session.add(Payout(**twin))
+    outcome = compare_streams(mirrored, provider, STREAMS.values(), days=40, repair=False)
+    assert found(outcome) == {
+        ("refunds", refund, "missing_here", None),
+        ("payouts", payout, "differs", "amount"),
+        ("payouts", "po_made_up", "missing_there", None),
+        ("payment-intents", intent, "differs", "status"),
+        ("customers", customer, "missing_here", None),
+    }
+    mended = compare_streams(mirrored, provider, STREAMS.values(), days=40, repair=True)
+    assert mended.left == 0
+    assert mended.complete
+    again = compare_streams(mirrored, provider, STREAMS.values(), days=40, repair=False)
+    assert found(again) == set()
+    with mirrored.store.reading() as session:
+        assert session.get_one(Payout, ("main", "po_made_up")).gone_at is not None
+        assert session.execute(sa.select(sa.func.count()).select_from(Drift)).scalar_one() == 0
+
+
+def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: House, running: RunningSandbox) -> None:
+    """`drift` exits 0 on findings, 3 with --check, 0 after --repair; the differences stay for the report."""
+    payout = some_id(mirrored, Payout)
+    with mirrored.store.transaction() as session:
+        true = session.get_one(Payout, ("main", payout)).amount
+        session.execute(sa.update(Payout).where(sa.column("id") == payout).values(amount=1))
+
+    def run(*words: str) -> Result:
+        return CliRunner().invoke(drift, [*words, "--json"], obj=lambda: mirrored)
+
+    first = run()
+    assert first.exit_code == 0, first.output
+    assert json.loads(first.stdout) == {
+        "connection": "main",
+        "stream": "payouts",
+        "id": payout,
+        "kind": "differs",
+        "field": "amount",
+        "ours": "1",
+        "theirs": str(true),
+    }
+    assert run("--check").exit_code == 3
+    assert run("--repair").exit_code == 0
+    with mirrored.store.reading() as session:
+        kept = session.get_one(Drift, ("main", "payouts", payout, "amount"))
+    assert kept.repaired_at is not None
+    assert run("--check").stdout == ""
+
+
+def test_what_changed_at_the_provider_is_found(mirrored: House, provider: Provider, running: RunningSandbox) -> None:
+    """Trade that goes on without our hearing of it is missing or different here, until a pull brings it."""
+    running.world.advance(timedelta(days=1))
+    behind = compare_streams(mirrored, provider, [STREAMS["payouts"]], days=7, repair=False)
+    assert found(behind)
+    assert read_streams(mirrored, provider, [STREAMS["payouts"]]).complete
+    assert found(compare_streams(mirrored, provider, [STREAMS["payouts"]], days=7, repair=False)) == set()

@@ -1,0 +1,193 @@
+"""Backfill and pulls against the sandbox over HTTP, with its faults switched on."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner, Result
+from pydantic import SecretStr
+from sqlmodel import select
+
+from consumer.config import Settings, load
+from consumer.facts.house import House
+from consumer.facts.store import Store
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.provider import PayoutCount, PayoutItem
+from consumer.facts.terminal import Exit
+from consumer.provider.budget import Budget
+from consumer.provider.client import Provider
+from consumer.provider.rows import KINDS
+from consumer.sync.backfill import read_log
+from consumer.sync.commands import backfill, gaps, pull
+from consumer.sync.pull import STREAMS, read_streams
+from consumer.sync.windows import complete_until, unclosed_windows
+from sandbox.faults.registry import Fault
+from sandbox.serve import RunningSandbox
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def running() -> Iterator[RunningSandbox]:
+    """A month of small trade that no webhook has told us about."""
+    with RunningSandbox("busy-month", scale=0.5) as running:
+        yield running
+
+
+@pytest.fixture
+def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
+    environ = {
+        "CUADRE_PROVIDER_URL": running.url,
+        "CUADRE_API_KEY": "sk_test_sandbox",
+        "CUADRE_COUNTRY": "cl",
+        "CUADRE_LINK_TOKENS": "link_sandboxcl_token_7Q2m",
+        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
+        "CUADRE_RATE_LIMIT": "100000",
+    }
+    return load(environ, folder=tmp_path)
+
+
+@pytest.fixture
+def provider(settings: Settings, store: Store) -> Iterator[Provider]:
+    """A client that does not sleep between its retries."""
+    budget = Budget(store, 100_000)
+    with Provider(settings.connection("main"), settings, budget, sleep=lambda _seconds: None) as provider:
+        yield provider
+
+
+@pytest.fixture
+def run(house: House) -> Run:
+    return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: house)
+
+
+def ids_at_the_provider(running: RunningSandbox) -> set[str]:
+    """Read the sandbox's own log."""
+    log = running.world.logs["test"]
+    return {event.envelope()["id"] for event in log.newest_first(None, None, after=None)}
+
+
+def stored(house: House) -> set[str]:
+    with house.store.reading() as session:
+        return set(session.exec(select(Event.id)))
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("server-error", 0.3),
+        Fault("rate-limit", 0.3, retry_after="seconds"),
+        Fault("rate-limit", 0.3, retry_after="date"),
+        Fault("truncated", 0.3),
+        Fault("wrong-type", 0.3),
+        Fault("reset", 0.2),
+        Fault("duplicate-page", 0.5),
+        Fault("empty-page", 0.5),
+        Fault("pruned-cursor", 0.3),
+    ],
+    ids=lambda fault: f"{fault.name}-{fault.retry_after or ''}",
+)
+def test_a_backfill_is_whole_whatever_goes_wrong(
+    house: House, provider: Provider, running: RunningSandbox, fault: Fault
+) -> None:
+    """With a third of the answers broken in one way, every event of the log is kept and the ledger is closed."""
+    running.world.faults.switch_on(fault)
+    outcome = read_log(house, provider)
+    assert outcome.status is Exit.DONE, outcome.lines
+    assert stored(house) == ids_at_the_provider(running)
+    with house.store.reading() as session:
+        assert complete_until(session, "main", "events") == datetime(2026, 10, 1, 2, 59, tzinfo=UTC)
+
+
+def test_late_events_are_found_by_the_overlap(house: House, provider: Provider, running: RunningSandbox) -> None:
+    """Events that the list shows minutes late are kept by the runs that follow."""
+    running.world.faults.switch_on(Fault("late-visible", 0.5, seconds=1800))
+    assert read_log(house, provider).complete
+    for _ in range(8):
+        running.world.advance(timedelta(minutes=45))
+        assert read_log(house, provider).complete
+    running.world.faults.switch_off()
+    running.world.advance(timedelta(minutes=45))
+    assert read_log(house, provider).complete
+    settled = running.world.now() - timedelta(seconds=60)
+    log = running.world.logs["test"].newest_first(None, settled, after=None)
+    assert {event.envelope()["id"] for event in log} <= stored(house)
+
+
+def test_everything_the_provider_lists_is_kept(house: House, provider: Provider, running: RunningSandbox) -> None:
+    """Every stream is complete, every table holds what the sandbox holds, and every payout's items are counted."""
+    outcome = read_streams(house, provider, STREAMS.values())
+    assert outcome.status is Exit.DONE, outcome.lines
+    world = running.world
+    with house.store.reading() as session:
+        for name, kind in (("payouts", "payout"), ("refunds", "refund"), ("customers", "customer")):
+            held = session.execute(sa.select(sa.func.count()).select_from(KINDS[kind].table)).scalar_one()
+            assert held == len(list(world.collection("test", name).newest_first())), name
+        kept = {(item.payout_id, item.resource_id) for item in session.exec(select(PayoutItem))}
+        counts = session.exec(select(PayoutCount)).all()
+    listed = {(payout, item["resource"]) for payout, some in world.payout_items.items() for item in some}
+    assert kept == listed
+    assert all(count.announced == count.kept for count in counts)
+
+
+@pytest.mark.parametrize("name", ["server-error", "truncated", "reset", "duplicate-page", "empty-page"])
+def test_pulls_are_whole_whatever_goes_wrong(
+    house: House, provider: Provider, running: RunningSandbox, name: str
+) -> None:
+    """With a fifth of the answers broken, payouts and their items end as without."""
+    running.world.faults.switch_on(Fault(name, 0.2))
+    outcome = read_streams(house, provider, [STREAMS["payouts"], STREAMS["refunds"]])
+    assert outcome.status is Exit.DONE, outcome.lines
+    listed = {item["resource"] for some in running.world.payout_items.values() for item in some}
+    with house.store.reading() as session:
+        assert {item.resource_id for item in session.exec(select(PayoutItem))} == listed
+
+
+def test_the_commands_tell_what_is_complete(run: Run) -> None:
+    """`backfill` and `pull` print a row a stream and exit 0; `gaps` then has nothing to show."""
+    read = run(backfill, "--json")
+    assert read.exit_code == 0, read.output
+    line = json.loads(read.stdout)
+    assert (line["connection"], line["stream"], line["state"], line["reason"]) == ("main", "events", "complete", None)
+    pulled = run(pull, "payouts", "refunds", "payouts", "--json")
+    assert [json.loads(line)["stream"] for line in pulled.stdout.splitlines()] == ["payouts", "refunds"]
+    assert run(gaps, "--json", "--check").exit_code == 0
+    assert run(gaps, "--json").stdout == ""
+
+
+def test_gaps_are_listed_with_their_reason(run: Run, running: RunningSandbox) -> None:
+    """A key refused in mid-run makes exit 3, and `gaps` lists the window under the stream's name."""
+    running.world.faults.switch_on(Fault("key-refused", 1.0, path="/v1/refunds"))
+    assert run(pull, "payouts", "refunds").exit_code == 3
+    listed = run(gaps, "--json", "--check")
+    assert listed.exit_code == 3
+    (gap,) = map(json.loads, listed.stdout.splitlines())
+    assert list(gap) == ["connection", "stream", "from", "to", "state", "pages", "events", "reason"]
+    assert (gap["connection"], gap["stream"], gap["from"], gap["state"]) == ("main", "refunds", None, "failed")
+    assert gap["reason"].startswith("GET /v1/refunds: the provider answered 401 invalid_api_key (request ")
+
+
+def test_a_wrong_key_is_exit_one(run: Run, house: House, settings: Settings) -> None:
+    """A key that the provider refuses at the start does nothing, for backfill and pull alike."""
+    main = settings.connection("main").model_copy(update={"api_key": SecretStr("sk_test_of_somebody_else")})
+    settings._by_name["main"] = main
+    assert run(backfill).exit_code == 1
+    assert run(pull, "payouts").exit_code == 1
+    with house.store.reading() as session:
+        assert [gap.stream for gap in unclosed_windows(session)] == ["payouts"]
+
+
+@pytest.mark.parametrize("words", [("--since", "2026-10-02", "--until", "2026-10-01"), ("--since", "yesterday")])
+def test_a_range_that_is_none_is_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
+    """A reversed range or a word that is no date is exit 2."""
+    assert run(backfill, *words).exit_code == 2
+    assert run(pull, "payouts", *words).exit_code == 2
+
+
+def test_an_unknown_stream_is_wrong_usage(run: Run) -> None:
+    """A stream that does not exist is exit 2 and the names are listed."""
+    refused = run(pull, "payout")
+    assert refused.exit_code == 2
+    assert "payouts" in refused.output

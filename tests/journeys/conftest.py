@@ -1,0 +1,101 @@
+"""The way through the whole house that journeys share: a sandbox, a receiver on a real port, and the commands."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from werkzeug.serving import make_server
+
+import app
+from sandbox.event_types import TYPES
+from sandbox.serve import RunningSandbox
+from sandbox.steer import Steer
+
+TARIFF = """
+[tariff]
+vat_bps = 1900
+refund = { flat = 514 }
+bank_transfer = { bps = 135 }
+"""
+TWO_DAYS = 2 * 24 * 60 * 60
+AS_OF = "2026-10-02"
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _receiving(port: int) -> Iterator[None]:
+    """The receiver and the pages on a real port, and the worker beside them."""
+    house = app.open_house()
+    server = make_server("127.0.0.1", port, app.create_app(house), threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    worker = app.start_worker(house)
+    yield
+    server.shutdown()
+    server.server_close()
+    thread.join()
+    worker.stop()
+    house.store.close()
+
+
+@pytest.fixture
+def receiving() -> Callable[[int], object]:
+    return _receiving
+
+
+@pytest.fixture
+def cuadre() -> Callable[..., bytes]:
+    """Run a command as a person would and insist that it did all it should."""
+
+    def run(*arguments: str) -> bytes:
+        result = CliRunner().invoke(app.cli, list(arguments), catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.stdout_bytes
+
+    return run
+
+
+@pytest.fixture
+def live_two_days(
+    cuadre: Callable[..., bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str, float], int]:
+    """Live through the quiet scenario up to a reconciliation; answers the port the receiver had."""
+
+    def live(database_url: str, lost: float) -> int:
+        port = _free_port()
+        (tmp_path / "cuadre.toml").write_text(TARIFF, encoding="utf-8")
+        monkeypatch.chdir(tmp_path)
+        with RunningSandbox("quiet", seed=1) as running, Steer(running.url) as steer:
+            secret = steer.create_endpoint(f"http://127.0.0.1:{port}/webhooks", list(TYPES))["secret"]
+            for name, value in {
+                "PROVIDER_URL": running.url,
+                "API_KEY": "sk_test_sandbox",
+                "COUNTRY": "cl",
+                "WEBHOOK_SECRETS": secret,
+                "DATABASE_URL": database_url,
+                "DATA_DIR": str(tmp_path / "data"),
+                "SECRET_KEY": "a key of the test",
+                "RATE_LIMIT": "1000",
+            }.items():
+                monkeypatch.setenv(f"CUADRE_{name}", value)
+            if lost:
+                steer.switch_on("drop", lost)
+            with _receiving(port):
+                steer.advance(TWO_DAYS)
+                cuadre("backfill")
+            cuadre("pull", "all")
+            (tmp_path / "invoices.csv").write_bytes(steer.invoices())
+        cuadre("invoices", "import", str(tmp_path / "invoices.csv"))
+        cuadre("reconcile", "--as-of", AS_OF)
+        return port
+
+    return live

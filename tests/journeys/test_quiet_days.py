@@ -1,0 +1,41 @@
+"""Two quiet days through the whole house, once delivered by webhook and once lost and read back: the same rows."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlmodel import func, select
+
+import app
+from consumer.facts.tables.inbox import Event
+
+EXPECTED = Path(__file__).resolve().parent.parent / "data" / "journeys"
+
+
+def sources() -> dict[str, int]:
+    house = app.open_house()
+    with house.store.reading() as session:
+        counted = session.exec(select(Event.source, func.count()).group_by(Event.source)).all()
+    house.store.close()
+    return dict(counted)
+
+
+@pytest.mark.parametrize(
+    ("lost", "by_source"),
+    [(0.0, {"webhook": 7, "backfill": 8}), (1.0, {"backfill": 15})],
+    ids=["delivered by webhook", "dropped and backfilled"],
+)
+def test_two_quiet_days_end_in_the_same_rows(
+    live_two_days: Callable[[str, float], int],
+    cuadre: Callable[..., bytes],
+    database_url: str,
+    lost: float,
+    by_source: dict[str, int],
+) -> None:
+    """However the events came, the reports are the same bytes, written down here."""
+    live_two_days(database_url, lost)
+
+    assert sources() == by_source
+    for name in ("payout-summary", "payout-detail", "exceptions"):
+        written = cuadre("report", name, "--as-of", "2026-10-02", "--out", "-")
+        assert written == (EXPECTED / f"{name}.csv").read_bytes(), name

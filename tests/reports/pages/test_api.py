@@ -1,0 +1,161 @@
+"""The lists as JSON: exact rows, paging that neither skips nor repeats, and a description that is true."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from consumer.facts.house import House
+from consumer.facts.tables.inbox import Event
+
+NOW = datetime(2026, 10, 8, 12, 30, tzinfo=UTC)
+
+
+def keep_events(house: House, first: int, last: int) -> None:
+    with house.store.transaction() as session:
+        for number in range(first, last + 1):
+            session.add(
+                Event(
+                    connection="main",
+                    id=f"evt_{number:03d}",
+                    type="payout.succeeded",
+                    mode="test",
+                    created_at=NOW + timedelta(seconds=number),
+                    received_at=NOW + timedelta(seconds=number),
+                    source="webhook",
+                    state="applied",
+                    raw_sha256="a" * 64,
+                    meaning_sha256="b" * 64,
+                    last_arrival_at=NOW,
+                )
+            )
+
+
+def fetch(client: FlaskClient, path: str) -> Any:
+    answer = client.get(f"/api/v1/{path}")
+    assert answer.status_code == 200, answer.get_data(as_text=True)
+    return answer.get_json()
+
+
+def test_a_report_s_rows_are_those_of_its_file(client: FlaskClient) -> None:
+    """Amounts are decimal text, days ISO text, counts numbers and what is unknown null."""
+    assert fetch(client, "in-transit?as_of=2026-10-08") == {
+        "data": [
+            {
+                "resource_type": "payment_intent",
+                "resource_id": "pi_3",
+                "occurred_at_utc": "2026-10-07T13:00:00Z",
+                "bank_day": "2026-10-07",
+                "currency": "CLP",
+                "amount_signed": "30000",
+                "age_business_days": 1,
+                "expected_payout_day": "2026-10-07",
+                "connection": "main",
+            }
+        ],
+        "next_cursor": None,
+        "total": 1,
+        "as_of": "2026-10-08",
+        "runs": ["main:run-1"],
+        "incomplete": [],
+        "missing": [],
+    }
+
+
+def test_a_report_is_paged_to_its_end(client: FlaskClient) -> None:
+    """Following the cursor gives every row once, in the order of the file."""
+    seen: list[str] = []
+    cursor: str | None = ""
+    for _ in range(3):
+        page = fetch(client, f"payout-detail?limit=1&cursor={cursor}")
+        seen += [row["resource_id"] for row in page["data"]]
+        cursor = page["next_cursor"]
+    assert (seen, cursor) == (["pi_1", "pi_2", "re_1"], None)
+
+
+def test_what_arrives_meanwhile_shifts_nothing(reconciled: House, client: FlaskClient) -> None:
+    """New events between two pages are neither repeated nor push older ones out."""
+    keep_events(reconciled, 1, 5)
+    first = fetch(client, "events?limit=2")
+    keep_events(reconciled, 6, 8)
+    second = fetch(client, f"events?limit=2&cursor={first['next_cursor']}")
+    third = fetch(client, f"events?limit=2&cursor={second['next_cursor']}")
+    pages = [[row["id"] for row in page["data"]] for page in (first, second, third)]
+    assert pages == [["evt_005", "evt_004"], ["evt_003", "evt_002"], ["evt_001"]]
+    assert third["next_cursor"] is None
+
+
+@pytest.mark.parametrize(
+    ("path", "sentence"),
+    [
+        ("events?limit=0", "limit: '0' is not a number from 1 to 1000"),
+        ("events?limit=many", "limit: 'many' is not a number from 1 to 1000"),
+        ("events?cursor=x", "cursor: use next_cursor of the page before, unchanged"),
+        ("events?cursor=W10", "cursor: use next_cursor of the page before, unchanged"),
+        ("events?cursor=WzEsMV0", "cursor: use next_cursor of the page before, unchanged"),
+        ("events?state=nice", "state: 'nice' is not one of waiting, applied, ignored, failed, quarantined"),
+        ("control?from=ayer", "from: 'ayer' is not a date such as 2026-10-31"),
+        ("control?page=2", "page is not a parameter; there are as_of, connection, cursor, from, limit, payout, to"),
+        ("control?cursor=WzEsICJvdGhlciJd", "cursor: a newer run has finished since; begin again without a cursor"),
+    ],
+)
+def test_a_bad_parameter_is_one_sentence(client: FlaskClient, path: str, sentence: str) -> None:
+    """Programs get a 400 in plain text that says what to do."""
+    answer = client.get(f"/api/v1/{path}")
+    assert (answer.status_code, answer.mimetype) == (400, "text/plain")
+    assert answer.get_data(as_text=True) == f"{sentence}\n"
+
+
+def test_an_unknown_list_is_a_404(client: FlaskClient) -> None:
+    """The answer names the lists there are."""
+    answer = client.get("/api/v1/nothing")
+    assert answer.status_code == 404
+    assert "there is no list 'nothing'; there are payout-summary" in answer.get_data(as_text=True)
+
+
+def test_a_stranger_gets_401(app: Flask) -> None:
+    """A program without a token is refused, not sent to a form."""
+    answer = app.test_client().get("/api/v1/control")
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+
+
+def test_the_description_is_true(reconciled: House, client: FlaskClient) -> None:
+    """Every path of the description answers with exactly the fields it names, of the types it names."""
+    keep_events(reconciled, 1, 1)
+    described = fetch(client, "openapi.json")
+    assert described["openapi"] == "3.1.0"
+    for path, methods in described["paths"].items():
+        schema = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
+        page = fetch(client, path.removeprefix("/"))
+        assert sorted(page) == sorted(schema["required"]), path
+        for row in page["data"]:
+            row_schema = schema["properties"]["data"]["items"]
+            assert list(row) == row_schema["required"] or sorted(row) == sorted(row_schema["required"]), path
+            wrong = {name: value for name, value in row.items() if not fits(value, row_schema["properties"][name])}
+            assert wrong == {}, path
+
+
+def fits(value: object, schema: dict[str, Any]) -> bool:
+    types = {"string": str, "integer": int, "null": type(None)}
+    return any(type(value) is types[name] for name in schema["type"])
+
+
+def test_the_description_names_every_list(client: FlaskClient) -> None:
+    """No list answers that the description does not know."""
+    assert sorted(fetch(client, "openapi.json")["paths"]) == [
+        "/clearing-rollforward",
+        "/conflicts",
+        "/control",
+        "/documents",
+        "/events",
+        "/exceptions",
+        "/gaps",
+        "/in-transit",
+        "/jobs",
+        "/payout-detail",
+        "/payout-summary",
+        "/receivables",
+        "/runs",
+    ]

@@ -1,0 +1,160 @@
+"""Reports as pages and the lists of operation: the same rows as the files, filtered and worded."""
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from consumer.facts.house import House
+from consumer.facts.tables.inbox import Event, EventConflict
+from consumer.facts.tables.jobs import Tick
+from consumer.facts.tables.sync import Window
+from reports import catalogue
+from reports.operations import LISTINGS
+from reports.pages.stored import STORED
+from reports.pages.views import PLACES
+
+NOW = datetime(2026, 10, 8, 12, 30, tzinfo=UTC)
+
+
+def text_of(client: FlaskClient, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.get_data(as_text=True)
+    page = re.sub(r"<[^>]+>", " ", answer.get_data(as_text=True))
+    return re.sub(r"\s+", " ", page)
+
+
+@pytest.fixture
+def busy(reconciled: House, client: FlaskClient) -> FlaskClient:
+    """A day on which an event failed, one came in two versions, a window stayed open and a night ran."""
+    event: dict[str, Any] = {
+        "connection": "main",
+        "mode": "test",
+        "created_at": NOW,
+        "received_at": NOW,
+        "source": "webhook",
+        "raw_sha256": "a" * 64,
+        "meaning_sha256": "b" * 64,
+        "last_arrival_at": NOW,
+    }
+    with reconciled.store.transaction() as session:
+        session.add(Event(id="evt_1", type="payout.succeeded", state="applied", resource_id="po_1", **event))
+        session.add(
+            Event(
+                id="evt_2",
+                type="refund.failed",
+                state="quarantined",
+                error="no amount",
+                body=b'{"a": "<b>"}',
+                **event,
+            )
+        )
+        session.add(
+            EventConflict(
+                connection="main",
+                id="evt_1",
+                other_sha256="c" * 64,
+                meaning_sha256="d" * 64,
+                first_sha256="a" * 64,
+                source="backfill",
+                seen_at=NOW,
+                times=2,
+            )
+        )
+        session.add(
+            Window(
+                connection="main",
+                stream="events",
+                since=NOW,
+                until=NOW,
+                state="open",
+                reason="the provider answered 503",
+                opened_at=NOW,
+            )
+        )
+        session.add(
+            Window(connection="main", stream="payouts", until=NOW, state="closed", opened_at=NOW, closed_at=NOW)
+        )
+        session.add(
+            Tick(
+                job="nightly:main",
+                planned_at=NOW,
+                state="done",
+                worker="w",
+                started_at=NOW,
+                lease_until=NOW,
+                finished_at=NOW,
+                outcome="8 of 8 payouts closed",
+            )
+        )
+    return client
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/view/receivables", "Por antigüedad · CLP Días vencido Saldo SVG"),
+        ("/view/receivables?as_of=2026-10-08", "1-30 50.000"),
+        (
+            "/view/documents",
+            "01-10-2026 31-10-2026 11111111-1 Comercial Ñandú, SpA CLP 100.000 Pagado",
+        ),
+        ("/view/documents?from=2026-11-01", "No hay nada aquí."),
+        ("/view/in-transit", "Pago pi_3 07-10-2026 10:00 07-10-2026 CLP 30.000"),
+        ("/view/clearing", "06-10-2026 CLP 150.000 0 0 -10.000 0 0 -2.410 -137.590 0 0 0"),
+        ("/view/control", "Cuadra"),
+    ],
+)
+def test_a_report_is_also_a_page(client: FlaskClient, path: str, shown: str) -> None:
+    """The page shows the file's rows with the reader's figures."""
+    assert shown in text_of(client, path)
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"),
+    [
+        ("/operation/runs", "r0042 run-1 08-10-2026 Completa"),
+        ("/operation/runs?state=incomplete", "No hay nada aquí."),
+        ("/operation/events", "evt_1 payout.succeeded test 08-10-2026 09:30 08-10-2026 09:30 webhook Aplicado po_1 0"),
+        ("/operation/events?state=quarantined", "En cuarentena 0 no amount"),
+        ("/operation/events?q=po_1", "1 filas"),
+        ("/operation/events?q=refund", "1 filas"),
+        ("/operation/conflicts", "backfill aaaaaaaaaaaaaaaa… cccccccccccccccc… 2"),
+        ("/operation/gaps", "events 08-10-2026 09:30 08-10-2026 09:30 Abierto 0 0 the provider answered 503"),
+        ("/operation/gaps?state=failed", "No hay nada aquí."),
+        ("/operation/jobs", "nightly:main 08-10-2026 09:30 Listo"),
+    ],
+)
+def test_a_list_of_operation_is_a_page(busy: FlaskClient, path: str, shown: str) -> None:
+    """Runs, events, conflicts, gaps and jobs are lists with a filter; a closed window is no gap."""
+    assert shown in text_of(busy, path)
+
+
+def test_an_event_shows_its_body_as_it_came(busy: FlaskClient) -> None:
+    """The body is shown as text, never as markup; one that retention dropped says so."""
+    page = busy.get("/operation/events/main/evt_2").get_data(as_text=True)
+    assert "{&#34;a&#34;: &#34;&lt;b&gt;&#34;}" in page
+    assert "El contenido ya pasó el plazo" in text_of(busy, "/operation/events/main/evt_1")
+
+
+@pytest.mark.parametrize(
+    "path", ["/operation/none", "/view/none", "/operation/events/main/none", "/operation/events/other/evt_1"]
+)
+def test_what_is_not_a_list_is_a_404(client: FlaskClient, path: str) -> None:
+    """A wrong name is told as such."""
+    assert client.get(path).status_code == 404
+
+
+def test_every_list_has_its_words() -> None:
+    """Each heading and each state of a list is in the dictionary."""
+    keys = {f"key.{key}" for listing in LISTINGS.values() for key in listing.keys}
+    states = {f"op.{state}" for listing in LISTINGS.values() for state in listing.states}
+    assert sorted((keys | states) - STORED.keys()) == []
+
+
+def test_every_report_has_a_place_among_the_pages() -> None:
+    """No report can only be downloaded: those without a list of their own have a view."""
+    own = {"payout-summary", "payout-detail", "exceptions"}
+    assert set(catalogue.AVAILABLE) - own - set(PLACES.values()) == set()

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import signal
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -11,12 +10,10 @@ from pathlib import Path
 
 import click
 from flask import Flask
-from granian.constants import Interfaces
-from granian.log import LogLevels
-from granian.server import Server
 from sqlmodel import func, select
 
 import consumer.commands
+import consumer.serving
 import reconcile.commands
 import reports.commands
 import sandbox.commands
@@ -26,15 +23,15 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import House, OpenHouse
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
-from consumer.facts.tables.jobs import Tick
 from consumer.facts.terminal import Exit, LocalDate, Refusal, connection_option, json_option, leave, say
 from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.jobs import schedule, ticks
-from consumer.jobs.schedule import Job
+from consumer.jobs.schedule import Job, JobIncomplete
 from consumer.jobs.worker import Worker, worker_name
 from consumer.logs import configure_logs
 from consumer.sync.backfill import backfill
+from consumer.sync.drift import drift
 from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.streams import STREAMS
@@ -53,7 +50,6 @@ from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, build_
 from sandbox.served import NotServedError, Served, write_settings
 from sandbox.steering import UnknownScenarioError
 
-RECEIVER_THREADS = 32
 DEMO = "demo"
 
 
@@ -130,7 +126,7 @@ def job_table(house: House) -> Sequence[Job]:
         def run(on: date) -> str:
             outcome = run_night(house, connection, on)
             if not outcome.complete:
-                raise RuntimeError("; ".join(outcome.lines))
+                raise JobIncomplete("; ".join(outcome.lines))
             return "; ".join(outcome.lines)
 
         return Job(f"nightly:{connection.name}", house.settings.nightly_at, connection.country.zone, run)
@@ -143,6 +139,7 @@ def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
     steps = Steps(
         backfill=lambda c: catch_up(house, c),
         pull=lambda c: pull(house, c, list(STREAMS)),
+        drift=lambda c: drift(house, c, repair=True),
         report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
     )
     return nightly(house, connection, on=on, steps=steps)
@@ -193,14 +190,7 @@ class DemoMerchant:
 
 def _demo_environment(terms: Terms, *, public_url: str) -> dict[str, str]:
     """Keep only where the data lies; everything else is the sandbox's, in a file that later commands can use too."""
-    own = {
-        "provider_url": terms.provider_url,
-        "api_key": terms.key,
-        "webhook_secrets": [terms.secret],
-        "country": terms.country,
-        "public_url": public_url,
-        "tariff": terms.tariff,
-    }
+    own = {**terms.to_settings(), "public_url": public_url}
     settings = load(os.environ, folder=Path.cwd(), overrides={**own, "connections": {}})
     place = {"data_dir": str(settings.data_dir), "database_url": settings.database_url}
     path = settings.data_dir / "demo.toml"
@@ -214,8 +204,7 @@ def _claim_demo(house: House) -> datetime:
     now = utc_now()
     with house.store.reading() as session:
         is_used = session.exec(select(Event.id).limit(1)).first() is not None
-        is_demo = session.exec(select(Tick.job).where(Tick.job == DEMO).limit(1)).first() is not None
-    if is_used and not is_demo:
+    if is_used and not ticks.has_run(house.store, DEMO):
         raise Refusal("this database holds events that no demo made: choose another CUADRE_DATA_DIR", Exit.USAGE)
     ticks.claim(house.store, DEMO, now, worker=DEMO, now=now)
     return now
@@ -247,62 +236,6 @@ def cli(ctx: click.Context) -> None:
     configure_logs()
 
 
-def _listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:
-    say(f"listening on http://{host}:{port}")
-    Server(
-        f"app:{factory}",
-        factory=True,
-        address=host,
-        port=port,
-        interface=Interfaces.WSGI,
-        workers=processes,
-        blocking_threads=RECEIVER_THREADS,
-        backpressure=4 * RECEIVER_THREADS,
-        log_level=LogLevels.warning,
-        respawn_failed_workers=True,
-        workers_kill_timeout=10,
-    ).serve()
-
-
-_HOST = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-_PORT = click.option("--port", default=8000, show_default=True, help="Port to listen on.")
-
-
-@cli.command()
-@_HOST
-@_PORT
-@click.option("--nights/--no-nights", default=True, show_default=True, help="Run the nightly jobs here.")
-@click.pass_obj
-def serve(open_house: OpenHouse, *, host: str, port: int, nights: bool) -> None:
-    """Receive, show, apply and schedule, all in one process."""
-    open_house().store.close()
-    _listen("serve_all" if nights else "serve_without_nights", host, port)
-
-
-@cli.command()
-@_HOST
-@_PORT
-@click.option("--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="On PostgreSQL only.")
-@click.pass_obj
-def web(open_house: OpenHouse, *, host: str, port: int, processes: int) -> None:
-    """Receive webhooks and show pages; cuadre worker does the rest."""
-    house = open_house()
-    house.store.close()
-    _listen("serve_web", host, port, processes=1 if house.store.is_sqlite else processes)
-
-
-@cli.command()
-@click.pass_obj
-def worker(open_house: OpenHouse) -> None:
-    """Apply the inbox and run the nights; start as many as needed."""
-    house = open_house()
-    work = start_worker(house)
-    start_scheduler(house)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    say("working; Ctrl-C stops")
-    work.wait()
-
-
 @cli.command("nightly")
 @click.option("--date", "on", type=LocalDate(), help="The business date; default yesterday, local.")
 @connection_option(None)
@@ -320,7 +253,7 @@ def nightly_command(open_house: OpenHouse, *, on: date | None, connection_name: 
 
 
 @cli.command()
-@_PORT
+@click.option("--port", default=8000, show_default=True, help="Port of the receiver and the pages.")
 @click.option("--scenario", default=DEFAULT_SCENARIO, show_default=True, help=f"One of: {', '.join(NAMES)}.")
 @click.option("--once", is_flag=True, help="Do everything, print the summary and stop.")
 @json_option
@@ -354,6 +287,7 @@ def open_store() -> Store:
 
 
 for _command in (
+    *consumer.serving.commands(start_worker=start_worker, start_scheduler=start_scheduler),
     *consumer.commands.commands(open_store=open_store, job_table=job_table),
     *reconcile.commands.COMMANDS,
     *reports.commands.COMMANDS,

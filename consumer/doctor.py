@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-import httpx
 import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
@@ -15,7 +14,7 @@ from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event, EventConflict, EventState
 from consumer.inbox.handlers import HANDLERS
-from consumer.provider.client import Provider, open_provider
+from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import ProviderError
 from consumer.provider.paging import Page
 from consumer.provider.routes import PAYOUTS, WEBHOOK_ENDPOINTS
@@ -45,7 +44,7 @@ class Check:
 KEYS = ("connection", "check", "verdict", "found", "advice")
 
 
-def examine(house: House, name: str | None, *, transport: httpx.BaseTransport | None = None) -> Iterator[Check]:
+def examine(house: House, name: str | None, *, transport: Transport | None = None) -> Iterator[Check]:
     """Look at the database, then at each connection's provider, endpoint, gaps and inbox."""
     kind = "SQLite" if house.store.is_sqlite else "PostgreSQL"
     yield Check("", "settings", Verdict.OK, "read")

@@ -9,10 +9,9 @@ from typing import Any, TypeVar
 import click
 from sqlmodel import Session
 
-from consumer.config import Connection
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.house import Connection, House, OpenHouse
 from consumer.facts.money import MoneyError, to_minor
 from consumer.facts.terminal import (
     Exit,

@@ -10,9 +10,9 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, SQLModel
 
-from consumer.config import Connection, Settings
 from consumer.facts.bankdays import calendar_of
-from consumer.facts.tables.business import AccountMovement, AccountNumber, Entity, LinkAccount, LinkMovement
+from consumer.facts.house import Connection, Settings
+from consumer.facts.tables.business import AccountMovement, AccountNumber, Entity, LinkAccount, LinkMovement, Transfer
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.provider import (
     Charge,
@@ -42,6 +42,7 @@ from reconcile.rules.inputs import (
 from reconcile.rules.settings import to_rules
 from reconcile.rules.tariff import to_tariff
 from reconcile.tables import Decision, LocalInvoice
+from reconcile.transfers import WENT_BACK, to_transfers
 
 LAST_DIGITS = 4
 
@@ -67,6 +68,11 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
         rules=to_rules(settings.rules),
         calendar=calendar_of(connection.country_code),
     )
+
+
+def read_transfers(session: Session, connection: Connection) -> DataFrame:
+    """Read the transfers whose money went back."""
+    return _Reader(session, connection).transfers()
 
 
 def _table(table: type[SQLModel]) -> Any:
@@ -229,6 +235,14 @@ class _Reader:
             *self._mine(table), columns.account_id.in_(sorted(accounts))
         )
         return self._rows(wanted.order_by(columns.id)) if accounts else []
+
+    def transfers(self) -> DataFrame:
+        columns = _columns(Transfer)
+        names = ("id", "direction", "status", "amount", "currency", "body")
+        wanted = sa.select(*(columns[name] for name in names)).where(
+            *self._mine(Transfer), columns.status.in_(WENT_BACK), columns.amount.is_not(None)
+        )
+        return to_transfers(self._rows(wanted))
 
     def gaps(self, as_of: date, *, settle: timedelta) -> DataFrame:
         checkpoints, windows = _columns(Checkpoint), _columns(Window)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import Protocol
 
-from consumer.config import Connection
-from consumer.facts.house import House
+from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit, Refusal
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome, run

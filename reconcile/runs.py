@@ -9,13 +9,12 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlmodel import Session, SQLModel, col, select
 
-from consumer.config import Connection
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit
 from reconcile import results, snapshots
 from reconcile.exceptions import Merge, Seen, State, exception_id, merge
-from reconcile.frames import read_inputs
+from reconcile.frames import read_inputs, read_transfers
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
 from reconcile.scope import has_exception, narrow
@@ -30,6 +29,7 @@ from reconcile.tables import (
     Run,
     RunFinding,
 )
+from reconcile.transfers import returned_findings
 
 _KEYS_AT_ONCE = 5000
 _RUN_LOCK = 717_061
@@ -98,7 +98,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         earlier = session.get(Run, (connection.name, snapshot.run_id))
     if earlier is not None and not dry_run:
         return RunOutcome.of(earlier)
-    whole = rules(snapshot.inputs)
+    whole = judge(snapshot, rules)
     outcome = _summed_up(snapshot, narrow(whole, scope))
     if dry_run:
         return outcome
@@ -109,7 +109,14 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
 
 def take_snapshot(session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope) -> Snapshot:
     inputs = read_inputs(session, connection, house.settings, as_of=as_of)
-    return snapshots.take(inputs, scope, tariff=house.settings.tariff, chosen_rules=house.settings.rules)
+    transfers = read_transfers(session, connection)
+    return snapshots.take(inputs, transfers, scope, tariff=house.settings.tariff, chosen_rules=house.settings.rules)
+
+
+def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
+    """Apply the rules to everything a snapshot holds; pure."""
+    result = rules(snapshot.inputs)
+    return replace(result, findings=(*result.findings, *returned_findings(snapshot.transfers)))
 
 
 def _summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:

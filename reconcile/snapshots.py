@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from reconcile.rules import inputs as frames
 from reconcile.rules.inputs import Inputs, typed
 from reconcile.rules.settings import to_rules
 from reconcile.rules.tariff import to_tariff
+from reconcile.transfers import TRANSFERS
 
 ID_LENGTH = 32
 MANIFEST = "run.json"
@@ -37,6 +38,7 @@ SCHEMAS = {
     "conflicts": frames.CONFLICTS,
     "decisions": frames.DECISIONS,
     "bank": frames.BANK,
+    "transfers": TRANSFERS,
 }
 
 
@@ -59,17 +61,24 @@ class Snapshot:
 
     run_id: str
     inputs: Inputs
+    transfers: DataFrame
     scope: Scope
     manifest: dict[str, Any]
+
+    def frame(self, name: str) -> DataFrame:
+        found: DataFrame = self.transfers if name == "transfers" else getattr(self.inputs, name)
+        return found
 
 
 class SnapshotError(Exception):
     """Kept inputs that are absent or were changed after the run."""
 
 
-def take(inputs: Inputs, scope: Scope, *, tariff: dict[str, Any], chosen_rules: dict[str, Any]) -> Snapshot:
+def take(
+    inputs: Inputs, transfers: DataFrame, scope: Scope, *, tariff: dict[str, Any], chosen_rules: dict[str, Any]
+) -> Snapshot:
     """Name the inputs by their content: rows, rules, tariff, calendar, scope and day, but not when or how they came."""
-    manifest = {
+    manifest: dict[str, Any] = {
         "connection": inputs.connection,
         "country": inputs.country,
         "mode": inputs.mode,
@@ -80,11 +89,11 @@ def take(inputs: Inputs, scope: Scope, *, tariff: dict[str, Any], chosen_rules: 
         "chosen_rules": chosen_rules,
         "rules": asdict(inputs.rules),
         "rules_code": rules_code(),
-        "frames": {name: digest_of(getattr(inputs, name)) for name in SCHEMAS},
     }
+    unnamed = Snapshot("", inputs, transfers, scope, manifest)
+    manifest["frames"] = {name: digest_of(unnamed.frame(name)) for name in SCHEMAS}
     canonical = json.dumps(manifest, sort_keys=True, default=str)
-    run_id = hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH]
-    return Snapshot(run_id, inputs, scope, manifest)
+    return replace(unnamed, run_id=hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH])
 
 
 def digest_of(frame: DataFrame) -> str:
@@ -118,7 +127,7 @@ def keep(snapshot: Snapshot, data_dir: Path) -> Path:
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)
     for name in SCHEMAS:
-        getattr(snapshot.inputs, name).to_parquet(draft / f"{name}.parquet", index=False)
+        snapshot.frame(name).to_parquet(draft / f"{name}.parquet", index=False)
     (draft / MANIFEST).write_text(json.dumps(snapshot.manifest, indent=1, sort_keys=True, default=str), "utf-8")
     try:
         draft.rename(folder)
@@ -151,6 +160,7 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
     """Bring a run's inputs back as they were."""
     manifest = read_manifest(data_dir, connection, run_id)
     kept = {name: read_frame(data_dir, connection, run_id, name) for name in SCHEMAS}
+    transfers = kept.pop("transfers")
     inputs = Inputs(
         connection=manifest["connection"],
         country=manifest["country"],
@@ -162,7 +172,7 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
         **kept,
     )
     since, until, payout_id = manifest["scope"]
-    return Snapshot(run_id, inputs, Scope(_date(since), _date(until), payout_id), manifest)
+    return Snapshot(run_id, inputs, transfers, Scope(_date(since), _date(until), payout_id), manifest)
 
 
 def stored_ids(data_dir: Path, connection: str) -> Iterator[str]:

@@ -8,14 +8,14 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.config import Connection
-from consumer.facts.house import House
+from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit
 from reports import catalogue, files
 from reports.build import Report
-from reports.catalogue import NoRunError, Query
+from reports.catalogue import NoRunError
 from reports.export import Format
 from reports.files import Shape
+from reports.query import Query
 from reports.spans import Span
 from reports.tables import ReportFile
 

@@ -16,6 +16,8 @@ from reports.spans import Row, Span
 
 CURRENCY = "_currency"
 _DUE_DAYS = 30
+# What a document is called until its due date, which the asked day may be beyond.
+_UNTIL_DUE = {"open_not_due", "partly_paid"}
 
 _AGES = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
 _OVERDUE = ((0, "not due"), (30, "1-30"), (60, "31-60"), (90, "61-90"))
@@ -136,7 +138,7 @@ def receivables(documents: Iterable[Row], lines: Iterable[Row], *, as_of: date) 
             "days_overdue": days,
             "bucket": bucket_of(days, _OVERDUE, "over 90"),
             "last_payment_id": last.get((row["connection"], row["doc_key"])),
-            "state": row["outcome"],
+            "state": "overdue" if days and row["outcome"] in _UNTIL_DUE else row["outcome"],
         }
 
 

@@ -1,50 +1,19 @@
 """Make any report of the catalogue: read what it needs in one view of the database and build it."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from datetime import date
 
-from sqlmodel import Session
-
-from consumer.config import Connection
-from consumer.facts.bankdays import BankCalendar, calendar_of
-from consumer.facts.house import House
+from consumer.facts.house import Connection, House
 from reconcile.tables import Run
-from reports import build, clearing, frames
+from reports import build, clearing, frames, mirror
 from reports.build import Report
 from reports.control import Books, control
 from reports.definitions import CATALOGUE, Definition, definition_of
+from reports.query import Query, Source
 from reports.spans import Row, Span
 
 
 class NoRunError(LookupError):
     """There is no finished reconciliation to report on; an empty file would read as nothing to do."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What is asked: a report of some connections, over local business dates, as of a day."""
-
-    name: str
-    connections: tuple[Connection, ...]
-    today: date
-    span: Span = field(default_factory=Span)
-    as_of: date | None = None
-    payout_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a report's rows come from: an open view, the runs it reads, and the query."""
-
-    session: Session
-    runs: Sequence[Run]
-    query: Query
-    as_of: date
-
-    @property
-    def names(self) -> list[str]:
-        return [connection.name for connection in self.query.connections]
 
 
 def make(house: House, query: Query) -> Report:
@@ -55,7 +24,7 @@ def make(house: House, query: Query) -> Report:
         runs = frames.latest_runs(
             session, [connection.name for connection in query.connections], as_of=query.as_of, span=query.span
         )
-        if not runs:
+        if not runs and query.name not in WITHOUT_RUN:
             raise NoRunError("there is no finished run to report on: cuadre reconcile")
         # A clock that is behind the run, as in a demo, must not hide what the run found.
         as_of = query.as_of or max(query.today, *(run.as_of for run in runs))
@@ -72,6 +41,7 @@ def _currency_of(definition: Definition, connections: Iterable[Connection]) -> C
 
 
 def _facts(query: Query, runs: Sequence[Run]) -> dict[str, str]:
+    needs_run = query.name not in WITHOUT_RUN
     of_run = {run.connection: run for run in runs}
     return {
         "runs": " ".join(f"{run.connection}:{run.id}" for run in runs),
@@ -82,12 +52,8 @@ def _facts(query: Query, runs: Sequence[Run]) -> dict[str, str]:
         "zones": " ".join(dict.fromkeys(connection.country.zone for connection in query.connections)),
         "calendars": "; ".join(dict.fromkeys(run.calendar for run in runs)),
         "incomplete": " ".join(run.connection for run in runs if not run.complete),
-        "missing": " ".join(c.name for c in query.connections if c.name not in of_run),
+        "missing": " ".join(c.name for c in query.connections if c.name not in of_run and needs_run),
     }
-
-
-def _calendars(source: Source) -> dict[str, BankCalendar]:
-    return {connection.name: calendar_of(connection.country_code) for connection in source.query.connections}
 
 
 def _payouts(source: Source) -> Iterable[Row]:
@@ -100,7 +66,7 @@ def _lines(source: Source) -> Iterable[Row]:
 
 def _exceptions(source: Source) -> Iterable[Row]:
     rows = frames.exception_rows(source.session, source.names)
-    return build.exceptions(rows, _calendars(source), span=source.query.span, as_of=source.as_of)
+    return build.exceptions(rows, source.calendars, span=source.query.span, as_of=source.as_of)
 
 
 def _documents(source: Source) -> Iterable[Row]:
@@ -121,7 +87,7 @@ def _waiting(source: Source) -> Iterable[Row]:
 
 
 def _in_transit(source: Source) -> Iterable[Row]:
-    return clearing.in_transit(_waiting(source), _calendars(source), as_of=source.as_of)
+    return clearing.in_transit(_waiting(source), source.calendars, as_of=source.as_of)
 
 
 def _rollforward(source: Source) -> Iterable[Row]:
@@ -154,7 +120,14 @@ MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
     "receivables": _receivables,
     "clearing-rollforward": _rollforward,
     "in-transit": _in_transit,
+    "transfers": mirror.transfers,
+    "statement-check": mirror.statement_check,
+    "tax-statements": mirror.tax_statements,
+    "tax-returns": mirror.tax_returns,
+    "tax-invoices": mirror.tax_invoices,
     "control": _control,
 }
+# These show what the provider says; a run only adds which payout a transfer is.
+WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices"})
 
 AVAILABLE = tuple(name for name in CATALOGUE if name in MAKERS)

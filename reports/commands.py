@@ -25,9 +25,10 @@ from consumer.facts.terminal import (
 )
 from reports import catalogue, files
 from reports.build import Report
-from reports.catalogue import NoRunError, Query
+from reports.catalogue import NoRunError
 from reports.files import Shape
 from reports.people import PeopleError, Role, add_user, create_token, disable_user, new_password, revoke_token
+from reports.query import Query
 from reports.spans import Span
 from reports.tables import User
 from reports.workbook import TooManyRowsError

@@ -8,6 +8,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.tables.provider import ProviderObject
 from reconcile.tables import DocumentResult, ExceptionRow, Line, PayoutResult, Run
 from reports.spans import Row, Span
 
@@ -80,6 +81,15 @@ def exception_rows(session: Session, connections: Sequence[str]) -> Iterator[Row
     query = sa.select(ExceptionRow.__table__).where(col(ExceptionRow.connection).in_(connections))  # type: ignore[attr-defined]
     for row in session.execute(query).mappings():
         yield {**row, "exception_id": row["id"]}
+
+
+def object_rows(session: Session, table: type[ProviderObject], connections: Sequence[str]) -> Iterator[Row]:
+    """Read mirrored objects as the provider wrote them, those gone there left out."""
+    query = sa.select(col(table.connection), col(table.body), col(table.currency)).where(
+        col(table.connection).in_(connections), col(table.gone_at).is_(None)
+    )
+    for connection, body, currency in session.execute(query.order_by(col(table.connection), col(table.id))):
+        yield {"currency": currency, **decode(body), "connection": connection}
 
 
 def of_runs(table: Any, runs: Sequence[Run]) -> sa.ColumnElement[bool]:

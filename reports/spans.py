@@ -14,6 +14,10 @@ class Span:
     since: date | None = None
     until: date | None = None
 
+    def overlaps(self, first: date, last: date) -> bool:
+        """Tell whether any day of a stretch lies inside."""
+        return (self.since is None or last >= self.since) and (self.until is None or first <= self.until)
+
     def holds(self, on: date | None) -> bool:
         if on is None:
             return self.since is None and self.until is None

@@ -65,7 +65,7 @@ class KeepAliveHandler(WSGIRequestHandler):
         """Idle connections that time out are no news."""
 
     def run_wsgi(self) -> None:
-        self.environ = environ = self.make_environ()
+        environ = self.make_environ()
         app: WSGIApplication = self.server.app
         try:
             body, status, headers = run_wsgi_app(app, environ)

@@ -70,6 +70,16 @@ class Terms:
     country: str
     tariff: dict[str, Any]
 
+    def to_settings(self) -> dict[str, Any]:
+        """Name the terms as the merchant's settings do."""
+        return {
+            "provider_url": self.provider_url,
+            "api_key": self.key,
+            "webhook_secrets": [self.secret],
+            "country": self.country,
+            "tariff": self.tariff,
+        }
+
 
 class Merchant(Protocol):
     """The merchant's side; the sandbox knows nothing of how it is built."""

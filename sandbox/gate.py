@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import msgspec
-from flask import Flask, Request, Response, request
+from flask import Flask, Request, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import http_date
 from werkzeug.routing import Map, Rule
@@ -35,7 +35,6 @@ TABLE = Map(
     merge_slashes=False,
     redirect_defaults=False,
 )
-TURN = "sandbox.turn"  # how often this address was asked for, this time included
 
 
 def open_gate(app: Flask, world: World) -> None:
@@ -68,13 +67,13 @@ def open_gate(app: Flask, world: World) -> None:
         request.get_data()  # all of it: the connection is kept open for the next request
         with world.lock:
             world.requests[_address()] += 1
-            request.environ[TURN] = world.requests[_address()]
+            g.turn = world.requests[_address()]
 
     @app.after_request
     def sign_off(response: Response) -> Response:
         response.headers["Date"] = http_date(world.now())
         with world.lock:
-            response.headers["X-Request-Id"] = digest(world.seed, _address(), request.environ[TURN]).hex()[:32]
+            response.headers["X-Request-Id"] = digest(world.seed, _address(), g.turn).hex()[:32]
             is_due = world.outbox.is_due(world.now())
         if is_due and not request.path.startswith("/_sandbox/"):
             world.postman.wake()
@@ -90,7 +89,7 @@ def _answer(world: World, route: Route, params: Mapping[str, str]) -> Response:
     with world.lock:
         mode = authenticate(request.headers.get("Authorization"))
         call = _read_call(world, mode, params)
-        request.environ[answering.BREAK] += answering.breakage(world.faults, call.key, call.path)
+        answering.TO_COMMIT.get().extend(answering.breakage(world.faults, call.key, call.path))
         answering.check_key(world.faults, call.key, call.path)
         asked = Asked.read(request, mode, raw)
         known = world.answers.recall(asked, world.now())
@@ -127,7 +126,7 @@ def _read_call(world: World, mode: str, params: Mapping[str, str]) -> Call:
         params=params,
         query=request.args,
         headers=request.headers,
-        turn=request.environ[TURN],
+        turn=g.turn,
     )
 
 

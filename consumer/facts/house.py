@@ -3,8 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from consumer.config import Connection, Settings
+from consumer.config import ConfigError, Connection, Settings
 from consumer.facts.store import Store
+
+# The face that rooms downstream see; only this room reads settings.
+__all__ = ["ConfigError", "Connection", "House", "OpenHouse", "Settings"]
 
 
 @dataclass(frozen=True, slots=True)

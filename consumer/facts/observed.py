@@ -7,7 +7,7 @@ Columns are read again from the joined body; columns that say when a state was f
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -33,6 +33,7 @@ class MixedModes(Exception):  # noqa: N818 - says what was found
 class _Reading:
     reread: Reread
     earliest: tuple[str, ...]
+    empty: dict[str, None]
 
 
 _READINGS: dict[Table, _Reading] = {}
@@ -40,12 +41,17 @@ _READINGS: dict[Table, _Reading] = {}
 
 def register(table: Table, reread: Reread, earliest: tuple[str, ...]) -> None:
     """Tell how a table's columns are read from a body, and which of its columns keep the earliest time seen."""
-    _READINGS[table] = _Reading(reread, earliest)
+    empty = dict.fromkeys(column.name for column in core_of(table).columns)
+    _READINGS[table] = _Reading(reread, earliest, empty)
 
 
 @dataclass(slots=True)
 class Known:
-    """Each field of an object's body with the version it comes from; `stored` is the row it was read from, if any."""
+    """Each field of an object's body with the version it comes from.
+
+    `ready` spares reading the columns and writing the body of one lone observation twice; `stored` is the row this
+    was read from, if any.
+    """
 
     table: Table
     connection: str
@@ -55,6 +61,7 @@ class Known:
     fields: dict[str, tuple[Version, Any]]
     reached: dict[str, datetime | None]
     gone_at: datetime | None
+    ready: tuple[dict[str, Any], str] | None = field(default=None, compare=False)
     stored: dict[str, Any] | None = field(default=None, compare=False)
 
     @property
@@ -63,7 +70,7 @@ class Known:
 
 
 def from_row(row: ProviderObject) -> Known:
-    return from_values(type(row), {column.name: getattr(row, column.name) for column in columns_of(type(row))})
+    return from_values(type(row), {column.name: getattr(row, column.name) for column in core_of(type(row)).columns})
 
 
 def from_values(table: Table, values: dict[str, Any]) -> Known:
@@ -84,9 +91,8 @@ def from_values(table: Table, values: dict[str, Any]) -> Known:
 
 def to_values(known: Known) -> dict[str, Any]:
     """Every column of the row that holds what is known."""
-    body = {name: value for name, (_, value) in known.fields.items()}
-    columns = _READINGS[known.table].reread(body)
-    kept = {name: _to_mark(version) for name, (version, _) in known.fields.items() if version != known.version}
+    reading = _READINGS[known.table]
+    columns, text = known.ready or _reread(known, reading)
     at, rank, event = known.version
     own = {
         "connection": known.connection,
@@ -96,9 +102,20 @@ def to_values(known: Known) -> dict[str, Any]:
         "version_rank": rank,
         "version_event": event,
         "gone_at": known.gone_at,
-        "body": to_json(body | {KEPT: kept} if kept else body),
+        "body": text,
     }
-    return {column.name: None for column in columns_of(known.table)} | columns | known.reached | own
+    return reading.empty | columns | known.reached | own
+
+
+def _reread(known: Known, reading: _Reading) -> tuple[dict[str, Any], str]:
+    body = {name: value for name, (_, value) in known.fields.items()}
+    kept = {name: _to_mark(version) for name, (version, _) in known.fields.items() if version != known.version}
+    return reading.reread(body), to_json(body | {KEPT: kept} if kept else body)
+
+
+def to_row(known: Known) -> ProviderObject:
+    """The row as an object, for whoever wants to look at one."""
+    return known.table(**to_values(known))
 
 
 def join(ours: Known, theirs: Known) -> Known:
@@ -110,7 +127,17 @@ def join(ours: Known, theirs: Known) -> Known:
         both[name] = _newer(both[name], candidate) if name in both else candidate
     reached = {name: _earliest(at, theirs.reached[name]) for name, at in ours.reached.items()}
     gone_at = ours.gone_at if ours.gone_at is not None and version[0] <= ours.gone_at else None
-    return Known(ours.table, ours.connection, ours.id, ours.mode, version, both, reached, gone_at, ours.stored)
+    return Known(
+        table=ours.table,
+        connection=ours.connection,
+        id=ours.id,
+        mode=ours.mode,
+        version=version,
+        fields=both,
+        reached=reached,
+        gone_at=gone_at,
+        stored=ours.stored,
+    )
 
 
 def _newer(ours: tuple[Version, Any], theirs: tuple[Version, Any]) -> tuple[Version, Any]:
@@ -140,10 +167,6 @@ def to_json(body: Mapping[str, Any]) -> str:
         # Half a surrogate pair is legal JSON and illegal UTF-8.
         return json.dumps(body, allow_nan=False, sort_keys=True)
     return text
-
-
-def columns_of(table: Table) -> Iterable[sa.Column[Any]]:
-    return core_of(table).columns
 
 
 def core_of(table: Table) -> sa.Table:

@@ -12,6 +12,7 @@ from sqlmodel import Session
 from consumer.facts.observed import Key, Known, core_of, from_row, from_values, join, to_values
 from consumer.facts.tables.provider import ProviderObject
 
+Observed = ProviderObject | Known
 _KEYS_A_STATEMENT = 5_000
 
 
@@ -33,12 +34,12 @@ class Change:
         return sorted(name for name, value in self.after.items() if before[name] != value)
 
 
-def merge(session: Session, row: ProviderObject) -> bool:
+def merge(session: Session, row: Observed) -> bool:
     """Merge one observation into its table, in the caller's transaction; tells whether anything changed."""
     return bool(merge_all(session, [row]))
 
 
-def merge_all(session: Session, rows: Sequence[ProviderObject]) -> list[Change]:
+def merge_all(session: Session, rows: Sequence[Observed]) -> list[Change]:
     """Merge observations of any kinds and return what changed; locks are taken in sorted order, so none deadlock."""
     wanted = _combine(rows)
     done: list[Change] = []
@@ -51,14 +52,15 @@ def merge_all(session: Session, rows: Sequence[ProviderObject]) -> list[Change]:
     return done
 
 
-def preview(session: Session, rows: Sequence[ProviderObject]) -> list[Change]:
+def preview(session: Session, rows: Sequence[Observed]) -> list[Change]:
     """Tell what merging the observations would change, and change nothing."""
     return _changes(session, _combine(rows), lock=False)
 
 
-def _combine(rows: Iterable[ProviderObject]) -> dict[Key, Known]:
+def _combine(rows: Iterable[Observed]) -> dict[Key, Known]:
     combined: dict[Key, Known] = {}
-    for known in map(from_row, rows):
+    for row in rows:
+        known = row if isinstance(row, Known) else from_row(row)
         combined[known.key] = join(combined[known.key], known) if known.key in combined else known
     return dict(sorted(combined.items()))
 

@@ -13,10 +13,9 @@ from sqlmodel import Session
 
 from consumer.config import Settings
 from consumer.facts.clock import utc_now
-from consumer.facts.observed import MixedModes
+from consumer.facts.observed import Known, MixedModes
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventState
-from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.versions import merge_all
 from consumer.inbox.claims import Claimed, LeaseLost, Settled, claim, settle
 from consumer.inbox.handlers import HANDLERS, Handler
@@ -110,7 +109,7 @@ class Prepared:
     """An event with the rows it observed, or with what already stopped it."""
 
     event: Claimed
-    rows: Sequence[ProviderObject] = ()
+    rows: Sequence[Known] = ()
     stopped: Settled | None = None
 
 

@@ -1,4 +1,4 @@
-"""Watching the inbox: how old the oldest unapplied event is, what is set aside, and whether a connection fell silent."""
+"""Watching the inbox: the age of the oldest unapplied event, what is set aside, who fell silent."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -23,6 +23,10 @@ GRACE = timedelta(hours=20)
 log = structlog.get_logger("cuadre.jobs")
 
 
+class JobIncomplete(Exception):  # noqa: N818 - says how a job ended
+    """Some of the work was done and not all; the message says what is left, and the next night repeats it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """Something done once a day at a local time; `run` gets the business date before it and says how it went."""
@@ -60,6 +64,9 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
     with ticks.kept(store, job.name, planned_at, worker=worker, clock=clock):
         try:
             ending = (TickState.DONE, job.run(business_date))
+        except JobIncomplete as incomplete:
+            log.warning("job incomplete", job=job.name, business_date=str(business_date), left=str(incomplete))
+            ending = (TickState.INCOMPLETE, str(incomplete))
         except Exception as error:  # the job wrapper: whatever failed, the tick must say so
             log.exception("job failed", job=job.name, business_date=str(business_date))
             ending = (TickState.FAILED, f"{type(error).__name__}: {error}")

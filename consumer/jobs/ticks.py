@@ -20,6 +20,7 @@ LEASE = timedelta(minutes=15)
 class TickState(StrEnum):
     RUNNING = "running"
     DONE = "done"
+    INCOMPLETE = "incomplete"
     FAILED = "failed"
 
 

@@ -40,6 +40,8 @@ _FIRST_ERROR = 300
 
 _NO_IDS: Mapping[str, str] = {}
 
+# What carries requests: tests put another one in.
+Transport = httpx.BaseTransport
 Query = Mapping[str, str | list[str]]
 Result = TypeVar("Result")
 
@@ -79,7 +81,7 @@ class Provider:
         settings: Settings,
         budget: Budget,
         *,
-        transport: httpx.BaseTransport | None = None,
+        transport: Transport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         headers = {"Authorization": connection.api_key.get_secret_value(), "User-Agent": USER_AGENT}
@@ -228,7 +230,7 @@ class Provider:
         return read(response)
 
 
-def open_provider(house: House, connection: Connection, *, transport: httpx.BaseTransport | None = None) -> Provider:
+def open_provider(house: House, connection: Connection, *, transport: Transport | None = None) -> Provider:
     """Build the client of one connection on the installation's shared budget."""
     budget = Budget(house.store, house.settings.rate_limit)
     return Provider(connection, house.settings, budget, transport=transport)

@@ -5,14 +5,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 
-import httpx
-
 from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Window
 from consumer.inbox.record import UnusableEvent, Verdict, read_arrival, record_all
-from consumer.provider.client import Provider, is_cursor_gone, open_provider
+from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreadable
 from consumer.provider.paging import Page, Walk
 from consumer.provider.routes import EVENTS
@@ -49,7 +47,7 @@ def backfill(
     *,
     since: datetime | None = None,
     until: datetime | None = None,
-    transport: httpx.BaseTransport | None = None,
+    transport: Transport | None = None,
     progress: bool = False,
 ) -> Outcome:
     """Close every gap of one connection's event log; with `progress`, show how far it is on a terminal."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-import httpx
 import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session
@@ -18,7 +17,7 @@ from consumer.facts.observed import core_of
 from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Drift
 from consumer.facts.versions import merge_all
-from consumer.provider.client import Provider, open_provider
+from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, Missing, ProviderError, Refused, Unreadable
 from consumer.provider.paging import Page
 from consumer.provider.routes import EVENTS
@@ -47,7 +46,7 @@ def drift(
     *,
     days: int = 7,
     repair: bool = False,
-    transport: httpx.BaseTransport | None = None,
+    transport: Transport | None = None,
 ) -> DriftOutcome:
     """Compare every stream of one connection with the provider; with `repair`, mend what differs."""
     with open_provider(house, connection, transport=transport) as provider:

@@ -3,14 +3,12 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-import httpx
-
 from consumer.config import Connection
 from consumer.facts.house import House
-from consumer.provider.client import Provider, open_provider
+from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
-from consumer.sync.reading import Reading
+from consumer.sync.reading import NotOffered, Reading
 from consumer.sync.streams import STREAMS
 from consumer.sync.streams.stream import Stream
 
@@ -24,7 +22,7 @@ def pull(
     *,
     since: datetime | None = None,
     until: datetime | None = None,
-    transport: httpx.BaseTransport | None = None,
+    transport: Transport | None = None,
 ) -> Outcome:
     """Fetch and keep the named streams of one connection."""
     with open_provider(house, connection, transport=transport) as provider:
@@ -57,6 +55,9 @@ def read_streams(
             else:
                 reading.run()
             results.append(_to_result(reading, over))
+        except NotOffered as error:
+            reason = f"skipped, the organisation has no access to this product: {error}"
+            results.append(StreamResult(provider.connection.name, stream.name, StreamState.SKIPPED, reason=reason))
         except ProviderError as error:
             results.append(_to_result(reading, str(error)))
             is_first = not any(result.pages for result in results)

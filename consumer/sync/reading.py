@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.provider import ProviderObject
-from consumer.facts.tables.sync import Window
+from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.facts.versions import Change, merge_all
 from consumer.provider.client import Provider, is_cursor_gone
 from consumer.provider.errors import ProviderError, Refused, Unreadable
@@ -31,11 +31,16 @@ MOST_READS = 4
 MOST_RESTARTS = 5
 ITEMS_PART = "payout items"
 _NOT_OFFERED = {403, 404}
+_NO_PRODUCT = "product_access_required"
 _VERSION = {"version_at", "version_rank", "version_event"}
 
 
 class Incomplete(ProviderError):  # noqa: N818 - says what the reading was
     """A list that was read to its end and still does not add up."""
+
+
+class NotOffered(Exception):  # noqa: N818 - says what the provider said
+    """The organisation has no access to the product behind a stream, and never had."""
 
 
 class _Dated(msgspec.Struct):
@@ -122,6 +127,10 @@ class Reading:
             if self._unusable:
                 raise Incomplete("; ".join(dict.fromkeys(self._unusable)))
         except ProviderError as error:
+            if error.code == _NO_PRODUCT and not self._was_pulled():
+                # What was never bought is not missing; a product that is taken away is.
+                self._forget(window)
+                raise NotOffered(str(error)) from error
             self._save(self._load(window), state=WindowState.FAILED, reason=str(error)[:1000])
             raise
         self._close(self._load(window))
@@ -260,6 +269,14 @@ class Reading:
             now = utc_now()
             advance(session, window, state=WindowState.CLOSED, closed_at=now, part=None, cursor=None, reason=None)
             record_checkpoint(session, self.connection, self.stream.name, now=now, objects=self.objects)
+
+    def _was_pulled(self) -> bool:
+        with self._store.reading() as session:
+            return session.get(Checkpoint, (self.connection, self.stream.name)) is not None
+
+    def _forget(self, window: Window) -> None:
+        with self._store.transaction() as session:
+            session.delete(session.get_one(Window, window.id))
 
     def _save(self, window: Window, **changes: object) -> None:
         with self._store.transaction() as session:

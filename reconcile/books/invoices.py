@@ -11,9 +11,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from consumer.config import Connection
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.house import Connection, House
 from consumer.facts.store import insert_once
 from consumer.facts.terminal import Exit
 from reconcile.books.documents import Document, Reject

@@ -269,6 +269,8 @@ def typed(frame: DataFrame, schema: Schema) -> DataFrame:
     missing = [name for name in schema if name not in frame.columns]
     if missing:
         raise FrameError(f"the frame lacks {', '.join(missing)}")
+    if [*frame.dtypes.items()] == [*schema.items()]:
+        return frame
     return DataFrame({name: _column(frame[name], dtype) for name, dtype in schema.items()})
 
 

@@ -11,12 +11,13 @@ from flask.typing import ResponseReturnValue
 from consumer.facts.clock import format_instant
 from reports import catalogue, operations
 from reports.build import Report
-from reports.catalogue import NoRunError, Query
+from reports.catalogue import NoRunError
 from reports.export import to_json_rows
 from reports.operations import LISTINGS, Listing, Wanted
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.openapi import describe
+from reports.query import Query
 
 blueprint = Blueprint("api", __name__, url_prefix="/api/v1")
 

@@ -8,9 +8,8 @@ from typing import Any
 from flask import current_app, request, session, url_for
 from flask_login import current_user
 
-from consumer.config import ConfigError, Connection
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import House
+from consumer.facts.house import ConfigError, Connection, House
 from reports.columns import LANGUAGES
 from reports.people import Role
 from reports.spans import Span

@@ -3,16 +3,16 @@
 from flask import Blueprint, Response, abort, render_template, request, send_file
 from flask.typing import ResponseReturnValue
 
-from reports import archive, catalogue, files
+from reports import archive, catalogue, files, lists
 from reports.build import Report
-from reports.catalogue import NoRunError, Query
-from reports.columns import LANGUAGES
+from reports.catalogue import NoRunError
 from reports.definitions import definition_of
 from reports.export import PROFILES, Format
 from reports.files import MIME, Shape
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.people import note
+from reports.query import Query
 from reports.tables import ReportFile
 from reports.workbook import TooManyRowsError
 
@@ -25,10 +25,12 @@ _KNOWN = {"from", "to", "as_of", "connection", "profile", "language", "payout"}
 def index() -> ResponseReturnValue:
     with desk.house().store.reading() as session:
         kept = archive.kept_files(session)
+        runs = lists.runs_now(session, desk.names())
+    as_of = desk.day("as_of") or max((run.as_of for run in runs), default=None)
     definitions = [definition_of(name) for name in catalogue.AVAILABLE]
     profile = desk.home_connection().country.profile
     return render_template(
-        "reports.html", definitions=definitions, kept=kept, profile=profile, profiles=PROFILES, languages=LANGUAGES
+        "reports.html", definitions=definitions, kept=kept, profile=profile, profiles=PROFILES, as_of=as_of
     )
 
 

@@ -26,12 +26,19 @@ def index() -> ResponseReturnValue:
     with desk.house().store.reading() as session:
         runs = lists.runs_now(session, desk.names())
         page = lists.exceptions(session, desk.names(), asked, desk.page_number())
-    on = max([desk.today(), *(run.as_of for run in runs)])
+    day_of = {run.connection: run.as_of for run in runs}
     calendars = {c.name: calendar_of(c.country_code) for c in desk.connections()}
-    ages = {
-        row["id"]: calendars[row["connection"]].days_between(row["opened_on"], row["resolved_on"] or on)
-        for row in page.rows
-    }
+    ages = {}
+    for row in page.rows:
+        until = row["resolved_on"] or day_of.get(row["connection"], row["last_seen_on"])
+        ages[row["id"]] = max(0, calendars[row["connection"]].days_between(row["opened_on"], until))
     return render_template(
-        "exceptions.html", page=page, asked=asked, states=STATES, severities=SEVERITIES, codes=CODES, ages=ages
+        "exceptions.html",
+        page=page,
+        asked=asked,
+        states=STATES,
+        severities=SEVERITIES,
+        codes=CODES,
+        ages=ages,
+        as_of=max(day_of.values(), default=None),
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 
 import pyarrow as pa
 from flask import Blueprint, abort, render_template
@@ -9,11 +10,12 @@ from flask.typing import ResponseReturnValue
 
 from reports import catalogue
 from reports.build import CURRENCY, Report
-from reports.catalogue import NoRunError, Query
+from reports.catalogue import NoRunError
 from reports.columns import Column
 from reports.lists import Page
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
+from reports.query import Query
 
 blueprint = Blueprint("views", __name__)
 
@@ -46,7 +48,8 @@ class Ageing:
 def show(place: str) -> ResponseReturnValue:
     if PLACES.get(place) not in catalogue.AVAILABLE:
         abort(404)
-    query = Query(PLACES[place], desk.connections(), desk.today(), desk.span(), desk.day("as_of"))
+    # As of the run's own day, which is what its states were judged by.
+    query = Query(PLACES[place], desk.connections(), date.min, desk.span(), desk.day("as_of"))
     number = desk.page_number()
     try:
         report = catalogue.make(desk.house(), query)

@@ -5,7 +5,9 @@ from typing import Any
 
 from sandbox.api.intent import INTENTS, end_intent
 from sandbox.api.payment_intents import read_intent
+from sandbox.api.recurring import billed_currency
 from sandbox.api.splits import read_split
+from sandbox.api.subscriptions import read_item
 from sandbox.call import Answer, Call, Route
 from sandbox.clock import to_iso
 from sandbox.collection import Object
@@ -70,8 +72,8 @@ def _of_flow(call: Call, flow: str) -> dict[str, Any]:
         return {"amount": amount, "currency": currency, "payment_resource": {"payment_intent": intent}, **shared}
     customer = call.world.get(call.mode, "customers", require_text(body, "customer"))
     if flow == "subscription":
-        require_mappings(body, "line_items")
-        return {"currency": require_currency(body), "customer": customer}
+        items = [read_item(call, entry) for entry in require_mappings(body, "line_items")]
+        return {"currency": billed_currency(items), "customer": customer, "line_items": items}
     setup = call.draft("seti", "setup_intent", status="created", customer=customer["id"], error_reason=None)
     call.world.keep("setup_intents", setup)
     return {"customer": customer, "setup_intent": setup, "subscription": _replaced_on(call)}

@@ -1,5 +1,6 @@
 """What a customer does on the provider's pages: pays a session, an intent or a link, or fails to."""
 
+from sandbox.api.agreeing import agree
 from sandbox.api.charging import ENDINGS
 from sandbox.api.checkout_sessions import SESSIONS
 from sandbox.api.intent import INTENTS, draft_intent, end_intent
@@ -13,9 +14,9 @@ from sandbox.world import MODES, World
 OPEN = ("created", "pending", "requires_action", "in_progress")
 
 
-def pay(world: World, id_: str, ending: str = "succeeded") -> Object:
-    """Let the customer finish; the intent as it is then. Raises the provider's refusals."""
-    if ending not in ENDINGS:
+def pay(world: World, id_: str, ending: object = "succeeded") -> Object:
+    """Let the customer finish; what came of it. Raises the provider's refusals."""
+    if not isinstance(ending, str) or ending not in ENDINGS:
         raise invalid_enum("outcome", ending, ENDINGS)
     for mode in MODES:
         session = world.collection(mode, SESSIONS).find(id_)
@@ -38,9 +39,11 @@ def _finish(world: World, intent: Object, ending: str, **event_only: object) -> 
 
 def _pay_session(world: World, session: Object, ending: str) -> Object:
     """The session is finished however the payment ends: finished is not paid."""
+    if session["status"] != "created":
+        raise refuse_status("checkout session", session["status"], "created")
+    if session["flow"] != "payment":
+        return agree(world, session, ending)
     waiting = session["payment_resource"]["payment_intent"]
-    if session["status"] != "created" or waiting is None:
-        raise refuse_status("checkout session", session["status"], "created, with a payment")
     shares = {}
     if ending == "succeeded" and session.get("split"):
         shares = {"split_applied": apply_split(session["split"], session["amount"])}

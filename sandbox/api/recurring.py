@@ -1,10 +1,12 @@
 """What subscriptions do by themselves: the first invoice, the renewals, the end of a trial."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from sandbox.api import billing
 from sandbox.clock import to_iso
 from sandbox.collection import Object
+from sandbox.refusal import RefusalError
 from sandbox.world import World
 
 SUBSCRIPTIONS = "subscriptions"
@@ -17,7 +19,57 @@ MONTHS = {"month": 1, "year": 12}
 LAST_SAFE_DAY = 28
 
 
-def begin(world: World, subscription: Object) -> None:
+def start(  # noqa: PLR0913 - a subscription has these terms
+    world: World,
+    *,
+    mode: str,
+    customer: str,
+    items: list[Object],
+    collection_method: str,
+    payment_method: str | None,
+    trial_end: str | None = None,
+    billing_cycle_anchor: str | None = None,
+    business_profile: Object | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> Object:
+    """A new subscription, its first invoice made where one is due."""
+    subscription: Object = {
+        "id": world.new_id("sub"),
+        "object": "subscription",
+        "mode": mode,
+        "created_at": to_iso(world.now()),
+        "status": _first_status(collection_method, is_trial=trial_end is not None),
+        "customer": customer,
+        "currency": billed_currency(items),
+        "items": items,
+        "collection_method": collection_method,
+        "payment_method": payment_method,
+        "trial_end": trial_end,
+        "billing_cycle_anchor": billing_cycle_anchor,
+        "business_profile": business_profile,
+        "metadata": metadata or {},
+    }
+    world.keep(SUBSCRIPTIONS, subscription)
+    _begin(world, subscription)
+    return world.get(mode, SUBSCRIPTIONS, subscription["id"])
+
+
+def _first_status(method: str, *, is_trial: bool) -> str:
+    if is_trial:
+        return "trialing"
+    return "active" if method == "send_invoice" else "incomplete"
+
+
+def billed_currency(items: list[Object]) -> str:
+    """The one currency of all items; a CLF price lives inside a CLP subscription."""
+    currencies = {"CLP" if item["price"]["currency"] == "CLF" else item["price"]["currency"] for item in items}
+    if len(currencies) != 1:
+        message = "The items of a subscription need compatible currencies"
+        raise RefusalError(400, "currency_mismatch", message, param="items")
+    return str(currencies.pop())
+
+
+def _begin(world: World, subscription: Object) -> None:
     """Bill the first period now, or when the trial ends."""
     id_, mode = subscription["id"], subscription["mode"]
     if subscription["status"] == "trialing":

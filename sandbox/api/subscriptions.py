@@ -39,42 +39,19 @@ def create_subscription(call: Call) -> Answer:
     """Begin billing a customer: at once, or when a trial ends."""
     body, world = call.body, call.world
     customer = world.get(call.mode, "customers", require_text(body, "customer"))
-    method = read_choice(body, "collection_method", METHODS, default="charge_automatically")
-    items = [_read_item(call, entry) for entry in require_mappings(body, "items")]
-    trial_end = _read_trial_end(call)
-    subscription = call.draft(
-        "sub",
-        "subscription",
-        status=_first_status(method, is_trial=trial_end is not None),
+    subscription = recurring.start(
+        world,
+        mode=call.mode,
         customer=customer["id"],
-        currency=billed_currency(items),
-        items=items,
-        collection_method=method,
+        items=[read_item(call, entry) for entry in require_mappings(body, "items")],
+        collection_method=read_choice(body, "collection_method", METHODS, default="charge_automatically"),
         payment_method=_read_method(call, customer["id"]),
-        trial_end=trial_end,
+        trial_end=_read_trial_end(call),
         billing_cycle_anchor=read_text(body, "billing_cycle_anchor"),
         business_profile=read_business_profile(body),
         metadata=read_metadata(body),
     )
-    world.keep(SUBSCRIPTIONS, subscription)
-    recurring.begin(world, subscription)
-    return Answer(world.get(call.mode, SUBSCRIPTIONS, subscription["id"]), 201)
-
-
-def _first_status(method: str, *, is_trial: bool) -> str:
-    if is_trial:
-        return "trialing"
-    return "active" if method == "send_invoice" else "incomplete"
-
-
-def billed_currency(items: list[Object]) -> str:
-    """The one currency of all items; a CLF price lives inside a CLP subscription."""
-    currencies = {"CLP" if item["price"]["currency"] == "CLF" else item["price"]["currency"] for item in items}
-    if len(currencies) != 1:
-        raise RefusalError(
-            400, "currency_mismatch", "The items of a subscription need compatible currencies", param="items"
-        )
-    return str(currencies.pop())
+    return Answer(subscription, 201)
 
 
 def _read_trial_end(call: Call) -> str | None:
@@ -98,7 +75,7 @@ def _read_method(call: Call, customer: str) -> str | None:
     return wanted
 
 
-def _read_item(call: Call, entry: dict[str, Any]) -> Object:
+def read_item(call: Call, entry: dict[str, Any]) -> Object:
     return {
         "id": call.world.new_id("si"),
         "object": "subscription_item",
@@ -193,7 +170,7 @@ def cancel_subscription(call: Call) -> Answer:
 
 def create_item(call: Call) -> Answer:
     subscription = _editable(call)
-    item = _read_item(call, call.body)
+    item = read_item(call, call.body)
     _keep_items(call, subscription, [*subscription["items"], item])
     return Answer(item, 201)
 
@@ -236,7 +213,7 @@ def delete_item(call: Call) -> Answer:
 
 
 def _keep_items(call: Call, subscription: Object, items: list[Object]) -> None:
-    call.world.keep(SUBSCRIPTIONS, {**subscription, "items": items, "currency": billed_currency(items)})
+    call.world.keep(SUBSCRIPTIONS, {**subscription, "items": items, "currency": recurring.billed_currency(items)})
 
 
 ONE = "/v2/subscriptions/{id}"

@@ -4,6 +4,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,8 @@ from sandbox.versions import OLDEST
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
-BREAK = "sandbox.break"  # where the gate tells the wire what to commit
+# Where the gate tells the wire what to commit, for the request that is being answered.
+TO_COMMIT: ContextVar[list[Fault]] = ContextVar("to_commit")
 DRIPS = 8
 TWO_SECONDS = 2.0
 LINGER_OFF = struct.pack("ii", 1, 0)  # close with a reset instead of a farewell
@@ -84,7 +86,9 @@ class Wire:
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         wanted: list[Fault] = []
-        response = Response.from_app(self._app, {**environ, BREAK: wanted}, buffered=True)
+        token = TO_COMMIT.set(wanted)
+        response = Response.from_app(self._app, environ, buffered=True)
+        TO_COMMIT.reset(token)
         for fault in wanted:
             _commit(fault, response, environ)
         return response(environ, start_response)

@@ -15,6 +15,12 @@ from sandbox.scenarios.wire import Merchant, to_millis, to_seconds
 
 OPENING_BALANCE = 4_350_000
 DIRECTIONS = {True: "inbound", False: "outbound"}
+NEVER_BOOKED = {"failed", "rejected"}
+UNDOING: dict[str | None, dict[str, str]] = {
+    "returned": {"status": "return_pending"},
+    "return_failed": {"status": "return_pending"},
+    "reversed": {"status": "reverse_pending"},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,23 +125,35 @@ class Teller:
         done = self.wire(transfer)
         if not transfer.inbound:
             self.say(transfer.at - timedelta(seconds=20), "transfers", done | {"status": "pending", "post_date": None})
-        if transfer.undoing == "failed" and transfer.undone_at is not None:
-            failed_at = to_seconds(transfer.undone_at)
-            failed = {"status": "failed", "error_reason": "invalid_recipient_account", "failed_at": failed_at}
-            self.say(transfer.undone_at, "transfers", done | failed | {"post_date": None}, "transfer.outbound.failed")
+        if transfer.undoing in NEVER_BOOKED and transfer.undone_at is not None:
+            ended = done | self.ending(transfer) | {"post_date": None}
+            self.say(transfer.undone_at, "transfers", ended, f"transfer.{way}.{transfer.undoing}")
             return []
         self.say(transfer.at, "transfers", done, f"transfer.{way}.succeeded")
         moved = Movement(self.chance.id("mov", 24), transfer.at, transfer.amount, transfer.inbound, transfer.id)
         if transfer.undone_at is None:
             return [moved]
-        code, reason = transfer.reason
-        back = {"status": "returned", "return_reason": reason, "return_reason_code": code}
-        self.say(transfer.undone_at, "transfers", done | back, f"transfer.{way}.returned")
+        self.say(transfer.undone_at - timedelta(minutes=5), "transfers", done | UNDOING[transfer.undoing])
+        self.say(transfer.undone_at, "transfers", done | self.ending(transfer), f"transfer.{way}.{transfer.undoing}")
+        if transfer.undoing == "return_failed":
+            return [moved]
         back_id = self.chance.id("mov", 24)
-        return [
-            moved,
-            Movement(back_id, transfer.undone_at, transfer.amount, not transfer.inbound, transfer.id, moved.id),
-        ]
+        back = Movement(back_id, transfer.undone_at, transfer.amount, not transfer.inbound, transfer.id, moved.id)
+        return [moved, back]
+
+    def ending(self, transfer: Transfer) -> dict[str, Any]:
+        """The fields in which a transfer says how it ended."""
+        assert transfer.undone_at is not None
+        at = to_seconds(transfer.undone_at)
+        code, reason = transfer.reason
+        endings: dict[str | None, dict[str, Any]] = {
+            "failed": {"status": "failed", "error_reason": "invalid_recipient_account", "failed_at": at},
+            "rejected": {"status": "rejected", "reject_reason": "unknown"},
+            "returned": {"status": "returned", "return_reason": reason, "return_reason_code": code},
+            "reversed": {"status": "reversed", "reversed_at": at},
+            "return_failed": {"status": "succeeded"},
+        }
+        return endings[transfer.undoing]
 
     def wire(self, transfer: Transfer) -> dict[str, Any]:
         """A transfer that succeeded."""

@@ -55,7 +55,7 @@ def _apart(payouts: list[Payout]) -> list[Payout]:
 
 
 def keep_house(ledger: Ledger, chance: Chance) -> None:
-    """The account's other traffic: small money in, suppliers paid, one transfer failed and one sent back."""
+    """The account's other traffic: small money in, suppliers paid, transfers failed, sent back and reversed."""
     for payout in ledger.payouts:
         if payout.arrived_at is not None:
             named = payout.arrived != payout.amount or chance.happens(60)
@@ -72,6 +72,11 @@ def keep_house(ledger: Ledger, chance: Chance) -> None:
         sent = draft(ledger, chance, ledger.since + timedelta(days=days), chance.whole(80_000, 900_000), inbound=False)
         after = chance.later(sent.at, 60, 300) if undoing == "failed" else chance.later(sent.at, 7_200, 30_000)
         ledger.transfers.append(replace(sent, undoing=undoing, undone_at=after))
+    for inbound, days in ((True, 6), (False, 41)):
+        on = ledger.since + timedelta(days=days)
+        moved = draft(ledger, chance, on, chance.whole(12_000, 60_000), inbound=inbound)
+        after = chance.later(moved.at, 7_200, 30_000)
+        ledger.transfers.append(replace(moved, undoing="reversed", undone_at=after))
 
 
 def draft(ledger: Ledger, chance: Chance, on: date, amount: int, *, inbound: bool) -> Transfer:

@@ -172,7 +172,7 @@ class Transfer:
     counterparty: Person
     comment: str
     undone_at: datetime | None = None  # when it failed, or came back
-    undoing: str | None = None  # failed, returned
+    undoing: str | None = None  # failed, returned, reversed, rejected, return_failed
     reason: tuple[str, str] = ("01", "non_existing_account")
     tracking_key: str | None = None
 

@@ -12,6 +12,8 @@ from sandbox.scenarios.wire import Merchant
 
 SWEEP = time(17, 30)
 EVERY, BACK, WRONG, ECHO = 9, 4, 6, 12  # on which bank days, counted from the first, something goes wrong
+ODD_ENDS = {2: "rejected", 8: "return_failed", 26: "rejected"}
+STAYS = {None, "return_failed"}
 REASONS = (("01", "non_existing_account"), ("03", "canceled_account"), ("20", "exceeds_account_limit"))
 
 
@@ -23,10 +25,13 @@ def collect_and_sweep(ledger: Ledger, chance: Chance, merchant: Merchant) -> Non
         arrived = [receive(chance, ledger, on) for _ in range(chance.whole(1, 3))]
         if place % EVERY == BACK:
             arrived[0] = give_back(chance, arrived[0])
+        if place in ODD_ENDS:
+            arrived.append(receive(chance, ledger, on))
+            arrived[-1] = replace(give_back(chance, arrived[-1]), undoing=ODD_ENDS[place])
         if place == ECHO:
             arrived.append(echo(chance, arrived[0], on))
         ledger.transfers += arrived
-        balance += sum(transfer.amount for transfer in arrived if transfer.undone_at is None)
+        balance += sum(transfer.amount for transfer in arrived if transfer.undoing in STAYS)
         if place % EVERY == WRONG:
             ledger.transfers.append(pay_wrongly(chance, ledger, on, place))
         swept_at = at_local(on, SWEEP, "mx") + timedelta(seconds=chance.whole(1, 90))

@@ -12,6 +12,7 @@ from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment, Payout, Ref
 
 T = TypeVar("T")
 UNDATED_TERM = timedelta(days=30)
+WENT_BACK = {"returned", "reversed"}
 PATIENCE = 2  # bank days a payment may wait for its payout
 
 
@@ -44,7 +45,7 @@ class Assessor:
         rows += [self._payout(p, at) for p in ledger.payouts if p.created_at <= at]
         rows += [row for p in ledger.payouts if p.created_at <= at for row in _disputes(p)]
         return rows + [
-            _returned(t) for t in ledger.transfers if t.undoing == "returned" and _has_happened(t.undone_at, at)
+            _returned(t) for t in ledger.transfers if t.undoing in WENT_BACK and _has_happened(t.undone_at, at)
         ]
 
     def _today(self, at: datetime) -> date:
@@ -182,7 +183,8 @@ def _disputes(payout: Payout) -> list[Truth]:
 
 def _returned(transfer: Transfer) -> Truth:
     codes = ("TRANSFER_RETURNED",)
-    return Truth("transfer", transfer.id, (), "returned", codes, transfer.amount, transfer.currency, decidable=True)
+    outcome = str(transfer.undoing)
+    return Truth("transfer", transfer.id, (), outcome, codes, transfer.amount, transfer.currency, decidable=True)
 
 
 def _group(pairs: Iterable[tuple[str, T]]) -> defaultdict[str, list[T]]:

@@ -32,9 +32,9 @@ def test_kept_inputs_come_back_as_they_were(world: "World", house: House, main: 
     snapshots.keep(snapshot, house.settings.data_dir)
     back = snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
     for name in snapshots.SCHEMAS:
-        pd.testing.assert_frame_equal(getattr(back.inputs, name), getattr(snapshot.inputs, name))
+        pd.testing.assert_frame_equal(back.frame(name), snapshot.frame(name))
     assert (back.inputs.as_of, back.scope) == (date(2026, 9, 11), Scope(since=date(2026, 9, 1)))
-    again = snapshots.take(back.inputs, back.scope, tariff={}, chosen_rules={})
+    again = snapshots.take(back.inputs, back.transfers, back.scope, tariff={}, chosen_rules={})
     assert again.run_id == snapshot.run_id
 
 

@@ -10,6 +10,7 @@ from sqlmodel import select
 
 from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.tables.business import Transfer
 from consumer.facts.terminal import Exit
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome, run
@@ -180,3 +181,25 @@ def test_a_narrowed_run_resolves_only_inside_its_scope(
     _run(house, main, tiny_rules(), payout_id="po_2")
     states = {row.payout_id: row.state for row in _rows(house, ExceptionRow)}
     assert states == {"po_1": "open", "po_2": "resolved"}
+
+
+def test_a_transfer_that_went_back_is_an_exception(
+    month: "World", house: House, main: Connection, tiny_rules: Callable[..., Any]
+) -> None:
+    """Money that was sent and came back needs a person, with the bank's code."""
+    fixed: dict[str, Any] = {
+        "connection": "main",
+        "mode": "test",
+        "currency": "CLP",
+        "version_at": DAY_IS_OVER,
+        "direction": "outbound",
+    }
+    body = json.dumps({"return_reason_code": "01", "return_reason": "non_existing_account"})
+    month.keep(
+        Transfer(id="tr_1", status="returned", amount=410617, body=body, **fixed),
+        Transfer(id="tr_2", status="succeeded", amount=5, body="{}", **fixed),
+    )
+    assert _run(house, main, tiny_rules()).exceptions == {"TRANSFER_RETURNED": 1}
+    row = _rows(house, ExceptionRow)[0]
+    assert (row.subject, row.amount_at_risk, row.resource_id) == ("transfer:tr_1", 410617, "tr_1")
+    assert json.loads(row.evidence)["return_code"] == "01"

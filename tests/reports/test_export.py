@@ -14,10 +14,10 @@ import pytest
 from consumer.facts.house import House
 from reports import build, catalogue, files
 from reports.build import Report
-from reports.catalogue import Query
 from reports.definitions import CATALOGUE
 from reports.export import PROFILES, Format, to_csv
 from reports.files import Shape
+from reports.query import Query
 from reports.spans import Span
 
 GOLDEN = Path(__file__).parent.parent / "data" / "reports"

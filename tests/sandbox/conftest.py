@@ -226,3 +226,49 @@ def customer(id_: str = "cus_1", **fields: Any) -> Happening:
 
 
 PDF = b"%PDF-1.7\n" + b"x" * 200
+
+
+def entity(id_: str, country: str, holder_id: str, **fields: Any) -> Happening:
+    found = {
+        "id": id_,
+        "object": "entity",
+        "mode": "test",
+        "country_code": country,
+        "holder_id": holder_id,
+        "holder_name": "Tres Puentes",
+        "status": "operational",
+        "is_root": True,
+        **fields,
+    }
+    return Happening(START, "entities", found)
+
+
+@pytest.fixture
+def bank(open_sandbox: Open) -> httpx.Client:
+    """Two operational entities, one in each country."""
+    return open_sandbox(trade(entity("ent_cl", "cl", "765432103"), entity("ent_mx", "mx", "ATP190301KX8")))
+
+
+def open_account(client: httpx.Client, country: str) -> Object:
+    return make(client, "/v2/accounts", entity_id=f"ent_{country}", description="Main")
+
+
+def receive(client: httpx.Client, account: Object, amount: int, **fields: Any) -> Object:
+    number = fields.pop("number", account["root_account_number_id"])
+    return make(
+        client,
+        "/v2/simulate/receive_transfer",
+        account_number_id=number,
+        amount=amount,
+        counterparty_holder_name="Ana",
+        counterparty_holder_id="1-9",
+        **fields,
+    )
+
+
+@pytest.fixture
+def billing(open_sandbox: Open) -> httpx.Client:
+    """Two customers; the first has an active, an expired and a poor method."""
+    poor = saved_method("active", id="pm_poor", metadata={"sandbox_outcome": "failed"})
+    foreign = saved_method("active", customer="cus_2", id="pm_foreign")
+    return open_sandbox(trade(customer(), customer("cus_2"), saved_method(), saved_method("expired"), poor, foreign))

@@ -175,3 +175,18 @@ def test_faults_all_at_once_break_nothing() -> None:
             answer = client.get(path if "{" not in path else "/v2/events", params={"limit": number + 1})
             assert answer.status_code in {*DECLARED, 500}
     world_of(app).close()
+
+
+def test_payouts_of_the_busy_month_are_told_once_each(busy: Flask) -> None:
+    """Every payout has one `payout.created`; those that succeeded have one `payout.succeeded`."""
+    world = world_of(busy)
+    told = [
+        (event.type, event.data["id"]) for event in world.logs["test"].newest_first(None, None, after=None)
+        if event.type in {"payout.created", "payout.succeeded"}
+    ]  # fmt: skip
+
+    payouts = list(world.collection("test", "payouts").newest_first())
+    expected = {("payout.created", row["id"]) for row in payouts}
+    expected |= {("payout.succeeded", row["id"]) for row in payouts if row["succeeded_at"]}
+    assert len(told) == len(set(told))
+    assert set(told) == expected

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,9 +10,10 @@ import pytest
 from sqlmodel import select
 
 from consumer.config import Settings
+from consumer.facts.observed import Known
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
-from consumer.facts.tables.provider import ProviderObject, Refund
+from consumer.facts.tables.provider import Refund
 from consumer.inbox.apply import Applied, apply_pending, drain
 from consumer.inbox.claims import LEASE, claim
 from consumer.inbox.handlers import HANDLERS
@@ -113,16 +114,16 @@ def test_an_unreadable_object_goes_to_quarantine_at_once(
 
 
 @pytest.fixture
-def breaking() -> Iterator[dict[str, Any]]:
+def breaking() -> dict[str, Any]:
     """A handler for refunds that fails, with a message that quotes data, for as long as it is told to."""
     fault = {"fails": True}
 
-    def handle(data: Mapping[str, Any], seen: Observation) -> Sequence[ProviderObject]:
+    def handle(data: Mapping[str, Any], seen: Observation) -> Sequence[Known]:
         if fault["fails"] and data["id"] == "re_bad":
             raise RuntimeError(f"account {data}")
         return HANDLERS["refund.succeeded"](data, seen)
 
-    yield {"fault": fault, "handlers": {"refund.succeeded": handle}}
+    return {"fault": fault, "handlers": {"refund.succeeded": handle}}
 
 
 def test_a_failing_event_backs_off_alone(
@@ -165,11 +166,10 @@ def test_what_the_database_refuses_fails_alone(
 ) -> None:
     """A row the database refuses costs its own event a savepoint and the others nothing."""
 
-    def handle(data: Mapping[str, Any], seen: Observation) -> Sequence[ProviderObject]:
+    def handle(data: Mapping[str, Any], seen: Observation) -> Sequence[Known]:
         (row,) = HANDLERS["refund.succeeded"](data, seen)
         if data["id"] == "re_bad":
-            row.version_rank = "none"  # type: ignore[assignment]
-            row.version_at = datetime(2026, 1, 1)  # noqa: DTZ001 - a naive time is refused by the store
+            row.version = (datetime(2026, 1, 1), 0, "")  # noqa: DTZ001 - a naive time is refused by the store
         return [row]
 
     record(
@@ -200,7 +200,7 @@ def test_a_worker_that_was_slower_than_its_lease_changes_nothing(
     """When another worker took over meanwhile, the slow one's transaction is undone, effect and all."""
     record(store, deliver(make_event()))
 
-    def handle(data: Mapping[str, Any], seen: Observation) -> Sequence[ProviderObject]:
+    def handle(data: Mapping[str, Any], seen: Observation) -> Sequence[Known]:
         with store.connection() as connection:
             claim(connection, worker="quick", now=NOW + LEASE, limit=10)
         return HANDLERS["refund.succeeded"](data, seen)

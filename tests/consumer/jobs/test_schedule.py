@@ -10,7 +10,7 @@ from sqlmodel import select
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
 from consumer.jobs import schedule, ticks
-from consumer.jobs.schedule import Job, run_due
+from consumer.jobs.schedule import Job, JobIncomplete, run_due
 
 PLANNED = datetime(2026, 10, 5, 6, 15, tzinfo=UTC)
 NOW = datetime(2026, 10, 5, 6, 15, 1, tzinfo=UTC)
@@ -66,6 +66,19 @@ def test_a_failed_job_is_written_down(store: Store) -> None:
     with store.reading() as session:
         tick = session.exec(select(Tick)).one()
     assert (tick.state, tick.outcome) == ("failed", "RuntimeError: the provider is away")
+
+
+def test_an_incomplete_job_is_not_called_done(store: Store) -> None:
+    """A job that did only a part leaves a tick that says what is left."""
+
+    def run(_on: date) -> str:
+        raise JobIncomplete("main: the window of events stayed open")
+
+    run_due(Job("nightly:main", time(3, 15), "America/Santiago", run), store, worker="w", clock=lambda: NOW)
+
+    with store.reading() as session:
+        tick = session.exec(select(Tick)).one()
+    assert (tick.state, tick.outcome) == ("incomplete", "main: the window of events stayed open")
 
 
 def test_a_night_missed_by_too_much_is_left(store: Store) -> None:

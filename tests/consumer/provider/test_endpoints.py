@@ -1,16 +1,19 @@
 """Our endpoint at the provider, opened, renewed and changed, against the sandbox over HTTP."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from sqlmodel import select
 
+from consumer.config import Settings, load
 from consumer.facts.house import House
+from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Secret
-from consumer.provider.client import Provider
+from consumer.provider.client import Provider, open_provider
 from consumer.provider.commands import webhook
 from consumer.provider.endpoints import EndpointProblem, create_endpoint, list_endpoints, rotate
 from consumer.webhooks.keyring import cipher
@@ -19,6 +22,37 @@ from sandbox.steer import Steer
 
 Run = Callable[..., Result]
 PAYOUTS = ["payout.created", "payout.succeeded"]
+
+
+@pytest.fixture
+def running() -> Iterator[RunningSandbox]:
+    """A provider with hardly any trade."""
+    with RunningSandbox("quiet") as running:
+        yield running
+
+
+@pytest.fixture
+def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
+    environ = {
+        "CUADRE_PROVIDER_URL": running.url,
+        "CUADRE_API_KEY": "sk_test_sandbox",
+        "CUADRE_COUNTRY": "cl",
+        "CUADRE_PUBLIC_URL": "http://127.0.0.1:9",
+        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
+        "CUADRE_RATE_LIMIT": "100000",
+    }
+    return load(environ, folder=tmp_path)
+
+
+@pytest.fixture
+def house(settings: Settings, store: Store) -> House:
+    return House(settings=settings, store=store)
+
+
+@pytest.fixture
+def provider(house: House) -> Iterator[Provider]:
+    with open_provider(house, house.settings.connection("main")) as provider:
+        yield provider
 
 
 @pytest.fixture
@@ -90,6 +124,7 @@ def test_a_test_event_is_asked_for(run: Run, running: RunningSandbox) -> None:
     endpoint = json.loads(run("create", "--json").stdout)
     assert run("test", endpoint["id"], "--type", "refund.succeeded").exit_code == 0
     with Steer(running.url) as steer:
+        steer.advance(1)  # answers once everything due was tried
         assert {attempt.endpoint_id for attempt in steer.deliveries()} == {endpoint["id"]}
 
 

@@ -20,23 +20,31 @@ from consumer.sync.commands import drift
 from consumer.sync.drift import DriftOutcome, compare_streams
 from consumer.sync.pull import STREAMS, read_streams
 from sandbox.serve import RunningSandbox
+from sandbox.steer import Steer
 
 Run = Callable[..., Result]
 
 
+one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+busy = pytest.mark.parametrize("running", ["busy-month"], indirect=True)
+
+
 @pytest.fixture
-def running() -> Iterator[RunningSandbox]:
-    with RunningSandbox("busy-month", scale=0.5) as running:
+def running(request: pytest.FixtureRequest) -> Iterator[RunningSandbox]:
+    """A provider with two quiet days of trade, or the month that a test asks for."""
+    with RunningSandbox(getattr(request, "param", "quiet"), scale=0.5) as running:
         yield running
 
 
 @pytest.fixture
 def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
+    with Steer(running.url) as steer:
+        tokens = steer.credentials()["link_tokens"]
     environ = {
         "CUADRE_PROVIDER_URL": running.url,
         "CUADRE_API_KEY": "sk_test_sandbox",
         "CUADRE_COUNTRY": "cl",
-        "CUADRE_LINK_TOKENS": "link_sandboxcl_token_7Q2m",
+        "CUADRE_LINK_TOKENS": ",".join(tokens),
         "CUADRE_DATA_DIR": str(tmp_path / "instance"),
         "CUADRE_RATE_LIMIT": "100000",
     }
@@ -69,6 +77,8 @@ def some_id(house: House, table: type[Payout | PaymentIntent | Refund | Customer
         return str(session.execute(sa.select(core.c.id).order_by(core.c.created_at.desc()).limit(1)).scalar_one())
 
 
+@one_database
+@busy
 def test_nothing_is_invented(mirrored: House, provider: Provider) -> None:
     """After backfill, apply and pull the mirror and the provider do not differ in anything."""
     outcome = compare_streams(mirrored, provider, STREAMS.values(), days=40, repair=False)
@@ -76,6 +86,7 @@ def test_nothing_is_invented(mirrored: House, provider: Provider) -> None:
     assert found(outcome) == set()
 
 
+@busy
 def test_seeded_differences_are_found_and_mended(mirrored: House, provider: Provider) -> None:
     """A lost row, a changed column or body, a row that never was, one wrongly gone: each by name, and mended."""
     payout, intent, refund, customer = (some_id(mirrored, table) for table in (Payout, PaymentIntent, Refund, Customer))
@@ -112,7 +123,8 @@ def test_seeded_differences_are_found_and_mended(mirrored: House, provider: Prov
         assert session.execute(sa.select(sa.func.count()).select_from(Drift)).scalar_one() == 0
 
 
-def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: House, running: RunningSandbox) -> None:
+@one_database
+def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: House) -> None:
     """`drift` exits 0 on findings, 3 with --check, 0 after --repair; the differences stay for the report."""
     payout = some_id(mirrored, Payout)
     with mirrored.store.transaction() as session:
@@ -141,6 +153,7 @@ def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: Hous
     assert run("--check").stdout == ""
 
 
+@one_database
 def test_what_changed_at_the_provider_is_found(mirrored: House, provider: Provider, running: RunningSandbox) -> None:
     """Trade that goes on without our hearing of it is missing or different here, until a pull brings it."""
     running.world.advance(timedelta(days=1))

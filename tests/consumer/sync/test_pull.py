@@ -219,6 +219,21 @@ def test_a_refused_key_ends_the_run_and_leaves_what_was_asked_as_gaps(
     assert list_server.asked[-1] == "/v1/refunds"
 
 
+def test_a_product_that_was_never_bought_is_skipped_aloud(house: House, lists: Provider, list_server: Any) -> None:
+    """A product the organisation has no access to is no gap; one that is taken away after it was read is."""
+    refused = httpx.Response(403, json={"error": {"code": "product_access_required"}})
+    list_server.before = lambda _path: refused
+    outcome = read_streams(house, lists, [STREAMS["refunds"]])
+    assert outcome.status is Exit.DONE
+    assert "no access to this product" in outcome.lines[0]
+    assert gaps(house) == []
+    list_server.before = lambda _path: None
+    read_streams(house, lists, [STREAMS["refunds"]])
+    list_server.before = lambda _path: refused
+    assert not read_streams(house, lists, [STREAMS["refunds"]]).complete
+    assert [gap.stream for gap in gaps(house)] == ["refunds"]
+
+
 def test_streams_of_a_link_are_skipped_aloud_without_a_token(house: House, lists: Provider) -> None:
     """Without a link token nothing is asked, nothing is missing, and the line says what is needed."""
     outcome = read_streams(house, lists, [STREAMS["tax-statements"]])

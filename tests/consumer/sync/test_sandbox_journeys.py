@@ -74,6 +74,7 @@ def stored(house: House) -> set[str]:
         return set(session.exec(select(Event.id)))
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     "fault",
     [
@@ -101,6 +102,7 @@ def test_a_backfill_is_whole_whatever_goes_wrong(
         assert complete_until(session, "main", "events") == datetime(2026, 10, 1, 2, 59, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_late_events_are_found_by_the_overlap(house: House, provider: Provider, running: RunningSandbox) -> None:
     """Events that the list shows minutes late are kept by the runs that follow."""
     running.world.faults.switch_on(Fault("late-visible", 0.5, seconds=1800))
@@ -132,6 +134,7 @@ def test_everything_the_provider_lists_is_kept(house: House, provider: Provider,
     assert all(count.announced == count.kept for count in counts)
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", ["server-error", "truncated", "reset", "duplicate-page", "empty-page"])
 def test_pulls_are_whole_whatever_goes_wrong(
     house: House, provider: Provider, running: RunningSandbox, name: str
@@ -169,6 +172,7 @@ def test_gaps_are_listed_with_their_reason(run: Run, running: RunningSandbox) ->
     assert gap["reason"].startswith("GET /v1/refunds: the provider answered 401 invalid_api_key (request ")
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_a_wrong_key_is_exit_one(run: Run, house: House, settings: Settings) -> None:
     """A key that the provider refuses at the start does nothing, for backfill and pull alike."""
     main = settings.connection("main").model_copy(update={"api_key": SecretStr("sk_test_of_somebody_else")})
@@ -179,6 +183,7 @@ def test_a_wrong_key_is_exit_one(run: Run, house: House, settings: Settings) -> 
         assert [gap.stream for gap in unclosed_windows(session)] == ["payouts"]
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("words", [("--since", "2026-10-02", "--until", "2026-10-01"), ("--since", "yesterday")])
 def test_a_range_that_is_none_is_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
     """A reversed range or a word that is no date is exit 2."""
@@ -186,6 +191,7 @@ def test_a_range_that_is_none_is_wrong_usage(run: Run, words: tuple[str, ...]) -
     assert run(pull, "payouts", *words).exit_code == 2
 
 
+@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
 def test_an_unknown_stream_is_wrong_usage(run: Run) -> None:
     """A stream that does not exist is exit 2 and the names are listed."""
     refused = run(pull, "payout")

@@ -3,8 +3,11 @@
 import io
 import json
 import logging
-from collections.abc import Callable
-from datetime import timedelta
+import threading
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import settings as thorough
 from hypothesis import strategies as st
 from sqlmodel import select
+from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
 from consumer.config import Settings
@@ -182,8 +186,6 @@ def test_what_is_not_stored_asks_to_come_back(house: House, sign: Sign, reason: 
     app = Flask("receiver")
     app.register_blueprint(webhooks(house, writer=Unable(house.store)))
     body = json.dumps(EVENT).encode()
-    import time
-
     answer = app.test_client().post(
         "/webhooks", data=body, headers={"Fintoc-Signature": sign(body, at=int(time.time()))}
     )
@@ -194,7 +196,6 @@ def test_what_is_not_stored_asks_to_come_back(house: House, sign: Sign, reason: 
 def test_a_rotated_secret_works_until_it_ends(house: House, sign: Sign) -> None:
     """A secret kept encrypted in the database verifies beside the settings' own until its end, and its use is noted."""
     now = [1791201600]
-    from datetime import UTC, datetime
 
     def clock() -> datetime:
         return datetime.fromtimestamp(now[0], UTC)
@@ -227,6 +228,32 @@ def test_the_log_says_the_reason_once_and_nothing_of_the_request(send: Send, cap
     assert [record.getMessage() for record in caplog.records] == [
         "webhook refused with 401: forged (0 more like it since the last such line)"
     ]
+
+
+@pytest.fixture
+def port(receiver: Flask) -> Iterator[int]:
+    """The receiver behind a real socket."""
+    server = make_server("127.0.0.1", 0, receiver, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield server.port
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.mark.parametrize(("pieces", "status"), [(1, 200), (17, 413)])
+def test_a_chunked_body_over_a_real_socket(port: int, sign: Sign, pieces: int, status: int) -> None:
+    """Without a length the whole body is read and verified, and one that grows past the limit is told 413."""
+    body = json.dumps(EVENT).encode() if pieces == 1 else b"x" * 65_536 * pieces
+    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    some = (body[start : start + 65_536] for start in range(0, len(body), 65_536))
+    connection.request("POST", "/webhooks", some, {"Fintoc-Signature": sign(body)}, encode_chunked=True)
+    answer = connection.getresponse()
+
+    assert (answer.status, answer.getheader("Content-Type")) == (status, "application/json")
+    answer.read()
+    connection.close()
 
 
 @thorough(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

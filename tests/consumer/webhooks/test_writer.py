@@ -184,9 +184,7 @@ def test_a_full_queue_refuses_at_once(
 
 
 @pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
-def test_a_forked_process_starts_its_own_writer(
-    store: Store, write: Callable[..., Writer], arrive: Callable[[str], Arrival]
-) -> None:
+def test_a_forked_process_starts_its_own_writer(write: Callable[..., Writer], arrive: Callable[[str], Arrival]) -> None:
     """After a fork the child commits with a thread and connections of its own."""
     writer = write()
     writer.store(arrive("evt_parent"))

@@ -158,4 +158,9 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/payout-summary",
         "/receivables",
         "/runs",
+        "/statement-check",
+        "/tax-invoices",
+        "/tax-returns",
+        "/tax-statements",
+        "/transfers",
     ]

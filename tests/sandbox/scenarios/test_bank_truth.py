@@ -77,6 +77,16 @@ def test_what_goes_wrong_at_the_bank_cannot_be_taken_for_something_else(scenario
                 assert abs(row["amount"] - amount) * 10 > amount
 
 
+def test_transfers_that_went_back_are_the_named_ones(scenario: Builder) -> None:
+    """Returned and reversed ones from the moment they came back, failed ones never."""
+    built = scenario("busy-month", 1, 1.0)
+    steps = [h for h in built.happenings if h.collection == "transfers" and h.at <= END]
+    final = {h.object["id"]: h.object["status"] for h in steps}
+    back = {id_ for id_, status in final.items() if status in {"returned", "reversed"}}
+    assert {row.id for row in built.truth(END) if "TRANSFER_RETURNED" in row.exceptions} == back
+    assert sorted(final[id_] for id_ in back) == ["returned", "returned", "reversed", "reversed"]
+
+
 def test_a_late_payout_is_late_from_the_next_bank_day_until_it_succeeds(scenario: Builder) -> None:
     """The code comes with the day after and goes with the success."""
     built = scenario("busy-month", 1, 1.0)

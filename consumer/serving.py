@@ -1,0 +1,81 @@
+"""The long-lived processes: what `cuadre serve`, `cuadre web` and `cuadre worker` run, and the server below them."""
+
+import signal
+import sys
+from collections.abc import Callable
+
+import click
+from granian.constants import Interfaces
+from granian.log import LogLevels
+from granian.server import Server
+
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.terminal import say
+from consumer.jobs.worker import Worker
+
+THREADS = 32
+
+_HOST = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+_PORT = click.option("--port", default=8000, show_default=True, help="Port to listen on.")
+_NIGHTS = click.option("--nights/--no-nights", default=True, show_default=True, help="Run the nightly jobs here.")
+_PROCESSES = click.option(
+    "--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="On PostgreSQL only."
+)
+
+
+def listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:
+    """Serve the WSGI application that `factory` of `app.py` builds in each process, until told to stop."""
+    say(f"listening on http://{host}:{port}")
+    Server(
+        f"app:{factory}",
+        factory=True,
+        address=host,
+        port=port,
+        interface=Interfaces.WSGI,
+        workers=processes,
+        blocking_threads=THREADS,
+        backpressure=4 * THREADS,
+        log_level=LogLevels.warning,
+        respawn_failed_workers=True,
+        workers_kill_timeout=10,
+    ).serve()
+
+
+def commands(
+    *, start_worker: Callable[[House], Worker], start_scheduler: Callable[[House], None]
+) -> tuple[click.Command, ...]:
+    """Make the commands; what a worker does and which jobs there are is known to `app.py`."""
+
+    @click.command()
+    @_HOST
+    @_PORT
+    @_NIGHTS
+    @click.pass_obj
+    def serve(open_house: OpenHouse, *, host: str, port: int, nights: bool) -> None:
+        """Receive, show, apply and schedule, all in one process."""
+        open_house().store.close()
+        listen("serve_all" if nights else "serve_without_nights", host, port)
+
+    @click.command()
+    @_HOST
+    @_PORT
+    @_PROCESSES
+    @click.pass_obj
+    def web(open_house: OpenHouse, *, host: str, port: int, processes: int) -> None:
+        """Receive webhooks and show pages; cuadre worker does the rest."""
+        house = open_house()
+        house.store.close()
+        listen("serve_web", host, port, processes=1 if house.store.is_sqlite else processes)
+
+    @click.command()
+    @click.pass_obj
+    def worker(open_house: OpenHouse) -> None:
+        """Apply the inbox and run the nights; start as many as needed."""
+        house = open_house()
+        work = start_worker(house)
+        start_scheduler(house)
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+        say("working; Ctrl-C stops")
+        work.wait()
+
+    return (serve, web, worker)

@@ -1,0 +1,76 @@
+"""Transfers whose money went back: what the bank returned or reversed after it had succeeded; pure."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+import pandas as pd
+from pandas import DataFrame
+
+from consumer.facts.clock import format_instant
+from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Schema, records, typed
+
+TRANSFERS: Schema = {
+    "transfer_id": TEXT,
+    "direction": TEXT,
+    "status": TEXT,
+    "amount": MONEY,
+    "currency": TEXT,
+    "return_code": TEXT,
+    "return_reason": TEXT,
+    "returned_at": MOMENT,
+}
+CODE = "TRANSFER_RETURNED"
+WENT_BACK = ("returned", "reversed")
+_MOMENTS = ("returned_at", "reversed_at")
+
+
+def to_transfers(rows: Iterable[Any]) -> DataFrame:
+    """Build the frame of transfers that went back from their facts."""
+    found = [(row.id, row.direction, row.status, row.amount, row.currency, *_why(row.body)) for row in rows]
+    frame = DataFrame(found, columns=list(TRANSFERS)).sort_values("transfer_id", ignore_index=True)
+    return typed(frame, TRANSFERS)
+
+
+def _why(body: str) -> tuple[str | None, str | None, pd.Timestamp | None]:
+    data = msgspec.json.decode(body)
+    moments = [data[name] for name in _MOMENTS if isinstance(data.get(name), str)]
+    returned_at = pd.Timestamp(moments[0]).tz_convert("UTC") if moments else None
+    return _text(data, "return_reason_code"), _text(data, "return_reason"), returned_at
+
+
+def _text(data: Mapping[str, Any], name: str) -> str | None:
+    value = data.get(name)
+    return value if isinstance(value, str) else None
+
+
+def returned_findings(transfers: DataFrame) -> list[Finding]:
+    """One finding per transfer: the code decides, since the provider words its reasons differently by version."""
+    return [_to_finding(row) for row in records(transfers)]
+
+
+def _to_finding(row: Any) -> Finding:
+    evidence = {
+        "direction": row.direction,
+        "status": row.status,
+        "return_code": _known(row.return_code),
+        "return_reason": _known(row.return_reason),
+        "returned_at": None if pd.isna(row.returned_at) else format_instant(row.returned_at.to_pydatetime()),
+    }
+    return Finding(
+        code=CODE,
+        severity="medium",
+        subject=f"transfer:{row.transfer_id}",
+        title="The bank sent a transfer back",
+        amount_at_risk=int(row.amount),
+        currency=str(row.currency),
+        payout_id=None,
+        resource_id=str(row.transfer_id),
+        doc_key=None,
+        evidence=evidence,
+        suggested_action="Check the account's data and send it again, or ask the payer to",
+    )
+
+
+def _known(value: Any) -> Any:
+    return None if pd.isna(value) else value

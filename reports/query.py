@@ -1,0 +1,42 @@
+"""What is asked of the catalogue, and where the rows that answer it come from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+from sqlmodel import Session
+
+from consumer.facts.bankdays import BankCalendar, calendar_of
+from consumer.facts.house import Connection
+from reconcile.tables import Run
+from reports.spans import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """What is asked: a report of some connections, over local business dates, as of a day."""
+
+    name: str
+    connections: tuple[Connection, ...]
+    today: date
+    span: Span = field(default_factory=Span)
+    as_of: date | None = None
+    payout_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where a report's rows come from: an open view, the runs it reads, and the query."""
+
+    session: Session
+    runs: Sequence[Run]
+    query: Query
+    as_of: date
+
+    @property
+    def names(self) -> list[str]:
+        return [connection.name for connection in self.query.connections]
+
+    @property
+    def calendars(self) -> dict[str, BankCalendar]:
+        return {connection.name: calendar_of(connection.country_code) for connection in self.query.connections}

@@ -1,0 +1,228 @@
+"""The identity of a payout: signs, sums, fee sources, rates and what does not add up."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from reconcile.rules.settings import RulesError, to_rules
+from reconcile.rules.tariff import TariffError, to_tariff
+
+if TYPE_CHECKING:
+    from tests.reconcile.rules.conftest import Case
+
+TARIFF = {
+    "vat_bps": 1900,
+    "bank_transfer": {"bps": 135},
+    "credit_card": {"bps": "250"},
+    "pac": {"flat": 250},
+    "refund": {"flat": 514},
+}
+
+
+def test_signs_and_sums_of_every_kind_of_item(case: "Case") -> None:
+    """Payments, charges and failed refunds come in, refunds go out, fees are taken off."""
+    case.tariff = TARIFF
+    case.payment("pi_1", 100_000, payout_id="po_1")  # fee 1607
+    case.payment("pi_2", 50_000, payout_id="po_1", resource_subtype="credit_card")  # fee 1488
+    case.item("charge", "ch_1", 20_000, payout_id="po_1", resource_subtype="pac")  # fee 298
+    case.refund("re_1", "pi_0", 30_000, payout_id="po_1")  # fee 612
+    case.item("refund_adjustment", "re_2", 5_000, payout_id="po_1", status="failed", resource_subtype=None)
+    case.payout("po_1", 140_995)
+    run = case.run()
+    assert run.payout("po_1", "payments_count", "payments_gross", "charges_count", "charges_gross") == (
+        2,
+        150_000,
+        1,
+        20_000,
+    )
+    assert run.payout("po_1", "refunds_count", "refunds_gross", "refund_adjustments") == (1, 30_000, 5_000)
+    assert run.payout("po_1", "fee_total", "fee_net", "fee_vat", "fee_source") == (4_005, 3_364, 641, "tariff")
+    assert run.payout("po_1", "computed_amount", "payout_amount", "difference") == (140_995, 140_995, 0)
+    assert run.payout("po_1", "fee_rate_pct", "status_recon", "exceptions") == ("2.36", "closed", 3)
+    assert run.line("re_1", "amount_signed", "fee_total", "net_amount") == (-30_000, 612, -30_612)
+    assert run.line("re_2", "amount_signed", "fee_total", "net_amount") == (5_000, 0, 5_000)
+
+
+@pytest.mark.parametrize(
+    ("amount", "subtype", "fee", "net"),
+    [
+        (1_000, "bank_transfer", 16, 13),  # 13.5 and 2.565 of VAT: the provider's own example
+        (100_000, "bank_transfer", 1_607, 1_350),
+        (34_000, "credit_card", 1_012, 850),  # 1011.5 rounds up
+        (1, "pac", 298, 250),  # 297.5 rounds up
+    ],
+)
+def test_tariff_fee_and_vat_rounded_half_up_per_item(
+    case: "Case", amount: int, subtype: str, fee: int, net: int
+) -> None:
+    """Fee and VAT are rounded together once, and the net part is recomputed from the rounded figure."""
+    case.tariff = TARIFF
+    case.payment("pi_1", amount, payout_id="po_1", resource_subtype=subtype)
+    case.payout("po_1", amount - fee)
+    run = case.run()
+    assert run.line("pi_1", "fee_total", "fee_net", "fee_vat") == (fee, net, fee - net)
+    assert run.payout("po_1", "difference") == (0,)
+
+
+def test_a_difference_with_a_tariff_is_a_payout_identity_of_that_size(case: "Case") -> None:
+    """What the payout lacks is the exception's amount, and the payout stays open."""
+    case.tariff = TARIFF
+    case.payment("pi_1", 100_000, payout_id="po_1")
+    case.payout("po_1", 90_000)
+    run = case.run()
+    assert run.payout("po_1", "computed_amount", "difference", "status_recon") == (98_393, -8_393, "open")
+    assert ("PAYOUT_IDENTITY", "payout:po_1", 8_393) in run.found()
+    assert run.finding("PAYOUT_IDENTITY").evidence["difference"] == -8_393
+
+
+def test_a_subtype_absent_from_the_tariff_leaves_the_residual(case: "Case") -> None:
+    """A payout with an item of unknown price cannot be computed from the tariff."""
+    case.tariff = TARIFF
+    case.payment("pi_1", 100_000, payout_id="po_1", resource_subtype="prepaid_card")
+    case.payment("pi_2", 100_000, payout_id="po_1")
+    case.payout("po_1", 197_000)
+    run = case.run()
+    assert run.payout("po_1", "fee_source", "fee_total", "difference", "fee_rate_pct") == ("residual", 3_000, 0, "1.50")
+    assert run.line("pi_2", "fee_total", "net_amount") == (None, None)
+
+
+def test_residual_fee_is_what_the_payout_left(case: "Case") -> None:
+    """Without tariff or report the fee closes the identity and the items have none."""
+    case.payment("pi_1", 100_000, payout_id="po_1")
+    case.payout("po_1", 98_000)
+    run = case.run()
+    shown = run.payout("po_1", "fee_source", "fee_total", "fee_net", "computed_amount", "difference")
+    assert shown == ("residual", 2_000, None, 98_000, 0)
+    assert run.payout("po_1", "status_recon") == ("closed",)
+
+
+def test_a_negative_residual_fee_is_payout_identity_and_nothing_else(case: "Case") -> None:
+    """More money than the items explain is at risk by its size."""
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.invoice("1", 100_000)
+    case.payout("po_1", 101_500)
+    run = case.run()
+    assert run.found() == {("PAYOUT_IDENTITY", "payout:po_1", 1_500)}
+    assert run.payout("po_1", "fee_total", "fee_rate_pct", "difference", "status_recon") == (-1_500, "-1.50", 0, "open")
+
+
+@pytest.mark.parametrize(("amount", "found"), [(95_000, set()), (94_999, {("FEE_OUT_OF_BAND", "payout:po_1", 1)})])
+def test_residual_rate_above_the_band(case: "Case", amount: int, found: set[tuple[str, str, int]]) -> None:
+    """Five percent of the gross payments is the band, VAT included."""
+    case.invoice("1", 100_000)
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.payout("po_1", amount)
+    assert case.run().found() == found
+
+
+def test_fees_of_the_providers_report_come_first(case: "Case") -> None:
+    """The provider's own figures are used where it told all of them, with net and VAT by the tariff's rate."""
+    case.tariff = TARIFF
+    case.invoice("1", 100_000)
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=1_608)
+    case.payout("po_1", 98_392)
+    run = case.run()
+    assert run.payout("po_1", "fee_source", "fee_total", "difference") == ("provider_csv", 1_608, 0)
+    assert run.found() == set()
+
+
+def test_an_item_whose_reported_fee_differs_from_the_tariff_by_more_than_one_unit(case: "Case") -> None:
+    """Two units off the tariff is a fee out of band of that item."""
+    case.tariff = TARIFF
+    case.invoice("1", 100_000)
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=1_609)
+    case.payout("po_1", 98_391)
+    run = case.run()
+    assert run.found() == {("FEE_OUT_OF_BAND", "resource:pi_1", 2)}
+    assert run.line("pi_1", "exception_code") == ("FEE_OUT_OF_BAND",)
+
+
+def test_the_band_holds_for_reported_fees_too(case: "Case") -> None:
+    """A report that adds up may still take too much."""
+    case.invoice("1", 100_000)
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=6_000)
+    case.payout("po_1", 94_000)
+    assert case.run().found() == {("FEE_OUT_OF_BAND", "payout:po_1", 1_000)}
+
+
+def test_a_report_that_lacks_an_item_is_not_used(case: "Case") -> None:
+    """Half a report would make a shortage look like a fee."""
+    case.tariff = TARIFF
+    case.payment("pi_1", 100_000, payout_id="po_1")
+    case.payment("pi_2", 1_000, payout_id="po_1")
+    case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=1_607)
+    case.payout("po_1", 99_377)
+    assert case.run().payout("po_1", "fee_source", "difference") == ("tariff", 0)
+
+
+def test_a_payout_without_items_is_wholly_unexplained(case: "Case") -> None:
+    """Money without a single item is a payout identity of its whole amount."""
+    case.payout("po_1", 5_000)
+    run = case.run()
+    assert run.found() == {("PAYOUT_IDENTITY", "payout:po_1", 5_000)}
+
+
+def test_items_of_another_currency_are_no_part_of_the_sum(case: "Case") -> None:
+    """Amounts of two currencies are never added."""
+    case.payment("pi_1", 100_000, payout_id="po_1")
+    case.payment("pi_2", 900, payout_id="po_1", currency="USD")
+    case.payout("po_1", 99_000)
+    assert case.run().payout("po_1", "payments_gross", "fee_total") == (100_000, 1_000)
+
+
+def test_matched_and_unmatched_payments_are_counted(case: "Case") -> None:
+    """Refunds count for neither."""
+    case.invoice("1", 100_000)
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.payment("pi_2", 70_000, payout_id="po_1")
+    case.refund("re_1", "pi_0", 10_000, payout_id="po_1")
+    case.payout("po_1", 158_000)
+    assert case.run().payout("po_1", "matched_count", "unmatched_count", "exceptions") == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"bank_transfer": {"bps": 135}}, "vat_bps is missing"),
+        ({"vat_bps": 1900, "bank_transfer": {"percent": 1}}, "bank_transfer must be written"),
+        ({"vat_bps": 1900, "bank_transfer": {"bps": 1.35}}, "bank_transfer.bps must be a whole number"),
+        ({"vat_bps": 1900, "pac": {"flat": "much"}}, "pac.flat is not a number"),
+        ({"vat_bps": -1}, "vat_bps must be zero or more"),
+    ],
+)
+def test_a_tariff_that_cannot_be_used_says_which_key(raw: dict[str, object], message: str) -> None:
+    """A bad value is refused with one line that names it."""
+    with pytest.raises(TariffError, match=message):
+        to_tariff(raw)
+
+
+def test_no_tariff_is_no_tariff() -> None:
+    """An absent table is no empty tariff."""
+    assert to_tariff({}) is None
+
+
+@pytest.mark.parametrize(
+    ("raw", "message"),
+    [
+        ({"fee_band": 5}, "fee_band is not a rule"),
+        ({"set_pool": "25"}, "set_pool must be a whole number"),
+        ({"payout_schedule": "noon"}, "payout_schedule must be one of 14:00, 00:00"),
+        ({"generic_tax_ids": "1-9"}, "generic_tax_ids must be a list"),
+    ],
+)
+def test_a_rule_that_cannot_be_used_says_which_key(raw: dict[str, object], message: str) -> None:
+    """Unknown rules and bad values are refused with one line."""
+    with pytest.raises(RulesError, match=message):
+        to_rules(raw)
+
+
+def test_every_number_is_a_setting(case: "Case") -> None:
+    """A wider band lets a higher rate pass."""
+    case.rules = {"fee_band_bps": 700}
+    case.invoice("1", 100_000)
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.payout("po_1", 94_000)
+    assert case.run().found() == set()

@@ -1,0 +1,147 @@
+"""The calls that need a JSON Web Signature: returning a transfer, verifying an account."""
+
+import base64
+import json
+import time
+from typing import Any
+
+import httpx
+import pytest
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+from tests.sandbox.conftest import (
+    Object,
+    advance,
+    open_account,
+    read,
+    receive,
+    refusal,
+    told,
+)
+
+HOUR = 3600
+
+
+KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
+def sign(body: bytes, **claims: Any) -> str:
+    """A signature made as the provider's own clients make it."""
+
+    def encode(raw: bytes) -> str:
+        return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+    header = {"alg": "RS256", "nonce": "n" * 32, "ts": int(time.time()), "crit": ["ts", "nonce"], **claims}
+    protected = encode(json.dumps(header).encode())
+    signed = f"{protected}.{encode(body)}".encode()
+    return f"{protected}.{encode(KEY.sign(signed, padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+@pytest.fixture
+def signing(bank: httpx.Client) -> httpx.Client:
+    """The bank's client, its public key known to the provider."""
+    kind = serialization.PublicFormat.SubjectPublicKeyInfo
+    pem = KEY.public_key().public_bytes(serialization.Encoding.PEM, kind).decode()
+    assert bank.put("/_sandbox/jws_key", json={"public_key": pem}).status_code == 200
+    return bank
+
+
+def post_signed(client: httpx.Client, path: str, body: Object, signature: str | None = None) -> httpx.Response:
+    raw = json.dumps(body).encode()
+    return client.post(path, content=raw, headers={"Fintoc-JWS-Signature": signature or sign(raw)})
+
+
+def test_an_inbound_mexican_transfer_is_returned(signing: httpx.Client) -> None:
+    """Return pending first, returned later; the money has left."""
+    account = open_account(signing, "mx")
+    made = receive(signing, account, 900)
+
+    assert (
+        post_signed(signing, "/v2/transfers/return", {"transfer_id": made["id"]}).json()["status"] == "return_pending"
+    )
+    advance(signing, 10)
+
+    assert read(signing, f"/v2/transfers/{made['id']}")["return_reason_code"] == "01"
+    assert told(signing, made["id"]) == ["transfer.inbound.succeeded", "transfer.inbound.returned"]
+    assert read(signing, f"/v2/accounts/{account['id']}")["available_balance"] == 0
+
+
+def test_a_return_may_fail_or_be_impossible(signing: httpx.Client) -> None:
+    """A refused return leaves the transfer as it was; Chilean transfers cannot be returned."""
+    mexican = receive(signing, open_account(signing, "mx"), 900, metadata={"sandbox_outcome": "return_failed"})
+    chilean = receive(signing, open_account(signing, "cl"), 900)
+
+    post_signed(signing, "/v2/transfers/return", {"transfer_id": mexican["id"]})
+    advance(signing, 10)
+
+    assert read(signing, f"/v2/transfers/{mexican['id']}")["status"] == "succeeded"
+    assert told(signing, mexican["id"])[-1] == "transfer.inbound.return_failed"
+    raw = json.dumps({"transfer_id": chilean["id"]}).encode()
+    answer = signing.post(
+        "/v2/transfers/return", content=raw, headers={"Fintoc-JWS-Signature": sign(raw, nonce="m" * 32)}
+    )
+    assert refusal(answer) == (409, "invalid_transfer_direction", "transfer_id")
+
+
+@pytest.mark.parametrize(("number", "status"), [("646180157000000004", "succeeded"), ("000000000000000000", "failed")])
+def test_an_account_is_verified(signing: httpx.Client, number: str, status: str) -> None:
+    """Half a minute later it is proved, or does not exist."""
+    made = post_signed(signing, "/v2/account_verifications", {"account_number": number}).json()
+    assert made["status"] == "pending"
+
+    advance(signing, 30)
+
+    assert read(signing, f"/v2/account_verifications/{made['id']}")["status"] == status
+    assert told(signing, made["id"]) == [f"account_verification.{status}"]
+    path = "/v2/account_verifications"
+    assert len(read(signing, f"{path}?account_number={number}&transfer_id={made['transfer_id']}&since=2026-10-01")) == 1
+    assert read(signing, f"{path}?account_number=7") == []
+
+
+@pytest.mark.parametrize(
+    ("claims", "code"),
+    [
+        ({"alg": "HS256"}, "invalid_jws_signature_algorithm"),
+        ({"crit": ["ts"]}, "invalid_jws_signature_header"),
+        ({"nonce": "short"}, "invalid_jws_signature_nonce"),
+        ({"ts": "now"}, "invalid_jws_signature_timestamp_format"),
+        ({"ts": 1}, "invalid_jws_signature_timestamp_value"),
+    ],
+)
+def test_a_signature_with_wrong_claims_is_refused(signing: httpx.Client, claims: dict[str, Any], code: str) -> None:
+    """Each claim has its own error."""
+    body = {"account_number": "1"}
+
+    answer = post_signed(signing, "/v2/account_verifications", body, sign(json.dumps(body).encode(), **claims))
+
+    assert refusal(answer)[:2] == (401, code)
+
+
+@pytest.mark.parametrize("signature", ["x", "a.b.c", "e30.AAAA", "!!.!!"])
+def test_an_unreadable_signature_is_refused(signing: httpx.Client, signature: str) -> None:
+    """Never a 500, whatever comes."""
+    answer = post_signed(signing, "/v2/account_verifications", {"account_number": "1"}, signature)
+
+    assert answer.status_code == 401
+
+
+def test_a_signature_fits_one_body_once(signing: httpx.Client) -> None:
+    """Another body, a used nonce and a missing header are refused."""
+    body = {"account_number": "1"}
+    signature = sign(json.dumps(body).encode())
+    path = "/v2/account_verifications"
+
+    assert refusal(post_signed(signing, path, {"account_number": "2"}, signature))[1] == "invalid_jws_signature_header"
+    assert post_signed(signing, path, body, signature).status_code == 201
+    assert refusal(post_signed(signing, path, body, signature))[1] == "jws_nonce_already_used"
+    assert refusal(signing.post(path, json=body))[1] == "missing_jws_signature_header"
+
+
+def test_without_a_public_key_nothing_is_verified(bank: httpx.Client) -> None:
+    """The organization must have uploaded one, and it must be readable."""
+    answer = post_signed(bank, "/v2/account_verifications", {"account_number": "1"})
+
+    assert refusal(answer)[1] == "missing_active_jws_public_key"
+    for pem in ("", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "no", None):
+        assert bank.put("/_sandbox/jws_key", json={"public_key": pem}).status_code == 400

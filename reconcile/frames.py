@@ -1,7 +1,8 @@
 """Tables into the frames that rules read: the only query module of this room."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -26,16 +27,20 @@ from consumer.facts.tables.provider import (
 )
 from consumer.facts.tables.sync import Checkpoint, Window
 from reconcile.bank import bank_lines
+from reconcile.bodies import facts_of_bodies, read_bodies
+from reconcile.columnar import read_frame
 from reconcile.conflicts import conflicting_amounts
 from reconcile.gaps import CLOSED, Asked, Listed, find_gaps
-from reconcile.items import CHARGE_SUBTYPE, FACTS, LISTED, PAYMENT_TYPES, build_items
+from reconcile.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, PAYMENT_TYPES, SOURCES, build_items, unknown_of
 from reconcile.rules.inputs import (
     DECISIONS,
     DISPUTES,
     DOCUMENTS,
     FEES,
     PAYOUTS,
+    TEXT,
     Inputs,
+    Schema,
     empty,
     typed,
 )
@@ -45,6 +50,14 @@ from reconcile.tables import Decision, LocalInvoice
 from reconcile.transfers import WENT_BACK, to_transfers
 
 LAST_DIGITS = 4
+_KEYS_AT_ONCE = 5000
+_FROM_BODY = frozenset({"metadata", "texts", "split", "customer_id"})
+# Each table of resources with its kind and the columns that bear another name there.
+_RESOURCES: tuple[tuple[type[SQLModel], str, dict[str, str]], ...] = (
+    (PaymentIntent, "payment_intent", {"resource_id": "id", "resource_subtype": "subtype"}),
+    (Charge, "charge", {"resource_id": "id"}),
+    (Refund, "refund", {"resource_id": "id", "parent_id": "resource_id"}),
+)
 
 
 def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date) -> Inputs:
@@ -75,6 +88,12 @@ def read_transfers(session: Session, connection: Connection) -> DataFrame:
     return _Reader(session, connection).transfers()
 
 
+def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cut keys into lists short enough for one statement on either database."""
+    for start in range(0, len(keys), _KEYS_AT_ONCE):
+        yield keys[start : start + _KEYS_AT_ONCE]
+
+
 def _table(table: type[SQLModel]) -> Any:
     return table.__table__  # type: ignore[attr-defined]
 
@@ -103,88 +122,92 @@ class _Reader:
             conditions.append(columns.gone_at.is_(None))
         return conditions
 
-    def _frame(self, table: type[SQLModel], names: Sequence[str]) -> DataFrame:
+    def _frame(self, table: type[SQLModel], schema: Schema, **others: str) -> DataFrame:
+        """Read the columns of a schema from one table; `others` are those that have another name there."""
         columns = _columns(table)
-        rows = self._rows(sa.select(*(columns[name] for name in names)).where(*self._mine(table)))
-        return DataFrame.from_records([tuple(row) for row in rows], columns=list(names))
+        named = [columns[others.get(name, name)].label(name) for name in schema]
+        return read_frame(self._database, sa.select(*named).where(*self._mine(table)), schema)
 
     def payouts(self) -> DataFrame:
-        names = [name for name in PAYOUTS if name not in {"payout_id", "recipient_last4"}]
-        found = self._frame(Payout, ["id", *names, "recipient_number"]).rename(columns={"id": "payout_id"})
-        found["recipient_last4"] = found["recipient_number"].astype("str").str[-LAST_DIGITS:]
+        schema = {**PAYOUTS, "recipient_last4": TEXT}
+        found = self._frame(Payout, schema, payout_id="id", recipient_last4="recipient_number")
+        found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
         return typed(found.sort_values(["created_at", "payout_id"], ignore_index=True), PAYOUTS)
 
     def items(self) -> DataFrame:
+        own = self._own_entities()
+        facts = [self._facts(*table, own) for table in _RESOURCES]
+        listed = self._frame_of_items()
+        facts.append(self._facts_of_lists(listed, pd.concat(facts, ignore_index=True), own))
         return build_items(
-            self._listed(),
-            pd.concat([self._payments(), self._charges(), self._refunds()], ignore_index=True),
-            customers=self._customers(),
-            own_entities=self._own_entities(),
-            event_ids=self._event_ids(),
+            listed,
+            pd.concat(facts, ignore_index=True),
+            customers=self._frame(Customer, CUSTOMERS, customer_id="id"),
+            sources=self._sources(),
             country=self._connection.country_code,
         )
 
-    def _listed(self) -> DataFrame:
+    def _frame_of_items(self) -> DataFrame:
         columns, payouts = _columns(PayoutItem), _columns(Payout)
         living = sa.select(payouts.id).where(*self._mine(Payout))
-        wanted = sa.select(*(columns[name] for name in LISTED)).where(
-            *self._mine(PayoutItem), columns.payout_id.in_(living)
-        )
-        return typed(DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=list(LISTED)), LISTED)
+        wanted = sa.select(*(columns[name] for name in LISTED))
+        wanted = wanted.where(*self._mine(PayoutItem), columns.payout_id.in_(living))
+        return read_frame(self._database, wanted, LISTED)
 
-    def _facts(self, table: type[SQLModel], kind: str, names: dict[str, str], fixed: dict[str, str]) -> DataFrame:
-        """Facts of one table under the shared column names; a table that lacks one leaves it unknown."""
-        frame = self._frame(table, list(names)).rename(columns=names).assign(kind=kind, **fixed)
-        return typed(frame.reindex(columns=list(FACTS)), FACTS)
+    def _facts(self, table: type[SQLModel], kind: str, others: dict[str, str], own: frozenset[str]) -> DataFrame:
+        """Facts of one table, without those whose money never moved; a column the table lacks is unknown."""
+        columns = _columns(table)
+        fixed = {"kind": kind} | ({"resource_subtype": CHARGE_SUBTYPE} if table is Charge else {})
+        named = {name: others.get(name, name) for name in FACTS}
+        plain = [
+            sa.literal(fixed.get(name), sa.String).label(name)
+            if name in fixed or column not in columns
+            else columns[column].label(name)
+            for name, column in named.items()
+            if name not in _FROM_BODY
+        ]
+        carried = sa.select(_columns(PayoutItem).resource_id).where(*self._mine(PayoutItem))
+        moved = sa.or_(columns.status == "succeeded", columns.id.in_(carried)) if kind in PAYMENT_TYPES else sa.true()
+        wanted = sa.select(*plain, columns.body).where(*self._mine(table), moved)
+        expand = ("body", partial(read_bodies, own_entities=own))
+        return read_frame(self._database, wanted, FACTS, expand=expand)
 
-    def _payments(self) -> DataFrame:
-        same = ("status", "amount", "currency", "created_at", "succeeded_at", "customer_tax_id",
-                "customer_name", "sender_tax_id", "body")  # fmt: skip
-        names = {"id": "resource_id", "subtype": "resource_subtype"} | {name: name for name in same}
-        return self._facts(PaymentIntent, PAYMENT_TYPES[0], names, {})
-
-    def _charges(self) -> DataFrame:
-        same = ("status", "amount", "currency", "created_at", "succeeded_at", "customer_tax_id", "body")
-        names = {"id": "resource_id"} | {name: name for name in same}
-        return self._facts(Charge, PAYMENT_TYPES[1], names, {"resource_subtype": CHARGE_SUBTYPE})
-
-    def _refunds(self) -> DataFrame:
-        same = ("status", "amount", "currency", "created_at", "succeeded_at", "failed_at", "body")
-        names = {"id": "resource_id", "resource_id": "parent_id"} | {name: name for name in same}
-        return self._facts(Refund, "refund", names, {})
-
-    def _customers(self) -> dict[str, tuple[str | None, str | None]]:
-        columns = _columns(Customer)
-        rows = self._rows(sa.select(columns.id, columns.tax_id, columns.name).where(*self._mine(Customer)))
-        return {row.id: (row.tax_id, row.name) for row in rows}
+    def _facts_of_lists(self, listed: DataFrame, facts: DataFrame, own: frozenset[str]) -> DataFrame:
+        unknown = unknown_of(listed, facts)
+        columns = _columns(PayoutItem)
+        keys = (columns.payout_id, columns.resource_type, columns.resource_id)
+        bodies: dict[tuple[str, ...], str] = {}
+        for ids in batches(unknown["resource_id"].tolist()):
+            wanted = sa.select(*keys, columns.body).where(*self._mine(PayoutItem), columns.resource_id.in_(ids))
+            bodies |= {tuple(row[:3]): row[3] for row in self._rows(wanted)}
+        found = [bodies[key] for key in unknown[["payout_id", "resource_type", "resource_id"]].itertuples(index=False)]
+        return facts_of_bodies(unknown, found, own)
 
     def _own_entities(self) -> frozenset[str]:
         columns = _columns(Entity)
         rows = self._rows(sa.select(columns.id, columns.body).where(*self._mine(Entity)))
         return frozenset(row.id for row in rows if msgspec.json.decode(row.body).get("is_root") is True)
 
-    def _event_ids(self) -> dict[str, str]:
-        """The first event that said a resource succeeded (of a refund: any), whichever way it came in."""
+    def _sources(self) -> DataFrame:
+        """Events that said a resource succeeded (of a refund: any), whichever way they came in."""
         columns = _columns(Event)
         succeeded = columns.type.in_([f"{kind}.succeeded" for kind in PAYMENT_TYPES])
-        wanted = sa.select(columns.resource_id, columns.id).where(
+        wanted = sa.select(columns.resource_id, columns.id.label("event_id"), columns.created_at).where(
             *self._mine(Event),
             columns.resource_id.is_not(None),
             columns.created_at.is_not(None),
             sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True)),
         )
-        rows = self._rows(wanted.order_by(columns.created_at.desc(), columns.id.desc()))
-        return {row.resource_id: row.id for row in rows}
+        return read_frame(self._database, wanted, SOURCES)
 
     def documents(self) -> DataFrame:
-        found = self._frame(LocalInvoice, list(DOCUMENTS))
+        found = self._frame(LocalInvoice, DOCUMENTS)
         texts = [name for name, dtype in DOCUMENTS.items() if dtype == "str"]
         found[texts] = found[texts].replace("", None)
         return typed(found.sort_values("doc_key", ignore_index=True), DOCUMENTS)
 
     def disputes(self) -> DataFrame:
-        names = ["id", *(name for name in DISPUTES if name != "dispute_id")]
-        found = self._frame(Dispute, names).rename(columns={"id": "dispute_id"})
+        found = self._frame(Dispute, DISPUTES, dispute_id="id")
         return typed(found.sort_values("dispute_id", ignore_index=True), DISPUTES)
 
     def decisions(self) -> DataFrame:

@@ -1,21 +1,20 @@
 """Payout items as the rules read them: what payouts list, joined to what we know of each resource; pure."""
 
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any
 
-import msgspec
+import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import TaxIdError, to_tax_id
+from reconcile.columnar import in_order, places_of
 from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, Schema, typed
 
 PAYMENT_TYPES = ("payment_intent", "charge")
 # The legacy direct debit is the "pac" of the provider's payout report.
 CHARGE_SUBTYPE = "pac"
-_CARD_SUBTYPES = {"credit": "credit_card", "debit": "debit_card", "prepaid": "prepaid_card"}
 
+# What is known of a resource, with the parts of its body that identify a sale.
 FACTS: Schema = {
     "kind": TEXT,
     "resource_id": TEXT,
@@ -30,7 +29,10 @@ FACTS: Schema = {
     "customer_tax_id": TEXT,
     "customer_name": TEXT,
     "sender_tax_id": TEXT,
-    "body": TEXT,
+    "metadata": TEXT,
+    "texts": TEXT,
+    "split": TEXT,
+    "customer_id": TEXT,
 }
 LISTED: Schema = {
     "payout_id": TEXT,
@@ -38,98 +40,73 @@ LISTED: Schema = {
     "resource_id": TEXT,
     "amount": MONEY,
     "currency": TEXT,
-    "body": TEXT,
 }
+CUSTOMERS: Schema = {"customer_id": TEXT, "tax_id": TEXT, "name": TEXT}
+SOURCES: Schema = {"resource_id": TEXT, "event_id": TEXT, "created_at": MOMENT}
+_OWN = ("payout_id", "resource_type")
 
 
-class Body(msgspec.Struct):
-    """The parts of a resource's JSON that identify a sale; anything may stand there, so nothing is assumed."""
-
-    metadata: Any = None
-    comment: Any = None
-    description: Any = None
-    reference_id: Any = None
-    split_applied: Any = None
-    customer: Any = None
+def kinds_of(listed: DataFrame) -> Any:
+    """Give the kind of object each listed row is; an adjustment is a refund that came back."""
+    return listed["resource_type"].where(listed["resource_type"] != "refund_adjustment", "refund")
 
 
-_DECODER = msgspec.json.Decoder(Body)
-_ENCODER = msgspec.json.Encoder(order="sorted")
+def unknown_of(listed: DataFrame, facts: DataFrame) -> DataFrame:
+    """Find listed rows whose resource no event or pull has brought."""
+    return DataFrame(listed[_places(listed, facts) < 0])
 
 
 def build_items(
-    listed: DataFrame,
-    facts: DataFrame,
-    *,
-    customers: Mapping[str, tuple[str | None, str | None]],
-    own_entities: frozenset[str],
-    event_ids: Mapping[str, str],
-    country: str,
+    listed: DataFrame, facts: DataFrame, *, customers: DataFrame, sources: DataFrame, country: str
 ) -> DataFrame:
     """Build one row per payout and resource, and one for every payment and refund that no payout lists."""
-    listed = listed.assign(kind=listed["resource_type"].where(listed["resource_type"] != "refund_adjustment", "refund"))
-    facts = pd.concat([facts, _facts_of_bodies(listed, facts)], ignore_index=True)
-    rows = pd.concat([_listed_rows(listed, facts), _loose_rows(listed, facts)], ignore_index=True)
+    facts = _with_customers(facts, customers, country)
+    facts["source_event_id"] = _first_events(facts, sources)
+    places = _places(listed, facts)
+    known = facts.drop(columns=["amount", "currency", "resource_id"]).take(places).reset_index(drop=True)
+    carried = pd.concat([listed.reset_index(drop=True), known], axis=1)
+    rows = pd.concat([carried, _loose(facts, places)], ignore_index=True)
     rows["occurred_at"] = _occurred_at(rows)
-    rows["source_event_id"] = rows["resource_id"].map(event_ids)
-    for name, texts in _read_bodies(rows["body"], customers, own_entities, country).items():
-        rows[name] = texts
-    for name in ("customer_tax_id", "sender_tax_id"):
-        rows[name] = [_tax_id(value, country) for value in rows[name]]
-    rows["customer_tax_id"] = _filled(rows["customer_tax_id"], rows["known_tax_id"], rows["sender_tax_id"])
-    rows["customer_name"] = _filled(rows["customer_name"], rows["known_name"])
-    rows = rows.sort_values(["payout_id", "resource_type", "resource_id"], na_position="last", ignore_index=True)
-    return typed(rows, ITEMS)
+    return typed(in_order(rows, ["payout_id", "resource_type", "resource_id"]), ITEMS)
 
 
-def _listed_rows(listed: DataFrame, facts: DataFrame) -> DataFrame:
-    known = facts.drop(columns=["amount", "currency"])
-    return listed.drop(columns=["body"]).merge(known, on=["kind", "resource_id"], how="left", validate="many_to_one")
+def _places(listed: DataFrame, facts: DataFrame) -> Any:
+    return places_of([kinds_of(listed), listed["resource_id"]], [facts["kind"], facts["resource_id"]])
 
 
-def _loose_rows(listed: DataFrame, facts: DataFrame) -> DataFrame:
-    is_listed = pd.MultiIndex.from_frame(facts[["kind", "resource_id"]]).isin(
-        pd.MultiIndex.from_frame(listed[["kind", "resource_id"]])
-    )
+def _loose(facts: DataFrame, places: Any) -> DataFrame:
+    """Give the payments that succeeded and the refunds that no payout lists."""
+    is_listed = np.zeros(len(facts), dtype=bool)
+    is_listed[places[places >= 0]] = True
     is_money = (facts["status"] == "succeeded") | (facts["kind"] == "refund")
-    return facts[~is_listed & is_money].assign(payout_id=None, resource_type=lambda rows: rows["kind"])
+    loose = facts[~is_listed & is_money]
+    nowhere = pd.Series([None] * len(loose), index=loose.index, dtype="str")
+    return loose.assign(payout_id=nowhere, resource_type=loose["kind"])
 
 
-def _facts_of_bodies(listed: DataFrame, facts: DataFrame) -> DataFrame:
-    """What the payout's own list says of resources that no event or pull has brought."""
-    is_known = pd.MultiIndex.from_frame(listed[["kind", "resource_id"]]).isin(
-        pd.MultiIndex.from_frame(facts[["kind", "resource_id"]])
+def _with_customers(facts: DataFrame, customers: DataFrame, country: str) -> DataFrame:
+    """Name the payer: the customer on the object, the customer it names, else the sender."""
+    place = places_of([facts["customer_id"]], [customers["customer_id"]])
+    named = pd.concat([customers, DataFrame({name: [None] for name in CUSTOMERS}, dtype="str")]).take(place)
+    own, known, sender = (
+        _tax_ids(values, country) for values in (facts["customer_tax_id"], named["tax_id"], facts["sender_tax_id"])
     )
-    unknown = listed[~is_known].drop_duplicates(["kind", "resource_id"])
-    rows = [_to_fact(row.kind, row.resource_id, row.amount, row.currency, row.body) for row in unknown.itertuples()]
-    return typed(DataFrame(rows, columns=list(FACTS)), FACTS)
+    known.index = own.index
+    return facts.assign(
+        customer_tax_id=own.fillna(known).fillna(sender),
+        sender_tax_id=sender,
+        customer_name=facts["customer_name"].fillna(named["name"].set_axis(facts.index)),
+    )
 
 
-def _to_fact(kind: Any, resource_id: Any, amount: Any, currency: Any, body: Any) -> tuple[Any, ...]:
-    data = msgspec.json.decode(body)
-    customer = data.get("customer") if isinstance(data.get("customer"), dict) else {}
-    tax_id = customer.get("tax_id")
-    sender = data.get("sender_account") if isinstance(data.get("sender_account"), dict) else {}
-    return (
-        kind, resource_id, data.get("status"), amount, currency, _moment(data, "created_at"),
-        _moment(data, "succeeded_at"), _moment(data, "failed_at"), _subtype(kind, data), data.get("resource_id"),
-        tax_id.get("value") if isinstance(tax_id, dict) else tax_id, customer.get("name"), sender.get("holder_id"),
-        body,
-    )  # fmt: skip
-
-
-def _moment(data: dict[str, Any], field: str) -> Any:
-    value = data.get(field)
-    return pd.Timestamp(value).tz_convert("UTC") if isinstance(value, str) else pd.NaT
-
-
-def _subtype(kind: Any, data: dict[str, Any]) -> str | None:
-    if kind == "charge":
-        return CHARGE_SUBTYPE
-    options = data.get("payment_type_options")
-    card = options.get("card") if isinstance(options, dict) else None
-    found = _CARD_SUBTYPES.get(card.get("kind", "")) if isinstance(card, dict) else None
-    return found or data.get("payment_type")
+def _first_events(facts: DataFrame, sources: DataFrame) -> Any:
+    """Give the event that first said so: the earliest, then the smallest id, in whatever order they came in."""
+    if not sources["resource_id"].is_unique:
+        ordered = sources.sort_values(["created_at", "event_id"])
+        sources = ordered.drop_duplicates("resource_id")
+    place = places_of([facts["resource_id"]], [sources["resource_id"]])
+    ids = pd.concat([sources["event_id"], pd.Series([None], dtype="str")])
+    return ids.take(place).set_axis(facts.index)
 
 
 def _occurred_at(rows: DataFrame) -> Any:
@@ -138,68 +115,15 @@ def _occurred_at(rows: DataFrame) -> Any:
     return rows["succeeded_at"].where(~came_back, rows["failed_at"]).fillna(rows["created_at"])
 
 
-def _read_bodies(
-    bodies: Iterable[str], customers: Mapping[str, tuple[str | None, str | None]], own: frozenset[str], country: str
-) -> dict[str, list[str | None]]:
-    read: dict[str, list[str | None]] = {
-        "metadata": [],
-        "texts": [],
-        "split": [],
-        "known_tax_id": [],
-        "known_name": [],
-    }
-    for text in bodies:
-        body = _DECODER.decode(text)
-        known = customers.get(_customer_id(body.customer) or "", (None, None))
-        read["metadata"].append(_metadata(body.metadata))
-        read["texts"].append(_texts(body))
-        read["split"].append(_split(body.split_applied, own))
-        read["known_tax_id"].append(_tax_id(known[0], country))
-        read["known_name"].append(known[1])
-    return read
+def _tax_ids(values: Any, country: str) -> Any:
+    """Canonical, so that they compare with the books; each distinct one is read once."""
+    canonical = {value: _tax_id(value, country) for value in values.dropna().unique()}
+    return values.map(canonical).astype("str")
 
 
-def _customer_id(customer: Any) -> str | None:
-    value = customer.get("id") if isinstance(customer, dict) else customer
-    return value if isinstance(value, str) else None
-
-
-def _metadata(metadata: Any) -> str | None:
-    return _ENCODER.encode(metadata).decode() if isinstance(metadata, dict) and metadata else None
-
-
-def _texts(body: Body) -> str | None:
-    parts = [part for part in (body.comment, body.description, body.reference_id) if isinstance(part, str) and part]
-    return "\n".join(parts) or None
-
-
-def _split(shares: Any, own: frozenset[str]) -> str | None:
-    """The resolved shares, with `own` on the merchant's own entity where that is known."""
-    if not isinstance(shares, list) or not shares:
-        return None
-    rows = []
-    for share in shares:
-        if not isinstance(share, dict) or not isinstance(share.get("amount"), int):
-            return None
-        kept = {name: share.get(name) for name in ("entity_id", "amount", "charge_processing_fee")}
-        rows.append(kept | ({"own": kept["entity_id"] in own} if own else {}))
-    return _ENCODER.encode(rows).decode()
-
-
-@lru_cache(maxsize=65536)
-def _tax_id(value: Any, country: str) -> str | None:
-    """Canonical, so that it compares with the books; what has no right form identifies nobody."""
-    if not isinstance(value, str):
-        return None
+def _tax_id(value: str, country: str) -> str | None:
+    """What has no right form identifies nobody."""
     try:
         return to_tax_id(value, country)
     except TaxIdError:
         return None
-
-
-def _filled(first: Any, *others: Any) -> Any:
-    """The first known text of several columns."""
-    filled = first.astype("string").astype("str")
-    for other in others:
-        filled = filled.fillna(other.astype("string").astype("str"))
-    return filled

@@ -1,17 +1,19 @@
 """A run's result as rows of tables: typed columns that queries need, and all report columns as JSON; pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame
 
-from consumer.facts.clock import format_instant
 from reconcile.exceptions import exception_id
 from reconcile.rules.inputs import Result
 
 Rows = list[dict[str, Any]]
+_TEXT = pa.large_string()
 
 
 def payout_rows(result: Result, connection: str, run_id: str) -> Rows:
@@ -64,12 +66,43 @@ def finding_rows(result: Result, connection: str, run_id: str) -> Rows:
     ]  # fmt: skip
 
 
-def to_json(frame: DataFrame) -> Iterator[str]:
+def to_json(frame: DataFrame) -> list[str]:
     """One JSON object per row: money in minor units, moments and days as ISO text, null for what is unknown."""
-    names = list(frame.columns)
-    encoder = msgspec.json.Encoder()
-    for values in zip(*(_plain(frame[name]) for name in names), strict=True):
-        yield encoder.encode(dict(zip(names, values, strict=True))).decode()
+    parts: list[Any] = []
+    for name in frame.columns:
+        lead = "{" if not parts else ","
+        parts += [pa.scalar(f'{lead}"{name}":', type=_TEXT), _to_json_text(pa.array(frame[name]))]
+    joined = pc.binary_join_element_wise(*parts, pa.scalar("}", type=_TEXT), pa.scalar("", type=_TEXT))
+    return joined.to_pylist() if len(frame) else []
+
+
+def _to_json_text(values: Any) -> Any:
+    """A column as JSON values, whole columns at a time: rows of a large run are many."""
+    if pa.types.is_timestamp(values.type):
+        shape = "%Y-%m-%dT%H:%M:%S" if values.type.tz else "%Y-%m-%d"
+        text = pc.replace_substring_regex(pc.strftime(values, format=shape), r"\.0+$", "")
+        quoted = _in_quotes(text, "Z" if values.type.tz else "")
+    elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        quoted = _in_quotes(_escaped(values.cast(_TEXT)), "")
+    elif pa.types.is_integer(values.type) or pa.types.is_null(values.type):
+        quoted = values.cast(_TEXT)
+    else:
+        raise TypeError(f"a column of {values.type} has no place in a result")
+    return quoted.cast(_TEXT).fill_null("null")
+
+
+def _in_quotes(values: Any, end: str) -> Any:
+    scalars = (pa.scalar(text, type=_TEXT) for text in ('"', f'{end}"', ""))
+    first, last, between = scalars
+    return pc.binary_join_element_wise(first, values.cast(_TEXT), last, between)
+
+
+def _escaped(values: Any) -> Any:
+    if pc.any(pc.match_substring_regex(values, r"[\x00-\x1f]")).as_py():
+        encoder = msgspec.json.Encoder()
+        inner = [None if text is None else encoder.encode(text).decode()[1:-1] for text in values.to_pylist()]
+        return pa.array(inner, type=_TEXT)
+    return pc.replace_substring(pc.replace_substring(values, "\\", "\\\\"), '"', '\\"')
 
 
 def _days(values: Any) -> Sequence[Any]:
@@ -78,8 +111,4 @@ def _days(values: Any) -> Sequence[Any]:
 
 def _plain(values: Any) -> Sequence[Any]:
     """A column as plain Python values with None for what is missing."""
-    if isinstance(values.dtype, pd.DatetimeTZDtype):
-        return [None if value is pd.NaT else format_instant(value) for value in values.dt.to_pydatetime()]
-    if pd.api.types.is_datetime64_dtype(values.dtype):
-        return values.dt.strftime("%Y-%m-%d").astype(object).where(values.notna(), None).tolist()  # type: ignore[no-any-return]
     return values.astype(object).where(values.notna(), None).tolist()  # type: ignore[no-any-return]

@@ -22,11 +22,12 @@ from reports.tables import ReportFile
 NIGHTLY = ("payout-summary", "payout-detail", "exceptions", "documents", "receivables", "in-transit", "control")
 
 
-def keep(house: House, report: Report, shape: Shape, *, now: datetime) -> ReportFile:
-    """Write a report into the archive and record it; the same file again replaces its own record."""
+def keep(house: House, made: Sequence[Report], shape: Shape, *, now: datetime) -> ReportFile:
+    """Write a report, with its further sheets, into the archive; the same file again replaces its own record."""
+    report = made[0]
     name = files.name_of(report, shape.format)
     folder = Path("reports") / report.as_of.isoformat() / f"{shape.profile}-{shape.language}"
-    digest = files.write(house.settings.data_dir / folder / name, files.pieces([report], shape))
+    digest = files.write(house.settings.data_dir / folder / name, files.pieces(made, shape))
     row = ReportFile(
         name=report.definition.name,
         format=shape.format.value,
@@ -70,8 +71,8 @@ def keep_nightly(house: House, connection: Connection, *, on: date, now: datetim
         # Payouts of the day; lists of what is open cover everything.
         span = Span(on, on) if name.startswith("payout-") else Span()
         query = Query(name, (connection,), today=on, span=span, as_of=on)
-        report = catalogue.make(house, query)
-        kept.extend(keep(house, report, shape, now=now) for shape in (Shape(), people))
+        made = catalogue.make_sheets(house, query)
+        kept.extend(keep(house, made, shape, now=now) for shape in (Shape(), people))
     return kept
 
 

@@ -1,6 +1,9 @@
 """Make any report of the catalogue: read what it needs in one view of the database and build it."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from sqlmodel import Session
 
 from consumer.facts.house import Connection, House
 from reconcile.tables import Run
@@ -18,18 +21,28 @@ class NoRunError(LookupError):
 
 def make(house: House, query: Query) -> Report:
     """Build one report; `incomplete` and `missing` in its facts name the connections that are not whole."""
-    definition = definition_of(query.name)
-    maker = MAKERS[query.name]
     with house.store.reading() as session:
-        runs = frames.latest_runs(
-            session, [connection.name for connection in query.connections], as_of=query.as_of, span=query.span
-        )
-        if not runs and query.name not in WITHOUT_RUN:
-            raise NoRunError("there is no finished run to report on: cuadre reconcile")
-        # A clock that is behind the run, as in a demo, must not hide what the run found.
-        as_of = query.as_of or max(query.today, *(run.as_of for run in runs))
-        rows = maker(Source(session, runs, query, as_of))
-        table = build.to_table(definition, rows, currency=_currency_of(definition, query.connections))
+        return _build(session, query)
+
+
+def make_sheets(house: House, query: Query) -> list[Report]:
+    """Build a report with those that explain it, of one moment: the sheets of its workbook."""
+    with house.store.reading() as session:
+        first = _build(session, query)
+        beside = BESIDE.get(query.name, ())
+        return [first, *(_build(session, replace(query, name=name, as_of=first.as_of)) for name in beside)]
+
+
+def _build(session: Session, query: Query) -> Report:
+    definition = definition_of(query.name)
+    names = [connection.name for connection in query.connections]
+    runs = frames.latest_runs(session, names, as_of=query.as_of, span=query.span)
+    if not runs and query.name not in WITHOUT_RUN:
+        raise NoRunError("there is no finished run to report on: cuadre reconcile")
+    # A clock that is behind the run, as in a demo, must not hide what the run found.
+    as_of = query.as_of or max([query.today, *(run.as_of for run in runs)])
+    rows = MAKERS[query.name](Source(session, runs, query, as_of))
+    table = build.to_table(definition, rows, currency=_currency_of(definition, query.connections))
     return Report(definition, table, query.span, as_of, facts=_facts(query, runs))
 
 
@@ -129,5 +142,8 @@ MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
 }
 # These show what the provider says; a run only adds which payout a transfer is.
 WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices"})
+
+# A workbook of payouts carries its detail, its exceptions and the totals that tie them.
+BESIDE = {"payout-summary": ("payout-detail", "exceptions", "control")}
 
 AVAILABLE = tuple(name for name in CATALOGUE if name in MAKERS)

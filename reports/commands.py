@@ -26,6 +26,7 @@ from consumer.facts.terminal import (
 from reports import catalogue, files
 from reports.build import Report
 from reports.catalogue import NoRunError
+from reports.export import Format
 from reports.files import Shape
 from reports.people import PeopleError, Role, add_user, create_token, disable_user, new_password, revoke_token
 from reports.query import Query
@@ -72,12 +73,13 @@ def report(  # noqa: PLR0913 - one parameter an option
     today = local_date(utc_now(), connections[0].country.zone)
     query = Query(name, connections, today, Span(since, until), as_of, payout_id)
     try:
-        made = catalogue.make(house, query)
+        with_sheets = any(shape.format is Format.XLSX for shape in shapes)
+        made = catalogue.make_sheets(house, query) if with_sheets else [catalogue.make(house, query)]
         for shape in shapes:
             _deliver(made, shape, out)
     except (NoRunError, TooManyRowsError) as error:
         raise Refusal(str(error)) from None
-    _finish(made)
+    _finish(made[0])
 
 
 def _shapes(formats: str, profile: str, language: str | None) -> list[Shape]:
@@ -87,20 +89,20 @@ def _shapes(formats: str, profile: str, language: str | None) -> list[Shape]:
         raise Refusal(str(error), Exit.USAGE) from None
 
 
-def _deliver(made: Report, shape: Shape, out: str | None) -> None:
+def _deliver(made: list[Report], shape: Shape, out: str | None) -> None:
     if out == "-":
         stream = sys.stdout.buffer
-        for piece in files.pieces([made], shape):
+        for piece in files.pieces(made, shape):
             stream.write(piece)
         stream.flush()
         return
-    path = Path(out) if out else Path(files.name_of(made, shape.format))
+    path = Path(out) if out else Path(files.name_of(made[0], shape.format))
     if path.is_dir():
-        path /= files.name_of(made, shape.format)
+        path /= files.name_of(made[0], shape.format)
     elif out and path.suffix != f".{shape.format}":
         path = path.with_name(f"{path.name}.{shape.format}")
     try:
-        files.write(path, files.pieces([made], shape))
+        files.write(path, files.pieces(made, shape))
     except OSError as error:
         raise Refusal(f"{path} cannot be written: {error.strerror}") from None
     click.echo(str(path))

@@ -39,6 +39,12 @@ class Call:
         """Names this request among all: what decides whether a fault hits it."""
         return f"{self.method} {self.path}?{urlencode(sorted(self.query.items(multi=True)))}#{self.turn}"
 
+    @property
+    def question(self) -> tuple[object, ...]:
+        """What is asked for, whichever page of it."""
+        asked = (pair for pair in self.query.items(multi=True) if pair[0] not in {"page", "per_page"})
+        return (self.path, *sorted(asked))
+
     def link(self, **changes: str | int) -> str:
         """The list's address at another place: filters and page size stay."""
         places = {"page", "starting_after", "ending_before"}

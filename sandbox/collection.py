@@ -1,13 +1,14 @@
 """The current objects of one kind in one mode, kept newest first."""
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from datetime import datetime
 from typing import Any
 
 from sandbox.clock import to_moment
 
 Object = dict[str, Any]
+REMEMBERED = 8  # questions
 Place = tuple[datetime, int, str]  # created_at, order of arrival, id
 
 
@@ -18,6 +19,7 @@ class Collection:
         self._objects: dict[str, Object] = {}
         self._places: dict[str, Place] = {}
         self._order: list[Place] = []
+        self._chosen: dict[Hashable, list[Object]] = {}  # by question, until something changes
 
     def __len__(self) -> int:
         return len(self._objects)
@@ -37,11 +39,21 @@ class Collection:
             self._places[id_] = place
             insort(self._order, place)
         self._objects[id_] = found
+        self._chosen.clear()
 
     def forget(self, id_: str) -> None:
         """Remove the object from lists and gets."""
         del self._objects[id_]
         del self._order[bisect_left(self._order, self._places[id_])]
+        self._chosen.clear()
+
+    def chosen(self, question: Hashable, keep: Callable[[Object], bool]) -> list[Object]:
+        """The objects that answer the question, newest first; whoever asks page after page is answered at once."""
+        if question not in self._chosen:
+            if len(self._chosen) >= REMEMBERED:
+                self._chosen.clear()
+            self._chosen[question] = [found for found in self.newest_first() if keep(found)]
+        return self._chosen[question]
 
     def newest_first(self) -> Iterator[Object]:
         return (self._objects[place[2]] for place in reversed(self._order))

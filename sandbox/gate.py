@@ -179,4 +179,4 @@ def _refusal(error: RefusalError) -> Response:
 def _named(error: HTTPException) -> RefusalError:
     status = error.code or 500
     code = {404: "invalid_url", 405: "operation_not_allowed"}.get(status, "invalid_params")
-    return RefusalError(status, code, f"{request.method} {request.path}: {error.name}")
+    return RefusalError(status, code, f"{error.name}: no operation answers {request.method} at this address")

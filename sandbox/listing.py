@@ -19,8 +19,7 @@ def offset_list(collection: str, *filters: Filter, view: View | None = None) -> 
     """A v1 list: numbered pages and a total."""
 
     def operation(call: Call) -> Answer:
-        keep = _all_of(call, filters)
-        rows = [row for row in call.world.collection(call.mode, collection).newest_first() if keep(row)]
+        rows = call.world.collection(call.mode, collection).chosen(call.question, _all_of(call, filters))
         return _shown(offset_page(call, rows), view)
 
     return operation

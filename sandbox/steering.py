@@ -15,6 +15,7 @@ from sandbox.fields import require_text
 from sandbox.gate import KEYS, read_body
 from sandbox.happening import Scenario
 from sandbox.jws import UnreadableKeyError, read_public_key
+from sandbox.openapi import describe
 from sandbox.refusal import RefusalError, invalid, missing_parameter
 from sandbox.world import ENDPOINTS, MODES, World
 
@@ -164,6 +165,10 @@ def _add_views(blueprint: Blueprint, world: World) -> None:
             )
             return _json([attempt.to_json() for attempt in found])
 
+    @blueprint.get("/openapi.json")
+    def openapi() -> Response:
+        return _json(describe())
+
     @blueprint.get("/summary")
     def summary() -> Response:
         with world.lock:
@@ -174,7 +179,7 @@ def _credentials(world: World) -> dict[str, Any]:
     links = [link for mode in MODES for link in world.collection(mode, "links").newest_first()]
     endpoints = [found for mode in MODES for found in world.collection(mode, ENDPOINTS).newest_first()]
     return {
-        "api_keys": {mode: key for key, mode in KEYS.items()},
+        "keys": {mode: key for key, mode in KEYS.items()},
         "link_tokens": [link["link_token"] for link in links],
         "webhook_secrets": [
             {

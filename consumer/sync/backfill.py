@@ -1,7 +1,9 @@
 """The event log read in windows of time until nothing is missing, whatever webhooks brought or lost."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 
@@ -9,13 +11,15 @@ from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Window
-from consumer.inbox.record import UnusableEvent, Verdict, read_arrival, record_all
+from consumer.inbox.record import Verdict, record_all
 from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
-from consumer.provider.errors import KeyRefused, ProviderError, Unreadable
+from consumer.provider.errors import KeyRefused, ProviderError
 from consumer.provider.paging import Page, Walk
 from consumer.provider.routes import EVENTS
+from consumer.sync.arrivals import to_arrivals
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
 from consumer.sync.progress import OnPage, say_nothing, show_pages
+from consumer.sync.sharing import to_shares
 from consumer.sync.windows import (
     EVENTS_STREAM,
     WindowState,
@@ -93,6 +97,9 @@ class _Reader:
         self._pages = 0
         self._read_count = 0
         self._added = 0
+        self._under_way = 0
+        self._reads: deque[Future[None]] = deque()
+        self._pool = ThreadPoolExecutor(max_workers=WORKERS)
         self._stopped = threading.Event()
         self._counting = threading.Lock()
         # SQLite has one writer; threads that queue here wake faster than its own busy loop.
@@ -129,11 +136,17 @@ class _Reader:
         with self._store.transaction() as session:
             left = unclosed_windows(session, self.name, EVENTS_STREAM)
             windows = [*record_windows(session, self.name, EVENTS_STREAM, spans, now=utc_now()), *left]
-        self._windows = len(windows)
-        with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-            for done in [pool.submit(self._read, window) for window in windows]:
-                done.result()
+        with self._pool:
+            self._submit(windows)
+            while self._reads:  # a read that shares its window out adds to them before it ends
+                self._reads.popleft().result()
         return self._conclude()
+
+    def _submit(self, windows: Sequence[Window]) -> None:
+        with self._counting:
+            self._windows += len(windows)
+            self._under_way += len(windows)
+            self._reads.extend(self._pool.submit(self._read, window) for window in windows)
 
     def _conclude(self) -> StreamResult:
         with self._store.transaction() as session:
@@ -151,6 +164,13 @@ class _Reader:
         )
 
     def _read(self, window: Window) -> None:
+        try:
+            self._read_while_pages_come(window)
+        finally:
+            with self._counting:
+                self._under_way -= 1
+
+    def _read_while_pages_come(self, window: Window) -> None:
         """Read one window until it closes or fails; a failure that is not final goes on while pages still come."""
         pages_before = -1
         while not self._stopped.is_set():
@@ -186,18 +206,19 @@ class _Reader:
     def _keep(self, window: Window, page: Page) -> Window:
         """Store one page's events and the window's new place together, and return the window as it then is."""
         now = utc_now()
-        try:
-            arrivals = [
-                read_arrival(raw, connection=self._provider.connection, source="backfill", received_at=now)
-                for raw in page.items
-            ]
-        except UnusableEvent as error:
-            raise Unreadable(f"{EVENTS.name}: the list holds an event that cannot be kept: {error}") from error
+        with self._store.reading() as session:
+            arrivals = to_arrivals(session, page.items, connection=self._provider.connection, received_at=now)
+        shares = to_shares(window, page, most=WORKERS + 1 - self._under_way)
         with self._writing, self._store.transaction() as session:
             verdicts = record_all(session.connection(), arrivals)
             added = sum(verdict is Verdict.STORED for verdict in verdicts)
+            place = _next_place(window, page, added=added, now=now)
+            if shares:
+                place["since"] = shares[-1][0]
             # Where another run read the same page, its place holds and our events are its duplicates.
-            advance(session, window, **_next_place(window, page, added=added, now=now))
+            is_ours = advance(session, window, **place)
+            shared = record_windows(session, self.name, EVENTS_STREAM, shares[:-1], now=now) if is_ours else []
+        self._submit(shared)
         current = self._load(window)
         with self._counting:
             self._added += added

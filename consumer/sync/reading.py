@@ -1,6 +1,5 @@
 """One stream of one connection read into facts, a page and its place in the ledger in one transaction."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import msgspec
@@ -12,11 +11,12 @@ from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.facts.versions import Change, merge_all
 from consumer.provider.client import Provider, is_cursor_gone
-from consumer.provider.errors import ProviderError, Refused, Unreadable
+from consumer.provider.errors import ProviderError, Refused
 from consumer.provider.paging import Page, Walk
 from consumer.provider.rows import KINDS, Observation, UnusableObject, to_row
 from consumer.sync.payout_items import read_payout_items
 from consumer.sync.streams.stream import Again, Part, Stream
+from consumer.sync.tally import Tally, read_identity, resume
 from consumer.sync.windows import (
     WindowState,
     advance,
@@ -41,40 +41,6 @@ class Incomplete(ProviderError):  # noqa: N818 - says what the reading was
 
 class NotOffered(Exception):  # noqa: N818 - says what the provider said
     """The organisation has no access to the product behind a stream, and never had."""
-
-
-class _Dated(msgspec.Struct):
-    id: str | None = None
-    created_at: str | None = None
-
-
-_DATED = msgspec.json.Decoder(_Dated)
-
-
-@dataclass(slots=True)
-class _Seen:
-    """What one walk over one list has met; a resumed walk starts from what the ledger counted."""
-
-    ids: set[str]
-    before: int = 0
-    first_total: int | None = None
-    total: int | None = None
-    oldest: str | None = None
-    is_descending: bool = True
-
-    @property
-    def count(self) -> int:
-        return self.before + len(self.ids)
-
-    @property
-    def agrees(self) -> bool:
-        """Say whether nothing can have slipped through: rows that came during the walk push others back and hide none.
-
-        A total that fell means rows were taken out and others moved to pages already read.
-        """
-        if self.total is None or self.first_total is None:
-            return True
-        return self.first_total <= self.count <= self.total
 
 
 class Reading:
@@ -157,18 +123,18 @@ class Reading:
     def _read_part(self, window: Window, part: Part) -> None:
         """Read one list until what was read agrees with the total that the provider announces."""
         for _ in range(MOST_READS):
-            seen = self._walk(window, part)
-            if seen is None or seen.agrees:
+            tally = self._walk(window, part)
+            if tally is None or tally.agrees:
                 return
-            mismatch = f"{part.name}: the provider announced {seen.total} objects and sent {seen.count}"
+            mismatch = f"{part.name}: the provider announced {tally.total} objects and sent {tally.count}"
             window = self._load(window)
             self._save(window, cursor=None, added_in_pass=0, pass_number=window.pass_number + 1)
             window = self._load(window)
         raise Incomplete(mismatch)
 
-    def _walk(self, window: Window, part: Part) -> _Seen | None:
+    def _walk(self, window: Window, part: Part) -> Tally | None:
         """Walk a list from the window's cursor; None where it was rightly left before its end."""
-        seen, visits, restarts = _resume(window), Walk(part.name), 0
+        tally, visits, restarts = resume(window), Walk(part.name), 0
         query = self.stream.to_query(window.since, self._asked[1])
         cursor: str | None = window.cursor or ""
         while cursor is not None:
@@ -179,35 +145,18 @@ class Reading:
                 restarts += 1
                 if not (is_cursor_gone(error) and cursor) or restarts > MOST_RESTARTS:
                     raise
-                seen, visits, cursor = _Seen(set()), Walk(part.name), ""
+                tally, visits, cursor = Tally(), Walk(part.name), ""
                 continue
-            self._notice(seen, page)
-            window = self._keep(window, part, page, seen)
-            if self._is_old(seen, page, window):
+            tally.notice(page)
+            window = self._keep(window, part, page, tally)
+            if self._is_old(tally, page, window):
                 return None
             cursor = page.next
-        return seen
+        return tally
 
-    def _notice(self, seen: _Seen, page: Page) -> None:
-        seen.total = page.total
-        seen.first_total = page.total if seen.first_total is None else seen.first_total
-        for raw in page.items:
-            item = _decode(raw)
-            if item.id is not None:
-                seen.ids.add(item.id)
-            if item.created_at is None or (seen.oldest is not None and item.created_at > seen.oldest):
-                seen.is_descending = False
-            seen.oldest = item.created_at
-
-    def _is_old(self, seen: _Seen, page: Page, window: Window) -> bool:
+    def _is_old(self, tally: Tally, page: Page, window: Window) -> bool:
         """Say whether a list without filter has become older than asked; never while we hold less than it announces."""
-        if self.stream.again is not Again.NEWEST or window.since is None or not seen.is_descending or not seen.oldest:
-            return False
-        try:
-            oldest = datetime.fromisoformat(seen.oldest)
-        except ValueError:
-            return False
-        if oldest.tzinfo is None or oldest >= window.since:
+        if self.stream.again is not Again.NEWEST or window.since is None or not tally.is_older_than(window.since):
             return False
         return page.total is None or self._held() >= page.total
 
@@ -217,15 +166,15 @@ class Reading:
             held = sa.select(sa.func.count()).select_from(table).where(sa.column("connection") == self.connection)
             return int(session.execute(held).scalar_one())
 
-    def _keep(self, window: Window, part: Part, page: Page, seen: _Seen) -> Window:
+    def _keep(self, window: Window, part: Part, page: Page, tally: Tally) -> Window:
         rows = self._to_rows(part, page)
         place: dict[str, object] = {
             "state": WindowState.OPEN,
             "reason": None,
             "part": part.name,
             "cursor": page.next,
-            "added_in_pass": seen.count,
-            "announced": seen.first_total,
+            "added_in_pass": tally.count,
+            "announced": tally.first_total,
             "pages": window.pages + 1,
             "events": window.events + len(page.items),
         }
@@ -254,7 +203,7 @@ class Reading:
                 rows.append(to_row(self.stream.kind, msgspec.json.decode(raw), observed))
             except UnusableObject as error:
                 # The others are kept; the stream ends incomplete and names what could not be.
-                self._unusable.append(f"{_decode(raw).id or 'an object without id'}: {error}")
+                self._unusable.append(f"{read_identity(raw).id or 'an object without id'}: {error}")
         return rows
 
     def _read_items(self, window: Window) -> None:
@@ -287,19 +236,6 @@ class Reading:
             return session.get_one(Window, window.id)
 
 
-def _resume(window: Window) -> _Seen:
-    if not window.cursor:
-        return _Seen(set())
-    return _Seen(set(), before=window.added_in_pass, first_total=window.announced)
-
-
 def count_changed(changes: list[Change]) -> int:
     """Count what changed beside the moment of looking."""
     return sum(bool(set(change.columns) - _VERSION) for change in changes)
-
-
-def _decode(raw: bytes) -> _Dated:
-    try:
-        return _DATED.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable("the list holds something that is not an object with an id") from error

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.inputs import DOCUMENT_RESULTS, MONEY, TEXT, Finding, looked_up, typed
+from reconcile.rules.inputs import DOCUMENT_RESULTS, MONEY, TEXT, Finding, in_total_order, looked_up, typed
 from reconcile.rules.ledger import Ledger
 
 _SAME = ("doc_key", "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name")
@@ -30,4 +30,4 @@ def build_documents(ledger: Ledger, outcomes: Any, applied: DataFrame, findings:
             before = codes.get(finding.doc_key)
             codes[finding.doc_key] = f"{before} {finding.code}" if before else finding.code
     frame["exception_code"] = looked_up(frame["doc_key"], pd.Series(codes, dtype=TEXT))
-    return typed(frame, DOCUMENT_RESULTS).sort_values("doc_key", ignore_index=True)
+    return in_total_order(typed(frame, DOCUMENT_RESULTS), ["doc_key"])

@@ -8,7 +8,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.inputs import DAY, Inputs
+from reconcile.rules.inputs import DAY, Inputs, in_total_order
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers, shift
 
@@ -83,7 +83,7 @@ def sorted_documents(inputs: Inputs) -> DataFrame:
     term = pd.Timedelta(days=inputs.rules.due_days)
     due = inputs.documents["due_date"].fillna(inputs.documents["issue_date"] + term)
     frame = inputs.documents.assign(due_on=due.astype(DAY))
-    return frame.sort_values(["due_on", "issue_date", "doc_key"], ignore_index=True)
+    return in_total_order(frame, ["due_on", "issue_date", "doc_key"])
 
 
 def document_customers(frame: DataFrame, rules: RuleSet) -> Any:

@@ -8,7 +8,7 @@ from pandas import DataFrame
 
 from reconcile.rules.disputes import PlacedDispute
 from reconcile.rules.fees import Fees
-from reconcile.rules.inputs import LINES, MOMENT, MONEY, TEXT, Inputs, empty, looked_up, records, typed
+from reconcile.rules.inputs import LINES, MOMENT, MONEY, TEXT, Inputs, empty, in_total_order, looked_up, records, typed
 from reconcile.rules.keys import order_ref_of
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.notes import notes_of
@@ -185,7 +185,7 @@ def _in_order(lines: DataFrame, payouts: DataFrame) -> DataFrame:
     order = payouts.sort_values(["created_at", "payout_id"])["payout_id"]
     rank = looked_up(lines["payout_id"], pd.Series(np.arange(len(order)), index=order.to_numpy())).fillna(len(order))
     names = ["rank", "payout_id", "resource_type", "occurred_at_utc", "resource_id", "line"]
-    return lines.assign(rank=rank).sort_values(names, ignore_index=True).drop(columns="rank")
+    return in_total_order(lines.assign(rank=rank), names).drop(columns="rank")
 
 
 def name_exceptions(lines: DataFrame, codes: DataFrame) -> DataFrame:

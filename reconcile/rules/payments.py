@@ -1,15 +1,15 @@
 """The payments to be matched, oldest first: amounts, customers, days, what their metadata says, and their refunds."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.inputs import records
+from reconcile.rules.inputs import in_total_order, records
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers
@@ -24,6 +24,7 @@ class Refund:
     resource_id: str
     at: int
     amount: int
+    payout_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ def payment_rows(rows: DataFrame) -> DataFrame:
     """Choose one row per payment, where it is at home, in total order."""
     is_payment = (rows["place"] == "home") & rows["resource_type"].isin(PAYMENT_TYPES)
     chosen = rows.assign(row=np.arange(len(rows)))[is_payment]
-    return chosen.sort_values(["occurred_at", "resource_id", "resource_type"], ignore_index=True)
+    return in_total_order(chosen, ["occurred_at", "resource_id", "resource_type"])
 
 
 def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
@@ -79,7 +80,7 @@ def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], rows: Da
         money=frame["currency"].to_numpy(dtype=object),
         day=day_numbers(frame["local_date"]),
         moment=instants(frame["occurred_at"]),
-        said=[_to_said(text) for text in frame["metadata"].to_numpy(dtype=object)],
+        said=_read_metadata(frame["metadata"].to_numpy(dtype=object)),
         refunds=_refunds(rows, {key: place for place, key in enumerate(ids)}),
     )
 
@@ -95,11 +96,11 @@ def shared_codes(left: Any, right: Any) -> tuple[Any, Any]:
     return codes[: len(left)], codes[len(left) :]
 
 
-def _to_said(text: Any) -> dict[str, Any]:
-    if not isinstance(text, str) or text == "{}":
-        return {}
-    said = json.loads(text)
-    return said if isinstance(said, dict) else {}
+def _read_metadata(texts: Any) -> list[dict[str, Any]]:
+    """Read what each payment says about itself; metadata that is no object says nothing."""
+    read, nothing = msgspec.json.Decoder().decode, dict[str, Any]()
+    values = [read(text) if isinstance(text, str) else nothing for text in texts]
+    return [value if isinstance(value, dict) else nothing for value in values]
 
 
 def _refunds(rows: DataFrame, places: dict[str, int]) -> dict[int, list[Refund]]:
@@ -109,6 +110,8 @@ def _refunds(rows: DataFrame, places: dict[str, int]) -> dict[int, list[Refund]]
     grouped: dict[int, list[Refund]] = {}
     for row, at in zip(records(chosen), instants(chosen["occurred_at"]), strict=True):
         if row.parent_id in places:
-            refund = Refund(row.resource_id, int(at), int(row.amount))
+            refund = Refund(
+                row.resource_id, int(at), int(row.amount), None if pd.isna(row.payout_id) else row.payout_id
+            )
             grouped.setdefault(places[row.parent_id], []).append(refund)
     return grouped

@@ -7,7 +7,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, looked_up, records
+from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, in_total_order, looked_up, records
 from reconcile.rules.outcomes import Code
 from reconcile.rules.splits import own_amounts
 from reconcile.rules.timing import bank_days, local_times, shift
@@ -28,7 +28,7 @@ def place_items(inputs: Inputs) -> DataFrame:
     """
     rows = _ranked(_known_types(inputs.items), inputs.payouts)
     rows = pd.concat([rows, _free_again(rows)], ignore_index=True)
-    rows = rows.sort_values(["rank", "resource_type", "resource_id"], kind="stable", ignore_index=True)
+    rows = in_total_order(rows, ["rank", "resource_type", "resource_id"])
     rows["place"] = _places(rows)
     rows["signed"] = np.where(rows["resource_type"] == REFUND, -1, 1) * own_amounts(rows)
     local = local_times(rows["occurred_at"], inputs.calendar)

@@ -73,6 +73,7 @@ def _lonely_refund(ledger: Ledger, refund: Refund, doc: int, payment: int) -> Fi
     about = About(
         subject=f"resource:{refund.resource_id}",
         currency=str(row["currency"]),
+        payout_id=refund.payout_id,
         resource_id=refund.resource_id,
         doc_key=key,
         evidence={"refund": refund.amount, "payment": str(row["resource_id"]), "document": key, "credit_notes": 0}

@@ -55,46 +55,45 @@ def _choices(count: int, size: int) -> Any:
 
 def _search(ledger: Ledger) -> dict[int, list[tuple[int, ...]]]:
     """Search for every undecided payment with a customer; a pool too large is left, and said so."""
-    pools = _pools(ledger)
+    pools, balance = _pools(ledger), ledger.open_now()
     found: dict[int, list[tuple[int, ...]]] = {}
     is_left = ledger.is_left() & (ledger.payments.customer != UNKNOWN)
     for payment in np.flatnonzero(is_left).tolist():
         key = (int(ledger.payments.customer[payment]), int(ledger.payments.currency[payment]))
-        if len(pools.get(key, ())) < _SMALLEST:
+        pool = _fitting(ledger, payment, pools[key]) if key in pools else np.array([], dtype=np.int64)
+        if len(pool) < _SMALLEST:
             continue
-        pool = _fitting(ledger, payment, pools[key])
         if len(pool) > ledger.rules.set_pool:
             ledger.unsearched[payment] = len(pool)
             continue
-        amounts = np.array([ledger.balance(doc) for doc in pool], dtype=np.int64)
-        target = int(ledger.payments.amount[payment])
-        if len(pool) < _SMALLEST or int(np.sort(amounts)[-ledger.rules.set_size :].sum()) < target:
+        amounts, target = balance[pool], int(ledger.payments.amount[payment])
+        if int(np.sort(amounts)[-ledger.rules.set_size :].sum()) < target:
             continue
         sets = find_sets(amounts, target, ledger.rules.set_size)
         if sets:
-            found[payment] = [tuple(pool[place] for place in chosen) for chosen in sets]
+            found[payment] = [tuple(pool[list(chosen)].tolist()) for chosen in sets]
     return found
 
 
-def _pools(ledger: Ledger) -> dict[tuple[int, int], list[int]]:
-    """Group open documents by customer and currency."""
+def _pools(ledger: Ledger) -> dict[tuple[int, int], Any]:
+    """Group open documents by customer and currency: places, balances, and the days from which they may be paid."""
     pools: dict[tuple[int, int], list[int]] = defaultdict(list)
     customer, currency = ledger.books.customer, ledger.books.currency
     concerned = ledger.payments.customer[ledger.is_left()]
     is_open = (ledger.open_now() > 0) & (customer != UNKNOWN) & np.isin(customer, concerned)
     for doc in np.flatnonzero(is_open).tolist():
         pools[(int(customer[doc]), int(currency[doc]))].append(doc)
-    return pools
+    balance, since = ledger.open_now(), ledger.books.since
+    return {key: (np.array(docs), balance[docs], since[docs]) for key, docs in pools.items()}
 
 
-def _fitting(ledger: Ledger, payment: int, pool: list[int]) -> list[int]:
+def _fitting(ledger: Ledger, payment: int, pool: tuple[Any, Any, Any]) -> Any:
     """Keep the documents that existed and ask for less than the payment."""
-    day, amount = ledger.payments.day[payment], ledger.payments.amount[payment]
-    return [
-        doc
-        for doc in pool
-        if ledger.books.since[doc] <= day and ledger.balance(doc) < amount and (payment, doc) not in ledger.forbidden
-    ]
+    docs, balance, since = pool
+    kept = docs[(since <= ledger.payments.day[payment]) & (balance < ledger.payments.amount[payment])]
+    if not ledger.forbidden:
+        return kept
+    return kept[np.array([(payment, doc) not in ledger.forbidden for doc in kept.tolist()], dtype=bool)]
 
 
 def _abstain(ledger: Ledger, payment: int, sets: list[tuple[int, ...]], *, is_contested: bool) -> None:

@@ -23,13 +23,16 @@ _KEY_NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref",
 def payment_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
     """Name every payment that needs a person, each code of it once."""
     misses = nearest_misses(ledger)
-    docs_of = _docs_of(applied, ledger)
+    docs_of, payers = _docs_of(applied, ledger), _payers(applied, ledger)
     found = [_part_finding(ledger, payment, doc) for payment, doc in _short_parts(ledger, applied)]
     for payment in sorted(ledger.codes):
         for code in ledger.codes[payment]:
             if code == Code.AMOUNT_DIFF and _is_accepted(ledger, docs_of[payment]):
                 continue
-            found.append(_finding(ledger, payment, code, _evidence(ledger, payment, code, misses, docs_of)))
+            evidence = _evidence(ledger, payment, code, misses, docs_of)
+            if code == Code.DUPLICATE_PAYMENT:
+                evidence["paid_by"] = [payer for doc in ledger.reasons[payment].rivals for payer in payers[doc]]
+            found.append(_finding(ledger, payment, code, evidence))
     return found
 
 
@@ -39,6 +42,21 @@ def _docs_of(applied: DataFrame, ledger: Ledger) -> dict[int, list[int]]:
     for payment, doc in zip(concerned["payment"].tolist(), concerned["doc"].tolist(), strict=True):
         docs[payment].append(doc)
     return docs
+
+
+def _payers(applied: DataFrame, ledger: Ledger) -> dict[int, list[str]]:
+    """List the payments of each document that was paid a second time."""
+    twice = {
+        doc
+        for payment, codes in ledger.codes.items()
+        if Code.DUPLICATE_PAYMENT in codes
+        for doc in ledger.reasons[payment].rivals
+    }
+    concerned = applied[applied["doc"].isin(list(twice))].sort_values("payment")
+    payers: dict[int, list[str]] = defaultdict(list)
+    for payment, doc in zip(concerned["payment"].tolist(), concerned["doc"].tolist(), strict=True):
+        payers[doc].append(ledger.payments.ids[payment])
+    return payers
 
 
 def _is_accepted(ledger: Ledger, docs: list[int]) -> bool:

@@ -1,8 +1,9 @@
 """Downloads: every report of the catalogue as a file, by session or token, and the archive of those already made."""
 
-from flask import Blueprint, Response, abort, render_template, request, send_file
+from flask import Blueprint, Response, abort, render_template, request, send_file, url_for
 from flask.typing import ResponseReturnValue
 
+from consumer.facts.house import House
 from reports import archive, catalogue, files, lists
 from reports.build import Report
 from reports.catalogue import NoRunError
@@ -11,6 +12,7 @@ from reports.export import PROFILES, Format
 from reports.files import MIME, Shape
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
+from reports.pages.views import PLACES
 from reports.people import note
 from reports.query import Query
 from reports.tables import ReportFile
@@ -30,8 +32,24 @@ def index() -> ResponseReturnValue:
     definitions = [definition_of(name) for name in catalogue.AVAILABLE]
     profile = desk.home_connection().country.profile
     return render_template(
-        "reports.html", definitions=definitions, kept=kept, profile=profile, profiles=PROFILES, as_of=as_of
+        "reports.html",
+        definitions=definitions,
+        kept=kept,
+        profile=profile,
+        profiles=PROFILES,
+        as_of=as_of,
+        places=_places(),
     )
+
+
+def _places() -> dict[str, str]:
+    """Say where each report can be looked at."""
+    own = {
+        "payout-summary": url_for("payouts.index"),
+        "payout-detail": url_for("payouts.index"),
+        "exceptions": url_for("exceptions.index"),
+    }
+    return own | {name: url_for("views.show", place=place) for place, name in PLACES.items()}
 
 
 @blueprint.get("/<name>.<file_format>")
@@ -39,15 +57,20 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     """Build one report now and send it, noting who took it."""
     query, shape = _asked(name, file_format)
     try:
-        report = catalogue.make(desk.house(), query)
-        content = files.pieces([report], shape)
+        build = catalogue.make_sheets if shape.format is Format.XLSX else _make_alone
+        made = build(desk.house(), query)
+        content = files.pieces(made, shape)
         body = content if shape.format is Format.CSV else [b"".join(content)]
     except NoRunError as error:
         return _sentence(f"{error}", 404)
     except TooManyRowsError as error:
         return _sentence(f"{error}", 413)
     note(desk.house().store, desk.reader().name, "download", f"{name}.{file_format}", now=desk.now())
-    return Response(body, headers=_headers(report, shape), content_type=MIME[shape.format])
+    return Response(body, headers=_headers(made[0], shape), content_type=MIME[shape.format])
+
+
+def _make_alone(house: House, query: Query) -> list[Report]:
+    return [catalogue.make(house, query)]
 
 
 def _asked(name: str, file_format: str) -> tuple[Query, Shape]:

@@ -32,6 +32,8 @@ SPANISH = {
     "Newest payouts": "Últimas liquidaciones",
     "Value at risk": "Monto en riesgo",
     "At risk": "En riesgo",
+    "Gaps in the data": "Vacíos en los datos",
+    "Events of the last 24 hours": "Eventos de las últimas 24 horas",
     "Open exceptions": "Excepciones abiertas",
     "Data": "Datos",
     "complete": "completos",

@@ -87,8 +87,10 @@ class Wire:
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         wanted: list[Fault] = []
         token = TO_COMMIT.set(wanted)
-        response = Response.from_app(self._app, environ, buffered=True)
-        TO_COMMIT.reset(token)
+        try:
+            response = Response.from_app(self._app, environ, buffered=True)
+        finally:
+            TO_COMMIT.reset(token)
         for fault in wanted:
             _commit(fault, response, environ)
         return response(environ, start_response)

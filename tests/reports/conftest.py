@@ -1,6 +1,7 @@
 """A made-up run of a Chilean and a Mexican merchant, and a client that is logged in."""
 
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -342,11 +343,21 @@ def _cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(people, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
 
 
-@pytest.fixture
-def house(settings: Settings, tmp_path: Path) -> Iterator[House]:
-    """A house on SQLite; what differs between databases is tested in `test_both_databases`."""
-    store = Store(f"sqlite:///{tmp_path / 'reports.db'}")
+@pytest.fixture(scope="session")
+def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty migrated SQLite file to copy, since migrating takes longer than most tests here."""
+    path = tmp_path_factory.mktemp("migrated") / "empty.db"
+    store = Store(f"sqlite:///{path}")
     schema.upgrade(store)
+    store.close()
+    return path
+
+
+@pytest.fixture
+def house(settings: Settings, tmp_path: Path, migrated: Path) -> Iterator[House]:
+    """A house on SQLite; what differs between databases is tested in `test_both_databases`."""
+    shutil.copy(migrated, tmp_path / "reports.db")
+    store = Store(f"sqlite:///{tmp_path / 'reports.db'}")
     yield House(settings=settings, store=store)
     store.close()
 

@@ -85,6 +85,7 @@ def test_no_operation_breaks(busy: Flask) -> None:
     chance, ids = random.Random(20261001), ids_of(busy)  # noqa: S311 - repeatable
     token = ids[0]
     with client_of(busy) as client:
+        declared = client.get("/_sandbox/openapi.json").json()["paths"]
         for route in ROUTES:
             for attempt in range(10):
                 query = {name: str(chance.choice(ODD)) for name in chance.sample(FILTERS, attempt % 4)}
@@ -94,7 +95,7 @@ def test_no_operation_breaks(busy: Flask) -> None:
                 answer = client.request(route.method, fill(route, busy, chance, ids), params=query, content=content)
 
                 where = f"{route.method} {answer.request.url} {content}"
-                assert answer.status_code in DECLARED, f"{answer.status_code} {where} {answer.text[:300]}"
+                assert str(answer.status_code) in declared[route.path][route.method.lower()]["responses"], where
                 if answer.status_code >= 400:
                     assert set(answer.json()["error"]) <= {"type", "code", "param", "message", "doc_url"}, where
         assert client.post("/_sandbox/clock/advance", json={"seconds": 10 * 86_400}).status_code == 200

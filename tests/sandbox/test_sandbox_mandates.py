@@ -60,7 +60,9 @@ def test_a_mandate_without_an_answer_expires(billing: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "contents", [[PDF, PDF, PDF], [PDF, PDF, PDF, PDF[:99]], [PDF, PDF, PDF, b"x" * 200]], ids=["three", "tiny", "text"]
+    "contents",
+    [[PDF, PDF, PDF], [PDF, PDF, PDF, PDF[:99]], [PDF, PDF, PDF, b"x" * 200], [PDF, PDF, PDF, PDF + bytes(10_000_000)]],
+    ids=["three", "tiny", "text", "huge"],
 )
 def test_a_bad_document_creates_nothing(billing: httpx.Client, contents: list[bytes]) -> None:
     """Four documents of 100 bytes to 10 MB that are PDF, JPEG or PNG, or 422."""

@@ -73,6 +73,8 @@ def test_documents_go_into_slots(bank: httpx.Client) -> None:
     assert found == [("bylaws", "b.pdf"), ("legal_representatives.0", "b.pdf"), ("shareholders.1", "b.pdf")]
     bad = bank.post(f"{path}/documents", data={"slot_key": "bylaws"}, files={"file": ("b.txt", b"text")})
     assert refusal(bad) == (422, "invalid_document", "file")
+    huge = bank.post(f"{path}/shareholders/1/documents", files={"file": ("c.pdf", PDF + bytes(30_000_000))})
+    assert refusal(huge) == (422, "invalid_document", "file")
     assert refusal(bank.post(f"{path}/documents", files=file)) == (400, "missing_parameter", "slot_key")
 
 

@@ -173,3 +173,13 @@ def test_two_starts_answer_byte_for_byte_alike(open_sandbox: Open) -> None:
 
         assert one.content == other.content
         assert one.headers == other.headers
+
+
+def test_a_list_changes_with_its_objects(client: httpx.Client) -> None:
+    """Asking the same again shows what came or changed meanwhile."""
+    before = ids(client.get("/v1/payment_intents?status=succeeded"))
+
+    client.post("/_sandbox/clock/advance", json={"seconds": 3600})
+
+    assert ids(client.get("/v1/payment_intents?status=succeeded")) == ["pi_3", *before]
+    assert ids(client.get("/v1/payment_intents?status=failed")) == []

@@ -73,8 +73,8 @@ def test_the_reset_fault_resets_the_socket(running: RunningSandbox, steer: Steer
         httpx.get(f"{running.url}/v1/payouts", headers={"Authorization": "sk_test_sandbox"})
 
 
-def test_a_slow_answer_drips_in_chunks(running: RunningSandbox, steer: Steer) -> None:
-    """The body comes in pieces without a length."""
+def test_a_slow_answer_drips_over_the_socket(running: RunningSandbox, steer: Steer) -> None:
+    """The body comes in pieces and is whole."""
     steer.switch_on("slow", seconds=0.05, path="/v1/")
 
     answer = httpx.get(f"{running.url}/v1/payouts", headers={"Authorization": "sk_test_sandbox"})
@@ -125,7 +125,7 @@ def test_the_small_client_reads_everything(steer: Steer) -> None:
     assert steer.bank().startswith(b"date,")
     assert steer.payout_report("po_1").startswith(b"id;created_at;amount;fee;")
     assert steer.tariff()["vat_bps"] == 1900
-    assert steer.credentials()["api_keys"]["test"] == "sk_test_sandbox"
+    assert steer.credentials()["keys"]["test"] == "sk_test_sandbox"
     steer.switch_on("drop", 0.5, seed=4)
     steer.switch_off()
     steer.begin("quiet", seed=2)

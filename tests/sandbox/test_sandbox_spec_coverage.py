@@ -174,7 +174,7 @@ def lines() -> dict[str, tuple[str, str, str]]:
 
 
 @cache
-def tests_of(file: str) -> set[str]:
+def names_in(file: str) -> set[str]:
     tree = ast.parse((ROOT / "tests" / "sandbox" / file).read_text())
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
 
@@ -206,4 +206,4 @@ def test_every_line_names_what_exists() -> None:
     for row, (where, file, test) in lines().items():
         module, _, name = where.rpartition(".")
         assert hasattr(import_module(module), name), f"{row}: {where}"
-        assert test in tests_of(file), f"{row}: {file}::{test}"
+        assert test in names_in(file), f"{row}: {file}::{test}"

@@ -60,7 +60,7 @@ def test_credentials_hold_keys_and_secrets(client: httpx.Client) -> None:
     made = subscribe(client, "payout.created")
 
     assert client.get("/_sandbox/credentials").json() == {
-        "api_keys": {"test": "sk_test_sandbox", "live": "sk_live_sandbox"},
+        "keys": {"test": "sk_test_sandbox", "live": "sk_live_sandbox"},
         "link_tokens": [],
         "webhook_secrets": [
             {

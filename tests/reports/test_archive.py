@@ -1,0 +1,65 @@
+"""The archive: a night's files, whole and recorded with what they were made from."""
+
+import hashlib
+import io
+from datetime import UTC, date, datetime
+
+import openpyxl
+import sqlalchemy as sa
+
+from consumer.facts.house import House
+from consumer.facts.terminal import Exit
+from reports import archive
+from reports.tables import ReportFile
+
+NOW = datetime(2026, 10, 9, 6, 30, tzinfo=UTC)
+DAY = date(2026, 10, 8)
+
+
+def test_a_night_keeps_files_for_programs_and_for_people(reconciled: House) -> None:
+    """Each report is kept as CSV and as XLSX in the country's shape, and the record's digest is the file's."""
+    night = archive.night(reconciled, reconciled.settings.connection("main"), on=DAY, now=NOW)
+    assert (night.status, night.lines) == (Exit.DONE, ["main: report: 14 files of 2026-10-08"])
+    with reconciled.store.reading() as session:
+        kept = archive.kept_files(session)
+    assert {(row.name, row.profile) for row in kept} == {
+        (name, profile) for name in archive.NIGHTLY for profile in ("machine", "cl")
+    }
+    for row in kept:
+        path = archive.path_of(reconciled, row)
+        assert hashlib.sha256(path.read_bytes()).hexdigest() == row.sha256
+        assert row.run_ids == "main:run-1"
+    paths = {row.path for row in kept}
+    assert "reports/2026-10-08/machine-en/start_2026-10-08_cl_receivables_main_r0042.csv" in paths
+
+
+def test_the_same_night_again_replaces_its_own_files(reconciled: House) -> None:
+    """A rerun leaves one record and the same bytes."""
+    connection = reconciled.settings.connection("main")
+    first = {row.path: row.sha256 for row in archive.keep_nightly(reconciled, connection, on=DAY, now=NOW)}
+    again = {row.path: row.sha256 for row in archive.keep_nightly(reconciled, connection, on=DAY, now=NOW)}
+    assert first == again
+    with reconciled.store.reading() as session:
+        assert session.scalar(sa.select(sa.func.count()).select_from(ReportFile)) == 14
+
+
+def test_a_workbook_of_payouts_carries_what_explains_them(reconciled: House) -> None:
+    """Summary, detail, exceptions, totals and parameters are sheets of one file."""
+    kept = archive.keep_nightly(reconciled, reconciled.settings.connection("main"), on=date(2026, 10, 8), now=NOW)
+    (row,) = (row for row in kept if row.name == "payout-summary" and row.format == "xlsx")
+    book = openpyxl.load_workbook(io.BytesIO(archive.path_of(reconciled, row).read_bytes()))
+    assert book.sheetnames == [
+        "Liquidaciones",
+        "Detalle de liquidaciones",
+        "Excepciones",
+        "Control de totales",
+        "Parámetros",
+    ]
+    book.close()
+
+
+def test_a_night_without_a_run_makes_nothing(house: House) -> None:
+    """No run is nothing done, in one line."""
+    night = archive.night(house, house.settings.connection("main"), on=DAY, now=NOW)
+    assert night.status is Exit.NOTHING_DONE
+    assert night.lines == ["main: report: there is no finished run to report on: cuadre reconcile"]

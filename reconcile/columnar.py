@@ -1,6 +1,6 @@
 """Query results as typed columns: the driver's own values in chunks, without a row object of ours in between."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,6 +12,7 @@ from pandas import DataFrame
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, typed
 
 CHUNK = 20_000
+KEYS_AT_ONCE = 5_000
 _ARROW = {
     TEXT: pa.large_string(),
     MONEY: pa.int64(),
@@ -38,6 +39,12 @@ def read_frame(
             parts[name].append(_to_array(columns[name], schema[name]))
     table = pa.table({name: pa.chunked_array(parts[name], type=_ARROW[dtype]) for name, dtype in schema.items()})
     return typed(table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get), schema)
+
+
+def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cut keys into lists short enough for one statement on either database."""
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        yield keys[start : start + KEYS_AT_ONCE]
 
 
 def _to_array(values: Sequence[Any], dtype: str) -> Any:

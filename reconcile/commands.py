@@ -22,7 +22,7 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
-from reconcile import comparison, desk, diffs, records
+from reconcile import comparison, desk, diffs, pairs, records
 from reconcile.books import commands as books
 from reconcile.rules.checks import ChecksFailed
 from reconcile.rules.settings import RulesError
@@ -211,4 +211,4 @@ def explain(
     print_rows([dict(zip(keys, (found.id, *row), strict=True)) for row in rows], keys, as_json=as_json)
 
 
-COMMANDS: tuple[click.Command, ...] = (*books.COMMANDS, reconcile, runs, explain, *desk.COMMANDS)
+COMMANDS: tuple[click.Command, ...] = (*books.COMMANDS, reconcile, runs, explain, *desk.COMMANDS, *pairs.COMMANDS)

@@ -4,6 +4,7 @@ import getpass
 import json
 from collections.abc import Callable
 from datetime import date
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -12,21 +13,21 @@ from sqlmodel import Session
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import Connection, House, OpenHouse
-from consumer.facts.money import MoneyError, to_minor
 from consumer.facts.terminal import (
     Exit,
     Refusal,
     connection_option,
     json_option,
+    leave,
     limit_option,
     print_rows,
 )
-from reconcile import decisions, records
-from reconcile.decisions import DecisionError, Pair, Signature
-from reconcile.tables import Decision, ExceptionRow
+from reconcile import decisions, records, worklist
+from reconcile.decisions import DecisionError, Signature
+from reconcile.tables import ExceptionRow
 
+ROW_KEYS = ("line", "exception_id", "changed", "refused")
 CHANGE_KEYS = ("at", "author", "change", "before", "after")
-DECISION_KEYS = ("connection", "decision_id", "kind", "resource_id", "doc_key", "amount", "reason", "author", "at")
 SHOWN_KEYS = (*records.EXCEPTION_KEYS, "note", "version")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -39,15 +40,15 @@ def _signed(command: Command) -> Command:
     return click.option("--author", default=None, help="Who decides (default: your login name).")(command)
 
 
-def _login_name() -> str:
+def login_name() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
         raise Refusal("this machine does not say who you are: give --author", Exit.USAGE) from None
 
 
-def _signature(author: str | None, reason: str) -> Signature:
-    return Signature(author or _login_name(), reason, utc_now())
+def signature(author: str | None, reason: str) -> Signature:
+    return Signature(author or login_name(), reason, utc_now())
 
 
 @click.group()
@@ -130,7 +131,7 @@ def assign_exception(  # noqa: PLR0913 - one argument per option
     house = open_house()
 
     def edit(session: Session, connection: str) -> ExceptionRow:
-        signed = _signature(author, reason)
+        signed = signature(author, reason)
         return decisions.assign(session, connection, exception_id, signed, owner=owner, version=version)
 
     _edit(house, connection_name, edit, as_json=as_json)
@@ -151,7 +152,7 @@ def note_exception(  # noqa: PLR0913 - one argument per option
     house = open_house()
 
     def edit(session: Session, connection: str) -> ExceptionRow:
-        signed = _signature(author, "noted")
+        signed = signature(author, "noted")
         return decisions.note(session, connection, exception_id, signed, text=text, version=version)
 
     _edit(house, connection_name, edit, as_json=as_json)
@@ -173,10 +174,62 @@ def resolve_exception(  # noqa: PLR0913 - one argument per option
 
     def edit(session: Session, connection: str) -> ExceptionRow:
         on = reference_day(session, house.settings.connection(connection))
-        signed = _signature(author, reason)
+        signed = signature(author, reason)
         return decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
 
     _edit(house, connection_name, edit, as_json=as_json)
+
+
+@exceptions.command("export")
+@click.option("--state", type=click.Choice(["open", "resolved"]), default="open", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), default="-", show_default=True)
+@connection_option("main")
+@click.pass_obj
+def export_exceptions(open_house: OpenHouse, *, state: str, out: Path, connection_name: str) -> None:
+    """The work list as a CSV sheet: fill in owner, note, state and resolution, and import it."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        on, calendar = reference_day(session, connection), calendar_of(connection.country_code)
+        found = records.exceptions(session, connection.name, {"state": state})
+        rows = [
+            records.to_exception_row(row, on, calendar) | {"note": row.note, "version": row.version} for row in found
+        ]
+    if str(out) == "-":
+        click.echo(worklist.to_csv(rows), nl=False)
+    else:
+        out.write_bytes(worklist.to_csv(rows).encode("utf-8-sig"))
+
+
+@exceptions.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--author", default=None, help="Who decides (default: your login name).")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def import_exceptions(
+    open_house: OpenHouse, *, file: Path, author: str | None, connection_name: str, as_json: bool
+) -> None:
+    """Take an exported sheet back, row by row; a row that somebody changed meanwhile is refused alone."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        on = reference_day(session, connection)
+    try:
+        rows = worklist.read_sheet(file.read_bytes())
+    except worklist.SheetRefused as error:
+        raise Refusal(f"{file.name}: {error}") from None
+    who = author or login_name()
+    taken = list(worklist.take_back(house.store, connection.name, rows, author=who, on=on, at=utc_now()))
+    shown = [
+        {"line": row.line, "exception_id": row.exception_id, "changed": ", ".join(row.changed), "refused": row.refused}
+        for row in taken
+        if row.changed or row.refused
+    ]
+    print_rows(shown, ROW_KEYS, as_json=as_json)
+    refused = sum(bool(row.refused) for row in taken)
+    if refused:
+        leave(Exit.NOTHING_DONE if refused == len(taken) else Exit.PARTLY_DONE)
 
 
 def _edit(house: House, name: str, edit: Callable[[Session, str], ExceptionRow], *, as_json: bool) -> None:
@@ -192,63 +245,4 @@ def _edit(house: House, name: str, edit: Callable[[Session, str], ExceptionRow],
     print_rows([shown], SHOWN_KEYS, as_json=as_json)
 
 
-def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, with_amount: bool) -> click.Command:
-    """One of the three commands that decide about a payment and a document, given in either order."""
-
-    @click.command(name, help=words)
-    @click.argument("one")
-    @click.argument("other", required=with_amount, default="")
-    @click.option("--reason", required=True)
-    @click.option("--seen", type=int, help="The newest decision about the payment you looked at; 0 for none.")
-    @click.option("--author", default=None, help="Who decides (default: your login name).")
-    @connection_option("main")
-    @json_option
-    @click.pass_obj
-    def command(  # noqa: PLR0913 - one argument per option
-        open_house: OpenHouse, *, one: str, other: str, reason: str, seen: int | None, author: str | None,
-        connection_name: str, as_json: bool, amount: str | None = None,
-    ) -> None:  # fmt: skip
-        house = open_house()
-        connection = house.settings.connection(connection_name)
-        resource_id, doc_key = (other, one) if is_doc_key(one) else (one, other)
-        pair, signed = Pair(connection.name, resource_id, doc_key), _signature(author, reason)
-        extra = {"amount": _to_amount(amount, connection.country.currency)} if with_amount else {}
-        try:
-            with house.store.transaction() as session:
-                decision = decide(session, pair, signed, seen=seen, **extra)
-        except DecisionError as error:
-            raise Refusal(str(error)) from None
-        print_rows([_to_decision_row(decision)], DECISION_KEYS, as_json=as_json)
-
-    if with_amount:
-        option = click.option("--amount", help="How much of the payment, in major units; default: what fits.")
-        command = option(command)
-    return command
-
-
-def is_doc_key(text: str) -> bool:
-    return text.startswith(("cl:", "mx:"))
-
-
-def _to_amount(text: str | None, currency: str) -> int | None:
-    if text is None:
-        return None
-    try:
-        return to_minor(text, currency)
-    except MoneyError as error:
-        raise Refusal(f"--amount {error}", Exit.USAGE) from None
-
-
-def _to_decision_row(decision: Decision) -> dict[str, Any]:
-    own = {name: getattr(decision, name) for name in DECISION_KEYS if name != "decision_id"}
-    return own | {"decision_id": decision.id}
-
-
-COMMANDS: tuple[click.Command, ...] = (
-    exceptions,
-    _pair_command("match", "Bind a payment and a document.", decisions.match, with_amount=True),
-    _pair_command(
-        "unmatch", "Keep a payment and a document apart, or a payment unmatched.", decisions.unmatch, with_amount=False
-    ),
-    _pair_command("decline", "Turn down a suggested pair.", decisions.decline, with_amount=False),
-)
+COMMANDS: tuple[click.Command, ...] = (exceptions,)

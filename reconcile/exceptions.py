@@ -2,7 +2,8 @@
 
 Their identity is connection, code and subject. A run resolves by absence only what it could have seen: it must be
 complete (else only its own DATA_GAPs), and the exception inside its scope. A run whose as-of day is before that of the
-last complete run leaves the list alone, and no run touches a row that was last seen or resolved on a later day.
+last complete run leaves the list alone, one whose day no data reaches yet notes only its DATA_GAPs, and no run touches
+a row that was last seen or resolved on a later day.
 """
 
 import hashlib
@@ -31,6 +32,7 @@ class State(StrEnum):
 
 
 GONE = "gone"
+DATA_GAP = "DATA_GAP"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class Seen:
     at: datetime
     complete: bool
     findings: tuple[Finding, ...]
+    is_ahead: bool = False
 
 
 @dataclass(slots=True)
@@ -62,14 +65,15 @@ def merge(known: Iterable[ExceptionRow], seen: Seen, *, in_scope: Mapping[str, b
     """Build what to write; `in_scope` says of each known row whether this run could have found it."""
     result = Merge()
     rows = {row.id: row for row in known}
-    found = {exception_id(seen.connection, finding.code, finding.subject): finding for finding in seen.findings}
+    noted = [finding for finding in seen.findings if finding.code == DATA_GAP or not seen.is_ahead]
+    found = {exception_id(seen.connection, finding.code, finding.subject): finding for finding in noted}
     for identity, finding in found.items():
         if identity not in rows:
             _open(result, identity, finding, seen)
         elif not _is_newer(rows[identity], seen.as_of):
             _see_again(result, rows[identity], finding, seen)
     for identity, row in rows.items():
-        may_resolve = seen.complete or row.code == "DATA_GAP"
+        may_resolve = seen.complete or row.code == DATA_GAP
         is_absent = identity not in found and row.state == State.OPEN and in_scope.get(identity, False)
         if is_absent and may_resolve and not _is_newer(row, seen.as_of):
             values = {"state": State.RESOLVED, "resolved_on": seen.as_of, "resolution": GONE}
@@ -78,7 +82,8 @@ def merge(known: Iterable[ExceptionRow], seen: Seen, *, in_scope: Mapping[str, b
 
 
 def _is_newer(row: ExceptionRow, as_of: date) -> bool:
-    return max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
+    # A gap is about the data, not about a day: the next run that looks says whether it is still there.
+    return row.code != DATA_GAP and max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
 
 
 def _columns(finding: Finding) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Tables into the frames that rules read: the only query module of this room."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import date, timedelta
 from functools import partial
 from typing import Any
@@ -28,7 +28,7 @@ from consumer.facts.tables.provider import (
 from consumer.facts.tables.sync import Checkpoint, Window
 from reconcile.bank import bank_lines
 from reconcile.bodies import facts_of_bodies, read_bodies
-from reconcile.columnar import read_frame
+from reconcile.columnar import batches, read_frame
 from reconcile.conflicts import conflicting_amounts
 from reconcile.gaps import CLOSED, Asked, Listed, find_gaps
 from reconcile.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, PAYMENT_TYPES, SOURCES, build_items, unknown_of
@@ -41,16 +41,14 @@ from reconcile.rules.inputs import (
     TEXT,
     Inputs,
     Schema,
-    empty,
     typed,
 )
 from reconcile.rules.settings import to_rules
 from reconcile.rules.tariff import to_tariff
-from reconcile.tables import Decision, LocalInvoice
+from reconcile.tables import Decision, LocalInvoice, ProviderFee
 from reconcile.transfers import WENT_BACK, to_transfers
 
 LAST_DIGITS = 4
-_KEYS_AT_ONCE = 5000
 _FROM_BODY = frozenset({"metadata", "texts", "split", "customer_id"})
 # Each table of resources with its kind and the columns that bear another name there.
 _RESOURCES: tuple[tuple[type[SQLModel], str, dict[str, str]], ...] = (
@@ -72,7 +70,7 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
         items=reader.items(),
         documents=reader.documents(),
         disputes=reader.disputes(),
-        fees=empty(FEES),
+        fees=reader.fees(),
         gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds)),
         conflicts=reader.conflicts(),
         decisions=reader.decisions(),
@@ -86,12 +84,6 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
 def read_transfers(session: Session, connection: Connection) -> DataFrame:
     """Read the transfers whose money went back."""
     return _Reader(session, connection).transfers()
-
-
-def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cut keys into lists short enough for one statement on either database."""
-    for start in range(0, len(keys), _KEYS_AT_ONCE):
-        yield keys[start : start + _KEYS_AT_ONCE]
 
 
 def _table(table: type[SQLModel]) -> Any:
@@ -209,6 +201,11 @@ class _Reader:
     def disputes(self) -> DataFrame:
         found = self._frame(Dispute, DISPUTES, dispute_id="id")
         return typed(found.sort_values("dispute_id", ignore_index=True), DISPUTES)
+
+    def fees(self) -> DataFrame:
+        """What the provider's own reports tell, of payouts and items that are still there."""
+        found = self._frame(ProviderFee, FEES)
+        return typed(found.sort_values(["payout_id", "resource_id"], ignore_index=True), FEES)
 
     def decisions(self) -> DataFrame:
         columns = _columns(Decision)

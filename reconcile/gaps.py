@@ -66,6 +66,12 @@ def find_gaps(
     return typed(DataFrame(rows, columns=list(GAPS)), GAPS) if rows else empty(GAPS)
 
 
+def is_ahead_of_data(gaps: DataFrame) -> bool:
+    """Tell whether no stream reaches the as-of day although some were read: a look ahead, or a day without a pull."""
+    streams = gaps[gaps["stream"].isin(STREAMS)]
+    return set(STREAMS) <= set(streams["stream"]) and bool(streams["since"].notna().any())
+
+
 Row = tuple[str, datetime | None, datetime | None, str]
 
 

@@ -1,6 +1,6 @@
 """A run's result as rows of tables: typed columns that queries need, and all report columns as JSON; pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -13,57 +13,67 @@ from reconcile.exceptions import exception_id
 from reconcile.rules.inputs import Result
 
 Rows = list[dict[str, Any]]
+ROWS_AT_ONCE = 20_000
 _TEXT = pa.large_string()
 
 
-def payout_rows(result: Result, connection: str, run_id: str) -> Rows:
-    frame = result.payouts
-    typed = zip(*(_plain(frame[name]) for name in ("payout_id", "status_recon", "difference")), strict=True)
-    days = _days(frame["payout_date"])
-    return [
-        {
-            "connection": connection, "run_id": run_id, "payout_id": payout_id, "payout_date": day,
-            "status_recon": status, "difference": difference, "columns": columns,
-        }
-        for (payout_id, status, difference), day, columns in zip(typed, days, to_json(frame), strict=True)
-    ]  # fmt: skip
+def payout_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
+    for frame, columns in _slices(result.payouts):
+        typed = zip(*(_plain(frame[name]) for name in ("payout_id", "status_recon", "difference")), strict=True)
+        days = _days(frame["payout_date"])
+        yield [
+            {
+                "connection": connection, "run_id": run_id, "payout_id": payout_id, "payout_date": day,
+                "status_recon": status, "difference": difference, "columns": text,
+            }
+            for (payout_id, status, difference), day, text in zip(typed, days, columns, strict=True)
+        ]  # fmt: skip
 
 
-def line_rows(result: Result, connection: str, run_id: str) -> Rows:
-    frame = result.lines
+def line_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
     names = ("payout_id", "resource_type", "resource_id", "doc_key", "outcome")
-    typed = zip(*(_plain(frame[name]) for name in names), strict=True)
     dates = dict(zip(result.payouts["payout_id"], _days(result.payouts["payout_date"]), strict=True))
-    bodies = to_json(frame.drop(columns=["doc_key"]))
-    return [
-        {
-            "connection": connection, "run_id": run_id, "position": position, "payout_id": values[0],
-            "payout_date": dates.get(values[0]), "resource_type": values[1], "resource_id": values[2],
-            "doc_key": values[3], "outcome": values[4], "columns": columns,
-        }
-        for position, (values, columns) in enumerate(zip(typed, bodies, strict=True))
-    ]  # fmt: skip
+    position = 0
+    for frame, columns in _slices(result.lines, without="doc_key"):
+        typed = zip(*(_plain(frame[name]) for name in names), strict=True)
+        yield [
+            {
+                "connection": connection, "run_id": run_id, "position": place, "payout_id": values[0],
+                "payout_date": dates.get(values[0]), "resource_type": values[1], "resource_id": values[2],
+                "doc_key": values[3], "outcome": values[4], "columns": text,
+            }
+            for place, (values, text) in enumerate(zip(typed, columns, strict=True), start=position)
+        ]  # fmt: skip
+        position += len(frame)
 
 
-def document_rows(result: Result, connection: str, run_id: str) -> Rows:
-    frame = result.documents
+def document_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
     names = ("doc_key", "outcome", "paid", "credited", "balance")
-    typed = zip(*(_plain(frame[name]) for name in names), strict=True)
-    return [
-        dict(zip(names, values, strict=True)) | {"connection": connection, "run_id": run_id, "columns": columns}
-        for values, columns in zip(typed, to_json(frame), strict=True)
-    ]
+    for frame, columns in _slices(result.documents):
+        typed = zip(*(_plain(frame[name]) for name in names), strict=True)
+        yield [
+            dict(zip(names, values, strict=True)) | {"connection": connection, "run_id": run_id, "columns": text}
+            for values, text in zip(typed, columns, strict=True)
+        ]
 
 
-def finding_rows(result: Result, connection: str, run_id: str) -> Rows:
-    return [
-        {
-            "connection": connection, "run_id": run_id, "code": found.code, "severity": found.severity,
-            "exception_id": exception_id(connection, found.code, found.subject), "subject": found.subject,
-            "amount_at_risk": found.amount_at_risk, "currency": found.currency,
-        }
-        for found in result.findings
-    ]  # fmt: skip
+def finding_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
+    if result.findings:
+        yield [
+            {
+                "connection": connection, "run_id": run_id, "code": found.code, "severity": found.severity,
+                "exception_id": exception_id(connection, found.code, found.subject), "subject": found.subject,
+                "amount_at_risk": found.amount_at_risk, "currency": found.currency,
+            }
+            for found in result.findings
+        ]  # fmt: skip
+
+
+def _slices(frame: DataFrame, without: str = "") -> Iterator[tuple[DataFrame, list[str]]]:
+    """A frame in pieces with their JSON, so that a large run is never text as a whole."""
+    for start in range(0, len(frame), ROWS_AT_ONCE):
+        piece = frame.iloc[start : start + ROWS_AT_ONCE]
+        yield piece, to_json(piece.drop(columns=[without]) if without else piece)
 
 
 def to_json(frame: DataFrame) -> list[str]:

@@ -1,7 +1,7 @@
 """One reconciliation run: a pure function of a snapshot, published in one transaction, once."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Self
@@ -13,11 +13,13 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit
 from reconcile import results, snapshots
+from reconcile.columnar import batches
 from reconcile.exceptions import Merge, Seen, State, exception_id, merge
 from reconcile.frames import read_inputs, read_transfers
+from reconcile.gaps import is_ahead_of_data
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
-from reconcile.scope import has_exception, narrow
+from reconcile.scope import Touched, narrow
 from reconcile.snapshots import Scope, Snapshot
 from reconcile.summary import summarise
 from reconcile.tables import (
@@ -31,7 +33,6 @@ from reconcile.tables import (
 )
 from reconcile.transfers import returned_findings
 
-_KEYS_AT_ONCE = 5000
 _RUN_LOCK = 717_061
 Rules = Callable[[Inputs], Result]
 
@@ -144,7 +145,10 @@ def publish(
         return RunOutcome.of(kept)
     assert outcome.result is not None
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
-    seen = Seen(outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, outcome.result.findings)
+    seen = Seen(
+        outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, outcome.result.findings,
+        is_ahead=is_ahead_of_data(snapshot.inputs.gaps),
+    )  # fmt: skip
     leaves_the_list = outcome.as_of < _last_complete(session, outcome.connection)
     session.add(row)
     session.flush()
@@ -184,30 +188,31 @@ def _last_complete(session: Session, connection: str) -> date:
 
 
 def _insert_results(session: Session, result: Result, connection: str, run_id: str) -> None:
-    tables: tuple[tuple[type[SQLModel], Callable[[Result, str, str], results.Rows]], ...] = (
+    tables: tuple[tuple[type[SQLModel], Callable[[Result, str, str], Iterator[results.Rows]]], ...] = (
         (PayoutResult, results.payout_rows),
         (Line, results.line_rows),
         (DocumentResult, results.document_rows),
         (RunFinding, results.finding_rows),
     )
     for table, to_rows in tables:
-        rows = to_rows(result, connection, run_id)
-        if rows:
-            session.execute(sa.insert(table), rows)
+        # The table, not its class: the object layer would look at each of a million rows.
+        insert = sa.insert(table.__table__)  # type: ignore[attr-defined]
+        for rows in to_rows(result, connection, run_id):
+            session.connection().execute(insert, rows)
 
 
 def _merge(session: Session, scope: Scope, result: Result, seen: Seen) -> Merge:
     identities = [exception_id(seen.connection, found.code, found.subject) for found in seen.findings]
     known = _known(session, seen.connection, identities)
-    return merge(known, seen, in_scope={row.id: has_exception(scope, result, row) for row in known})
+    touched = Touched.by(result)
+    return merge(known, seen, in_scope={row.id: scope.is_everything or touched.holds(row) for row in known})
 
 
 def _known(session: Session, connection: str, identities: Sequence[str]) -> list[ExceptionRow]:
     """Exceptions that are open, and those this run found whatever their state."""
     mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
     rows = {row.id: row for row in session.exec(mine.where(ExceptionRow.state == State.OPEN))}
-    for start in range(0, len(identities), _KEYS_AT_ONCE):
-        some = identities[start : start + _KEYS_AT_ONCE]
+    for some in batches(identities):
         rows |= {row.id: row for row in session.exec(mine.where(col(ExceptionRow.id).in_(some)))}
     return list(rows.values())
 

@@ -1,14 +1,14 @@
 """What a narrowed run publishes: its payouts, their lines, the documents and findings that touch them; pure."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Self
 
 import pandas as pd
 
+from reconcile.exceptions import DATA_GAP
 from reconcile.rules.inputs import Finding, Result
 from reconcile.snapshots import Scope
 from reconcile.tables import ExceptionRow
-
-DATA_GAP = "DATA_GAP"
 
 
 class UnknownPayout(Exception):  # noqa: N818 - names what was asked for
@@ -36,19 +36,29 @@ def narrow(result: Result, scope: Scope) -> Result:
         lines=lines.reset_index(drop=True),
         documents=documents.reset_index(drop=True),
     )
-    return replace(narrowed, findings=tuple(found for found in result.findings if _touches(narrowed, found)))
+    touched = Touched.by(narrowed)
+    return replace(narrowed, findings=tuple(found for found in result.findings if touched.holds(found)))
 
 
-def has_exception(scope: Scope, result: Result, row: ExceptionRow) -> bool:
-    """Tell whether a run of this scope would find this exception if it were still there."""
-    return scope.is_everything or _touches(result, row)
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The ids a published result is about."""
 
+    payouts: frozenset[str]
+    resources: frozenset[str]
+    documents: frozenset[str]
 
-def _touches(result: Result, about: Finding | ExceptionRow) -> bool:
-    if about.code == DATA_GAP:
-        return True
-    if about.payout_id is not None:
-        return about.payout_id in set(result.payouts["payout_id"])
-    if about.resource_id is not None:
-        return about.resource_id in set(result.lines["resource_id"])
-    return about.doc_key in set(result.documents["doc_key"])
+    @classmethod
+    def by(cls, result: Result) -> Self:
+        columns = (result.payouts["payout_id"], result.lines["resource_id"], result.documents["doc_key"])
+        return cls(*(frozenset(column.dropna()) for column in columns))
+
+    def holds(self, about: Finding | ExceptionRow) -> bool:
+        """Tell whether a run of this result would find this exception if it were still there."""
+        if about.code == DATA_GAP:
+            return True
+        if about.payout_id is not None:
+            return about.payout_id in self.payouts
+        if about.resource_id is not None:
+            return about.resource_id in self.resources
+        return about.doc_key in self.documents

@@ -70,6 +70,30 @@ class LocalInvoiceChange(SQLModel, table=True):
     after: str
 
 
+class PayoutReport(SQLModel, table=True):
+    """The provider's own CSV of one payout, as it was last imported."""
+
+    __tablename__ = "payout_report"
+
+    connection: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    sha256: str
+    name: str
+    imported_at: datetime = moment(optional=False)
+    rows: int
+
+
+class ProviderFee(SQLModel, table=True):
+    """The fee with VAT that the provider's report tells for one resource of a payout."""
+
+    __tablename__ = "provider_fee"
+
+    connection: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    resource_id: str = Field(primary_key=True)
+    fee_total: int = minor_units(optional=False)
+
+
 class Run(SQLModel, table=True):
     """One reconciliation; the id is the content hash of everything it read."""
 

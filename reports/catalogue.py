@@ -7,7 +7,7 @@ from sqlmodel import Session
 
 from consumer.facts.house import Connection, House
 from reconcile.tables import Run
-from reports import build, clearing, frames, mirror
+from reports import build, changes, clearing, frames, mirror
 from reports.build import Report
 from reports.control import Books, control
 from reports.definitions import CATALOGUE, Definition, definition_of
@@ -138,10 +138,12 @@ MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
     "tax-statements": mirror.tax_statements,
     "tax-returns": mirror.tax_returns,
     "tax-invoices": mirror.tax_invoices,
+    "drift": changes.drift,
+    "run-diff": changes.run_diff,
     "control": _control,
 }
 # These show what the provider says; a run only adds which payout a transfer is.
-WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices"})
+WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"})
 
 # A workbook of payouts carries its detail, its exceptions and the totals that tie them.
 BESIDE = {"payout-summary": ("payout-detail", "exceptions", "control")}

@@ -185,6 +185,13 @@ _CATALOGUE = (
         range_on="tax_period",
     ),
     Definition(
+        "drift",
+        _to_columns("connection stream id kind field ours theirs"),
+        sort=("connection", "stream", "id", "field"),
+        es="Diferencias con el proveedor",
+        en="Differences from the provider",
+    ),
+    Definition(
         "run-diff",
         _to_columns("kind subject before after cause"),
         sort=("connection", "kind", "subject"),

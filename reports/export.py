@@ -116,13 +116,17 @@ def major_units(values: pa.Array, currency: str) -> pa.Array:
 
 def _money_text(values: pa.Array, currencies: pa.Array) -> pa.Array:
     found = pc.unique(currencies).to_pylist()
-    texts = {currency: pc.cast(major_units(values, currency), pa.string()) for currency in found}
+    texts = {currency: _amount_text(values, currency) for currency in found}
     if len(found) == 1:
         return texts[found[0]]
     text = pa.nulls(len(values), pa.string())
     for currency, own in texts.items():
         text = pc.if_else(pc.equal(currencies, currency), own, text)
     return text
+
+
+def _amount_text(values: pa.Array, currency: str) -> pa.Array:
+    return pc.cast(values if digits_of(currency) == 0 else major_units(values, currency), pa.string())
 
 
 def _decimal_mark(values: pa.Array, profile: Profile) -> pa.Array:
@@ -137,13 +141,16 @@ def _date_text(values: pa.Array, profile: Profile) -> pa.Array:
 
 def _instant_text(values: pa.Array, profile: Profile) -> pa.Array:
     """Give only the precision that is there: fractions of a second where a row has them."""
-    seconds = pc.cast(values, pa.timestamp("s", "UTC"), safe=False)
+    exact = pc.cast(values, pa.timestamp("us"))  # UTC without saying so, which is four times faster to write
+    seconds = pc.cast(exact, pa.timestamp("s"), safe=False)
+    days = _date_text(pc.cast(seconds, pa.date32()), profile)
     if profile.for_people:
-        clock = pc.cast(pc.cast(seconds, pa.time32("s")), pa.string())
-        return pc.binary_join_element_wise(_date_text(pc.cast(seconds, pa.date32()), profile), clock, " ")
-    whole = pc.equal(pc.cast(seconds, pa.timestamp("us", "UTC")), values)
-    text = pc.if_else(whole, pc.cast(seconds, pa.string()), pc.cast(values, pa.string()))
-    return pc.replace_substring(text, " ", "T", max_replacements=1)
+        return pc.binary_join_element_wise(days, pc.cast(pc.cast(seconds, pa.time32("s")), pa.string()), " ")
+    whole = pc.equal(pc.cast(seconds, pa.timestamp("us")), exact)
+    clock = pc.cast(pc.cast(seconds, pa.time32("s")), pa.string())
+    if not pc.all(whole, min_count=0).as_py():
+        clock = pc.if_else(whole, clock, pc.cast(pc.cast(exact, pa.time64("us")), pa.string()))
+    return pc.binary_join_element_wise(days, "T", clock, "Z", "")
 
 
 def to_json_rows(report: Report, start: int, count: int) -> list[dict[str, Any]]:

@@ -93,7 +93,9 @@ def object_rows(session: Session, table: type[ProviderObject], connections: Sequ
 
 
 def of_runs(table: Any, runs: Sequence[Run]) -> sa.ColumnElement[bool]:
-    return sa.or_(sa.false(), *(sa.and_(table.connection == run.connection, table.run_id == run.id) for run in runs))
+    if not runs:
+        return sa.false()
+    return sa.or_(*(sa.and_(table.connection == run.connection, table.run_id == run.id) for run in runs))
 
 
 def _between(query: Select, column: Any, span: Span) -> Select:

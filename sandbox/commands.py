@@ -29,6 +29,18 @@ def read_fault(text: str) -> Fault:
         raise click.UsageError(f"The probability of {name} is {probability!r}; write a number from 0 to 1") from None
 
 
+def read_damages(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
+    """Damages as `name=rate`. Raises a usage error."""
+    damages = {}
+    for text in texts:
+        name, _sign, rate = text.partition("=")
+        try:
+            damages[name] = float(rate)
+        except ValueError:
+            raise click.BadParameter(f"{text!r} is no NAME=RATE with a rate from 0 to 1") from None
+    return damages
+
+
 def read_start(_: click.Context, __: click.Parameter, text: str | None) -> datetime:
     if text is None:
         return START_AT
@@ -49,6 +61,7 @@ def read_start(_: click.Context, __: click.Parameter, text: str | None) -> datet
 )
 @click.option("--live", "is_live", is_flag=True, help="Let the clock walk with real time.")
 @click.option("--faults", "fault_texts", multiple=True, metavar="NAME[=PROBABILITY]", help="May be repeated.")
+@click.option("--damage", "damages", multiple=True, metavar="NAME=RATE", callback=read_damages, help="May be repeated.")
 @click.option("--header-prefix", default="Fintoc", show_default=True, help="Begins the names of signature and version.")
 def sandbox(  # noqa: PLR0913, PLR0917 - one parameter for each option
     host: str,
@@ -59,6 +72,7 @@ def sandbox(  # noqa: PLR0913, PLR0917 - one parameter for each option
     start_at: datetime,
     is_live: bool,  # noqa: FBT001 - click's
     fault_texts: tuple[str, ...],
+    damages: dict[str, float],
     header_prefix: str,
 ) -> None:
     """Serve the imitated provider until it is stopped."""
@@ -71,6 +85,7 @@ def sandbox(  # noqa: PLR0913, PLR0917 - one parameter for each option
             is_live=is_live,
             seed=seed,
             scale=scale,
+            damages=damages,
             start_at=start_at,
             faults=faults,
             header_prefix=header_prefix,

@@ -2,22 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import msgspec
-from flask import Flask, Request, Response, g, request
+from flask import Flask, Response, g, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.http import http_date
 from werkzeug.routing import Map, Rule
 
 from sandbox.api.refunds import open_voucher
+from sandbox.bodies import read_body
 from sandbox.call import Answer, Call, Route
 from sandbox.faults import answering
 from sandbox.faults.inserting import insert_while_paging
-from sandbox.forms import read_form
 from sandbox.idempotency import Asked
 from sandbox.ids import digest
-from sandbox.refusal import BrokenError, RefusalError, UnauthenticatedError, invalid
+from sandbox.refusal import BrokenError, RefusalError, UnauthenticatedError
 from sandbox.routes import ROUTES
 from sandbox.versions import VERSIONS, present
 from sandbox.world import World
@@ -85,13 +84,13 @@ def _address() -> str:
 
 
 def _answer(world: World, route: Route, params: Mapping[str, str]) -> Response:
-    raw = request.get_data()
     with world.lock:
         mode = authenticate(request.headers.get("Authorization"))
         call = _read_call(world, mode, params)
         answering.TO_COMMIT.get().extend(answering.breakage(world.faults, call.key, call.path))
         answering.check_key(world.faults, call.key, call.path)
-        asked = Asked.read(request, mode, raw)
+        answering.check_rate(world.faults, call.key, call.path, world.now())
+        asked = Asked.read(request, mode)
         known = world.answers.recall(asked, world.now())
         if known:
             return Response(known.body, known.status, content_type=JSON)
@@ -134,7 +133,6 @@ def _operate(route: Route, call: Call) -> Answer:
     """Everything that can still turn a known caller away, then the operation."""
     world = call.world
     answering.check_server(world.faults, call.key, call.path)
-    answering.check_rate(world.faults, call.key, call.path, world.now())
     world.version = answering.switched_version(world.faults, call.key, call.path) or world.version
     call = replace(call, version=_version(call), body=read_body(request), files=request.files)
     if route.needs_jws:
@@ -155,28 +153,15 @@ def _version(call: Call) -> str:
     return version
 
 
-def read_body(incoming: Request) -> dict[str, Any]:
-    """The fields of a JSON object or of a form. Raises `invalid_json`."""
-    if incoming.mimetype in {"multipart/form-data", "application/x-www-form-urlencoded"}:
-        return read_form(incoming.form)
-    raw = incoming.get_data()
-    if not raw:
-        return {}
-    try:
-        body = msgspec.json.decode(raw)
-    except msgspec.DecodeError:
-        raise invalid("json", "body", "valid JSON") from None
-    if not isinstance(body, dict):
-        raise invalid("hash", "body", "a JSON object")
-    return body
-
-
 def _refusal(error: RefusalError) -> Response:
     headers = error.advice if isinstance(error, answering.TooManyError) else {}
     return Response(msgspec.json.encode(error.body()), error.status, headers, content_type=JSON)
 
 
 def _named(error: HTTPException) -> RefusalError:
-    status = error.code or 500
-    code = {404: "invalid_url", 405: "operation_not_allowed"}.get(status, "invalid_params")
-    return RefusalError(status, code, f"{error.name}: no operation answers {request.method} at this address")
+    """The provider's word for what the web framework turns away; it knows fewer statuses."""
+    code = {404: "invalid_url", 405: "operation_not_allowed"}.get(error.code or 500)
+    if code is None:
+        return RefusalError(400, "invalid_params", f"{error.name}: the request cannot be read")
+    message = f"{error.name}: no operation answers {request.method} at this address"
+    return RefusalError(error.code or 500, code, message)

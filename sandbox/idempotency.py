@@ -7,6 +7,7 @@ from typing import Self
 
 from werkzeug.wrappers import Request
 
+from sandbox.bodies import fingerprint
 from sandbox.refusal import RefusalError, invalid
 
 LONGEST_KEY = 255
@@ -23,12 +24,14 @@ class Asked:
     fingerprint: str
 
     @classmethod
-    def read(cls, incoming: Request, mode: str, raw: bytes) -> Self:
+    def read(cls, incoming: Request, mode: str) -> Self:
         key = incoming.headers.get("Idempotency-Key") if incoming.method == "POST" else None
         if key is not None and not 0 < len(key) <= LONGEST_KEY:
             raise invalid("string", "Idempotency-Key", f"text of 1 to {LONGEST_KEY} characters")
-        content = b"\n".join((incoming.full_path.encode(), raw))
-        return cls(mode, key or None, hashlib.sha256(content).hexdigest())
+        if key is None:
+            return cls(mode, None, "")
+        content = b"\n".join((incoming.full_path.encode(), fingerprint(incoming)))
+        return cls(mode, key, hashlib.sha256(content).hexdigest())
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from sandbox.call import Route
 from sandbox.event_types import TYPES
+from sandbox.parameters import describe_query
 from sandbox.routes import ROUTES
 from sandbox.versions import LATEST
 
@@ -57,7 +58,8 @@ def _operation(route: Route) -> dict[str, Any]:
         "parameters": [
             {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
             for name in NAME.findall(route.path)
-        ],
+        ]
+        + (describe_query(route.path) if route.method == "GET" else []),
         "responses": {
             **{status: {"description": "Done"} for status in SUCCESSES[route.method]},
             **{status: _refusal(text) for status, text in REFUSALS.items()},

@@ -1,5 +1,6 @@
 """Offset and cursor pages with the provider's `Link` and `X-Total-Count`."""
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Protocol
@@ -10,6 +11,7 @@ from sandbox.refusal import RefusalError, invalid
 
 DEFAULT_SIZE = 30
 LARGEST_SIZE = 300
+WHOLE = re.compile(r"[0-9]{1,18}")
 Keep = Callable[[Object], bool]
 
 
@@ -27,7 +29,7 @@ def read_number(call: Call, name: str, default: int, *, largest: int | None = No
     text = call.query.get(name)
     if text is None:
         return default
-    if not (text.isascii() and text.isdigit()) or int(text) < 1 or (largest and int(text) > largest):
+    if not WHOLE.fullmatch(text) or int(text) < 1 or (largest and int(text) > largest):
         raise invalid("positive_integer", name, f"a whole number from 1 to {largest}" if largest else "1 or more")
     return int(text)
 

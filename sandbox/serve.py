@@ -3,7 +3,7 @@
 import signal
 import socket
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
@@ -26,12 +26,15 @@ DEFAULT_SCENARIO = "busy-month"
 DEFAULT_SEED = 1
 
 
-def build_scenario(name: object, seed: object, scale: object, start_at: datetime) -> Scenario:
+def build_scenario(name: object, seed: object, scale: object, start_at: datetime, damages: object = None) -> Scenario:
     """The scenario of that name. Raises UnknownScenarioError with a sentence that lists the names."""
-    if not isinstance(name, str) or not isinstance(seed, int) or not isinstance(scale, int | float):
+    is_flag = isinstance(seed, bool) or isinstance(scale, bool)
+    if not isinstance(name, str) or not isinstance(seed, int) or not isinstance(scale, int | float) or is_flag:
         raise UnknownScenarioError("A scenario needs a name, a whole number as seed and a number as scale")
+    if not isinstance(damages, Mapping | None):
+        raise UnknownScenarioError("The damages of a scenario are names, each with its rate")
     try:
-        return scenarios.build(name, seed=seed, scale=scale, start=start_at)
+        return scenarios.build(name, seed=seed, scale=scale, start=start_at, damages=damages)
     except ValueError as error:
         raise UnknownScenarioError(str(error)) from None
 
@@ -41,6 +44,7 @@ def create_sandbox(  # noqa: PLR0913 - the settings of a sandbox, all by name
     *,
     seed: int = DEFAULT_SEED,
     scale: float = 1.0,
+    damages: Mapping[str, float] | None = None,
     start_at: datetime = START_AT,
     faults: Iterable[Fault] = (),
     header_prefix: str = "Fintoc",
@@ -48,7 +52,7 @@ def create_sandbox(  # noqa: PLR0913 - the settings of a sandbox, all by name
 ) -> Flask:
     """The sandbox as a WSGI application; `transport` carries its webhooks where no socket is wanted."""
     if isinstance(scenario, str):
-        scenario = build_scenario(scenario, seed, scale, start_at)
+        scenario = build_scenario(scenario, seed, scale, start_at, damages)
     world = World(
         scenario, seed=seed, start_at=start_at, header_prefix=header_prefix, faults=faults, transport=transport
     )

@@ -9,10 +9,11 @@ from flask import Blueprint, Response, request
 
 from sandbox import report
 from sandbox.api.paying import pay
+from sandbox.bodies import read_body
 from sandbox.clock import to_iso
-from sandbox.faults.registry import UnusableFaultError, to_fault
+from sandbox.faults.registry import UnusableFaultError, check_name, to_fault
 from sandbox.fields import require_text
-from sandbox.gate import KEYS, read_body
+from sandbox.gate import KEYS
 from sandbox.happening import Scenario
 from sandbox.jws import UnreadableKeyError, read_public_key
 from sandbox.openapi import describe
@@ -97,12 +98,16 @@ def _add_faults(blueprint: Blueprint, world: World) -> None:
         except UnusableFaultError as error:
             raise RefusalError(400, "invalid_fault", str(error), param="name") from None
         with world.lock:
-            world.faults.switch_on(fault)
+            world.faults.switch_on(fault, world.now())
         return _json(fault.to_json(), 201)
 
     @blueprint.delete("/faults")
     def switch_off() -> Response:
-        name = request.args.get("name") or read_body(request).get("name")
+        name = request.args.get("name", read_body(request).get("name"))
+        try:
+            name = None if name is None else check_name(name)
+        except UnusableFaultError as error:
+            raise RefusalError(400, "invalid_fault", str(error), param="name") from None
         with world.lock:
             world.faults.switch_off(name)
             return _json([fault.to_json() for fault in world.faults.active()])

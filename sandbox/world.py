@@ -50,7 +50,7 @@ class World:
         self.signatures = Signatures()
         self.vouchers: dict[str, tuple[str, datetime]] = {}  # token -> refund and the end of its life
         self.collections: Collections = defaultdict(Collection)
-        self.faults = Faults(seed, faults)
+        self.faults = Faults(seed, faults, now=start_at)
         self._advancing = threading.Lock()
         self.begin(scenario, seed=seed, start_at=start_at)
         self.postman = Postman(self, header_prefix=header_prefix, transport=transport)
@@ -64,7 +64,7 @@ class World:
         self.payout_items: defaultdict[str, list[Object]] = defaultdict(list)
         self.logs = {mode: EventLog() for mode in MODES}
         self.outbox = Outbox()
-        self.faults = Faults(seed, self.faults.active())
+        self.faults = Faults(seed, self.faults.active(), now=start_at)
         self.answers = Answers()
         self.version = LATEST
         self.requests: dict[str, int] = defaultdict(int)  # how often each address was asked for
@@ -76,7 +76,7 @@ class World:
 
     def restart(self, scenario: Scenario, *, seed: int) -> None:
         """Begin anew between two steps of the clock, never inside one."""
-        with self._advancing, self.lock:
+        with self._advancing, self.postman.resting(), self.lock:
             self.begin(scenario, seed=seed, start_at=self.start_at)
 
     def summary(self) -> dict[str, int]:
@@ -121,12 +121,16 @@ class World:
     def _play(self, until: datetime) -> None:
         while (due := self._agenda.take(until)) is not None:
             at, thing = due
-            self.clock.move_to(at)
+            self._move_to(at)
             if isinstance(thing, tuple):
                 self._play_happening(*thing)
             else:
                 thing()
-        self.clock.move_to(until)
+        self._move_to(until)
+
+    def _move_to(self, at: datetime) -> None:
+        self.clock.move_to(at)
+        self.faults.end(self.now())
 
     def _play_happening(self, position: int, happening: Happening) -> None:
         if happening.collection == "payout_resources":
@@ -150,10 +154,15 @@ class World:
         return found
 
     def new_id(self, prefix: str) -> str:
-        return draw(prefix, self.seed, next(self._serial))
+        # Endpoints outlive a scenario, and with the same seed its ids begin anew.
+        while (id_ := draw(prefix, self.seed, next(self._serial))) in self.secrets:
+            pass
+        return id_
 
     def new_secret(self, prefix: str) -> str:
-        return f"{prefix}_{token(self.seed, 'secret', next(self._serial))}"
+        while (secret := f"{prefix}_{token(self.seed, 'secret', next(self._serial))}") in self.secrets.values():
+            pass
+        return secret
 
     def keep(self, name: str, found: Object, *, event: str | None = None, **event_only: object) -> Object:
         """Store the object as it is now and announce the change."""
@@ -168,9 +177,8 @@ class World:
         return self._announce(type_, data, mode=mode, key=f"request {next(self._serial)}")
 
     def _announce(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
-        event = self._log(
-            type_, announcing.damage(self.faults, key, to_version(data, self.version)), mode=mode, key=key
-        )
+        data = to_version(data, self.version)
+        event = self._log(type_, announcing.damage(self.faults, key, data), mode=mode, key=key)
         unknown = announcing.unknown_type(self.faults, key, type_)
         if unknown:
             self._log(unknown, data, mode=mode, key=f"{key} again")

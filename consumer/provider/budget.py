@@ -22,8 +22,8 @@ from consumer.facts.tables.sync import RateSlot
 MOST_PLACES = 50
 # A place bears several requests where the budget is wide; whoever took it may start them within this time.
 HOLD_SECONDS = 0.1
-# Longer than any request may take until its answer begins; a killed process gives its place back after it.
-LEASE_SECONDS = 120.0
+# Longer than the client's time-outs until an answer begins; a killed process gives its place back after it.
+LEASE_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 _EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 

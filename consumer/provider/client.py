@@ -34,7 +34,7 @@ USER_AGENT = "cuadre/0.1"
 RETRIES = 5
 # A provider that asks for a longer pause is better asked again by the next run.
 LONGEST_PAUSE = 120.0
-_TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=30.0, pool=60.0)
+_TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=10.0, pool=5.0)
 _LIMITS = httpx.Limits(max_connections=64, max_keepalive_connections=32)
 _FIRST_ERROR = 300
 

@@ -11,7 +11,7 @@ from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Window
-from consumer.inbox.record import Verdict, record_all
+from consumer.inbox.record import Arrival, Verdict, record_all
 from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError
 from consumer.provider.paging import Page, Walk
@@ -25,11 +25,13 @@ from consumer.sync.windows import (
     WindowState,
     advance,
     all_windows,
+    complete_until,
     covered_until,
     record_checkpoint,
     record_windows,
     to_spans,
     unclosed_windows,
+    worst_lateness,
 )
 
 WORKERS = 8
@@ -37,9 +39,14 @@ SHORTEST_WINDOW = timedelta(hours=6)
 MOST_WINDOWS = 16
 MOST_PASSES = 10
 MOST_RESTARTS = 5
+MOST_FRUITLESS = 3
 # The provider does not say whether its bounds include the moment they name.
 MARGIN = timedelta(seconds=1)
+# An overlap of twice the worst lateness of a month leaves room for a worse one.
+LATENESS_MEMORY = timedelta(days=30)
+LATENESS_FACTOR = 2
 _DOUBLINGS = 12
+_NEW = Verdict.STORED
 _GROWING = f"events kept appearing in {MOST_PASSES} reads"
 
 Span = tuple[datetime | None, datetime]
@@ -95,8 +102,10 @@ class _Reader:
         self._on_page = on_page
         self._windows = 0
         self._pages = 0
+        self._failures = 0
         self._read_count = 0
         self._added = 0
+        self._frontier: datetime | None = None
         self._under_way = 0
         self._reads: deque[Future[None]] = deque()
         self._pool = ThreadPoolExecutor(max_workers=WORKERS)
@@ -116,7 +125,10 @@ class _Reader:
         if not asked:
             with self._store.reading() as session:
                 known = covered_until(all_windows(session, self.name, EVENTS_STREAM))
-            since = None if known is None else known - timedelta(seconds=self._settings.overlap_seconds)
+                self._frontier = complete_until(session, self.name, EVENTS_STREAM)
+                late = worst_lateness(session, self.name, EVENTS_STREAM, since=utc_now() - LATENESS_MEMORY)
+            overlap = max(timedelta(seconds=self._settings.overlap_seconds), late * LATENESS_FACTOR)
+            since = None if known is None else known - overlap
         if since is not None:
             return list(to_spans(since, until, shortest=SHORTEST_WINDOW, most=MOST_WINDOWS))
         start = self._find_log_start(until)
@@ -138,8 +150,12 @@ class _Reader:
             windows = [*record_windows(session, self.name, EVENTS_STREAM, spans, now=utc_now()), *left]
         with self._pool:
             self._submit(windows)
-            while self._reads:  # a read that shares its window out adds to them before it ends
-                self._reads.popleft().result()
+            try:
+                while self._reads:  # a read that shares its window out adds to them before it ends
+                    self._reads.popleft().result()
+            finally:
+                # Whatever ends the run early, a keystroke too, the other windows stop at their next page.
+                self._stopped.set()
         return self._conclude()
 
     def _submit(self, windows: Sequence[Window]) -> None:
@@ -171,17 +187,21 @@ class _Reader:
                 self._under_way -= 1
 
     def _read_while_pages_come(self, window: Window) -> None:
-        """Read one window until it closes or fails; a failure that is not final goes on while pages still come."""
-        pages_before = -1
+        """Read one window until it closes or fails; in a storm it tries again while pages still come."""
+        fruitless = 0
         while not self._stopped.is_set():
+            own = window.pages
             try:
                 self._read_until_closed(window)
             except ProviderError as error:
-                current = self._load(window)
-                if error.retryable and current.pages > max(pages_before, window.pages):
-                    pages_before, window = current.pages, current
+                window = self._load(window)
+                fruitless = 0 if window.pages > own else fruitless + 1
+                with self._counting:
+                    self._failures += 1
+                    is_alive = self._failures < WORKERS
+                if error.retryable and fruitless < MOST_FRUITLESS and is_alive:
                     continue
-                self._fail(current, error)
+                self._fail(window, error)
             return
 
     def _read_until_closed(self, window: Window) -> None:
@@ -211,8 +231,9 @@ class _Reader:
         shares = to_shares(window, page, most=WORKERS + 1 - self._under_way)
         with self._writing, self._store.transaction() as session:
             verdicts = record_all(session.connection(), arrivals)
-            added = sum(verdict is Verdict.STORED for verdict in verdicts)
+            added = sum(verdict is _NEW for verdict in verdicts)
             place = _next_place(window, page, added=added, now=now)
+            place |= self._late_place(window, [a for a, v in zip(arrivals, verdicts, strict=True) if v is _NEW])
             if shares:
                 place["since"] = shares[-1][0]
             # Where another run read the same page, its place holds and our events are its duplicates.
@@ -223,9 +244,18 @@ class _Reader:
         with self._counting:
             self._added += added
             self._pages += 1
+            self._failures = 0
             self._read_count += len(page.items)
             self._on_page(current, self._windows, self._added)
         return current
+
+    def _late_place(self, window: Window, new: Sequence[Arrival]) -> dict[str, object]:
+        """Note how late the list showed an event of a time that was complete when this run began."""
+        dates = [arrival.created_at for arrival in new if arrival.created_at is not None]
+        if self._frontier is None or not dates or min(dates) >= self._frontier:
+            return {}
+        late = int((self._frontier - min(dates)).total_seconds())
+        return {"late_seconds": max(late, window.late_seconds or 0)}
 
     def _fail(self, window: Window, error: ProviderError) -> None:
         self._save(window, state=WindowState.FAILED, reason=str(error))

@@ -87,6 +87,15 @@ def complete_until(session: Session, connection: str, stream: str) -> datetime |
     return None if reach == _BEGINNING else reach
 
 
+def worst_lateness(session: Session, connection: str, stream: str, *, since: datetime) -> timedelta:
+    """Find how far behind the end of what was complete an event was that the list showed only then."""
+    columns = _TABLE.c
+    asked = sa.select(sa.func.max(columns.late_seconds)).where(
+        columns.connection == connection, columns.stream == stream, columns.opened_at >= since
+    )
+    return timedelta(seconds=session.execute(asked).scalar_one() or 0)
+
+
 def record_checkpoint(session: Session, connection: str, stream: str, *, now: datetime, objects: int) -> None:
     session.merge(
         Checkpoint(

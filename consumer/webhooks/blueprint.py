@@ -14,7 +14,7 @@ from consumer.inbox.record import UnusableEvent, Verdict, read_arrival
 from consumer.webhooks.body import BodyBroken, BodyTooLarge, read_body
 from consumer.webhooks.keyring import Keyring, KeyringUnavailable
 from consumer.webhooks.signature import BadSignature, verify
-from consumer.webhooks.watch import RECEIVED, RefusalLog
+from consumer.webhooks.watch import RECEIVED, SECRET_USED, RefusalLog
 from consumer.webhooks.writer import NotStored, Writer
 
 RETRY_AFTER_SECONDS = 5
@@ -62,6 +62,7 @@ class Receiver:
         except BadSignature as problem:
             raise Refused(problem.status, problem.reason) from None
         self.keyring.note_use(secrets[used], now=now)
+        SECRET_USED.labels(connection.name, secrets[used].label).set(now.timestamp())
         try:
             arrival = read_arrival(body, connection=connection, source=Source.WEBHOOK, received_at=now)
             return self.writer.store(arrival)

@@ -4,12 +4,17 @@ import logging
 import threading
 import time
 
-from prometheus_client import Counter
+from prometheus_client import Counter, Gauge
 
 RECEIVED = Counter(
     "cuadre_webhook_received", "Authentic events answered with 200, by what they were.", ["connection", "status"]
 )
 REFUSED = Counter("cuadre_webhook_refused", "Requests not answered with 200, by reason.", ["reason"])
+SECRET_USED = Gauge(
+    "cuadre_webhook_secret_used_timestamp_seconds",
+    "When a webhook secret last verified a request in this process, by its label.",
+    ["connection", "label"],
+)
 
 _EVERY_SECONDS = 10.0
 _LOG = logging.getLogger(__name__)

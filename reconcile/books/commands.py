@@ -11,6 +11,7 @@ from consumer.facts.house import OpenHouse
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import (
     Exit,
+    Refusal,
     connection_option,
     json_option,
     leave,
@@ -20,6 +21,7 @@ from consumer.facts.terminal import (
 )
 from reconcile import records
 from reconcile.books.invoices import ImportOutcome, import_invoices
+from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.totals import ControlTotal
 
 FILE_KEYS = (
@@ -27,6 +29,7 @@ FILE_KEYS = (
     "separator", "totals", "rejects", "notes",
 )  # fmt: skip
 TOTAL_KEYS = ("doc_type", "currency", "count", "net", "exempt", "vat", "total")
+REPORT_KEYS = ("connection", "file", "accepted", "payout_id", "rows", "fee_total", "currency", "rejects")
 REJECT_KEYS = ("line", "column", "value", "reason")
 
 
@@ -79,7 +82,44 @@ def list_invoices(open_house: OpenHouse, *, connection_name: str | None, limit: 
     print_rows(rows[:limit], records.INVOICE_KEYS, as_json=as_json)
 
 
-def status_of(outcomes: Sequence[ImportOutcome]) -> Exit:
+@click.group("payout-report")
+def payout_report() -> None:
+    """The provider's own report of a payout, for fees per resource."""
+
+
+@payout_report.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--payout", "payout_id", help="The payout of the file; found by its rows where it is not said.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def import_reports(
+    open_house: OpenHouse, *, files: tuple[Path, ...], payout_id: str | None, connection_name: str, as_json: bool
+) -> None:
+    """Bring payout reports (CSV) in, each whole or not at all."""
+    if payout_id is not None and len(files) > 1:
+        raise Refusal("--payout names the payout of one file", Exit.USAGE)
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    outcomes = [import_payout_report(house, connection, path, payout_id=payout_id) for path in files]
+    print_rows([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
+    if not as_json:
+        rejects = [asdict(reject) for outcome in outcomes for reject in outcome.rejects]
+        if rejects:
+            print_rows(rejects, REJECT_KEYS, as_json=False)
+    leave(status_of(outcomes))
+
+
+def _to_report_row(connection: str, outcome: ReportOutcome) -> dict[str, Any]:
+    fees = format_decimal(outcome.fee_total, outcome.currency) if outcome.currency else None
+    return {
+        "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "payout_id": outcome.payout_id,
+        "rows": outcome.rows, "fee_total": fees, "currency": outcome.currency,
+        "rejects": [asdict(reject) for reject in outcome.rejects],
+    }  # fmt: skip
+
+
+def status_of(outcomes: Sequence[ImportOutcome] | Sequence[ReportOutcome]) -> Exit:
     """Some refused: partly done; all refused: nothing done."""
     refused = sum(not outcome.accepted for outcome in outcomes)
     if not refused:
@@ -124,4 +164,4 @@ def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
         yield f"{outcome.name}: {remark}"
 
 
-COMMANDS: tuple[click.Command, ...] = (invoices,)
+COMMANDS: tuple[click.Command, ...] = (invoices, payout_report)

@@ -18,9 +18,9 @@ from consumer.facts.terminal import Exit
 from reconcile.books.documents import Document, Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import NO_LINE, Reading, read_invoices
+from reconcile.columnar import batches
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
 
-_KEYS_AT_ONCE = 5000
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
 _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
 
@@ -134,8 +134,7 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
 
 
 def _known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[LocalInvoice]:
-    for start in range(0, len(keys), _KEYS_AT_ONCE):
-        some = keys[start : start + _KEYS_AT_ONCE]
+    for some in batches(keys):
         query = select(LocalInvoice).where(LocalInvoice.connection == connection, col(LocalInvoice.doc_key).in_(some))
         yield from session.exec(query)
 

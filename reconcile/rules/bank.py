@@ -1,6 +1,8 @@
 """Payouts against the bank: which movement brought which payout, and what is late, absent or different."""
 
 import re
+from bisect import bisect_left, bisect_right
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -60,12 +62,16 @@ def _finding(code: Code, row: Any, at_risk: int) -> Finding:
     evidence = {
         "payout": int(row.payout_amount),
         "status": row.status,
-        "expected_on": row.expected_arrival.date().isoformat(),
+        "expected_on": _day(row.expected_arrival),
         "bank_amount": None if pd.isna(row.bank_amount) else int(row.bank_amount),
-        "bank_date": None if pd.isna(row.bank_date) else row.bank_date.date().isoformat(),
+        "bank_date": _day(row.bank_date),
     }
     about = About(f"payout:{row.payout_id}", row.currency, payout_id=row.payout_id, evidence=evidence)
     return to_finding(code, about, at_risk=at_risk)
+
+
+def _day(value: Any) -> str | None:
+    return None if pd.isna(value) else str(value.date().isoformat())
 
 
 def _succeeded(summary: DataFrame, inputs: Inputs) -> list[Any]:
@@ -115,16 +121,18 @@ def _take_near(wanted: list[Any], moves: list[Any], taken: dict[str, Any], near_
     """Take a movement of another amount where payout and movement have only each other inside the window."""
     used = {move.movement_id for move in taken.values()}
     free = [move for move in moves if move.movement_id not in used]
+    days = [move.booked_on for move in free]
     edges = [
         (payout, move)
         for payout in wanted
         if payout.payout_id not in taken
-        for move in free
-        if _may_be(payout, move) and move.booked_on <= payout.until and _is_near(payout, move, near_bps)
+        for move in free[bisect_left(days, payout.since) : bisect_right(days, payout.until)]
+        if _may_be(payout, move) and _is_near(payout, move, near_bps)
     ]
+    payouts = Counter(payout.payout_id for payout, _ in edges)
+    movements = Counter(move.movement_id for _, move in edges)
     for payout, move in edges:
-        rivals = [other for other in edges if payout is other[0] or move is other[1]]
-        if len(rivals) == 1:
+        if payouts[payout.payout_id] == movements[move.movement_id] == 1:
             taken[payout.payout_id] = move
 
 

@@ -2,7 +2,8 @@
 
 from pandas import DataFrame
 
-from reconcile.rules.inputs import Result, looked_up
+from reconcile.rules.columns import looked_up
+from reconcile.rules.inputs import Result
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Outcome
 from reconcile.rules.payouts import DISPUTE

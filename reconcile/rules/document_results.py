@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.inputs import DOCUMENT_RESULTS, MONEY, TEXT, Finding, in_total_order, looked_up, typed
+from reconcile.rules.columns import in_total_order, looked_up
+from reconcile.rules.inputs import DOCUMENT_RESULTS, MONEY, TEXT, Finding, typed
 from reconcile.rules.ledger import Ledger
 
 _SAME = ("doc_key", "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name")

@@ -8,7 +8,9 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.inputs import DAY, Inputs, in_total_order
+from reconcile.rules.columns import in_total_order
+from reconcile.rules.inputs import DAY, Inputs
+from reconcile.rules.payments import shared_texts
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers, shift
 
@@ -110,8 +112,8 @@ def to_books(frame: DataFrame, codes: tuple[Any, Any], inputs: Inputs) -> Books:
         total=total,
         currency=currency,
         customer=customer,
-        tax_id=frame["customer_tax_id"].to_numpy(dtype=object),
-        money=frame["currency"].to_numpy(dtype=object),
+        tax_id=shared_texts(frame["customer_tax_id"]),
+        money=shared_texts(frame["currency"]),
         is_ppd=(frame["payment_method"].str.upper() == "PPD").to_numpy(dtype=bool),
         is_claim=claims,
         is_void=is_void,

@@ -7,8 +7,9 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.columns import looked_up
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MONEY, Finding, Inputs, looked_up, records
+from reconcile.rules.inputs import MONEY, Finding, Inputs, records
 from reconcile.rules.outcomes import Code, FeeSource
 from reconcile.rules.payouts import REFUND, REFUND_ADJUSTMENT
 from reconcile.rules.splits import pays_fee

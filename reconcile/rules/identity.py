@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.columns import looked_up
 from reconcile.rules.disputes import PlacedDispute, place_disputes
 from reconcile.rules.fees import Fees, half_up, parts
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, looked_up, records
+from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, records
 from reconcile.rules.outcomes import Code, FeeSource
 
 _BPS = 10_000
@@ -77,11 +78,14 @@ def fee_rates(sums: DataFrame) -> Any:
     return pd.Series(texts, index=sums.index, dtype=TEXT)
 
 
-def identity_findings(sums: DataFrame, inputs: Inputs) -> list[Finding]:
+def identity_findings(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> list[Finding]:
     """Name every payout that does not add up, and every fee outside the band."""
+    reported_only = _only_reported(rows, inputs)
     found = []
     for row in records(sums.join(inputs.payouts.set_index("payout_id")[["currency"]])):
         about = _about(row)
+        if row.Index in reported_only:
+            about.evidence["only_in_the_report"] = reported_only[row.Index]
         if row.difference != 0:
             found.append(to_finding(Code.PAYOUT_IDENTITY, about, at_risk=abs(int(row.difference))))
         elif row.fee < 0:
@@ -90,6 +94,14 @@ def identity_findings(sums: DataFrame, inputs: Inputs) -> list[Finding]:
             allowed = inputs.rules.fee_band_bps * int(row.gross) // _BPS
             found.append(to_finding(Code.FEE_OUT_OF_BAND, about, at_risk=int(row.fee) - allowed))
     return found
+
+
+def _only_reported(rows: DataFrame, inputs: Inputs) -> dict[str, list[str]]:
+    """List the items the provider's report has and its list of the payout's items lacks."""
+    names = ["payout_id", "resource_id"]
+    listed = pd.MultiIndex.from_frame(rows[names])
+    missing = inputs.fees[~pd.MultiIndex.from_frame(inputs.fees[names]).isin(listed)]
+    return {str(key): sorted(group.tolist()) for key, group in missing.groupby("payout_id")["resource_id"]}
 
 
 def is_out_of_band(fee: int, gross: int, band_bps: int) -> bool:

@@ -10,8 +10,6 @@ from datetime import date
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
@@ -283,19 +281,6 @@ def empty(schema: Schema) -> DataFrame:
 def records(frame: DataFrame) -> list[Any]:
     """Give the rows as named tuples; `Any`, since a row's types are the schema's and not the stubs'."""
     return list(frame.itertuples())
-
-
-def in_total_order(frame: DataFrame, names: list[str]) -> DataFrame:
-    """Sort by columns, text as bytes and missing values last, and number the rows anew."""
-    keys = pa.table({name: pa.array(frame[name]) for name in names})
-    places = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names])
-    return frame.take(places.to_numpy()).reset_index(drop=True)
-
-
-def looked_up(keys: Any, table: Any) -> Any:
-    """Give the table's value of each key, and NA where it has none; the table's type is kept, integers as nullable."""
-    kept = table.astype("Int64") if table.dtype == "int64" else table
-    return kept.reindex(keys.to_numpy()).set_axis(keys.index)
 
 
 def _column(values: Any, dtype: str) -> Any:

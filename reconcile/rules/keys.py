@@ -14,6 +14,13 @@ from reconcile.rules.inputs import records
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
 UUID, DOC_KEY, FOLIO, ORDER, LONE_FOLIO = "uuid", "doc_key", "folio", "order", "lone_folio"
 _RANKS = {"uuid": 0, "invoice": 1, "invoice_id": 1, "doc_type+folio": 2, "order_ref": 3, "order_id": 4, "folio": 5}
+_SPACES = {
+    "uuid": (UUID,),
+    "order_ref": (ORDER,),
+    "order_id": (ORDER,),
+    "invoice": (ORDER, UUID, DOC_KEY),
+    "invoice_id": (ORDER, UUID, DOC_KEY),
+}
 _MOST_BEARERS = 50  # a name that so many documents bear identifies none of them
 
 
@@ -87,23 +94,17 @@ def _asked(said: list[dict[str, Any]]) -> list[tuple[int, str, str, str]]:
 
 
 def _names_in(words: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
-    uuid, folio, kind = _text(words.get("uuid")), _text(words.get("folio")), _text(words.get("doc_type"))
-    if uuid:
-        yield "uuid", UUID, uuid.upper()
+    for name, value in words.items():
+        spaces = _SPACES.get(name)
+        text = _text(value).upper() if spaces else ""
+        if spaces and text:
+            yield from ((name, space, text) for space in spaces)
+    folio = _text(words.get("folio")).upper().lstrip("0")
+    kind = _text(words.get("doc_type")).upper()
     if folio and kind:
-        yield "doc_type+folio", FOLIO, f"{kind.upper()}|{_bare(folio)}"
+        yield "doc_type+folio", FOLIO, f"{kind}|{folio}"
     elif folio:
-        yield "folio", LONE_FOLIO, _bare(folio)
-    for name in ("order_ref", "order_id"):
-        value = _text(words.get(name))
-        if value:
-            yield name, ORDER, value.upper()
-    for name in ("invoice", "invoice_id"):
-        value = _text(words.get(name)).upper()
-        if value:
-            yield name, ORDER, value
-            yield name, UUID, value
-            yield name, DOC_KEY, value
+        yield "folio", LONE_FOLIO, folio
 
 
 def _names(books: Books, space: str) -> Any:
@@ -126,7 +127,3 @@ def _names(books: Books, space: str) -> Any:
 
 def _text(value: Any) -> str:
     return "" if value is None or isinstance(value, bool | dict | list) else str(value).strip()
-
-
-def _bare(folio: str) -> str:
-    return folio.upper().lstrip("0")

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.columns import in_total_order, looked_up
 from reconcile.rules.disputes import PlacedDispute
 from reconcile.rules.fees import Fees
-from reconcile.rules.inputs import LINES, MOMENT, MONEY, TEXT, Inputs, empty, in_total_order, looked_up, records, typed
-from reconcile.rules.keys import order_ref_of
+from reconcile.rules.inputs import LINES, MOMENT, MONEY, TEXT, Inputs, empty, records, typed
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.notes import notes_of
 from reconcile.rules.outcomes import Outcome, Stage
@@ -67,8 +67,7 @@ def _items(rows: DataFrame, fees: Fees, ledger: Ledger, inputs: Inputs) -> DataF
     for name in ("fee_total", "fee_net", "fee_vat"):
         items[name] = fees.items[name]
     items["net_amount"] = items["amount_signed"] - items["fee_total"]
-    said = [order_ref_of(words) for words in ledger.payments.said]
-    words = _words(ledger) | {"order_ref": np.array([*said, None], dtype=object)}
+    words = _words(ledger) | {"order_ref": np.append(ledger.payments.order_ref, None)}
     for name, values in words.items():
         items[name] = values[payment_at]
     _override(items, rows)

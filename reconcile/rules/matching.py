@@ -1,5 +1,7 @@
 """Matching payments with documents, stage by stage, each on what the earlier ones left."""
 
+from typing import Any
+
 from pandas import DataFrame
 
 from reconcile.rules.candidates import match_customers, suggest
@@ -8,7 +10,7 @@ from reconcile.rules.documents import document_customers, sorted_documents, to_b
 from reconcile.rules.inputs import Inputs
 from reconcile.rules.keys import find_keys
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.payments import customers_of, payment_rows, shared_codes, to_payments
+from reconcile.rules.payments import customers_of, payment_rows, read_metadata, shared_codes, to_payments
 from reconcile.rules.placement import place_keyed
 from reconcile.rules.references import match_references
 from reconcile.rules.sets import match_sets
@@ -17,9 +19,12 @@ from reconcile.rules.shared_keys import place_shared, settle_agreeing
 
 def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     """Decide every payment: decisions of people, keys, references, customers, sets, suggestions, the rest."""
-    ledger = _open(rows, inputs)
+    frame = payment_rows(rows)
+    said = read_metadata(frame["metadata"])
+    ledger = _open(frame, said, rows, inputs)
     apply_decisions(ledger, inputs.decisions)
-    keys = settle_agreeing(ledger, find_keys(ledger.payments.said, ledger.books))
+    keys = settle_agreeing(ledger, find_keys(said, ledger.books))
+    del said
     place_keyed(ledger, keys)
     place_shared(ledger, keys)
     match_references(ledger)
@@ -31,13 +36,13 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     return ledger
 
 
-def _open(rows: DataFrame, inputs: Inputs) -> Ledger:
-    payments, documents = payment_rows(rows), sorted_documents(inputs)
+def _open(payments: DataFrame, said: list[dict[str, Any]], rows: DataFrame, inputs: Inputs) -> Ledger:
+    documents = sorted_documents(inputs)
     payers, owners = customers_of(payments, inputs.rules), document_customers(documents, inputs.rules)
     currencies = shared_codes(payments["currency"], documents["currency"])
     customers = shared_codes(payers, owners)
     return Ledger(
-        payments=to_payments(payments, payers, (currencies[0], customers[0]), rows),
+        payments=to_payments(payments, payers, (currencies[0], customers[0]), rows=rows, said=said),
         books=to_books(documents, (currencies[1], customers[1]), inputs),
         rules=inputs.rules,
     )

@@ -9,7 +9,9 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.inputs import in_total_order, records
+from reconcile.rules.columns import in_total_order
+from reconcile.rules.inputs import records
+from reconcile.rules.keys import declares_instalments, order_ref_of
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers
@@ -45,11 +47,16 @@ class Payments:
     money: Any
     day: Any
     moment: Any
-    said: list[dict[str, Any]]
+    order_ref: Any
+    in_parts: Any
     refunds: dict[int, list[Refund]]
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def said(self, payment: int) -> dict[str, Any]:
+        """Read again what one payment says about itself; keeping that of all of them would cost more than it saves."""
+        return read_metadata(self.frame["metadata"].iloc[payment : payment + 1])[0]
 
 
 def payment_rows(rows: DataFrame) -> DataFrame:
@@ -66,7 +73,9 @@ def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
     return own.mask(own.isin(generic)).fillna(sender.mask(sender.isin(generic)))
 
 
-def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], rows: DataFrame) -> Payments:
+def to_payments(
+    frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], *, rows: DataFrame, said: list[dict[str, Any]]
+) -> Payments:
     currency, customer = codes
     ids = frame["resource_id"].to_numpy(dtype=object)
     return Payments(
@@ -75,12 +84,13 @@ def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], rows: Da
         amount=frame["amount"].to_numpy(dtype=np.int64),
         currency=currency,
         customer=customer,
-        tax_id=tax_ids.to_numpy(dtype=object),
-        payout=frame["payout_id"].to_numpy(dtype=object),
-        money=frame["currency"].to_numpy(dtype=object),
+        tax_id=shared_texts(tax_ids),
+        payout=shared_texts(frame["payout_id"]),
+        money=shared_texts(frame["currency"]),
         day=day_numbers(frame["local_date"]),
         moment=instants(frame["occurred_at"]),
-        said=_read_metadata(frame["metadata"].to_numpy(dtype=object)),
+        order_ref=np.array([order_ref_of(words) for words in said], dtype=object),
+        in_parts=np.fromiter((declares_instalments(words) for words in said), dtype=bool, count=len(said)),
         refunds=_refunds(rows, {key: place for place, key in enumerate(ids)}),
     )
 
@@ -96,10 +106,16 @@ def shared_codes(left: Any, right: Any) -> tuple[Any, Any]:
     return codes[: len(left)], codes[len(left) :]
 
 
-def _read_metadata(texts: Any) -> list[dict[str, Any]]:
+def shared_texts(values: Any) -> Any:
+    """Give texts as objects that equal rows share; a missing one is None."""
+    codes, distinct = pd.factorize(values)
+    return np.array([*distinct, None], dtype=object)[codes]
+
+
+def read_metadata(column: Any) -> list[dict[str, Any]]:
     """Read what each payment says about itself; metadata that is no object says nothing."""
     read, nothing = msgspec.json.Decoder().decode, dict[str, Any]()
-    values = [read(text) if isinstance(text, str) else nothing for text in texts]
+    values = [read(text) if isinstance(text, str) else nothing for text in column.to_numpy(dtype=object)]
     return [value if isinstance(value, dict) else nothing for value in values]
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.columns import in_total_order, looked_up
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, in_total_order, looked_up, records
+from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, records
 from reconcile.rules.outcomes import Code
 from reconcile.rules.splits import own_amounts
 from reconcile.rules.timing import bank_days, local_times, shift
@@ -28,7 +29,7 @@ def place_items(inputs: Inputs) -> DataFrame:
     """
     rows = _ranked(_known_types(inputs.items), inputs.payouts)
     rows = pd.concat([rows, _free_again(rows)], ignore_index=True)
-    rows = in_total_order(rows, ["rank", "resource_type", "resource_id"])
+    rows = in_total_order(rows, ["rank", "payout_id", "resource_type", "resource_id"])
     rows["place"] = _places(rows)
     rows["signed"] = np.where(rows["resource_type"] == REFUND, -1, 1) * own_amounts(rows)
     local = local_times(rows["occurred_at"], inputs.calendar)
@@ -49,7 +50,10 @@ def _known_types(items: DataFrame) -> DataFrame:
 def _ranked(items: DataFrame, payouts: DataFrame) -> DataFrame:
     order = payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     ranks = pd.Series(np.arange(len(order)), index=order["payout_id"])
-    rows = items.drop_duplicates(["payout_id", "resource_type", "resource_id"]).copy()
+    names = ["resource_type", "resource_id"]
+    rows = in_total_order(items, [*names, "payout_id"])
+    # One row per payout and item; where a payout lists an item, a row without a payout says nothing more.
+    rows = rows[~rows.duplicated([*names, "payout_id"]) & ~(rows["payout_id"].isna() & rows.duplicated(names))].copy()
     rows["rank"] = looked_up(rows["payout_id"], ranks).fillna(_NO_PAYOUT_YET).astype("int64")
     dead = payouts.loc[payouts["status"].isin(_DEAD)]
     freed = dead.set_index("payout_id")["ended_at"].fillna(dead.set_index("payout_id")["created_at"])

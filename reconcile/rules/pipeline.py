@@ -51,7 +51,7 @@ def reconcile(inputs: Inputs) -> Result:
     found = [
         *gap_findings(inputs),
         *conflict_findings(inputs),
-        *identity_findings(sums, inputs),
+        *identity_findings(sums, rows, inputs),
         *items_off_tariff(rows, fees, inputs),
         *bank_findings(summary, inputs),
         *misplaced(rows, inputs),

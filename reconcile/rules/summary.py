@@ -7,9 +7,10 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.bank import has_bank, match_bank
+from reconcile.rules.columns import looked_up
 from reconcile.rules.gate import touched
 from reconcile.rules.identity import fee_rates
-from reconcile.rules.inputs import COUNT, DAY, SUMMARY, TEXT, Finding, Inputs, looked_up, typed
+from reconcile.rules.inputs import COUNT, DAY, SUMMARY, TEXT, Finding, Inputs, typed
 from reconcile.rules.outcomes import APPLIED, Code, Recon
 from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.rules.timing import expected_arrivals, local_times, payout_bank_days, windows

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile.rules.inputs import DAY, MOMENT, looked_up
+from reconcile.rules.columns import looked_up
+from reconcile.rules.inputs import DAY, MOMENT
 
 
 def local_times(moments: Any, calendar: BankCalendar) -> Any:

@@ -9,7 +9,6 @@ from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Finding, Inputs
-from reconcile.rules.keys import declares_instalments
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.nearest import NearestMiss, nearest_misses
 from reconcile.rules.outcomes import Code, DocumentOutcome, Outcome, Stage
@@ -117,7 +116,7 @@ def _customers(ledger: Ledger, payment: int, docs: list[int]) -> dict[str, Any]:
 
 
 def _missing(ledger: Ledger, payment: int, misses: NearestMiss) -> dict[str, Any]:
-    said = ledger.payments.said[payment]
+    said = ledger.payments.said(payment)
     named = {name: str(said[name]) for name in _KEY_NAMES if said.get(name) not in {None, ""}}
     evidence: dict[str, Any] = {"candidates": 0} if "candidates" not in ledger.reasons[payment].evidence else {}
     if named and ledger.reasons[payment].stage == Stage.NONE:
@@ -135,7 +134,7 @@ def _short_parts(ledger: Ledger, applied: DataFrame) -> list[tuple[int, int]]:
     declared = {
         doc
         for payment, doc in zip(parts["payment"].tolist(), parts["doc"].tolist(), strict=True)
-        if declares_instalments(ledger.payments.said[payment])
+        if ledger.payments.in_parts[payment]
     }
     pairs = zip(last["payment"].tolist(), last["doc"].tolist(), strict=True)
     return [(payment, doc) for payment, doc in pairs if doc not in declared and _is_short(ledger, payment, doc)]

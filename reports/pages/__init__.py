@@ -20,10 +20,12 @@ from reports.pages import (
     codes,
     desk,
     downloads,
+    evidence,
     exceptions,
     login,
     operations,
     payouts,
+    people,
     settings,
     today,
     views,
@@ -33,8 +35,7 @@ from reports.pages.desk import EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
-# Whole numbers of evidence that are no amounts.
-_COUNTS = {"candidates", "credit_notes", "fee_payers", "days", "days_late", "sets", "rate_bps"}
+_FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
 _TITLES = {400: "This cannot be read", 403: "Not allowed", 404: "Not found"}
 
 
@@ -58,6 +59,7 @@ def pages() -> list[Blueprint]:
         downloads.blueprint,
         views.blueprint,
         operations.blueprint,
+        people.blueprint,
         settings.blueprint,
         api.blueprint,
     ]
@@ -76,6 +78,7 @@ def register(app: Flask, house: House, *, public: Collection[str] = PUBLIC) -> N
     app.register_error_handler(CSRFError, _bad_form)
     for status in (403, 404):
         app.register_error_handler(status, _error)
+    app.register_error_handler(500, _failure)
 
 
 def token_check(house: House) -> Callable[[], bool]:
@@ -91,7 +94,8 @@ def _words() -> dict[str, Any]:
         "say": lambda group, name: words.value(group, name, language),
         "code_title": lambda code: codes.code_title(code, language),
         "action": lambda code, stored: codes.action_of(code, stored, language),
-        "proof": lambda name, value, currency: _proof(name, value, currency, language),
+        "proof_name": lambda name: evidence.name_of(name, language),
+        "proof": lambda name, value, currency: evidence.shown(name, value, currency, language),
         "amount": _amount(language),
         "count": lambda number: notation.format_count(number, language),
         "day": lambda on: _day(on, language),
@@ -126,22 +130,6 @@ def _amount(language: str) -> Callable[..., str]:
     return written
 
 
-def _proof(name: str, value: Any, currency: str, language: str) -> str:
-    """Show one piece of evidence: amounts as amounts, lists and tables as their parts."""
-    match value:
-        case bool():
-            return str(value).lower()
-        case int() if name not in _COUNTS:
-            return notation.format_amount(value, currency, language)
-        case dict():
-            return ", ".join(f"{key}: {_proof(key, part, currency, language)}" for key, part in value.items())
-        case list():
-            return "; ".join(_proof(name, part, currency, language) for part in value)
-        case None:
-            return "–"
-    return str(value)
-
-
 def _day(on: date | str | None, language: str) -> str:
     if not on:
         return ""
@@ -167,6 +155,12 @@ def _error(error: HTTPException) -> ResponseReturnValue:
     own = error.description if error.description != type(error).description else None
     plain = {403: "Your role does not allow this.", 404: "There is nothing at this address."}
     return _answer(error.code or 500, own or plain[error.code or 404])
+
+
+def _failure(_error: HTTPException) -> ResponseReturnValue:
+    """Say so without a template, which may need the very database that is down; the cause is in the log."""
+    texts = [words.translate(text, language) for text in _FAILED for language in ("es-CL", "en")]
+    return Response("\n".join(texts) + "\n", 500, mimetype="text/plain")
 
 
 def _answer(status: int, sentence: str) -> ResponseReturnValue:

@@ -33,22 +33,31 @@ def show(connection: str, exception_id: str) -> ResponseReturnValue:
 
 @blueprint.post("/<connection>/<exception_id>/<action>")
 def decide(connection: str, exception_id: str, action: str) -> ResponseReturnValue:
-    """Take one decision in one transaction; a stale or impossible one changes nothing and says why."""
+    """Take one decision; a stale or impossible one changes nothing and says why."""
     need(Role.FINANCE)
     _known(connection)
     if action not in ACTIONS:
         abort(404)
-    who, now = desk.reader().name, desk.now()
-    signed = Signature(author=who, reason=_text("reason") or translate("decided on the page", "en"), at=now)
-    try:
-        with desk.house().store.transaction() as session:
-            ACTIONS[action](session, connection, exception_id, signed)
-    except DecisionError as error:
-        flash(str(error), "alert")
+    version = _number("version") if action in EDITS else 0
+    refusal = decide_one(action, connection, exception_id, version=version)
+    if refusal is not None:
+        flash(refusal, "alert")
     else:
-        note(desk.house().store, who, action, f"exception {connection} {exception_id}", now=now)
         flash(translate(f"done.{action}", desk.language()), "done")
     return redirect(url_for("case.show", connection=connection, exception_id=exception_id))
+
+
+def decide_one(action: str, connection: str, exception_id: str, *, version: int) -> str | None:
+    """Take a decision in a transaction of its own, note it in the trail, and return why it was refused."""
+    who, now = desk.reader().name, desk.now()
+    signed = Signature(author=who, reason=_text("reason") or "decided on the page", at=now)
+    try:
+        with desk.house().store.transaction() as session:
+            ACTIONS[action](session, connection, exception_id, signed, version)
+    except DecisionError as error:
+        return str(error)
+    note(desk.house().store, who, action, f"exception {connection} {exception_id}", now=now)
+    return None
 
 
 def _known(connection: str) -> list[str]:
@@ -68,42 +77,34 @@ def _number(name: str) -> int:
     return int(text)
 
 
-def _assign(session: Session, connection: str, exception_id: str, signed: Signature) -> None:
-    version = _number("version")
+def _assign(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
     decisions.assign(session, connection, exception_id, signed, owner=_text("owner"), version=version)
 
 
-def _note(session: Session, connection: str, exception_id: str, signed: Signature) -> None:
-    decisions.note(session, connection, exception_id, signed, text=_text("note"), version=_number("version"))
+def _note(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
+    decisions.note(session, connection, exception_id, signed, text=_text("note"), version=version)
 
 
-def _resolve(session: Session, connection: str, exception_id: str, signed: Signature) -> None:
+def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
     on = local_date(signed.at, desk.zone_of(connection))
-    decisions.resolve(session, connection, exception_id, _reasoned(signed), on=on, version=_number("version"))
+    decisions.resolve(session, connection, exception_id, _reasoned(signed), on=on, version=version)
 
 
-def _reopen(session: Session, connection: str, exception_id: str, signed: Signature) -> None:
-    decisions.reopen(session, connection, exception_id, _reasoned(signed), version=_number("version"))
+def _reopen(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
+    decisions.reopen(session, connection, exception_id, _reasoned(signed), version=version)
 
 
-def _pair(connection: str) -> Pair:
-    return Pair(connection, _text("resource_id"), _text("doc_key"))
+Decide = Callable[..., Any]
 
 
-def _match(session: Session, connection: str, _exception_id: str, signed: Signature) -> None:
-    decisions.match(session, _pair(connection), _reasoned(signed), seen=_number("seen"))
+def _about_a_pair(take: Decide) -> Decide:
+    """Make an action of a decision about a payment and a document, which the form names."""
 
+    def act(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
+        pair = Pair(connection, _text("resource_id"), _text("doc_key"))
+        take(session, pair, _reasoned(signed), seen=_number("seen"))
 
-def _unmatch(session: Session, connection: str, _exception_id: str, signed: Signature) -> None:
-    decisions.unmatch(session, _pair(connection), _reasoned(signed), seen=_number("seen"))
-
-
-def _decline(session: Session, connection: str, _exception_id: str, signed: Signature) -> None:
-    decisions.decline(session, _pair(connection), _reasoned(signed), seen=_number("seen"))
-
-
-def _adjust(session: Session, connection: str, _exception_id: str, signed: Signature) -> None:
-    decisions.adjust(session, _pair(connection), _reasoned(signed), seen=_number("seen"))
+    return act
 
 
 def _reasoned(signed: Signature) -> Signature:
@@ -113,13 +114,12 @@ def _reasoned(signed: Signature) -> Signature:
     return signed
 
 
-ACTIONS: dict[str, Callable[[Session, str, str, Signature], Any]] = {
-    "assign": _assign,
-    "note": _note,
-    "resolve": _resolve,
-    "reopen": _reopen,
-    "match": _match,
-    "unmatch": _unmatch,
-    "decline": _decline,
-    "adjust": _adjust,
+EDITS: dict[str, Decide] = {"assign": _assign, "note": _note, "resolve": _resolve, "reopen": _reopen}
+ACTIONS: dict[str, Decide] = {
+    **EDITS,
+    "match": _about_a_pair(decisions.match),
+    "unmatch": _about_a_pair(decisions.unmatch),
+    "decline": _about_a_pair(decisions.decline),
+    "adjust": _about_a_pair(decisions.adjust),
 }
+BULK = ("assign", "resolve")

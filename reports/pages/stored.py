@@ -2,6 +2,13 @@
 
 # English first, then Spanish.
 STORED = {
+    "role.viewer": ("Viewer", "Lectura"),
+    "role.finance": ("Finance", "Finanzas"),
+    "role.admin": ("Admin", "Administración"),
+    "people.lead": (
+        "They are added and removed with cuadre users and cuadre tokens.",
+        "Se agregan y quitan con cuadre users y cuadre tokens.",
+    ),
     "login.failed": (
         "Wrong email or password. After five failed attempts an account is locked for 15 minutes.",
         "Correo o contraseña incorrectos. Tras cinco intentos fallidos, la cuenta se bloquea 15 minutos.",

@@ -31,6 +31,8 @@ PLACES = {
     "tax-statements": "tax-statements",
     "tax-returns": "tax-returns",
     "tax-invoices": "tax-invoices",
+    "drift": "drift",
+    "run-diff": "run-diff",
     "control": "control",
 }
 _AGEING = {"receivables": ("bucket", "balance")}

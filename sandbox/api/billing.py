@@ -113,6 +113,9 @@ def _settle(world: World, invoice: Object, intent: Object, on_paid: Paid | None)
     current = world.get(invoice["mode"], INVOICES, invoice["id"])
     payments = [_payment(intent) if row["payment_intent"] == intent["id"] else row for row in current["payments"]]
     current = {**current, "payments": payments}
+    if current["status"] != "open":
+        world.keep(INVOICES, current)  # recorded as paid outside the service in the meantime
+        return
     if intent["status"] != "succeeded":
         fail(world, current)
         return

@@ -14,8 +14,8 @@ TAX_ID_TYPES = ("cl_rut", "mx_rfc")
 
 
 def normalize(tax_id: str) -> str:
-    """A tax id without dots, hyphens, spaces and leading zeros, in capitals."""
-    return "".join(letter for letter in tax_id.upper() if letter.isalnum()).lstrip("0")
+    """A tax id without dots, hyphens, spaces and leading zeros, in capitals; an RFC may hold an ampersand."""
+    return "".join(letter for letter in tax_id.upper() if letter.isalnum() or letter == "&").lstrip("0")
 
 
 def create_customer(call: Call) -> Answer:

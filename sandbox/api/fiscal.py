@@ -1,7 +1,6 @@
 """The fiscal API: the tax authority's invoices, yearly returns (F22) and monthly statements (F29) of a link."""
 
 from collections.abc import Callable
-from datetime import timedelta
 from typing import Any
 
 from sandbox.api.links import link_of
@@ -16,14 +15,12 @@ from sandbox.versions import OLDEST
 INVOICES, RETURNS, STATEMENTS = "tax_invoices", "tax_returns", "tax_statements"
 ISSUE_TYPES = ("issued", "received")
 INVOICE_STATUSES = ("registered", "pending")
-A_DAY = timedelta(days=1)
 
 
 def list_invoices(call: Call) -> Answer:
     """By document date, newest first; the oldest version leaves the last day out."""
     since, until = read_since(call), read_until(call)
-    if until and call.version == OLDEST and to_day(call.query["until"]):
-        until -= A_DAY
+    last_day = to_day(call.query["until"]) if until and call.version == OLDEST else None
     updated_since = read_since(call, "updated_since")
     keep_type = one_of("issue_type", ISSUE_TYPES)(call)
     keep_status = one_of("invoice_status", INVOICE_STATUSES)(call)
@@ -34,6 +31,7 @@ def list_invoices(call: Call) -> Answer:
         return (
             (since is None or at >= since)
             and (until is None or at <= until)
+            and (last_day is None or at.date() < last_day)
             and (updated_since is None or updated_at is None or to_moment(updated_at) >= updated_since)
             and (keep_type is None or keep_type(row))
             and (keep_status is None or keep_status(row["institution_invoice"]))

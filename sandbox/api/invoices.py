@@ -36,7 +36,7 @@ def create_invoice(call: Call) -> Answer:
     method = read_choice(body, "collection_method", METHODS, default="charge_automatically")
     default = read_text(body, "default_payment_method")
     if default:
-        world.get(call.mode, "payment_methods", default)
+        _check_owner(world.get(call.mode, "payment_methods", default), customer["id"], param="default_payment_method")
     elif method == "charge_automatically":
         raise missing_parameter("default_payment_method")
     currency = require_currency(body, ("CLP",))
@@ -52,6 +52,11 @@ def create_invoice(call: Call) -> Answer:
         metadata=read_metadata(body),
     )
     return Answer(invoice, 201)
+
+
+def _check_owner(method: Object, customer: str, *, param: str) -> None:
+    if method["customer"] != customer:
+        raise RefusalError(400, "invalid_params", "The payment method belongs to another customer", param=param)
 
 
 def _entries(body: dict[str, Any]) -> list[dict[str, Any]]:
@@ -92,7 +97,7 @@ def remove_lines(call: Call) -> Answer:
     wanted = read_list(call.body, "lines")
     if not wanted:
         raise missing_parameter("lines")
-    gone = {entry["id"] if isinstance(entry, dict) and "id" in entry else str(entry) for entry in wanted}
+    gone = {str(entry["id"] if isinstance(entry, dict) and "id" in entry else entry) for entry in wanted}
     unknown = gone - {line["id"] for line in invoice["lines"]}
     if unknown:
         raise missing_resource("line item", min(unknown), param="lines")
@@ -124,15 +129,12 @@ def pay_invoice(call: Call) -> Answer:
             "Give payment_method or external_payment, not both",
             param="external_payment",
         )
-    if invoice["status"] != "open" or billing.is_being_paid(invoice):
+    if invoice["status"] != "open" or (billing.is_being_paid(invoice) and not is_external):
         raise refuse_status("invoice", invoice["status"], "open and not being paid")
     if is_external:
         return Answer(billing.mark_paid(world, invoice, is_external=True))
     method = world.get(call.mode, "payment_methods", wanted or invoice["default_payment_method"] or _no_method())
-    if method["customer"] != invoice["customer"]:
-        raise RefusalError(
-            400, "invalid_params", "The payment method belongs to another customer", param="payment_method"
-        )
+    _check_owner(method, invoice["customer"], param="payment_method")
     check_active(method)
     return Answer(billing.collect(world, invoice, method))
 

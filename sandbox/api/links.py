@@ -110,7 +110,7 @@ def create_refresh(call: Call) -> Answer:
     if not link["active"]:
         raise RefusalError(422, "on_demand_policy_required", "The link is not active", param="link_token")
     kind = call.body.get("refresh_type", "only_last")
-    if kind not in {"only_last", "historical"}:
+    if kind not in ("only_last", "historical"):
         raise invalid("refresh_type", "refresh_type", "only_last or historical")
     if any(row["_link"] == link["id"] and row["status"] == "created" for row in _refreshes(call)):
         raise RefusalError(422, "refresh_intent_in_progress", "A refresh is on its way", param="link_token")

@@ -73,10 +73,21 @@ def _begin(world: World, subscription: Object) -> None:
     """Bill the first period now, or when the trial ends."""
     id_, mode = subscription["id"], subscription["mode"]
     if subscription["status"] == "trialing":
-        ends_in = datetime.fromisoformat(subscription["trial_end"]) - world.now()
-        world.put_off(ends_in, lambda: _bill_first(world, mode, id_))
+        plan_trial_end(world, subscription)
     else:
         _bill_first(world, mode, id_)
+
+
+def plan_trial_end(world: World, subscription: Object) -> None:
+    """Bill the first period when the trial ends, unless its end is moved again."""
+    id_, mode, trial_end = subscription["id"], subscription["mode"], subscription["trial_end"]
+
+    def end() -> None:
+        current = world.get(mode, SUBSCRIPTIONS, id_)
+        if current["status"] == "trialing" and current["trial_end"] == trial_end:
+            _bill_first(world, mode, id_)
+
+    world.put_off(datetime.fromisoformat(trial_end) - world.now(), end)
 
 
 def _bill_first(world: World, mode: str, id_: str) -> None:

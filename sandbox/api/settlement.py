@@ -72,8 +72,15 @@ def _answer(world: World, transfer: Object) -> None:
         world.keep(TRANSFERS, {**transfer, **reason, "status": "failed"}, event="transfer.outbound.failed")
         return
     done = succeed(world, transfer, event="transfer.outbound.succeeded")
-    if wish in LATER:
+    if wish == "reversed" and done["currency"] == "CLP":
+        world.put_off(UNDONE_AFTER, lambda: _begin_reversal(world, done))
+    elif wish in LATER:
         world.put_off(UNDONE_AFTER, lambda: _undo(world, done, wish))
+
+
+def _begin_reversal(world: World, transfer: Object) -> None:
+    pending = world.keep(TRANSFERS, {**transfer, "status": "reverse_pending"})
+    world.put_off(ANSWERED_AFTER, lambda: _undo(world, pending, "reversed"))
 
 
 def succeed(world: World, transfer: Object, *, event: str) -> Object:

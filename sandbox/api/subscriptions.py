@@ -134,9 +134,11 @@ def update_subscription(call: Call) -> Answer:
     if body.get("collection_method") is not None:
         changes["collection_method"] = read_choice(body, "collection_method", METHODS)
     method = _read_method(call, subscription["customer"])
-    if method is None:
-        return Answer(call.world.keep(SUBSCRIPTIONS, {**subscription, **changes}))
-    return Answer(_replace_method(call, {**subscription, **changes}, method))
+    changed = {**subscription, **changes}
+    changed = call.world.keep(SUBSCRIPTIONS, changed) if method is None else _replace_method(call, changed, method)
+    if changed["status"] == "trialing" and changed["trial_end"] != subscription["trial_end"]:
+        recurring.plan_trial_end(call.world, changed)
+    return Answer(changed)
 
 
 def _replace_method(call: Call, subscription: Object, method: str) -> Object:

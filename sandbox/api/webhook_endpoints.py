@@ -4,6 +4,8 @@ import ipaddress
 from typing import Any
 from urllib.parse import urlsplit
 
+import httpx
+
 from sandbox.call import Answer, Call, Route
 from sandbox.clock import to_iso
 from sandbox.event_types import TYPES
@@ -11,6 +13,8 @@ from sandbox.fields import require
 from sandbox.listing import get_one, offset_list
 from sandbox.refusal import RefusalError, invalid, invalid_enum
 from sandbox.world import ENDPOINTS
+
+STATUSES = ("enabled", "disabled")
 
 
 def create_endpoint(call: Call) -> Answer:
@@ -77,9 +81,9 @@ def _check_text(name: str, value: object) -> str | None:
 
 
 def _check_status(status: object) -> str:
-    if status in {"enabled", "disabled"}:
+    if status in STATUSES:
         return str(status)
-    raise invalid_enum("status", status, ("enabled", "disabled"))
+    raise invalid_enum("status", status, STATUSES)
 
 
 def _check_types(types: object) -> list[str]:
@@ -94,14 +98,21 @@ def _check_types(types: object) -> list[str]:
 def _check_url(url: object) -> str:
     """An https address, or plain http on this machine. Raises `invalid_url`."""
     if isinstance(url, str):
-        try:
-            parts = urlsplit(url)
-            host = parts.hostname
-        except ValueError:
-            host = None
-        if host and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))):
+        parts = urlsplit(url) if _is_sendable(url) else None
+        host = parts.hostname if parts else None
+        if parts and host and (parts.scheme == "https" or (parts.scheme == "http" and _is_loopback(host))):
             return url
     raise RefusalError(400, "invalid_url", "The url must be a valid HTTPS URL", param="url")
+
+
+def _is_sendable(url: str) -> bool:
+    if any(letter.isspace() or not letter.isprintable() for letter in url):
+        return False
+    try:
+        parsed = httpx.URL(url)
+        return parsed.port is None or urlsplit(url).port is not None
+    except (httpx.InvalidURL, ValueError):
+        return False
 
 
 def _is_loopback(host: str) -> bool:

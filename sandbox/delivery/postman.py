@@ -2,8 +2,9 @@
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -73,6 +74,12 @@ class Postman:
             if is_last and (batch := self._take(lambda _: self._directory.outbox.take_held(), now)):
                 self._carry(batch)
 
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """Nothing is on its way inside this block."""
+        with self._flushing:
+            yield
+
     def wake(self) -> None:
         """Send what is due now without making the caller wait."""
         self._waker.submit(lambda: self.flush(self._directory.now()))
@@ -101,6 +108,6 @@ class Postman:
         headers = {"Content-Type": "application/json", self._header: sign(addressee.secret, body, signed_at)}
         try:
             answer = self._client.post(addressee.url, content=body, headers=headers)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             return None, type(error).__name__
         return answer.status_code, answer.text[:KEPT_BODY]

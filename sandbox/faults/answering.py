@@ -38,12 +38,11 @@ def check_key(faults: Faults, key: str, path: str) -> None:
         raise UnauthenticatedError
 
 
-def check_rate(faults: Faults, key: str, path: str, now: datetime) -> dict[str, str]:
+def check_rate(faults: Faults, key: str, path: str, now: datetime) -> None:
     """Raise 429, with the advice the fault asks for."""
     fault = faults.strikes("rate-limit", key, path=path)
-    if fault is None:
-        return {}
-    raise TooManyError(_advice(fault, now))
+    if fault:
+        raise TooManyError(_advice(fault, now))
 
 
 class TooManyError(RefusalError):

@@ -2,36 +2,40 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from sandbox.ids import digest
 from sandbox.versions import VERSIONS
 
-NAMES = (
-    "duplicate",
-    "drop",
-    "reorder",
-    "delay",
-    "late-visible",
-    "tie",
-    "conflict",
-    "stale-retry",
-    "server-error",
-    "rate-limit",
-    "slow",
-    "truncated",
-    "wrong-type",
-    "reset",
-    "duplicate-page",
-    "empty-page",
-    "pruned-cursor",
-    "insert-while-paging",
-    "key-refused",
-    "version-switch",
-    "unknown-type",
-    "unknown-field",
-    "null-field",
-)
+# Every fault, and the options it takes beside those that all of them take.
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "duplicate": (),
+    "drop": (),
+    "reorder": (),
+    "delay": ("seconds",),
+    "late-visible": ("seconds",),
+    "tie": (),
+    "conflict": (),
+    "stale-retry": (),
+    "server-error": ("path",),
+    "rate-limit": ("path", "retry_after", "seconds"),
+    "slow": ("path", "seconds"),
+    "truncated": ("path",),
+    "wrong-type": ("path",),
+    "reset": ("path",),
+    "duplicate-page": ("path",),
+    "empty-page": ("path",),
+    "pruned-cursor": ("path",),
+    "insert-while-paging": ("path",),
+    "key-refused": ("path",),
+    "version-switch": ("path", "version"),
+    "unknown-type": (),
+    "unknown-field": (),
+    "null-field": ("field",),
+}
+NAMES = tuple(OPTIONS)
+OF_ALL = ("name", "probability", "seed", "times", "lasts")
 SCALE = 2**64
 LONGEST = 366 * 86_400  # seconds
 
@@ -48,6 +52,7 @@ class Fault:
     probability: float = 1.0
     seed: int | None = None  # None: the sandbox's own
     times: int | None = None  # how often at most
+    lasts: float | None = None  # for how many seconds of the sandbox's clock
     seconds: float | None = None  # how long: the delay, the lateness, the drip
     path: str | None = None  # only answers under this path
     field: str | None = None  # null-field: which one
@@ -61,23 +66,33 @@ class Fault:
 class Faults:
     """The faults switched on at the moment, one of each name."""
 
-    def __init__(self, seed: int, faults: Iterable[Fault] = ()) -> None:
+    def __init__(self, seed: int, faults: Iterable[Fault] = (), *, now: datetime) -> None:
         self._seed = seed
         self._active: dict[str, Fault] = {}
         self._left: dict[str, int] = {}
+        self._ends_at: dict[str, datetime] = {}
         for fault in faults:
-            self.switch_on(fault)
+            self.switch_on(fault, now)
 
-    def switch_on(self, fault: Fault) -> None:
+    def switch_on(self, fault: Fault, now: datetime) -> None:
+        self.switch_off(fault.name)
         self._active[fault.name] = fault
-        self._left.pop(fault.name, None)
         if fault.times is not None:
             self._left[fault.name] = fault.times
+        if fault.lasts is not None:
+            self._ends_at[fault.name] = now + timedelta(seconds=fault.lasts)
 
     def switch_off(self, name: str | None = None) -> None:
         """Switch off one fault, or all."""
         for gone in (name,) if name else tuple(self._active):
             self._active.pop(gone, None)
+            self._left.pop(gone, None)
+            self._ends_at.pop(gone, None)
+
+    def end(self, now: datetime) -> None:
+        """Switch off those that have lasted long enough."""
+        for name in [name for name, at in self._ends_at.items() if at <= now]:
+            self.switch_off(name)
 
     def active(self) -> list[Fault]:
         return list(self._active.values())
@@ -102,16 +117,22 @@ class Faults:
 
 def to_fault(wish: dict[str, Any]) -> Fault:
     """Read a fault as it is asked for over HTTP. Raises UnusableFaultError with a sentence."""
-    name = wish.get("name")
-    if name not in NAMES:
-        raise UnusableFaultError(f"Unknown fault {name!r}; choose one of: {', '.join(NAMES)}")
-    unknown = set(wish) - set(Fault.__slots__)
+    name = check_name(wish.get("name"))
+    options = (*OF_ALL, *OPTIONS[name])
+    unknown = set(wish) - set(options)
     if unknown:
-        raise UnusableFaultError(f"A fault has no {', '.join(sorted(unknown))}; it has: {', '.join(Fault.__slots__)}")
+        raise UnusableFaultError(f"{name} takes no {', '.join(sorted(unknown))}; it takes: {', '.join(options)}")
     fault = Fault(**wish)
     _check_numbers(fault)
     _check_texts(fault)
     return fault
+
+
+def check_name(name: object) -> str:
+    """The name of a fault that exists. Raises UnusableFaultError."""
+    if name not in NAMES:
+        raise UnusableFaultError(f"Unknown fault {name!r}; choose one of: {', '.join(NAMES)}")
+    return str(name)
 
 
 def _check_texts(fault: Fault) -> None:
@@ -130,8 +151,12 @@ def _check_numbers(fault: Fault) -> None:
     for name in ("seed", "times"):
         if not isinstance(getattr(fault, name), int | None) or isinstance(getattr(fault, name), bool):
             raise UnusableFaultError(f"The {name} of {fault.name} must be a whole number")
-    if fault.seconds is not None and (not _is_number(fault.seconds) or not 0 <= fault.seconds <= LONGEST):
-        raise UnusableFaultError(f"The seconds of {fault.name} must be a number from 0 to {LONGEST}")
+    if fault.times is not None and fault.times < 0:
+        raise UnusableFaultError(f"The times of {fault.name} must be 0 or more")
+    for name in ("seconds", "lasts"):
+        value = getattr(fault, name)
+        if value is not None and (not _is_number(value) or not 0 <= value <= LONGEST):
+            raise UnusableFaultError(f"The {name} of {fault.name} must be a number from 0 to {LONGEST}")
 
 
 def _is_number(value: object) -> bool:

@@ -1,6 +1,6 @@
 """The merchant's business account at the provider: payouts arriving, and the few that do not as they should."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 
 from sandbox.scenarios.calendar import add_bank_days, local_date
@@ -15,20 +15,43 @@ AWAITED = timedelta(days=5)
 APART = 0.12
 
 
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """The payouts that do not arrive as they should, by id."""
+
+    absent: set[str]
+    slow: set[str]
+    clipped: set[str]
+
+
 def receive(ledger: Ledger, chance: Chance, days: list[date]) -> None:
     """Let payouts arrive within half an hour, but for one that never does, one slow and one clipped on these days."""
     ledger.has_bank = True
     plain = [payout for payout in ledger.payouts if _is_plain(payout, ledger, days)]
     lonely = _apart(sorted(plain, key=lambda payout: -_distance(payout, ledger)))
     lost, slow, clipped = chance.order(lonely[:3])
+    arrive(ledger, chance, Arrivals({lost.id}, {slow.id}, {clipped.id}))
+
+
+def receive_mostly(ledger: Ledger, chance: Chance, days: list[date], *, absent: int, clipped: int) -> None:
+    """Let payouts arrive, but for as many of these days as far from all others in size as told."""
+    ledger.has_bank = True
+    plain = [payout for payout in ledger.payouts if _is_plain(payout, ledger, days)]
+    far = _apart([p for p in sorted(plain, key=lambda p: -_distance(p, ledger)) if _distance(p, ledger) > APART])
+    chosen = [payout.id for payout in chance.order(far)][: absent + clipped]
+    arrive(ledger, chance, Arrivals(set(chosen[:absent]), set(), set(chosen[absent:])))
+
+
+def arrive(ledger: Ledger, chance: Chance, arrivals: Arrivals) -> None:
+    """Book every payout that succeeded and was not sent back."""
     for place, payout in enumerate(ledger.payouts):
-        if payout.succeeded_at is None or payout.returned_at is not None or payout is lost:
+        if payout.succeeded_at is None or payout.returned_at is not None or payout.id in arrivals.absent:
             continue
         arrived_at = chance.later(payout.succeeded_at, 120, 1_800)
-        if payout is slow:
+        if payout.id in arrivals.slow:
             late_on = add_bank_days(local_date(payout.created_at, ledger.country), 3, ledger.country)
             arrived_at = chance.moment(late_on, since=time(9), until=time(12))
-        arrived = payout.amount - (chance.whole(1_500, 9_000) if payout is clipped else 0)
+        arrived = payout.amount - (chance.whole(1_500, 9_000) if payout.id in arrivals.clipped else 0)
         ledger.payouts[place] = replace(payout, arrived_at=arrived_at, arrived=arrived)
 
 
@@ -55,7 +78,13 @@ def _apart(payouts: list[Payout]) -> list[Payout]:
 
 
 def keep_house(ledger: Ledger, chance: Chance) -> None:
-    """The account's other traffic: small money in, suppliers paid, transfers failed, sent back and reversed."""
+    """The account's traffic: payouts, small money in, suppliers paid, transfers failed, sent back and reversed."""
+    keep_account(ledger, chance)
+    mishandle(ledger, chance)
+
+
+def keep_account(ledger: Ledger, chance: Chance) -> None:
+    """Payouts as they arrive, small money in, suppliers paid."""
     for payout in ledger.payouts:
         if payout.arrived_at is not None:
             named = payout.arrived != payout.amount or chance.happens(60)
@@ -68,6 +97,10 @@ def keep_house(ledger: Ledger, chance: Chance) -> None:
         amount = chance.whole(12_000, 60_000) if inbound else chance.whole(80_000, 900_000)
         ledger.transfers.append(draft(ledger, chance, day, amount, inbound=inbound))
         day += timedelta(days=chance.whole(2, 4))
+
+
+def mishandle(ledger: Ledger, chance: Chance) -> None:
+    """Transfers that fail, are sent back or reversed."""
     for undoing, days in (("failed", 9), ("returned", 12), ("failed", 39), ("returned", 44)):
         sent = draft(ledger, chance, ledger.since + timedelta(days=days), chance.whole(80_000, 900_000), inbound=False)
         after = chance.later(sent.at, 60, 300) if undoing == "failed" else chance.later(sent.at, 7_200, 30_000)

@@ -3,7 +3,7 @@
 from sandbox.happening import Document
 from sandbox.scenarios.ledger import LocalDocument
 
-DECIMALS = {"CLP": 0, "MXN": 2, "USD": 2}
+DECIMALS = {"CLP": 0, "MXN": 2, "USD": 2, "CLF": 4}
 
 
 def to_major(amount: int, currency: str) -> str:

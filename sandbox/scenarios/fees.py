@@ -22,6 +22,7 @@ MEXICO_TARIFF: dict[str, Any] = {
     "installment": {"bps": 350},
 }
 BPS = 10_000
+OVERCHARGE_BPS = 120
 
 
 def divide_half_up(numerator: int, denominator: int) -> int:
@@ -38,3 +39,14 @@ def fee_of(tariff: dict[str, Any], subtype: str, amount: int) -> tuple[int, int]
     else:
         fee = divide_half_up(amount * int(price["bps"]) * gross_bps, BPS * BPS)
     return fee, fee - divide_half_up(fee * BPS, gross_bps)
+
+
+def wrong_fee_of(error: str, tariff: dict[str, Any], subtype: str, amount: int) -> tuple[int, int]:
+    """The fee a provider takes that errs in its tariff, leaves the VAT out, or rounds one unit too far."""
+    if error == "rounding":
+        fee, vat = fee_of(tariff, subtype, amount)
+        return fee + 1, vat
+    if error == "vat":
+        return fee_of(tariff | {"vat_bps": 0}, subtype, amount)
+    dearer = {"bps": int(tariff[subtype]["bps"]) + OVERCHARGE_BPS}
+    return fee_of(tariff | {subtype: dearer}, subtype, amount)

@@ -37,10 +37,13 @@ class TaxOffice:
     merchant: Merchant
     ledger: Ledger
     link_id: str
+    rectifies: bool = True  # last month's F29 was first filed without some of its VAT
+    unregistered: frozenset[str] = frozenset()  # doc_keys the register lacks
 
     def tell(self) -> list[Happening]:
         """Register rows as documents come, totals and the provider's bill each month, statements once filed."""
-        sales = [d for d in self.ledger.documents if d.doc_type in REGISTERED and d.status == "valid"]
+        valid = [d for d in self.ledger.documents if d.doc_type in REGISTERED and d.status == "valid"]
+        sales = [d for d in valid if d.key not in self.unregistered]
         noted = {d.refers_to.key for d in sales if d.is_note and d.refers_to is not None}
         told = [self.happen(d.known_at + timedelta(minutes=45), "tax_invoices", self.register(d, noted)) for d in sales]
         month = self.ledger.since.replace(day=1)
@@ -133,7 +136,11 @@ class TaxOffice:
         """Two months back as filed, the last one filed and rectified, this one to be filed."""
         told: list[Happening] = []
         last, before = _before(month), _before(_before(month))
-        for period, lacking in ((before, 0), (last, self.chance.whole(20_000, 90_000)), (month, 0)):
+        for period, lacking in (
+            (before, 0),
+            (last, self.chance.whole(20_000, 90_000) if self.rectifies else 0),
+            (month, 0),
+        ):
             at = at_local(add_bank_days(_after(period).replace(day=FILED_ON), 0, "cl"), time(16), "cl")
             filed = self.statement(period, lacking)
             told.append(self.happen(at, "tax_statements", filed))

@@ -84,6 +84,7 @@ class Payment:
     reference_id: str | None = None
     forgotten: bool = False  # no payout ever carries it
     repeated: bool = False  # a second payout carries it too
+    misfee: str = ""  # how the provider errs in its fee: tariff, vat or rounding
     shares: tuple[Share, ...] = ()
     payment_method: str | None = None  # set where a saved method was charged
     subscription: str | None = None
@@ -140,6 +141,7 @@ class Line:
     signed: int
     fee: int
     fee_vat: int
+    fee_off: int = 0  # how much more than agreed was taken
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from typing import Any
 from sandbox.happening import Happening
 from sandbox.scenarios.calendar import add_bank_days, at_local, bank_day, bank_days
 from sandbox.scenarios.chance import Chance
-from sandbox.scenarios.fees import fee_of
+from sandbox.scenarios.fees import fee_of, wrong_fee_of
 from sandbox.scenarios.ledger import Ledger, Line, Payout
 from sandbox.scenarios.wire import Merchant, to_millis, to_payout_account
 
@@ -26,6 +26,7 @@ class Item:
     signed: int
     gross: int  # what the fee is reckoned on
     repeated: bool = False
+    misfee: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,7 @@ class Mishaps:
     returned: frozenset[date] = frozenset()
     canceled: frozenset[date] = frozenset()
     short: dict[date, int] = field(default_factory=dict)
+    lacking: frozenset[date] = frozenset()  # short by what one of its payments is worth
     late: frozenset[date] = frozenset()  # stays in progress for two bank days
 
     def spoil(self, on: date) -> bool:
@@ -43,7 +45,7 @@ class Mishaps:
 
     def days(self) -> set[date]:
         """Every day on which something goes wrong."""
-        sets = (self.returned, self.canceled, self.short, self.late)
+        sets = (self.returned, self.canceled, self.short, self.lacking, self.late)
         return {day for days in sets for day in days}
 
 
@@ -51,7 +53,7 @@ def waiting_items(ledger: Ledger) -> list[Item]:
     """Payments from their success, refunds from their processing and again from their failure."""
     items = [
         Item(paid.succeeded_at, "charge" if paid.is_charge else "payment_intent", paid.id, paid.subtype,
-             paid.own_amount, paid.amount, repeated=paid.repeated)
+             paid.own_amount, paid.amount, paid.repeated, paid.misfee)
         for paid in ledger.payments
         if not paid.forgotten
     ]  # fmt: skip
@@ -80,7 +82,8 @@ def pay_out(ledger: Ledger, chance: Chance, tariff: dict[str, Any], mishaps: Mis
         due += sorted(arriving.pop(on, []), key=lambda item: (item.at, item.resource))
         repeated = [] if mishaps.spoil(on) else [item for since, item in again if since <= on]
         lines = tuple(_line(item, tariff) for item in (*due, *repeated))
-        drafted = replace(_payout(ledger, chance, on, mishaps), lines=lines, short_by=mishaps.short.get(on, 0))
+        short_by = _worth_of_one(lines) if on in mishaps.lacking else mishaps.short.get(on, 0)
+        drafted = replace(_payout(ledger, chance, on, mishaps), lines=lines, short_by=short_by)
         lost = tuple(case for case in disputes if case.ended_at is not None and case.ended_at < drafted.created_at)
         net = sum(line.signed - line.fee for line in lines) - drafted.short_by - sum(d.payment.amount for d in lost)
         if net <= 0:
@@ -99,7 +102,16 @@ def pay_out(ledger: Ledger, chance: Chance, tariff: dict[str, Any], mishaps: Mis
 
 def _line(item: Item, tariff: dict[str, Any]) -> Line:
     fee, vat = (0, 0) if item.resource_type == FEELESS else fee_of(tariff, item.subtype, item.gross)
-    return Line(item.resource_type, item.resource, item.signed, fee, vat)
+    if not item.misfee:
+        return Line(item.resource_type, item.resource, item.signed, fee, vat)
+    taken, taken_vat = wrong_fee_of(item.misfee, tariff, item.subtype, item.gross)
+    return Line(item.resource_type, item.resource, item.signed, taken, taken_vat, taken - fee)
+
+
+def _worth_of_one(lines: tuple[Line, ...]) -> int:
+    """What the middle one of a payout's payments brings."""
+    worths = sorted(line.signed - line.fee for line in lines if line.signed > 0)
+    return worths[len(worths) // 2] if len(worths) > 1 else 0
 
 
 def _payout(ledger: Ledger, chance: Chance, on: date, mishaps: Mishaps) -> Payout:

@@ -142,8 +142,12 @@ def pay_in_other_currency(shop: Shop, on: date) -> None:
     drafted = replace(lone_invoice(shop, on, days=45), currency="USD")
     if shop.ledger.country == "cl":
         drafted = replace(drafted, doc_type="110")
-    net, vat = shop.chance.whole(20_000, 90_000), 0
-    document = shop.keep_document(replace(drafted, net=net, vat=vat, total=net))
+    dear(shop, drafted, on, net=shop.chance.whole(20_000, 90_000))
+
+
+def dear(shop: Shop, drafted: LocalDocument, on: date, *, net: int) -> None:
+    """Keep an invoice over that much of its own currency, and a payment in local money that names it."""
+    document = shop.keep_document(replace(drafted, net=net, vat=0, total=net))
     amount = shop.chance.free_amount(200_000, 900_000)
     verdict = Verdict("no_document", suggested=(document.key,), code="CURRENCY_DIFF", at_risk=amount)
     pay_named(shop, document, amount, on, verdict)

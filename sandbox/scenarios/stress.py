@@ -14,10 +14,11 @@ from sandbox.scenarios.busy_month import disagree, found, mishaps_of
 from sandbox.scenarios.calendar import bank_days, is_bank_day
 from sandbox.scenarios.fees import CHILE_TARIFF
 from sandbox.scenarios.intents import Till
-from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment
+from sandbox.scenarios.ledger import Ledger, Payment
 from sandbox.scenarios.payouts import pay_out
 from sandbox.scenarios.people import Person
 from sandbox.scenarios.plan import Case, Span, chance_of, compose, span_of, tell
+from sandbox.scenarios.planted_evidence import mistype
 from sandbox.scenarios.shop import Shop, matched
 from sandbox.scenarios.trade import cross_the_cut, leave_open, refer, sell_over_the_counter
 from sandbox.scenarios.wire import CHILEAN_MERCHANT
@@ -117,13 +118,5 @@ def sell(companies: list[Person], shop: Shop, on: date) -> Payment:
     if evidence == "reference":
         payment = refer(shop, payment, document)
     if evidence == "damaged":
-        payment = replace(payment, comment=f"Pago factura {damage(shop, document)}")
+        payment = replace(payment, comment=f"Pago factura {mistype(shop, document)}")
     return shop.keep_payment(payment)
-
-
-def damage(shop: Shop, document: LocalDocument) -> str:
-    """A folio as a tired person types it: two digits swapped, the last one missing, an O for a zero."""
-    folio = document.folio
-    swapped = folio[:-2] + folio[-1] + folio[-2]
-    ways = [folio[:-1], folio.replace("0", "O", 1) + "-A", "F" + folio[:3] + " " + folio[3:]]
-    return shop.chance.pick(ways if swapped == folio else [*ways, swapped])

@@ -14,25 +14,26 @@ RECEIPT_SUBTYPES = {
 }
 EVIDENCE = {"key": 78, "customer": 13, "reference": 9}
 TERMS = (15, 30, 30, 45)
+LATE = 2  # days after it is due
 ANONYMOUS = "66666666-6"
 
 
-def trade(shop: Shop, companies: list[Person], *, scale: float) -> None:
-    """Fill every day between the ledger's dates with sales."""
+def trade(shop: Shop, companies: list[Person], *, scale: float, late: int = LATE) -> None:
+    """Fill every day between the ledger's dates with sales, some of them paid late by no more days than told."""
     day = shop.ledger.since
     while day < shop.ledger.until:
         low, high = (6, 12) if is_bank_day(day, shop.ledger.country) else (1, 4)
         for _ in range(max(1, round(shop.chance.whole(low, high) * scale))):
-            sell(shop, companies, day)
+            sell(shop, companies, day, late=late)
         day += timedelta(days=1)
 
 
-def sell(shop: Shop, companies: list[Person], on: date) -> Payment:
+def sell(shop: Shop, companies: list[Person], on: date, *, late: int = LATE) -> Payment:
     """One sale paid on that day."""
     if shop.chance.happens(55):
         return sell_over_the_counter(shop, on)
     days = shop.chance.pick(TERMS)
-    issue_on = on - timedelta(days=shop.chance.whole(0, days + 2))
+    issue_on = on - timedelta(days=shop.chance.whole(0, days + late))
     document = shop.invoice(shop.chance.pick(companies), issue_on, days=days)
     if document.uuid and (issue_on.year, issue_on.month) != (on.year, on.month):
         document = replace(document, payment_method="PPD", payment_form="99")

@@ -14,6 +14,7 @@ T = TypeVar("T")
 UNDATED_TERM = timedelta(days=30)
 WENT_BACK = {"returned", "reversed"}
 PATIENCE = 2  # bank days a payment may wait for its payout
+FEE_TOLERANCE = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Assessor:
         self._refunds = _group((r.doc_key, r) for r in ledger.refunds if r.doc_key is not None)
         self._notes = _group((d.refers_to.key, d) for d in ledger.documents if d.is_note and d.refers_to is not None)
         self._carried = _group((line.resource, payout) for payout in ledger.payouts for line in payout.lines)
+        lines = [line for payout in ledger.payouts for line in payout.lines if abs(line.fee_off) > FEE_TOLERANCE]
+        self._overcharged = {line.resource: abs(line.fee_off) for line in lines}
 
     def assess(self, at: datetime) -> list[Truth]:
         """Every subject that exists at the moment, in the order of its kind."""
@@ -88,6 +91,8 @@ class Assessor:
         trouble = self._trouble(payment, at)
         if trouble is not None:
             codes, risk = (*codes, trouble), risk + payment.own_amount
+        if payment.id in self._overcharged and self._payouts_of(payment.id, at):
+            codes, risk = (*codes, "FEE_OUT_OF_BAND"), risk + self._overcharged[payment.id]
         keys = [key for key, _ in verdict.applied] + list(verdict.suggested)
         links = (*keys, *self._payouts_of(payment.id, at))
         kind = "charge" if payment.is_charge else "payment"

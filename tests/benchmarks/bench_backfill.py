@@ -1,12 +1,13 @@
-"""How fast a backfill stores events, against a bare list server with a fixed latency: `make bench-backfill`.
+"""How fast a backfill stores events, against a bare list server with a fixed latency.
 
-Prints events a second for one window and for many, with the budget lifted, and how much of a budget of 25 is used.
+python tests/benchmarks/bench_backfill.py [SCALE] prints events a second for one worker and for eight with the budget
+lifted, and how much of a budget of 25 is used.
 """
 
 import asyncio
 import multiprocessing
-import os
 import resource
+import sys
 import tempfile
 import time
 from datetime import UTC, datetime, timedelta
@@ -132,7 +133,7 @@ def _measure(house: House, provider: Provider, events: int, label: str) -> None:
 
 
 if __name__ == "__main__":
-    scale = float(os.environ.get("SCALE", "1"))
+    scale = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     measure(int(60_000 * scale), latency=0.02, rate=100_000, workers=1)
     measure(int(60_000 * scale), latency=0.02, rate=100_000, workers=8)
     measure(int(60_000 * scale), latency=0.1, rate=100_000, workers=1)

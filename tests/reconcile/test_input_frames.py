@@ -9,6 +9,7 @@ from consumer.config import Connection
 from consumer.facts.house import House
 from reconcile.frames import read_inputs
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
+from reconcile.snapshots import digest_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -124,3 +125,14 @@ def test_documents_keep_unknown_apart_from_empty(world: "World", house: House, m
     assert (row["doc_key"], row["total"], row["net"]) == ("cl:33::7", 1190, 1000)
     assert row["issue_date"] == pd.Timestamp("2026-09-01")
     assert row[["due_date", "uuid", "customer_tax_id", "exempt"]].isna().all()
+
+
+def test_both_databases_give_the_same_content(world: "World", house: House, main: Connection) -> None:
+    """Moments, days and amounts read from either database are the same to the digest that names a run."""
+    world.payment("pi_1", 1190, succeeded_at=datetime(2026, 9, 10, 15, 0, 0, 123456, tzinfo=UTC))
+    world.payout("po_1", 1174, ("payment_intent", "pi_1", 1190))
+    world.invoice("7", 1190, due_date=date(2026, 10, 1))
+    inputs = _read(house, main)
+    assert inputs.items["occurred_at"].tolist() == [pd.Timestamp("2026-09-10T15:00:00.123456Z")]
+    digests = [digest_of(frame)[:8] for frame in (inputs.payouts, inputs.items, inputs.documents)]
+    assert digests == ["cbc6484f", "f0841ba5", "1ed24597"]

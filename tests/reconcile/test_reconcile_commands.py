@@ -1,5 +1,7 @@
 """The commands of reconciliation as scripts use them: keys, exit statuses, files in and rows out."""
 
+import csv
+import io
 import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
@@ -133,24 +135,21 @@ def test_incomplete_data_exits_three(call: Call) -> None:
     assert _json(result)[0]["exceptions"] == {"DATA_GAP": 6}
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_wrong_usage_exits_two(call: Call) -> None:
+    """Reversed ranges, words that are no dates and missing reasons are wrong usage."""
+    for arguments in (
         ("reconcile", "--from", "2026-09-11", "--to", "2026-09-10"),
         ("reconcile", "--as-of", "yesterday"),
         ("reconcile", "--fail-on", "terrible"),
         ("exceptions", "resolve", "e1"),
         ("match", "pi_1"),
-    ],
-)
-def test_wrong_usage_exits_two(call: Call, arguments: tuple[str, ...]) -> None:
-    """Reversed ranges, words that are no dates and missing reasons are wrong usage."""
-    assert call(*arguments).exit_code == 2
+    ):
+        assert call(*arguments).exit_code == 2, arguments
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
+def test_unknown_things_exit_one(call: Call) -> None:
+    """What does not exist is named and nothing is done."""
+    for arguments in (
         ("reconcile", "--payout", "po_9", "--as-of", "2026-09-11"),
         ("runs", "show", "abc"),
         ("runs", "diff", "1", "2"),
@@ -158,13 +157,9 @@ def test_wrong_usage_exits_two(call: Call, arguments: tuple[str, ...]) -> None:
         ("exceptions", "show", "e1"),
         ("exceptions", "assign", "e1", "ana", "--author", "me"),
         ("match", "pi_9", "cl:33::7", "--reason", "x", "--author", "me"),
-    ],
-)
-def test_unknown_things_exit_one(call: Call, arguments: tuple[str, ...]) -> None:
-    """What does not exist is named and nothing is done."""
-    result = call(*arguments)
-    assert result.exit_code == 1
-    assert result.stderr.startswith("Error: ")
+    ):
+        result = call(*arguments)
+        assert (result.exit_code, result.stderr[:7]) == (1, "Error: "), arguments
 
 
 @pytest.mark.usefixtures("trade")
@@ -216,3 +211,40 @@ def test_every_command_prints_for_people_too(call: Call) -> None:
     assert "run_id" in call("runs", "show", "1").stdout
     assert "match_stage" in call("explain", "pi_2").stdout
     assert "nothing to show" in call("invoices", "list").stderr
+
+
+@pytest.mark.usefixtures("trade")
+def test_the_work_list_goes_out_as_a_sheet_and_comes_back(call: Call, tmp_path: Path) -> None:
+    """Finance fills in owner, note and resolution; a row that moved meanwhile is refused alone, the rest is taken."""
+    call("reconcile", "--as-of", "2026-09-11")
+    sheet = tmp_path / "list.csv"
+    assert call("exceptions", "export", "--out", sheet).exit_code == 0
+    rows = list(csv.DictReader(io.StringIO(sheet.read_text("utf-8-sig"))))
+    assert [row["amount_at_risk"] for row in rows] == ["1190", "777"]
+    call("exceptions", "note", rows[1]["exception_id"], "=1+1", "--author", "eva")
+    assert ",'=1+1,2\r\n" in call("exceptions", "export").stdout_bytes.decode()
+    rows[0] |= {"owner": "luis", "state": "resolved", "resolution": "paid in cash"}
+    rows[1] |= {"note": "theirs"}
+    with sheet.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), delimiter=";")
+        writer.writeheader()
+        writer.writerows(rows)
+    result = call("exceptions", "import", sheet, "--author", "ana", "--json")
+    assert result.exit_code == 3
+    taken = _json(result)
+    assert (taken[0]["changed"], taken[0]["refused"]) == ("owner, state", "")
+    assert "was changed meanwhile (version 2, not 1)" in taken[1]["refused"]
+    states = {row["resource_id"]: (row["owner"], row["state"], row["resolution"]) for row in
+              _json(call("exceptions", "list", "--json"))}  # fmt: skip
+    assert states == {"pi_1": ("luis", "resolved", "paid in cash"), "pi_2": ("", "open", "")}
+    again = call("exceptions", "import", sheet, "--author", "ana", "--json")
+    assert (again.exit_code, len(_json(again))) == (3, 1)
+
+
+def test_a_sheet_that_is_no_work_list_is_refused(call: Call, tmp_path: Path) -> None:
+    """Another file changes nothing and is named."""
+    path = tmp_path / "other.csv"
+    path.write_text("a,b\n1,2\n")
+    result = call("exceptions", "import", path, "--author", "ana")
+    assert result.exit_code == 1
+    assert "the header must name exception_id" in result.stderr

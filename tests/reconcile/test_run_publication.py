@@ -203,3 +203,23 @@ def test_a_transfer_that_went_back_is_an_exception(
     row = _rows(house, ExceptionRow)[0]
     assert (row.subject, row.amount_at_risk, row.resource_id) == ("transfer:tr_1", 410617, "tr_1")
     assert json.loads(row.evidence)["return_code"] == "01"
+
+
+@pytest.mark.usefixtures("month")
+def test_a_look_ahead_leaves_the_list_to_the_runs_of_real_days(
+    house: House, main: Connection, tiny_rules: Callable[..., Any], finding: Callable[..., Any]
+) -> None:
+    """A run for a day no data reaches notes only its gaps, and the next real day goes on as if it had not been."""
+    _run(house, main, tiny_rules(finding("PAYMENT_NO_INVOICE", "resource:pi_1", 1000, resource_id="pi_1")))
+    gap = finding("DATA_GAP", "stream:events", 0)
+    far = finding("PAYMENT_NO_INVOICE", "resource:pi_1", 5, resource_id="pi_1")
+    ahead = _run(house, main, tiny_rules(gap, far), as_of=date(2026, 12, 25))
+    assert ahead.complete is False
+    rows = {row.code: row for row in _rows(house, ExceptionRow)}
+    assert (rows["PAYMENT_NO_INVOICE"].last_seen_on, rows["PAYMENT_NO_INVOICE"].amount_at_risk) == (AS_OF, 1000)
+    assert rows["DATA_GAP"].state == "open"
+    _run(house, main, tiny_rules(), as_of=date(2026, 9, 12))
+    assert {row.code: row.state for row in _rows(house, ExceptionRow)} == {
+        "PAYMENT_NO_INVOICE": "resolved",
+        "DATA_GAP": "resolved",
+    }

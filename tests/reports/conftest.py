@@ -281,6 +281,11 @@ def keep_run(session: Session, connection: str = "main", run_id: str = "run-1", 
     )
 
 
+@pytest.fixture(name="keep_run")
+def _keep_run() -> Callable[..., None]:
+    return keep_run
+
+
 def keep_payout(session: Session, payout_id: str = "po_1", **changes: Any) -> None:
     row = {**SUMMARY, "payout_id": payout_id, **changes}
     on = date.fromisoformat(row["payout_date"]) if row["payout_date"] else None
@@ -295,6 +300,28 @@ def keep_payout(session: Session, payout_id: str = "po_1", **changes: Any) -> No
             columns=json.dumps(row),
         )
     )
+
+
+@pytest.fixture
+def keep_mexican_payout() -> Callable[[Session], None]:
+    """Keep a run of the connection `mexico` with one payout in its own currency."""
+
+    def keep(session: Session) -> None:
+        keep_run(session, "mexico", "run-7", number=7)
+        row = {**SUMMARY, "payout_id": "po_mx", "country": "mx", "currency": "MXN"}
+        session.add(
+            PayoutResult(
+                connection="mexico",
+                run_id="run-7",
+                payout_id="po_mx",
+                payout_date=date(2026, 10, 6),
+                status_recon="closed",
+                difference=0,
+                columns=json.dumps(row),
+            )
+        )
+
+    return keep
 
 
 def keep_line(session: Session, position: int, line: dict[str, Any]) -> None:

@@ -61,6 +61,7 @@ CONTRACT = {
         "issuer_id, receiver_id, issue_type, document_type, number, date, tax_period, net_amount, vat_amount, "
         "exempt_amount, total_amount, status, has_note, connection"
     ),
+    "drift": "connection, stream, id, kind, field, ours, theirs",
     "run-diff": "kind, subject, before, after, cause, connection",
     "control": "figure, source, amount, currency, ties_to, other_amount, difference, verdict, connection",
 }

@@ -27,6 +27,7 @@ class Window(SQLModel, table=True):
     announced: int | None = None
     pages: int = 0
     events: int = 0
+    late_seconds: int | None = None
     reason: str | None = None
     opened_at: datetime = moment(optional=False)
     closed_at: datetime | None = moment()

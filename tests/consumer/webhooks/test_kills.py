@@ -69,8 +69,10 @@ def send_until_dead(port: int, sign: Sign, first: int, acknowledged: set[str]) -
         except (OSError, HTTPException):
             connection.close()
             return
-        assert answer.status == 200
-        acknowledged.add(event["id"])  # type: ignore[arg-type]
+        # A busy machine may answer 503; only a 200 is a promise.
+        assert answer.status in {200, 503}
+        if answer.status == 200:
+            acknowledged.add(f"evt_{number}")
 
 
 def test_a_killed_process_loses_nothing_it_acknowledged(

@@ -4,7 +4,6 @@ import io
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
@@ -25,7 +24,6 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event, EventConflict, Secret
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
-from consumer.webhooks.writer import NotStored, Writer
 
 Send = Callable[..., TestResponse]
 Sign = Callable[..., str]
@@ -185,25 +183,6 @@ def test_only_post_is_allowed(receiver: Flask, method: str) -> None:
 
     assert (answer.status_code, answer.headers["Allow"]) == (405, "POST")
     assert answer.is_json
-
-
-@ON_SQLITE
-@pytest.mark.parametrize("reason", ["queue_full", "store_down", "no_commit_in_time"])
-def test_what_is_not_stored_asks_to_come_back(house: House, sign: Sign, reason: str) -> None:
-    """Without a commit there is no 200: the sender gets 503 and when to retry."""
-
-    class Unable(Writer):
-        def store(self, arrival: object) -> Any:  # noqa: ARG002
-            raise NotStored(reason)
-
-    app = Flask("receiver")
-    app.register_blueprint(webhooks(house, writer=Unable(house.store)))
-    body = json.dumps(EVENT).encode()
-    answer = app.test_client().post(
-        "/webhooks", data=body, headers={"Fintoc-Signature": sign(body, at=int(time.time()))}
-    )
-
-    assert (answer.status_code, answer.json, answer.headers["Retry-After"]) == (503, {"error": reason}, "5")
 
 
 def test_a_rotated_secret_works_until_it_ends(house: House, sign: Sign) -> None:

@@ -158,6 +158,17 @@ def test_a_report_that_lacks_an_item_is_not_used(case: "Case") -> None:
     assert case.run().payout("po_1", "fee_source", "difference") == ("tariff", 0)
 
 
+def test_an_item_only_the_report_has_is_named_beside_the_difference(case: "Case") -> None:
+    """What the payout's own list lacks explains the exception."""
+    case.payment("pi_1", 100_000, payout_id="po_1")
+    case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=1_607)
+    case.add("fees", payout_id="po_1", resource_id="pi_2", fee_total=16)
+    case.payout("po_1", 99_377)
+    run = case.run()
+    assert run.payout("po_1", "fee_source", "difference") == ("provider_csv", 984)
+    assert run.finding("PAYOUT_IDENTITY").evidence["only_in_the_report"] == ["pi_2"]
+
+
 def test_a_payout_without_items_is_wholly_unexplained(case: "Case") -> None:
     """Money without a single item is a payout identity of its whole amount."""
     case.payout("po_1", 5_000)

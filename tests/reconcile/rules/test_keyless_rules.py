@@ -101,6 +101,16 @@ def test_due_missing_means_issue_and_thirty_days(case: "Case", paid_on: str, out
     assert case.run().line("pi_1", "outcome") == (outcome,)
 
 
+def test_the_rest_of_a_partly_paid_document_is_its_open_balance(case: "Case") -> None:
+    """Amounts compare with what is still open, not with the total."""
+    case.invoice("1", 50_000)
+    case.payment("pi_1", 20_000, metadata='{"order_ref": "PED-1"}')
+    case.payment("pi_2", 30_000, sender_tax_id=ANA)
+    run = case.run()
+    assert run.line("pi_2", *SHOWN) == ("matched", "customer", "cl:33::1", 30_000)
+    assert run.document("cl:33::1", "outcome", "payments") == ("paid", 2)
+
+
 def test_customer_of_a_payment_is_its_customer_else_its_sender(case: "Case") -> None:
     """The sender counts only where no customer is known."""
     case.invoice("1", 50_000, customer_tax_id=ANA)

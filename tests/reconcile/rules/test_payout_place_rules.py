@@ -47,6 +47,14 @@ def test_a_payment_in_no_payout_two_bank_days_after_its_own(case: "Case", as_of:
     assert found == ({("ITEM_IN_NO_PAYOUT", "resource:pi_1", 50_000)} if is_lost else set())
 
 
+def test_a_listed_item_is_not_also_in_transit(case: "Case") -> None:
+    """A row without a payout says nothing beside one that has it."""
+    case.payment("pi_1", 50_000, payout_id="po_1")
+    case.payment("pi_1", 50_000)
+    _paid_out(case, "po_1", 50_000)
+    assert case.run().lines("pi_1", "payout_id") == [("po_1",)]
+
+
 def test_items_of_a_canceled_payout_are_in_transit_again(case: "Case") -> None:
     """The payout keeps its lines, the item waits in a line without payout, and its document stays paid once."""
     case.as_of = date(2026, 10, 8)

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
-from reports.people import Role, create_token, revoke_token
+from reports.people import Role, add_user, create_token, revoke_token
 
 # Everything that answers without a login; a new route is shut until somebody adds it here.
 OPEN = {"/login", "/language", "/assets/<path:filename>", "/static/<path:filename>"}
@@ -19,6 +19,20 @@ CSP = (
 
 Login = Callable[..., FlaskClient]
 Csrf = Callable[..., str]
+PATHS = (
+    "/",
+    "/payouts",
+    "/payouts/po_1",
+    "/exceptions",
+    "/exceptions/main/00aa00aa00aa00aa",
+    "/view/receivables",
+    "/view/control",
+    "/operation/runs",
+    "/operation/events",
+    "/reports",
+    "/settings",
+    "/people",
+)
 
 
 def routes(app: Flask) -> list[tuple[str, str]]:
@@ -64,7 +78,7 @@ def test_every_answer_carries_the_headers(client: FlaskClient, path: str) -> Non
 
 def test_pages_hold_nothing_the_policy_forbids(client: FlaskClient) -> None:
     """No script, no inline style and nothing from another host is in a page."""
-    for path in ("/", "/payouts", "/payouts/po_1", "/exceptions", "/reports", "/settings", "/login"):
+    for path in PATHS:
         page = client.get(path).get_data(as_text=True)
         assert not re.search(r"<script|\sstyle=|<style|\son\w+=|(src|href)=\"(https?:)?//", page), path
 
@@ -147,4 +161,24 @@ def test_settings_show_no_secret(client: FlaskClient) -> None:
     assert "sk_test_sandbox" not in page
     assert "whsec_test_secret" not in page
     assert "http://provider.test" in page
-    assert "<td>1 set</td>" in page
+    assert ">1 set<" in page
+
+
+def test_only_an_admin_sees_people_and_the_trail(reconciled: House, app: Flask, login: Login) -> None:
+    """An admin reads who may look and who did what, without any hash; finance is refused."""
+    with reconciled.store.transaction() as session:
+        add_user(session, "luz@tienda.test", "otra clave larga", Role.FINANCE, now=utc_now())
+        token = create_token(session, "erp", Role.VIEWER, now=utc_now())
+    page = login(app).get("/people").get_data(as_text=True)
+    assert "luz@tienda.test" in page
+    assert ">erp<" in page
+    assert ">login<" in page
+    assert token not in page
+    assert "argon2" not in page
+    assert login(app, "luz@tienda.test", "otra clave larga").get("/people").status_code == 403
+
+
+def test_a_download_is_in_the_trail(client: FlaskClient) -> None:
+    """Who took which file can be read later."""
+    client.get("/reports/control.csv")
+    assert "control.csv" in client.get("/people").get_data(as_text=True)

@@ -85,7 +85,7 @@ def test_a_case_shows_the_payment_beside_the_documents(desk: FlaskClient) -> Non
     page = re.sub(r"\s+", " ", page)
     assert "Pago sin documento" in page
     assert "Buscar o emitir el documento" in page
-    assert "candidates 0" in page
+    assert "candidatos 0" in page
     assert "cl:33::1105 Comercial Ñandú, SpA 11111111-1 00022 20-08-2026 – 50.000 0" in page
 
 
@@ -169,4 +169,29 @@ def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: House, client:
         with reconciled.store.transaction() as session:
             session.execute(sa.update(ExceptionRow).values(evidence=text))
         assert client.get(CASE).status_code == 200
-    assert "document: cl:33::9" in client.get(CASE).get_data(as_text=True)
+    assert "documento: cl:33::9" in client.get(CASE).get_data(as_text=True)
+
+
+def test_many_are_decided_with_an_outcome_each(reconciled: House, client: FlaskClient, csrf: Csrf) -> None:
+    """Each chosen exception is decided on its own: a stale one is refused and the others go through."""
+    form = {
+        "csrf_token": csrf(client, "/exceptions"),
+        "action": "resolve",
+        "reason": "revisado",
+        "pick": ["main/00aa00aa00aa00aa/1", "main/11bb11bb11bb11bb/7"],
+    }
+    page = client.post("/exceptions/bulk", data=form).get_data(as_text=True)
+    assert "Resuelta." in page
+    assert "was changed meanwhile (version 1, not 7)" in page
+    states = {row.id: row.state for row in kept(reconciled, ExceptionRow)}
+    assert states["00aa00aa00aa00aa"] == "resolved"
+    assert states["11bb11bb11bb11bb"] == "open"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"action": "delete"}, {"action": "assign", "pick": "main"}, {"action": "assign", "pick": "other/x/1"}]
+)
+def test_a_bulk_form_that_was_tampered_with_is_refused(client: FlaskClient, csrf: Csrf, fields: dict[str, str]) -> None:
+    """Only rows of the list can be chosen, and only what the page offers can be done with them."""
+    form = {"csrf_token": csrf(client, "/exceptions"), **fields}
+    assert client.post("/exceptions/bulk", data=form).status_code == 400

@@ -1,8 +1,10 @@
 """The merchant's own account: balances that run, statements that add up, payouts that arrive or do not."""
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -12,6 +14,7 @@ Builder = Callable[[str, int, float], Scenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 END = START + timedelta(days=34)
 SEEDS = (1, 2, 3)
+ZONES = {"cl": ZoneInfo("America/Santiago"), "mx": ZoneInfo("America/Mexico_City")}
 
 
 def lines(scenario: Scenario) -> list[dict[str, Any]]:
@@ -27,25 +30,31 @@ def payouts(scenario: Scenario) -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_balances_run_without_a_gap(scenario: Builder, seed: int) -> None:
+@pytest.mark.parametrize(("name", "scale"), [("busy-month", 1.0), ("mexico", 1.0), ("chaos", 0.3)])
+def test_balances_run_without_a_gap(fresh: Builder, any_seed: int, name: str, scale: float) -> None:
     """Each movement's balance is the one before it, plus or minus its amount."""
     balance = 4_350_000
-    for row in lines(scenario("busy-month", seed, 1.0)):
+    for row in lines(fresh(name, any_seed, scale)):
         balance += row["amount"] if row["direction"] == "inbound" else -row["amount"]
         assert row["balance"] == balance
         assert row["amount"] > 0
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_statements_follow_one_another_and_add_up(scenario: Builder, seed: int) -> None:
-    """Initial plus credits less debits is final, and final is the next one's initial."""
-    found = [h.object for h in scenario("busy-month", seed, 1.0).happenings if h.collection == "account_statements"]
+@pytest.mark.parametrize(("name", "scale"), [("busy-month", 1.0), ("mexico", 1.0), ("chaos", 0.3)])
+def test_statements_follow_one_another_and_add_up(fresh: Builder, any_seed: int, name: str, scale: float) -> None:
+    """Initial plus credits less debits is final, and final is the next one's initial and the movements' own sum."""
+    built = fresh(name, any_seed, scale)
+    moved = Counter({"2026-08": 0})
+    for row in lines(built):
+        month = f"{datetime.fromisoformat(row['transaction_date']).astimezone(ZONES[built.country]):%Y-%m}"
+        moved[month] += row["amount"] if row["direction"] == "inbound" else -row["amount"]
+    found = [h.object for h in built.happenings if h.collection == "account_statements"]
     assert [row["start_date"] for row in found] == ["2026-08-01", "2026-09-01", "2026-10-01"]
     opening = 4_350_000
     for row in found:
         assert row["initial_balance_cents"] == opening
-        opening += row["total_credited_cents"] - row["total_debited_cents"]
+        assert row["total_credited_cents"] - row["total_debited_cents"] == moved[row["start_date"][:7]]
+        opening += moved[row["start_date"][:7]]
         assert row["final_balance_cents"] == opening
 
 

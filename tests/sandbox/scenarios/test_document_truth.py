@@ -8,11 +8,13 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sandbox.happening import Scenario, Truth
+from sandbox.scenarios.damages import SWITCHABLE
 
 Builder = Callable[[str, int, float], Scenario]
 ZONES = {"cl": ZoneInfo("America/Santiago"), "mx": ZoneInfo("America/Mexico_City")}
 NOTES = {"61", "E"}
 APPLYING = {"matched", "matched_with_difference", "partial", "set", "interchangeable"}
+NAMED = [("busy-month", 1), ("busy-month", 2), ("mexico", 1), ("stress", 1), ("month-end", 1)]
 MOMENTS = [datetime(2026, 10, 1, 3, tzinfo=UTC) + timedelta(days=n) for n in (0, 9, 16, 31, 34)]
 
 
@@ -56,13 +58,23 @@ def standing(row: dict[str, str], *, paid: int, credited: int, today: date) -> t
     return ("partly_paid" if paid > 0 else "open_not_due"), 0
 
 
-@pytest.mark.parametrize(("name", "seed"), [("busy-month", 1), ("busy-month", 2), ("mexico", 1), ("stress", 1)])
+@pytest.mark.parametrize(("name", "seed"), NAMED)
 @pytest.mark.parametrize("at", MOMENTS)
 def test_every_document_stands_where_its_payments_notes_and_refunds_put_it(
     scenario: Builder, name: str, seed: int, at: datetime
 ) -> None:
     """Outcome and the balance at risk, added up a second time."""
-    built = scenario(name, seed, 1.0)
+    assert_documents_stand(scenario(name, seed, 1.0), at)
+
+
+@pytest.mark.parametrize("damage", SWITCHABLE)
+def test_each_damage_alone_leaves_every_document_where_its_payments_put_it(scenario: Builder, damage: str) -> None:
+    """Added up a second time in the middle of the trade and at its end."""
+    for at in (MOMENTS[2], MOMENTS[4]):
+        assert_documents_stand(scenario(f"quiet-month+{damage}", 3, 0.3), at)
+
+
+def assert_documents_stand(built: Scenario, at: datetime) -> None:
     truth = built.truth(at)
     rows = {doc_key(d.row): d.row for d in built.documents if d.known_at <= at}
     paid = paid_by_document(built, truth, {key: minor(row) for key, row in rows.items()})

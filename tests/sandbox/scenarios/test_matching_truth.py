@@ -12,13 +12,14 @@ import pytest
 
 from sandbox.happening import Scenario
 from sandbox.scenarios.calendar import add_bank_days
+from sandbox.scenarios.damages import SWITCHABLE
 
 MOMENTS = (
     datetime(2026, 10, 1, 3, tzinfo=UTC),
     datetime(2026, 10, 17, 3, tzinfo=UTC),
     datetime(2026, 11, 4, 3, tzinfo=UTC),
 )
-PLACES = {"CLP": 0, "MXN": 2, "USD": 2}
+PLACES = {"CLP": 0, "MXN": 2, "USD": 2, "CLF": 4}
 KEY_NAMES = ("order_ref", "order_id", "uuid", "invoice")
 Answer = tuple[str, tuple[str, ...], str | None]
 
@@ -226,6 +227,9 @@ SIZES = [
     ("mexico", 2, 1.0),
     ("stress", 1, 1.0),
     ("stress", 2, 2.0),
+    ("quiet-month", 1, 1.0),
+    ("month-end", 1, 1.0),
+    ("chaos", 1, 0.3),
 ]
 
 
@@ -235,9 +239,20 @@ def test_every_verdict_is_the_one_the_rules_give(
     scenario: Callable[[str, int, float], Scenario], name: str, seed: int, scale: float, at: datetime
 ) -> None:
     """Outcome, documents and exception of each payment are what the table of the rules says about visible facts."""
-    built = scenario(name, seed, scale)
+    assert_judged_as_planned(scenario(name, seed, scale), at)
+
+
+@pytest.mark.parametrize("damage", SWITCHABLE)
+def test_each_damage_alone_is_judged_as_it_was_planned(
+    scenario: Callable[[str, int, float], Scenario], damage: str
+) -> None:
+    """At its stress rate, with nothing else wrong, the rules find what the plan says."""
+    assert_judged_as_planned(scenario(f"quiet-month+{damage}", 3, 0.3), MOMENTS[-1])
+
+
+def assert_judged_as_planned(built: Scenario, at: datetime) -> None:
     judged = judge_all(built, at)
-    payout_codes = {"ITEM_IN_NO_PAYOUT", "ITEM_IN_TWO_PAYOUTS", "SPLIT_MISMATCH"}
+    payout_codes = {"ITEM_IN_NO_PAYOUT", "ITEM_IN_TWO_PAYOUTS", "SPLIT_MISMATCH", "FEE_OUT_OF_BAND"}
     planned = {}
     for row in built.truth(at):
         if row.kind in {"payment", "charge"}:

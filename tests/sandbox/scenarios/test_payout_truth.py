@@ -10,12 +10,14 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sandbox.happening import Scenario
+from sandbox.scenarios.damages import SWITCHABLE
 
 Builder = Callable[[str, int, float], Scenario]
 SANTIAGO = ZoneInfo("America/Santiago")
 CLOSED = {date(2026, 9, 18), date(2026, 10, 12)}
 END = datetime(2026, 11, 4, 12, tzinfo=UTC)
 SEEDS = (1, 2, 3)
+FEE = "FEE_OUT_OF_BAND"
 CARDS = {"credit": "credit_card", "debit": "debit_card", "prepaid": "prepaid_card"}
 
 
@@ -73,25 +75,64 @@ def rate_of(item: dict[str, Any], tariff: dict[str, Any]) -> Decimal:
 
 @pytest.mark.parametrize(("name", "seed", "lost_disputes"), [
     ("busy-month", 1, 3), ("busy-month", 2, 3), ("busy-month", 3, 3), ("mexico", 1, 1), ("stress", 1, 3),
+    ("quiet-month", 1, 0),
 ])  # fmt: skip
 def test_every_payout_pays_its_lines_less_fees_but_for_the_planted_gaps(
     scenario: Builder, name: str, seed: int, lost_disputes: int
 ) -> None:
     """Recomputed with decimals from the wire, the difference is the planted one, and zero elsewhere."""
     built = scenario(name, seed, 1.0)
-    items = {k: v for name in ("payment_intents", "refunds", "charges") for k, v in last_states(built, name).items()}
+    assert len([row for row in built.truth(END + timedelta(days=3)) if row.kind == "dispute"]) == lost_disputes
+    assert wrong_fees(built) == {}
+    assert_payouts_close(built)
+
+
+@pytest.mark.parametrize("damage", SWITCHABLE)
+def test_each_damage_alone_leaves_the_identity_of_every_payout_as_planned(scenario: Builder, damage: str) -> None:
+    """The gap is the planted one, and fees more than a unit off the tariff are those named."""
+    built = scenario(f"quiet-month+{damage}", 3, 0.3)
+    assert_payouts_close(built)
+    named = {row.id: row.amount_at_risk for row in built.truth(END + timedelta(days=3)) if FEE in row.exceptions}
+    assert {resource: abs(off) for resource, off in wrong_fees(built).items() if abs(off) > 1} == named
+
+
+@pytest.mark.parametrize(("name", "scale"), [
+    ("quiet", 1.0), ("quiet-month", 0.5), ("busy-month", 1.0), ("mexico", 1.0), ("month-end", 0.5), ("stress", 0.5),
+    ("chaos", 0.3),
+])  # fmt: skip
+def test_every_payout_closes_but_for_the_planted_gaps(fresh: Builder, any_seed: int, name: str, scale: float) -> None:
+    """Whatever else goes wrong, a payout's difference is the one its truth names."""
+    assert_payouts_close(fresh(name, any_seed, scale))
+
+
+def items_of(scenario: Scenario) -> dict[str, dict[str, Any]]:
+    return {k: v for name in ("payment_intents", "refunds", "charges") for k, v in last_states(scenario, name).items()}
+
+
+def wrong_fees(scenario: Scenario) -> dict[str, int]:
+    """How much more than the tariff asks was taken of which item."""
+    items, wrong = items_of(scenario), dict[str, int]()
+    for lines in carried(scenario).values():
+        for line in lines:
+            item = items[line["resource"]]
+            vat = Decimal(1) + Decimal(scenario.tariff["vat_bps"]) / 10_000
+            asked = int((rate_of(item, scenario.tariff) * vat).quantize(Decimal(1), ROUND_HALF_UP))
+            asked = 0 if line["resource_type"] == "refund_adjustment" else asked
+            off = scenario.fees[line["payout"], line["resource"]][0] - asked
+            wrong |= {line["resource"]: off} if off else {}
+    return wrong
+
+
+def assert_payouts_close(built: Scenario) -> None:
+    """The amount of each payout is its items less the fees told, the lost disputes and the planted gap."""
     truth = {row.id: row for row in built.truth(END + timedelta(days=3)) if row.kind == "payout"}
-    lines, shares = carried(built), own_shares(built)
     disputes = [row for row in built.truth(END + timedelta(days=3)) if row.kind == "dispute"]
-    assert len(disputes) == lost_disputes
+    items, lines, shares = items_of(built), carried(built), own_shares(built)
     for payout in last_states(built, "payouts").values():
         expected = 0
         for line in lines[payout["id"]]:
             item, kind = items[line["resource"]], line["resource_type"]
-            vat = Decimal(1) + Decimal(built.tariff["vat_bps"]) / 10_000
-            fee = int((rate_of(item, built.tariff) * vat).quantize(Decimal(1), ROUND_HALF_UP))
-            fee = 0 if kind == "refund_adjustment" else fee
-            assert built.fees[payout["id"], line["resource"]][0] == fee
+            fee = built.fees[payout["id"], line["resource"]][0]
             expected += (-item["amount"] if kind == "refund" else shares.get(item["id"], item["amount"])) - fee
         row = truth[payout["id"]]
         gap = row.amount_at_risk if row.exceptions == ("PAYOUT_IDENTITY",) else 0

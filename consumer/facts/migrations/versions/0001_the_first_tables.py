@@ -630,6 +630,16 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_payout_item_resource_id"), ["resource_id"], unique=False)
 
     op.create_table(
+        "payout_report",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("payout_id", sa.String(), nullable=False),
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("imported_at", UtcDateTime(), nullable=False),
+        sa.Column("rows", sa.Integer(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "payout_id"),
+    )
+    op.create_table(
         "payout_result",
         sa.Column("connection", sa.String(), nullable=False),
         sa.Column("run_id", sa.String(), nullable=False),
@@ -652,6 +662,14 @@ def upgrade() -> None:
         sa.Column("locked_until", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("email"),
+    )
+    op.create_table(
+        "provider_fee",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("payout_id", sa.String(), nullable=False),
+        sa.Column("resource_id", sa.String(), nullable=False),
+        sa.Column("fee_total", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "payout_id", "resource_id"),
     )
     op.create_table(
         "rate_slot",
@@ -902,6 +920,7 @@ def upgrade() -> None:
         sa.Column("announced", sa.Integer(), nullable=True),
         sa.Column("pages", sa.Integer(), nullable=False),
         sa.Column("events", sa.Integer(), nullable=False),
+        sa.Column("late_seconds", sa.Integer(), nullable=True),
         sa.Column("reason", sa.String(), nullable=True),
         sa.Column("opened_at", UtcDateTime(), nullable=False),
         sa.Column("closed_at", UtcDateTime(), nullable=True),
@@ -940,8 +959,10 @@ def downgrade() -> None:
     op.drop_table("refund")
     op.drop_table("refresh_intent")
     op.drop_table("rate_slot")
+    op.drop_table("provider_fee")
     op.drop_table("person")
     op.drop_table("payout_result")
+    op.drop_table("payout_report")
     with op.batch_alter_table("payout_item", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_payout_item_resource_id"))
 

@@ -1,0 +1,180 @@
+"""The provider's own CSV of a payout: what each resource cost; a file goes in whole or not at all.
+
+The file names no payout, so its rows do: they must be exactly the items of one payout we know.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import Connection, House
+from consumer.facts.tables.provider import PayoutItem
+from consumer.facts.terminal import Exit
+from reconcile.books.documents import Reject
+from reconcile.books.headers import normalise
+from reconcile.books.sheet import SheetError, read_sheets, to_text
+from reconcile.tables import PayoutReport, ProviderFee
+
+COLUMNS = ("id", "amount", "fee", "resource_type")
+REFUND, ADJUSTMENT = "refund", "refund_adjustment"
+
+
+@dataclass(frozen=True, slots=True)
+class ReportRow:
+    """One resource; `amount` is signed as the provider writes it, refunds below zero."""
+
+    line: int
+    resource_type: str
+    resource_id: str
+    amount: int
+    fee: int
+
+
+@dataclass(frozen=True, slots=True)
+class ReportOutcome:
+    name: str
+    sha256: str
+    payout_id: str = ""
+    currency: str = ""
+    rows: int = 0
+    fee_total: int = 0
+    kept: bool = False
+    rejects: tuple[Reject, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        return not self.rejects
+
+    @property
+    def status(self) -> Exit:
+        return Exit.DONE if self.accepted else Exit.NOTHING_DONE
+
+
+class ReportError(ValueError):
+    """A report that cannot be used as a whole."""
+
+
+def import_payout_report(
+    house: House, connection: Connection, path: Path, *, payout_id: str | None = None
+) -> ReportOutcome:
+    """Keep one report's fees in one transaction; a later report of the same payout replaces them."""
+    outcome = ReportOutcome(path.name, "")
+    try:
+        content = path.read_bytes()
+        rows, rejects = read_report(content)
+    except OSError as error:
+        return replace(outcome, rejects=(Reject(0, "", "", f"the file cannot be read: {error.strerror}"),))
+    except (SheetError, ReportError) as error:
+        return replace(outcome, rejects=(Reject(0, "", "", str(error)),))
+    if rejects:
+        return replace(outcome, rows=len(rows), rejects=rejects)
+    outcome = replace(outcome, sha256=hashlib.sha256(content).hexdigest(), rows=len(rows))
+    try:
+        with house.store.transaction() as session:
+            return keep_report(session, connection, outcome, rows, payout_id=payout_id, at=utc_now())
+    except ReportError as error:
+        return replace(outcome, rejects=(Reject(0, "", "", str(error)),))
+
+
+def read_report(content: bytes) -> tuple[tuple[ReportRow, ...], tuple[Reject, ...]]:
+    """Read rows by header name, whatever other columns the provider adds; pure."""
+    for sheet in read_sheets(content):
+        names = [normalise(to_text(cell)).replace(" ", "_") for cell in sheet.rows[0].cells]
+        if not set(COLUMNS) <= set(names):
+            continue
+        rejects: list[Reject] = []
+        body = [row for row in sheet.rows[1:] if not row.is_blank]
+        if not body:
+            raise ReportError("the report has no rows")
+        read = [_read_row(row.line, dict(zip(names, map(to_text, row.cells), strict=False)), rejects) for row in body]
+        return tuple(row for row in read if row is not None), tuple(rejects)
+    raise ReportError(f"the header must name {', '.join(COLUMNS)}: this is not the provider's payout report")
+
+
+def _read_row(line: int, cells: Mapping[str, str], rejects: list[Reject]) -> ReportRow | None:
+    numbers: dict[str, int] = {}
+    for name in ("amount", "fee"):
+        try:
+            numbers[name] = int(cells.get(name, ""))
+        except ValueError:
+            rejects.append(Reject(line, name, cells.get(name, ""), "is not a whole number of the smallest unit"))
+    if not cells.get("id"):
+        rejects.append(Reject(line, "id", "", "is empty"))
+    if len(numbers) < len(("amount", "fee")) or not cells.get("id"):
+        return None
+    kind = cells.get("resource_type", "")
+    if kind == REFUND and numbers["amount"] > 0:
+        kind = ADJUSTMENT
+    return ReportRow(line, kind, cells["id"], numbers["amount"], numbers["fee"])
+
+
+def keep_report(
+    session: Session, connection: Connection, outcome: ReportOutcome, rows: Sequence[ReportRow], *,
+    payout_id: str | None, at: datetime,
+) -> ReportOutcome:  # fmt: skip
+    """Find the payout these rows are, compare amounts, replace its fees."""
+    found = payout_id or _find_payout(session, connection, rows)
+    items = _items(session, connection, found)
+    rejects = tuple(_differences(rows, items, found))
+    outcome = replace(outcome, payout_id=found, rejects=rejects)
+    if rejects:
+        return outcome
+    known = session.get(PayoutReport, (connection.name, found))
+    if known is not None and known.sha256 == outcome.sha256:
+        raise ReportError(
+            f"this very file came in on {known.imported_at:%Y-%m-%d %H:%M} UTC for {found}: nothing to do"
+        )
+    mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
+    session.execute(sa.delete(ProviderFee).where(*mine))
+    # A refund that came back carries no fee, and may share its id with the refund itself.
+    charged = [row for row in rows if row.resource_type != ADJUSTMENT]
+    session.add_all(
+        ProviderFee(connection=connection.name, payout_id=found, resource_id=row.resource_id, fee_total=row.fee)
+        for row in charged
+    )
+    session.merge(
+        PayoutReport(
+            connection=connection.name, payout_id=found, sha256=outcome.sha256, name=outcome.name, imported_at=at,
+            rows=len(rows),
+        )
+    )  # fmt: skip
+    currency = next(iter(items.values())).currency
+    return replace(outcome, kept=True, currency=currency, fee_total=sum(row.fee for row in charged))
+
+
+def _find_payout(session: Session, connection: Connection, rows: Sequence[ReportRow]) -> str:
+    """The one payout that carries all of these resources and no other."""
+    mine = select(PayoutItem.payout_id).where(PayoutItem.connection == connection.name)
+    candidates = session.exec(mine.where(PayoutItem.resource_id == rows[0].resource_id)).unique().all()
+    wanted = {(row.resource_type, row.resource_id) for row in rows}
+    fitting = [one for one in sorted(candidates) if _items(session, connection, one).keys() == wanted]
+    if len(fitting) != 1:
+        raise ReportError(
+            f"its {len(rows)} rows are the items of {len(fitting)} payouts we know: pull payouts, or give --payout"
+        )
+    return fitting[0]
+
+
+def _items(session: Session, connection: Connection, payout_id: str) -> dict[tuple[str, str], PayoutItem]:
+    mine = PayoutItem.connection == connection.name, PayoutItem.payout_id == payout_id
+    return {(row.resource_type, row.resource_id): row for row in session.exec(select(PayoutItem).where(*mine))}
+
+
+def _differences(
+    rows: Sequence[ReportRow], items: Mapping[tuple[str, str], PayoutItem], payout_id: str
+) -> Iterator[Reject]:
+    for row in rows:
+        item = items.get((row.resource_type, row.resource_id))
+        if item is None:
+            yield Reject(row.line, "id", row.resource_id, f"is no item of payout {payout_id}")
+        elif abs(row.amount) != item.amount:
+            yield Reject(row.line, "amount", str(row.amount), f"the provider's API says {item.amount}")
+    seen = {(row.resource_type, row.resource_id) for row in rows}
+    for _, resource_id in sorted(items.keys() - seen):
+        yield Reject(0, "id", resource_id, f"is an item of payout {payout_id} and not in the file")

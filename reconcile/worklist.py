@@ -1,0 +1,121 @@
+"""The work list as a sheet: out for finance to fill in, and back row by row."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlmodel import Session
+
+from consumer.facts.store import Store
+from reconcile import decisions
+from reconcile.books.sheet import SheetError, read_sheets, to_text
+from reconcile.decisions import DecisionError, Signature, Unknown
+from reconcile.exceptions import State
+from reconcile.records import EXCEPTION_KEYS
+from reconcile.tables import ExceptionRow
+
+# The report's columns, then the two that a returned sheet needs beside them.
+COLUMNS = (*EXCEPTION_KEYS, "note", "version")
+NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+class SheetRefused(ValueError):  # noqa: N818 - names what came in
+    """A file that is not an exported work list."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutcome:
+    """What became of one row of a returned sheet; `refused` is empty where it was taken or as it was."""
+
+    line: int
+    exception_id: str
+    changed: tuple[str, ...]
+    refused: str = ""
+
+
+def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write the sheet; `None` is an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([_defused(row[name]) for name in COLUMNS] for row in rows)
+    return out.getvalue()
+
+
+def _defused(value: Any) -> str:
+    """Text that a spreadsheet would run as a formula gets an apostrophe, which `read_sheet` takes off again."""
+    text = "" if value is None else str(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+def _plain(text: str) -> str:
+    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+
+
+def read_sheet(content: bytes) -> list[tuple[int, dict[str, str]]]:
+    """Read a returned sheet, CSV or XLSX, whatever separator the spreadsheet gave it."""
+    try:
+        for sheet in read_sheets(content):
+            names = [to_text(cell) for cell in sheet.rows[0].cells] if sheet.rows else []
+            if set(NEEDED) <= set(names):
+                body = [row for row in sheet.rows[1:] if not row.is_blank]
+                return [
+                    (row.line, {name: _plain(to_text(cell)) for name, cell in zip(names, row.cells, strict=False)})
+                    for row in body
+                ]
+    except SheetError as error:
+        raise SheetRefused(str(error)) from None
+    raise SheetRefused(f"the header must name {', '.join(NEEDED)}: export the work list and fill that sheet in")
+
+
+def take_back(
+    store: Store, connection: str, rows: Iterable[tuple[int, dict[str, str]]], *, author: str, on: date, at: datetime
+) -> Iterator[RowOutcome]:
+    """Apply each row in its own transaction: owner, note, and a resolution with its reason."""
+    for line, cells in rows:
+        identity = cells["exception_id"]
+        try:
+            with store.transaction() as session:
+                changed = _apply(session, connection, cells, author=author, on=on, at=at)
+        except DecisionError as error:
+            yield RowOutcome(line, identity, (), str(error))
+            continue
+        yield RowOutcome(line, identity, changed)
+
+
+def _apply(
+    session: Session, connection: str, cells: Mapping[str, str], *, author: str, on: date, at: datetime
+) -> tuple[str, ...]:
+    row = session.get(ExceptionRow, (connection, cells["exception_id"]))
+    if row is None:
+        raise Unknown(f"there is no exception {cells['exception_id']} in connection {connection}")
+    wanted = {name: cells.get(name, "") for name in ("owner", "note", "state")}
+    changed = tuple(name for name, value in wanted.items() if value != getattr(row, name))
+    if not changed:
+        return ()
+    # Rows nobody filled in are left out above: a run that moved them meanwhile is no quarrel.
+    version = _version(cells["version"])
+    key = (session, connection, row.id)
+    signed = Signature(author, "filled in the sheet", at)
+    if "owner" in changed:
+        version = decisions.assign(*key, signed, owner=wanted["owner"], version=version).version
+    if "note" in changed:
+        version = decisions.note(*key, signed, text=wanted["note"], version=version).version
+    if "state" in changed and wanted["state"] == State.RESOLVED:
+        decisions.resolve(*key, Signature(author, cells["resolution"], at), on=on, version=version)
+    elif "state" in changed and wanted["state"] == State.OPEN:
+        decisions.reopen(*key, signed, version=version)
+    elif "state" in changed:
+        raise decisions.Impossible(f"state {wanted['state']!r} is neither open nor resolved")
+    return changed
+
+
+def _version(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise decisions.Impossible(f"version {text!r} is not a number: export the sheet again") from None

@@ -1,0 +1,100 @@
+"""Evidence of an exception in a reader's words: names translated, whole numbers told apart as amounts or counts."""
+
+from datetime import date
+from typing import Any
+
+from reports import notation
+
+# Whole numbers that are no amounts.
+_COUNTS = {"candidates", "credit_notes", "fee_payers", "rivals_count", "sets_found", "days", "days_late", "rate_bps"}
+_SPANISH = {
+    "adjustments": "ajustes",
+    "amount": "monto",
+    "another_payment_wants_one": "otro pago quiere uno de ellos",
+    "bank_amount": "monto en el banco",
+    "bank_date": "fecha en el banco",
+    "candidates": "candidatos",
+    "charges": "cargos",
+    "computed": "calculado",
+    "credit_note": "nota de crédito",
+    "credit_notes": "notas de crédito",
+    "credited": "acreditado",
+    "customer": "cliente",
+    "difference": "diferencia",
+    "disputes": "disputas",
+    "document": "documento",
+    "document_currency": "moneda del documento",
+    "document_state": "estado del documento",
+    "due": "vence",
+    "due_date_given": "vencimiento informado",
+    "equal_open_documents": "documentos iguales abiertos",
+    "expected_by": "se esperaba a más tardar",
+    "expected_on": "se esperaba el",
+    "fee": "comisión",
+    "fee_agreed": "comisión acordada",
+    "fee_payers": "pagadores de la comisión",
+    "fee_source": "origen de la comisión",
+    "fee_taken": "comisión cobrada",
+    "first_payout": "primera liquidación",
+    "freed_by_a_dead_payout": "liberado por una liquidación fallida",
+    "gaps": "vacíos",
+    "issued": "emitida",
+    "key": "clave usada",
+    "keys_in_the_payment": "claves en el pago",
+    "nearest": "lo más cercano",
+    "open_balance": "saldo abierto",
+    "paid": "pagado",
+    "payer": "pagador",
+    "payment": "pago",
+    "payment_currency": "moneda del pago",
+    "payments": "pagos",
+    "payout": "liquidación",
+    "refund": "reembolso",
+    "refunded": "reembolsado",
+    "refunds": "reembolsos",
+    "rest": "resto",
+    "rivals": "rivales",
+    "rivals_count": "número de rivales",
+    "rule": "regla",
+    "second_payout": "segunda liquidación",
+    "sets": "conjuntos",
+    "sets_found": "conjuntos hallados",
+    "shares": "partes",
+    "status": "estado",
+    "suggestion": "sugerencia",
+    "total": "total",
+    "valid_reissue": "reemisión válida",
+    "waiting_since": "espera desde",
+    "would_decide": "lo decidiría",
+}
+
+
+def name_of(name: str, language: str) -> str:
+    words = name.replace("_", " ")
+    return words if language == "en" else _SPANISH.get(name, words)
+
+
+def shown(name: str, value: Any, currency: str, language: str) -> str:
+    """Show one piece of evidence: amounts as amounts, days as days, lists and tables as their parts."""
+    match value:
+        case bool():
+            return {"en": ("no", "yes")}.get(language, ("no", "sí"))[value]
+        case int() if name in _COUNTS:
+            return notation.format_count(value, language)
+        case int():
+            return notation.format_amount(value, currency, language)
+        case dict():
+            parts = (f"{name_of(key, language)}: {shown(key, part, currency, language)}" for key, part in value.items())
+            return ", ".join(parts)
+        case list():
+            return "; ".join(shown(name, part, currency, language) for part in value)
+        case None:
+            return "–"
+    return _text(str(value), language)
+
+
+def _text(text: str, language: str) -> str:
+    try:
+        return notation.format_date(date.fromisoformat(text), language)
+    except ValueError:
+        return text

@@ -1,0 +1,107 @@
+"""The provider's payout report: its rows name the payout, its fees reach the run, it goes in whole or not at all."""
+
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from consumer.facts.terminal import Exit
+from reconcile.books.payout_reports import ReportOutcome, import_payout_report
+from reconcile.frames import read_inputs
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+HEADER = "id;created_at;amount;fee;resource_type;resource_subtype;extra"
+
+
+@pytest.fixture
+def paid(world: "World") -> "World":
+    items = (("payment_intent", "pi_1", 1000), ("refund", "re_1", 300), ("refund_adjustment", "re_2", 50))
+    world.payout("po_1", 1000, *items)
+    world.payout("po_2", 1000, ("payment_intent", "pi_1", 1000))
+    return world
+
+
+@pytest.fixture
+def main(house: House) -> Connection:
+    return house.settings.connection("main")
+
+
+def _import(house: House, main: Connection, folder: Path, *rows: str, payout: str | None = None) -> ReportOutcome:
+    path = folder / "report.csv"
+    path.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
+    return import_payout_report(house, main, path, payout_id=payout)
+
+
+WHOLE = (
+    "pi_1;2026-09-10T15:00:00Z;1000;16;payment_intent;bank_transfer;x",
+    "re_1;2026-09-10T15:00:00Z;-300;612;refund;;",
+    "re_2;2026-09-10T15:00:00Z;50;0;refund;;",
+)
+
+
+def _fees(house: House, main: Connection) -> list[tuple[str, str, int]]:
+    with house.store.reading() as session:
+        frame = read_inputs(session, main, house.settings, as_of=date(2026, 9, 11)).fees
+    return list(zip(frame["payout_id"], frame["resource_id"], frame["fee_total"], strict=True))
+
+
+@pytest.mark.usefixtures("paid")
+def test_a_report_is_known_by_its_rows(house: House, main: Connection, tmp_path: Path) -> None:
+    """The payout with exactly these items gets the fees; a refund that came back carries none."""
+    outcome = _import(house, main, tmp_path, *WHOLE)
+    assert (outcome.status, outcome.payout_id, outcome.rows, outcome.fee_total) == (Exit.DONE, "po_1", 3, 628)
+    assert _fees(house, main) == [("po_1", "pi_1", 16), ("po_1", "re_1", 612)]
+
+
+@pytest.mark.usefixtures("paid")
+def test_the_same_report_comes_in_once_and_a_new_one_replaces(house: House, main: Connection, tmp_path: Path) -> None:
+    """A corrected report takes the place of the earlier one."""
+    _import(house, main, tmp_path, *WHOLE)
+    again = _import(house, main, tmp_path, *WHOLE)
+    assert again.status is Exit.NOTHING_DONE
+    assert again.rejects[0].reason.endswith("for po_1: nothing to do")
+    assert _import(house, main, tmp_path, WHOLE[0].replace(";16;", ";17;"), *WHOLE[1:]).kept
+    assert _fees(house, main)[0] == ("po_1", "pi_1", 17)
+
+
+@pytest.mark.usefixtures("paid")
+def test_a_report_that_differs_from_the_payout_is_refused(house: House, main: Connection, tmp_path: Path) -> None:
+    """Another amount, a foreign row or a missing one keeps the whole file out, each named."""
+    outcome = _import(house, main, tmp_path, WHOLE[0].replace(";1000;", ";999;"), WHOLE[1], payout="po_1")
+    assert [(reject.line, reject.column, reject.value) for reject in outcome.rejects] == [
+        (2, "amount", "999"),
+        (0, "id", "re_2"),
+    ]
+    foreign = _import(house, main, tmp_path, *WHOLE, payout="po_2")
+    assert [reject.value for reject in foreign.rejects] == ["re_1", "re_2"]
+    assert _fees(house, main) == []
+
+
+@pytest.mark.usefixtures("paid")
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ((), "the report has no rows"),
+        (("pi_9;x;1000;16;payment_intent;;",), "its 1 rows are the items of 0 payouts we know"),
+        (("pi_1;x;10.5;16;payment_intent;;",), "is not a whole number of the smallest unit"),
+        ((";x;1000;16;payment_intent;;",), "is empty"),
+    ],
+)
+def test_a_report_that_cannot_be_used_is_named(
+    house: House, main: Connection, tmp_path: Path, rows: tuple[str, ...], words: str
+) -> None:
+    """Rows of no payout, fractions and empty ids are refused with the reason."""
+    assert _import(house, main, tmp_path, *rows).rejects[0].reason.startswith(words)
+
+
+def test_another_file_is_not_a_report(house: House, main: Connection, tmp_path: Path) -> None:
+    """A file without the report's columns, or none at all, is named as such."""
+    path = tmp_path / "other.csv"
+    assert import_payout_report(house, main, path).rejects[0].reason.startswith("the file cannot be read")
+    path.write_text("a;b\n1;2\n")
+    assert "not the provider's payout report" in import_payout_report(house, main, path).rejects[0].reason

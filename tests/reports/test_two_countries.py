@@ -1,0 +1,82 @@
+"""A merchant in Chile and Mexico: two connections in one file, each in its own currency, one without a run yet."""
+
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from flask import Flask
+from flask.testing import FlaskClient
+from sqlmodel import Session
+
+from consumer.config import load
+from consumer.facts.house import House
+from reports import catalogue, files
+from reports.commands import COMMANDS
+from reports.export import Format
+from reports.pages import register
+from reports.query import Query
+
+
+@pytest.fixture
+def two(reconciled: House, tmp_path: Path) -> House:
+    """The Chilean books of the made-up run, and a Mexican connection beside them."""
+    (tmp_path / "cuadre.toml").write_text(
+        '[connections.mexico]\napi_key = "sk_test_mexico"\ncountry = "mx"\n', encoding="utf-8"
+    )
+    environ = {
+        "CUADRE_PROVIDER_URL": "http://provider.test",
+        "CUADRE_API_KEY": "sk_test_sandbox",
+        "CUADRE_COUNTRY": "cl",
+        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
+    }
+    return House(settings=load(environ, folder=tmp_path), store=reconciled.store)
+
+
+@pytest.fixture
+def with_mexico(two: House, keep_mexican_payout: Callable[[Session], None]) -> House:
+    with two.store.transaction() as session:
+        keep_mexican_payout(session)
+    return two
+
+
+def test_each_row_has_its_own_currency(with_mexico: House) -> None:
+    """Pesos of Mexico have centavos beside pesos of Chile that have none."""
+    query = Query("payout-summary", with_mexico.connections(None), today=date(2026, 10, 8))
+    report = catalogue.make(with_mexico, query)
+    text = b"".join(files.pieces([report], files.to_shape("csv", None, None))).decode()
+    rows = [dict(zip(text.splitlines()[0].split(","), line.split(","), strict=True)) for line in text.splitlines()[1:]]
+    assert [(row["connection"], row["currency"], row["payout_amount"]) for row in rows] == [
+        ("main", "CLP", "137590"),
+        ("mexico", "MXN", "1375.90"),
+    ]
+    assert files.name_of(report, Format.CSV) == ("start_2026-10-08_cl-mx_payout-summary_main-mexico_r0042-r0007.csv")
+
+
+def test_a_connection_without_a_run_is_said_and_exits_3(
+    two: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is there is made; what is missing is named, and the script sees it."""
+    monkeypatch.chdir(tmp_path)
+    report = next(command for command in COMMANDS if command.name == "report")
+    result = CliRunner().invoke(report, ["control", "--as-of", "2026-10-08", "--out", "-"], obj=lambda: two)
+    assert result.exit_code == 3
+    assert result.stderr == "no finished run of mexico: cuadre reconcile\n"
+    assert result.stdout.startswith("figure,source,")
+
+
+def test_pages_name_the_connection_and_filter_by_it(with_mexico: House, login: Callable[..., FlaskClient]) -> None:
+    """Lists of several connections say which row is whose."""
+    app = Flask("cuadre_two")
+    app.config.update(TESTING=True, SECRET_KEY="only for tests")
+    register(app, with_mexico)
+    client = login(app)
+    for path in ("/", "/payouts", "/exceptions", "/view/receivables", "/operation/runs", "/reports", "/settings"):
+        assert client.get(path).status_code == 200, path
+    page = client.get("/payouts").get_data(as_text=True)
+    assert "<td>mexico</td>" in page
+    assert "1.375,90" in page
+    only = client.get("/payouts?connection=mexico").get_data(as_text=True)
+    assert "po_mx" in only
+    assert "po_1<" not in only

@@ -26,6 +26,8 @@ from consumer.facts.tables.inbox import Event
 from consumer.facts.terminal import Exit, LocalDate, Refusal, connection_option, json_option, leave, say
 from consumer.health import health
 from consumer.inbox.apply import drain
+from consumer.inbox.retention import prune
+from consumer.inbox.watch import register_gauges
 from consumer.jobs import schedule, ticks
 from consumer.jobs.schedule import Job, JobIncomplete
 from consumer.jobs.worker import Worker, worker_name
@@ -79,6 +81,7 @@ def create_app(house: House) -> Flask:
     app = Flask(__name__, static_folder=None)
     app.config["SECRET_KEY"] = house.settings.secret_key.get_secret_value()
     app.register_blueprint(webhooks(house))
+    register_gauges(house)
     pages.register(app, house)
     app.register_blueprint(health(house, is_allowed=pages.token_check(house)))
     return app
@@ -125,6 +128,7 @@ def job_table(house: House) -> Sequence[Job]:
     def night_of(connection: Connection) -> Job:
         def run(on: date) -> str:
             outcome = run_night(house, connection, on)
+            prune(house.store, house.settings, now=utc_now())
             if not outcome.complete:
                 raise JobIncomplete("; ".join(outcome.lines))
             return "; ".join(outcome.lines)

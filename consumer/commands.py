@@ -9,6 +9,7 @@ import click
 import sqlalchemy as sa
 
 import consumer.inbox.commands
+import consumer.provider.commands
 import consumer.sync.commands
 from consumer.config import ConfigError
 from consumer.doctor import KEYS, Verdict, examine
@@ -80,6 +81,7 @@ def commands(
         database_commands(open_store),
         doctor,
         *consumer.inbox.commands.COMMANDS,
+        *consumer.provider.commands.COMMANDS,
         *consumer.sync.commands.COMMANDS,
         *job_commands(job_table),
     )

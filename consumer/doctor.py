@@ -6,19 +6,19 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 import msgspec
-import sqlalchemy as sa
-from sqlmodel import Session, col, select
+from sqlmodel import Session
 
 from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.house import House
-from consumer.facts.tables.inbox import Event, EventConflict, EventState
 from consumer.inbox.handlers import HANDLERS
+from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import ProviderError
 from consumer.provider.paging import Page
 from consumer.provider.routes import PAYOUTS, WEBHOOK_ENDPOINTS
 from consumer.sync.windows import unclosed_windows
+from consumer.webhooks.keyring import Keyring
 
 MOST_SKEW = timedelta(minutes=1)
 MOST_LAG = timedelta(minutes=5)
@@ -50,7 +50,7 @@ def examine(house: House, name: str | None, *, transport: Transport | None = Non
     yield Check("", "settings", Verdict.OK, "read")
     yield Check("", "database", Verdict.OK, f"{kind}, migrated")
     for connection in house.connections(name):
-        yield from _secrets(connection)
+        yield from _secrets(house, connection)
         with open_provider(house, connection, transport=transport) as provider:
             yield from _provider(provider, house)
         with house.store.reading() as session:
@@ -58,10 +58,11 @@ def examine(house: House, name: str | None, *, transport: Transport | None = Non
             yield from _inbox(session, connection.name)
 
 
-def _secrets(connection: Connection) -> Iterator[Check]:
-    count = len(connection.webhook_secrets)
+def _secrets(house: House, connection: Connection) -> Iterator[Check]:
+    """Count the secrets of the settings and of rotation that are valid now."""
+    count = len(Keyring(house).secrets_of(connection, now=utc_now()))
     if count:
-        yield Check(connection.name, "webhook secrets", Verdict.OK, f"{count} configured")
+        yield Check(connection.name, "webhook secrets", Verdict.OK, f"{count} valid")
     else:
         advice = "run cuadre webhook create, or set CUADRE_WEBHOOK_SECRETS; until then the receiving route answers 404"
         yield Check(connection.name, "webhook secrets", Verdict.WARNING, "none configured", advice)
@@ -124,29 +125,26 @@ def _gaps(session: Session, name: str) -> Iterator[Check]:
 
 
 def _inbox(session: Session, name: str) -> Iterator[Check]:
-    mine = col(Event.connection) == name
-    unsettled = col(Event.state).in_([EventState.WAITING, EventState.FAILED])
-    oldest = session.exec(select(sa.func.min(Event.received_at)).where(mine, unsettled)).one()
-    if oldest is not None and utc_now() - oldest > MOST_LAG:
+    now = utc_now()
+    inbox = look(session, name, now=now)
+    if inbox.lag(now) > MOST_LAG:
+        waits = format_instant(inbox.oldest_waiting_at or now)
         advice = "is cuadre serve or cuadre worker running?"
-        yield Check(name, "inbox", Verdict.WARNING, f"an event waits since {format_instant(oldest)}", advice)
+        yield Check(name, "inbox", Verdict.WARNING, f"an event waits since {waits}", advice)
     else:
         yield Check(name, "inbox", Verdict.OK, "nothing waits long")
-    last = session.exec(select(sa.func.max(Event.received_at)).where(mine)).one()
-    yield Check(name, "last event", Verdict.OK, "none yet" if last is None else format_instant(last))
-    quarantined = session.exec(
-        select(sa.func.count()).select_from(Event).where(mine, Event.state == EventState.QUARANTINED)
-    ).one()
-    yield _count(
-        name, "quarantine", quarantined, "cuadre events quarantine shows why, cuadre events replay tries again"
-    )
-    conflicts = session.exec(
-        select(sa.func.count()).select_from(EventConflict).where(col(EventConflict.connection) == name)
-    ).one()
-    yield _count(name, "conflicts", conflicts, "cuadre events conflicts shows them; ask the provider which is right")
+    if inbox.silent_for is not None:
+        advice = "is the endpoint reachable and enabled? cuadre backfill brings in what was missed"
+        yield Check(name, "silence", Verdict.WARNING, f"no webhook for {inbox.silent_for}, which is unusual", advice)
+    else:
+        yield Check(name, "silence", Verdict.OK, "no longer than usual")
+    again = "cuadre events quarantine shows why, cuadre events replay tries again"
+    yield _count(name, "quarantine", inbox.quarantined, again)
+    which = "cuadre events conflicts shows them; ask the provider which is right"
+    yield _count(name, "conflicts", inbox.conflicts, which)
 
 
 def _count(name: str, check: str, count: int, advice: str) -> Check:
     if count:
         return Check(name, check, Verdict.WARNING, f"{count} events", advice)
-    return Check(name, check, Verdict.OK, "empty")
+    return Check(name, check, Verdict.OK, "none")

@@ -3,8 +3,10 @@
 import os
 import shutil
 import subprocess
+import tempfile
 import uuid
 from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -37,7 +39,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 
 @pytest.fixture(scope="session")
-def postgresql_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgresql_url() -> Iterator[str]:
     """A PostgreSQL: the one given, else one found on the machine, else the pip-installed one."""
     given = os.environ.get("CUADRE_TEST_DATABASE_URL")
     if given:
@@ -45,18 +47,18 @@ def postgresql_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         return
     binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
     initdb = shutil.which("initdb") or (str(binaries[-1]) if binaries else None)
-    if initdb is None:
-        yield from _installed_by_pip(tmp_path_factory.mktemp("postgresql"))
-        return
-    yield from _found_on_the_machine(Path(initdb).resolve().parent, tmp_path_factory.mktemp("postgresql"))
+    # Not below pytest's own folder: another session may tidy up there while this one runs.
+    with tempfile.TemporaryDirectory(prefix="cuadre-postgresql-", ignore_cleanup_errors=True) as folder:
+        if initdb is None:
+            yield from _installed_by_pip(Path(folder))
+        else:
+            yield from _found_on_the_machine(Path(initdb).resolve().parent, Path(folder))
 
 
 def _found_on_the_machine(binaries: Path, folder: Path) -> Iterator[str]:
-    # The server refuses to run as root, and its user must be able to enter every folder above its own.
+    # The server refuses to run as root.
     user = "postgres" if os.geteuid() == 0 else None
     if user:
-        for parent in folder.parents[:3]:
-            parent.chmod(parent.stat().st_mode | 0o011)
         shutil.chown(folder, user)
 
     def run(*command: str | Path) -> None:
@@ -64,13 +66,14 @@ def _found_on_the_machine(binaries: Path, folder: Path) -> Iterator[str]:
         subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     data = folder / "data"
-    run(binaries / "initdb", "-D", data, "-U", "cuadre", "-A", "trust", "-E", "UTF8", "--locale=C")
-    options = f"-c listen_addresses= -c unix_socket_directories={folder} -c max_connections=200 -c shared_buffers=32MB"
-    run(binaries / "pg_ctl", "-D", data, "-w", "-o", options, "-l", folder / "log", "start")
+    run(binaries / "initdb", "-D", data, "-U", "cuadre", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
+    # Killed processes lose nothing without fsync, only a machine that dies does; and tests create many databases.
+    options = f"-c listen_addresses= -c unix_socket_directories={folder} -c max_connections=200 -c fsync=off"
+    run(binaries / "pg_ctl", "-D", data, "-w", "-t", "120", "-o", options, "-l", folder / "log", "start")
     try:
         yield f"postgresql+psycopg://cuadre@/postgres?host={folder}"
     finally:
-        run(binaries / "pg_ctl", "-D", data, "-m", "immediate", "stop")
+        run(binaries / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
 
 
 def _installed_by_pip(folder: Path) -> Iterator[str]:
@@ -83,28 +86,72 @@ def _installed_by_pip(folder: Path) -> Iterator[str]:
         server.cleanup()
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of an empty database, once of each kind."""
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path / 'cuadre.db'}"
-        return
-    server = sa.make_url(request.getfixturevalue("postgresql_url"))
-    name = f"test_{uuid.uuid4().hex}"
-    engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+@contextmanager
+def postgresql_database(server: str, *, template: str = "template1") -> Iterator[str]:
+    """Make a database that lasts as long as the block and answer its address."""
+    url, name = sa.make_url(server), f"test_{uuid.uuid4().hex}"
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
     with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE DATABASE {name}"))
-    yield server.set(database=name).render_as_string(hide_password=False)
+        connection.execute(sa.text(f"CREATE DATABASE {name} TEMPLATE {template}"))
+    yield url.set(database=name).render_as_string(hide_password=False)
     with engine.connect() as connection:
         connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
     engine.dispose()
 
 
-@pytest.fixture
-def store(database_url: str) -> Iterator[Store]:
-    """A migrated store, once on SQLite and once on PostgreSQL."""
-    store = Store(database_url)
+def _migrated(url: str) -> str:
+    store = Store(url)
     schema.upgrade(store)
+    store.close()
+    return url
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A migrated file that tests copy, since migrating takes longer than most tests."""
+    path = tmp_path_factory.mktemp("template") / "cuadre.db"
+    _migrated(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgresql(postgresql_url: str) -> Iterator[str]:
+    """The name of a migrated database that tests copy."""
+    with postgresql_database(postgresql_url) as url:
+        yield str(sa.make_url(_migrated(url)).database)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def database_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of an empty database, once of each kind."""
+    if database_kind == "sqlite":
+        yield f"sqlite:///{tmp_path / 'cuadre.db'}"
+        return
+    with postgresql_database(request.getfixturevalue("postgresql_url")) as url:
+        yield url
+
+
+@pytest.fixture
+def migrated_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of a migrated database without rows, once of each kind."""
+    if database_kind == "sqlite":
+        shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "cuadre.db")
+        yield f"sqlite:///{tmp_path / 'cuadre.db'}"
+        return
+    template = request.getfixturevalue("migrated_postgresql")
+    with postgresql_database(request.getfixturevalue("postgresql_url"), template=template) as url:
+        yield url
+
+
+@pytest.fixture
+def store(migrated_url: str) -> Iterator[Store]:
+    """A migrated store, once on SQLite and once on PostgreSQL."""
+    store = Store(migrated_url)
     yield store
     store.close()
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
@@ -18,3 +20,9 @@ def looked_up(keys: Any, table: Any) -> Any:
     """Give the table's value of each key, and NA where it has none; the table's type is kept, integers as nullable."""
     kept = table.astype("Int64") if table.dtype == "int64" else table
     return kept.reindex(keys.to_numpy()).set_axis(keys.index)
+
+
+def shared_texts(values: Any) -> Any:
+    """Give texts as objects that equal rows share; a missing one is None."""
+    codes, distinct = pd.factorize(values)
+    return np.array([*distinct, None], dtype=object)[codes]

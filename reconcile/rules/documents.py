@@ -8,9 +8,8 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import in_total_order
+from reconcile.rules.columns import in_total_order, shared_texts
 from reconcile.rules.inputs import DAY, Inputs
-from reconcile.rules.payments import shared_texts
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers, shift
 

@@ -10,6 +10,7 @@ from pandas import DataFrame
 
 from reconcile.rules.documents import Books
 from reconcile.rules.inputs import records
+from reconcile.rules.metadata import to_text
 
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
 UUID, DOC_KEY, FOLIO, ORDER, LONE_FOLIO = "uuid", "doc_key", "folio", "order", "lone_folio"
@@ -32,20 +33,6 @@ class Keys:
     docs: Any
     rules: Any
     several: dict[int, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
-
-
-def order_ref_of(said: dict[str, Any]) -> str | None:
-    """Give the order reference a payment states, to be shown."""
-    for name in ("order_ref", "order_id", "invoice"):
-        value = _text(said.get(name))
-        if value:
-            return value
-    return None
-
-
-def declares_instalments(said: dict[str, Any]) -> bool:
-    value = _text(said.get("installments"))
-    return value.isdigit() and int(value) > 1
 
 
 def find_keys(said: list[dict[str, Any]], books: Books) -> Keys:
@@ -96,11 +83,11 @@ def _asked(said: list[dict[str, Any]]) -> list[tuple[int, str, str, str]]:
 def _names_in(words: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
     for name, value in words.items():
         spaces = _SPACES.get(name)
-        text = _text(value).upper() if spaces else ""
+        text = to_text(value).upper() if spaces else ""
         if spaces and text:
             yield from ((name, space, text) for space in spaces)
-    folio = _text(words.get("folio")).upper().lstrip("0")
-    kind = _text(words.get("doc_type")).upper()
+    folio = to_text(words.get("folio")).upper().lstrip("0")
+    kind = to_text(words.get("doc_type")).upper()
     if folio and kind:
         yield "doc_type+folio", FOLIO, f"{kind}|{folio}"
     elif folio:
@@ -123,7 +110,3 @@ def _names(books: Books, space: str) -> Any:
     names = names[can_be_named & names["value"].notna().to_numpy() & (names["value"] != "").to_numpy()]
     bearers = names.groupby("value")["doc"].transform("size")
     return names[bearers <= (1 if space == LONE_FOLIO else _MOST_BEARERS)]
-
-
-def _text(value: Any) -> str:
-    return "" if value is None or isinstance(value, bool | dict | list) else str(value).strip()

@@ -67,7 +67,7 @@ def _items(rows: DataFrame, fees: Fees, ledger: Ledger, inputs: Inputs) -> DataF
     for name in ("fee_total", "fee_net", "fee_vat"):
         items[name] = fees.items[name]
     items["net_amount"] = items["amount_signed"] - items["fee_total"]
-    words = _words(ledger) | {"order_ref": np.append(ledger.payments.order_ref, None)}
+    words = _words(ledger) | {"order_ref": np.array([*ledger.payments.order_ref, None], dtype=object)}
     for name, values in words.items():
         items[name] = values[payment_at]
     _override(items, rows)

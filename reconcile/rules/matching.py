@@ -10,7 +10,8 @@ from reconcile.rules.documents import document_customers, sorted_documents, to_b
 from reconcile.rules.inputs import Inputs
 from reconcile.rules.keys import find_keys
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.payments import customers_of, payment_rows, read_metadata, shared_codes, to_payments
+from reconcile.rules.metadata import read_metadata
+from reconcile.rules.payments import customers_of, payment_rows, shared_codes, to_payments
 from reconcile.rules.placement import place_keyed
 from reconcile.rules.references import match_references
 from reconcile.rules.sets import match_sets

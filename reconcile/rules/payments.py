@@ -3,20 +3,33 @@
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import in_total_order
+from reconcile.rules.columns import in_total_order, shared_texts
 from reconcile.rules.inputs import records
-from reconcile.rules.keys import declares_instalments, order_ref_of
+from reconcile.rules.metadata import declares_instalments, order_ref_of, read_metadata
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers
 
 UNKNOWN = -1
+_READ = [
+    "payout_id",
+    "resource_type",
+    "resource_id",
+    "currency",
+    "amount",
+    "occurred_at",
+    "customer_tax_id",
+    "sender_tax_id",
+    "metadata",
+    "texts",
+    "split",
+    "local_date",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +75,7 @@ class Payments:
 def payment_rows(rows: DataFrame) -> DataFrame:
     """Choose one row per payment, where it is at home, in total order."""
     is_payment = (rows["place"] == "home") & rows["resource_type"].isin(PAYMENT_TYPES)
-    chosen = rows.assign(row=np.arange(len(rows)))[is_payment]
+    chosen = rows.loc[is_payment, _READ].assign(row=np.flatnonzero(is_payment))
     return in_total_order(chosen, ["occurred_at", "resource_id", "resource_type"])
 
 
@@ -104,19 +117,6 @@ def shared_codes(left: Any, right: Any) -> tuple[Any, Any]:
     """Number the distinct values of two columns together; a missing value is unknown and equals nothing."""
     codes, _ = pd.factorize(pd.concat([left, right], ignore_index=True))
     return codes[: len(left)], codes[len(left) :]
-
-
-def shared_texts(values: Any) -> Any:
-    """Give texts as objects that equal rows share; a missing one is None."""
-    codes, distinct = pd.factorize(values)
-    return np.array([*distinct, None], dtype=object)[codes]
-
-
-def read_metadata(column: Any) -> list[dict[str, Any]]:
-    """Read what each payment says about itself; metadata that is no object says nothing."""
-    read, nothing = msgspec.json.Decoder().decode, dict[str, Any]()
-    values = [read(text) if isinstance(text, str) else nothing for text in column.to_numpy(dtype=object)]
-    return [value if isinstance(value, dict) else nothing for value in values]
 
 
 def _refunds(rows: DataFrame, places: dict[str, int]) -> dict[int, list[Refund]]:

@@ -161,6 +161,11 @@ class Payout:
     arrived_at: datetime | None = None  # when the merchant's account shows it, where that account is known
     arrived: int = 0
 
+    @property
+    def gone_at(self) -> datetime | None:
+        """When its items became free again, if they did."""
+        return self.returned_at or self.canceled_at
+
 
 @dataclass(frozen=True, slots=True)
 class Transfer:

@@ -1,6 +1,7 @@
 """Payouts: one per bank day, net of refunds and fees, and the few that go wrong."""
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from typing import Any
@@ -9,7 +10,7 @@ from sandbox.happening import Happening
 from sandbox.scenarios.calendar import add_bank_days, at_local, bank_day, bank_days
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.fees import fee_of, wrong_fee_of
-from sandbox.scenarios.ledger import Ledger, Line, Payout
+from sandbox.scenarios.ledger import Dispute, Ledger, Line, Payout
 from sandbox.scenarios.wire import Merchant, to_millis, to_payout_account
 
 FEELESS = "refund_adjustment"
@@ -70,34 +71,65 @@ def payable_on(at: datetime, country: str) -> date:
     return own if country == "cl" else add_bank_days(own, 1, country)
 
 
+class Clearing:
+    """Puts every waiting item into the payout of its bank day, or of the first one that can carry it."""
+
+    def __init__(self, items: list[Item], *, country: str, tariff: dict[str, Any], mishaps: Mishaps) -> None:
+        self._country, self._tariff, self._mishaps = country, tariff, mishaps
+        self._arriving: dict[date, list[Item]] = defaultdict(list)
+        for item in items:
+            self._arriving[payable_on(item.at, country)].append(item)
+        self._due: list[Item] = []
+        self._again: list[tuple[date, Item]] = []
+        self._repeated: list[Item] = []
+
+    def is_done(self) -> bool:
+        """Whether nothing waits any more."""
+        return not (self._arriving or self._due or self._again)
+
+    def open(self, on: date) -> tuple[Line, ...]:
+        """What a payout of that bank day carries."""
+        self._due += sorted(self._arriving.pop(on, []), key=lambda item: (item.at, item.resource))
+        spoiled = self._mishaps.spoil(on)
+        self._repeated = [] if spoiled else [item for since, item in self._again if since <= on]
+        return tuple(_line(item, self._tariff) for item in (*self._due, *self._repeated))
+
+    def close(self, on: date, gone_at: datetime | None) -> None:
+        """The payout of that day was made; if it fails, its items wait anew from that moment."""
+        self._again = [(since, item) for since, item in self._again if item not in self._repeated]
+        if gone_at is not None:
+            waiting = [replace(item, at=gone_at) for item in self._due]
+            self._arriving[payable_on(gone_at, self._country)] += waiting
+        else:
+            self._again += [(add_bank_days(on, 2, self._country), item) for item in self._due if item.repeated]
+        self._due = []
+
+
 def pay_out(ledger: Ledger, chance: Chance, tariff: dict[str, Any], mishaps: Mishaps) -> None:
-    """Put every waiting item into the payout of its bank day, or of the first one that can carry it."""
-    arriving: dict[date, list[Item]] = defaultdict(list)
-    for item in waiting_items(ledger):
-        arriving[payable_on(item.at, ledger.country)].append(item)
-    due: list[Item] = []
-    again: list[tuple[date, Item]] = []
+    """One payout each bank day on which there is something to pay."""
+    clearing = Clearing(waiting_items(ledger), country=ledger.country, tariff=tariff, mishaps=mishaps)
     disputes = [case for case in ledger.disputes if case.costs]
     for on in bank_days(ledger.since, ledger.until, ledger.country):
-        due += sorted(arriving.pop(on, []), key=lambda item: (item.at, item.resource))
-        repeated = [] if mishaps.spoil(on) else [item for since, item in again if since <= on]
-        lines = tuple(_line(item, tariff) for item in (*due, *repeated))
-        short_by = _worth_of_one(lines) if on in mishaps.lacking else mishaps.short.get(on, 0)
-        drafted = replace(_payout(ledger, chance, on, mishaps), lines=lines, short_by=short_by)
-        lost = tuple(case for case in disputes if case.ended_at is not None and case.ended_at < drafted.created_at)
-        net = sum(line.signed - line.fee for line in lines) - drafted.short_by - sum(d.payment.amount for d in lost)
+        lines = clearing.open(on)
+        short_by = worth_of_one(lines) if on in mishaps.lacking else mishaps.short.get(on, 0)
+        drafted = replace(draft_payout(ledger, chance, on, mishaps), lines=lines, short_by=short_by)
+        lost = lost_before(drafted, disputes)
+        net = worth_of(lines) - drafted.short_by - sum(case.payment.amount for case in lost)
         if net <= 0:
             continue
-        paid_out = replace(drafted, amount=net, disputes=lost)
-        ledger.payouts.append(paid_out)
+        ledger.payouts.append(replace(drafted, amount=net, disputes=lost))
         disputes = [case for case in disputes if case not in lost]
-        again = [(since, item) for since, item in again if item not in repeated]
-        gone_at = drafted.returned_at or drafted.canceled_at
-        if gone_at is not None:
-            arriving[payable_on(gone_at, ledger.country)] += [replace(item, at=gone_at) for item in due]
-        else:
-            again += [(add_bank_days(on, 2, ledger.country), item) for item in due if item.repeated]
-        due = []
+        clearing.close(on, drafted.gone_at)
+
+
+def worth_of(lines: Iterable[Line]) -> int:
+    """What lines bring together, fees taken off."""
+    return sum(line.signed - line.fee for line in lines)
+
+
+def lost_before(payout: Payout, disputes: list[Dispute]) -> tuple[Dispute, ...]:
+    """The disputes that ended before the payout was made."""
+    return tuple(case for case in disputes if case.ended_at is not None and case.ended_at < payout.created_at)
 
 
 def _line(item: Item, tariff: dict[str, Any]) -> Line:
@@ -108,13 +140,13 @@ def _line(item: Item, tariff: dict[str, Any]) -> Line:
     return Line(item.resource_type, item.resource, item.signed, taken, taken_vat, taken - fee)
 
 
-def _worth_of_one(lines: tuple[Line, ...]) -> int:
+def worth_of_one(lines: tuple[Line, ...]) -> int:
     """What the middle one of a payout's payments brings."""
     worths = sorted(line.signed - line.fee for line in lines if line.signed > 0)
     return worths[len(worths) // 2] if len(worths) > 1 else 0
 
 
-def _payout(ledger: Ledger, chance: Chance, on: date, mishaps: Mishaps) -> Payout:
+def draft_payout(ledger: Ledger, chance: Chance, on: date, mishaps: Mishaps) -> Payout:
     """The payout of one bank day, still empty: made after the cut, through within two hours."""
     country = ledger.country
     opens = time(14, 20) if country == "cl" else time(9)
@@ -134,13 +166,23 @@ def _payout(ledger: Ledger, chance: Chance, on: date, mishaps: Mishaps) -> Payou
 
 def tell_payout(payout: Payout, merchant: Merchant, *, mode: str = "test") -> list[Happening]:
     """The payout's resources, silently, and each of its states with an event."""
-    told = [
+    return tell_lines(payout, mode=mode) + tell_states(payout, merchant, mode=mode)
+
+
+def tell_lines(payout: Payout, *, mode: str) -> list[Happening]:
+    """The payout's resources, silently."""
+    return [
         Happening(payout.created_at, "payout_resources", {
             "id": f"{payout.id}:{line.resource_type}:{line.resource}", "object": "payout_resource", "mode": mode,
             "payout": payout.id, "_amount": line.signed, "resource_type": line.resource_type, "resource": line.resource,
         })
         for line in payout.lines
     ]  # fmt: skip
+
+
+def tell_states(payout: Payout, merchant: Merchant, *, mode: str) -> list[Happening]:
+    """Each state of the payout with its event."""
+    told = []
     current: dict[str, Any] = {
         "id": payout.id,
         "object": "payout",

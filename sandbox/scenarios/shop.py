@@ -14,6 +14,7 @@ FIRST_FOLIO = {"33": 10_000, "39": 880_000, "61": 2_000, "I": 5_000, "E": 300}
 NET_RANGE = (60_000, 2_900_000)
 RECEIPT_NET_RANGE = (4_000, 120_000)
 PUBLIC_RFC = "XAXX010101000"  # the public at large
+ORDER_STEP = 4
 REFUND_HOUR = time(15)
 OPENING = time(8)
 
@@ -21,11 +22,12 @@ OPENING = time(8)
 class Shop:
     """Drafts rows of the ledger and keeps them; a draft may be changed before it is kept."""
 
-    def __init__(self, chance: Chance, ledger: Ledger) -> None:
+    def __init__(self, chance: Chance, ledger: Ledger, *, used: int = 0) -> None:
         self.chance = chance
         self.ledger = ledger
-        self._folios: Counter[str] = Counter({kind: low + chance.whole(1, 900) for kind, low in FIRST_FOLIO.items()})
-        self._orders = chance.whole(3_000_000, 6_000_000)
+        folios = {kind: low + used + chance.whole(1, 900) for kind, low in FIRST_FOLIO.items()}
+        self._folios: Counter[str] = Counter(folios)
+        self._orders = chance.whole(3_000_000, 6_000_000) if not used else 6_000_000 + used * ORDER_STEP
 
     def invoice(self, buyer: Person, issue_on: date, *, days: int = 30) -> LocalDocument:
         """Draft of a taxed invoice with a total nobody else has."""
@@ -143,7 +145,7 @@ class Shop:
 
     def order(self) -> str:
         """A new order reference of the merchant's shop."""
-        self._orders += self.chance.whole(1, 4)
+        self._orders += self.chance.whole(1, ORDER_STEP)
         return f"PED-{self._orders}"
 
     def _folio(self, kind: str) -> str:

@@ -205,5 +205,4 @@ def _has_happened(moment: datetime | None, at: datetime) -> bool:
 
 def _gone_at(payout: Payout, at: datetime) -> datetime | None:
     """When a payout's items became free again, if they have by this moment."""
-    gone = payout.returned_at or payout.canceled_at
-    return gone if _has_happened(gone, at) else None
+    return payout.gone_at if _has_happened(payout.gone_at, at) else None

@@ -35,7 +35,7 @@ def shop() -> Iterator[int]:
 
     @Request.application
     def take(request: Request) -> Response:
-        return Response("thanks")
+        return Response(f"thanks for {request.get_json()['type']}")
 
     server = make_server("127.0.0.1", 0, take, threaded=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))

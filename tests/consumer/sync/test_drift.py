@@ -25,7 +25,7 @@ from sandbox.steer import Steer
 Run = Callable[..., Result]
 
 
-one_database = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+one_database = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 busy = pytest.mark.parametrize("running", ["busy-month"], indirect=True)
 
 

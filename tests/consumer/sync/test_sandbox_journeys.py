@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -24,8 +25,8 @@ from consumer.sync.backfill import read_log
 from consumer.sync.commands import backfill, gaps, pull
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import complete_until, unclosed_windows
-from sandbox.faults.registry import Fault
 from sandbox.serve import RunningSandbox
+from sandbox.steer import Steer
 
 Run = Callable[..., Result]
 
@@ -63,6 +64,11 @@ def run(house: House) -> Run:
     return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: house)
 
 
+def switch_on(running: RunningSandbox, *, name: str, probability: float, **options: Any) -> None:
+    with Steer(running.url) as steer:
+        steer.switch_on(name, probability, **options)
+
+
 def ids_at_the_provider(running: RunningSandbox) -> set[str]:
     """Read the sandbox's own log."""
     log = running.world.logs["test"]
@@ -74,27 +80,27 @@ def stored(house: House) -> set[str]:
         return set(session.exec(select(Event.id)))
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault("server-error", 0.3),
-        Fault("rate-limit", 0.3, retry_after="seconds"),
-        Fault("rate-limit", 0.3, retry_after="date"),
-        Fault("truncated", 0.3),
-        Fault("wrong-type", 0.3),
-        Fault("reset", 0.2),
-        Fault("duplicate-page", 0.5),
-        Fault("empty-page", 0.5),
-        Fault("pruned-cursor", 0.3),
+        {"name": "server-error", "probability": 0.3},
+        {"name": "rate-limit", "probability": 0.3, "retry_after": "seconds"},
+        {"name": "rate-limit", "probability": 0.3, "retry_after": "date"},
+        {"name": "truncated", "probability": 0.3},
+        {"name": "wrong-type", "probability": 0.3},
+        {"name": "reset", "probability": 0.2},
+        {"name": "duplicate-page", "probability": 0.5},
+        {"name": "empty-page", "probability": 0.5},
+        {"name": "pruned-cursor", "probability": 0.3},
     ],
-    ids=lambda fault: f"{fault.name}-{fault.retry_after or ''}",
+    ids=lambda fault: "-".join(str(value) for value in fault.values() if isinstance(value, str)),
 )
 def test_a_backfill_is_whole_whatever_goes_wrong(
-    house: House, provider: Provider, running: RunningSandbox, fault: Fault
+    house: House, provider: Provider, running: RunningSandbox, fault: dict[str, Any]
 ) -> None:
     """With a third of the answers broken in one way, every event of the log is kept and the ledger is closed."""
-    running.world.faults.switch_on(fault)
+    switch_on(running, **fault)
     outcome = read_log(house, provider)
     assert outcome.status is Exit.DONE, outcome.lines
     assert stored(house) == ids_at_the_provider(running)
@@ -102,15 +108,16 @@ def test_a_backfill_is_whole_whatever_goes_wrong(
         assert complete_until(session, "main", "events") == datetime(2026, 10, 1, 2, 59, tzinfo=UTC)
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_late_events_are_found_by_the_overlap(house: House, provider: Provider, running: RunningSandbox) -> None:
     """Events that the list shows minutes late are kept by the runs that follow."""
-    running.world.faults.switch_on(Fault("late-visible", 0.5, seconds=1800))
+    switch_on(running, name="late-visible", probability=0.5, seconds=1800)
     assert read_log(house, provider).complete
     for _ in range(8):
         running.world.advance(timedelta(minutes=45))
         assert read_log(house, provider).complete
-    running.world.faults.switch_off()
+    with Steer(running.url) as steer:
+        steer.switch_off()
     running.world.advance(timedelta(minutes=45))
     assert read_log(house, provider).complete
     settled = running.world.now() - timedelta(seconds=60)
@@ -134,13 +141,13 @@ def test_everything_the_provider_lists_is_kept(house: House, provider: Provider,
     assert all(count.announced == count.kept for count in counts)
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", ["server-error", "truncated", "reset", "duplicate-page", "empty-page"])
 def test_pulls_are_whole_whatever_goes_wrong(
     house: House, provider: Provider, running: RunningSandbox, name: str
 ) -> None:
     """With a fifth of the answers broken, payouts and their items end as without."""
-    running.world.faults.switch_on(Fault(name, 0.2))
+    switch_on(running, name=name, probability=0.2)
     outcome = read_streams(house, provider, [STREAMS["payouts"], STREAMS["refunds"]])
     assert outcome.status is Exit.DONE, outcome.lines
     listed = {item["resource"] for some in running.world.payout_items.values() for item in some}
@@ -162,7 +169,7 @@ def test_the_commands_tell_what_is_complete(run: Run) -> None:
 
 def test_gaps_are_listed_with_their_reason(run: Run, running: RunningSandbox) -> None:
     """A key refused in mid-run makes exit 3, and `gaps` lists the window under the stream's name."""
-    running.world.faults.switch_on(Fault("key-refused", 1.0, path="/v1/refunds"))
+    switch_on(running, name="key-refused", probability=1.0, path="/v1/refunds")
     assert run(pull, "payouts", "refunds").exit_code == 3
     listed = run(gaps, "--json", "--check")
     assert listed.exit_code == 3
@@ -172,7 +179,7 @@ def test_gaps_are_listed_with_their_reason(run: Run, running: RunningSandbox) ->
     assert gap["reason"].startswith("GET /v1/refunds: the provider answered 401 invalid_api_key (request ")
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_a_wrong_key_is_exit_one(run: Run, house: House, settings: Settings) -> None:
     """A key that the provider refuses at the start does nothing, for backfill and pull alike."""
     main = settings.connection("main").model_copy(update={"api_key": SecretStr("sk_test_of_somebody_else")})
@@ -183,7 +190,7 @@ def test_a_wrong_key_is_exit_one(run: Run, house: House, settings: Settings) -> 
         assert [gap.stream for gap in unclosed_windows(session)] == ["payouts"]
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("words", [("--since", "2026-10-02", "--until", "2026-10-01"), ("--since", "yesterday")])
 def test_a_range_that_is_none_is_wrong_usage(run: Run, words: tuple[str, ...]) -> None:
     """A reversed range or a word that is no date is exit 2."""
@@ -191,7 +198,7 @@ def test_a_range_that_is_none_is_wrong_usage(run: Run, words: tuple[str, ...]) -
     assert run(pull, "payouts", *words).exit_code == 2
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_an_unknown_stream_is_wrong_usage(run: Run) -> None:
     """A stream that does not exist is exit 2 and the names are listed."""
     refused = run(pull, "payout")

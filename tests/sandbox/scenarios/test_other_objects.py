@@ -93,20 +93,21 @@ def test_monthly_tax_statements_add_up(fresh: Builder, any_seed: int, name: str,
     """Payable is VAT due plus what was withheld, and the statement in force carries the books' own debit."""
     built = fresh(name, any_seed, scale)
     sold: dict[str, int] = defaultdict(int)
-    for row in (document.row for document in built.documents):
+    for document in built.documents:
+        row = document.row
         if row["status"] == "valid" and row["doc_type"] in {"33", "39", "61"} and row["currency"] == "CLP":
             sold[row["issue_date"][:7]] += int(row["vat"]) * (-1 if row["doc_type"] == "61" else 1)
     in_force = set()
-    for row in last(built, "tax_statements").values():
-        part = row["institution_tax_statement"]
+    for filed in last(built, "tax_statements").values():
+        part = filed["institution_tax_statement"]
         vat = max(0, part["total_debit"] - part["total_credit"])
         others = part["retention_fee"] + part["salary_tax"] + part["monthly_provisional_payments"]
         assert part["total_payment"] == vat + others
-        if row["status"] == "Vigente":
-            assert part["total_debit"] == max(0, sold[f"{row['fiscal_year']}-{row['period']}"])
-            in_force.add(row["period"])
+        if filed["status"] == "Vigente":
+            assert part["total_debit"] == max(0, sold[f"{filed['fiscal_year']}-{filed['period']}"])
+            in_force.add(filed["period"])
     assert in_force == {"07", "08", "09"}
-    assert [row["status"] for row in last(built, "tax_statements").values()].count("Anulada") == replaced
+    assert [filed["status"] for filed in last(built, "tax_statements").values()].count("Anulada") == replaced
 
 
 def test_register_dates_are_local_midnight_written_in_utc(scenario: Builder) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -17,13 +17,13 @@ import consumer.serving
 import reconcile.commands
 import reports.commands
 import sandbox.commands
-from consumer.config import ConfigError, Connection, Settings, load
+from consumer.config import Connection, load
 from consumer.facts import schema
-from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
-from consumer.facts.terminal import Exit, LocalDate, Refusal, connection_option, json_option, leave, say
+from consumer.facts.terminal import Exit, Refusal, json_option, leave, say
 from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.inbox.retention import prune
@@ -40,9 +40,8 @@ from consumer.sync.streams import STREAMS
 from consumer.webhooks.blueprint import webhooks
 from reconcile import runs
 from reconcile.books.invoices import import_invoices
-from reconcile.nightly import NightlyOutcome, Steps, join, nightly
-from reconcile.rules.settings import RulesError, to_rules
-from reconcile.rules.tariff import TariffError, to_tariff
+from reconcile.commands import check_tables, night_command
+from reconcile.nightly import NightlyOutcome, Steps, nightly
 from reconcile.tables import InvoiceFile
 from reports import archive, pages, people
 from sandbox.clock import START_AT
@@ -58,22 +57,13 @@ DEMO = "demo"
 def open_house(environ: Mapping[str, str] = os.environ) -> House:
     """Read the settings and open the store; an empty database gets its tables, an older PostgreSQL is refused."""
     settings = load(environ, folder=Path.cwd())
-    _check_tables(settings)
+    check_tables(settings)
     store = Store(settings.database_url)
     if store.is_sqlite or schema.is_empty(store):
         schema.upgrade(store)
     else:
         schema.check_migrated(store)
     return House(settings=settings, store=store)
-
-
-def _check_tables(settings: Settings) -> None:
-    """Read `[tariff]` and `[rules]` at the start too, since only reconcile knows what they mean."""
-    try:
-        to_tariff(settings.tariff)
-        to_rules(settings.rules)
-    except (TariffError, RulesError) as error:
-        raise ConfigError(str(error)) from None
 
 
 def create_app(house: House) -> Flask:
@@ -240,22 +230,6 @@ def cli(ctx: click.Context) -> None:
     configure_logs()
 
 
-@cli.command("nightly")
-@click.option("--date", "on", type=LocalDate(), help="The business date; default yesterday, local.")
-@connection_option(None)
-@click.pass_obj
-def nightly_command(open_house: OpenHouse, *, on: date | None, connection_name: str | None) -> None:
-    """Backfill, pull, reconcile and report one business day."""
-    house = open_house()
-    outcomes = []
-    for connection in house.connections(connection_name):
-        yesterday = local_date(utc_now(), connection.country.zone) - timedelta(days=1)
-        outcomes.append(run_night(house, connection, on or yesterday))
-        for line in outcomes[-1].lines:
-            say(line)
-    leave(join(outcome.status for outcome in outcomes))
-
-
 @cli.command()
 @click.option("--port", default=8000, show_default=True, help="Port of the receiver and the pages.")
 @click.option("--scenario", default=DEFAULT_SCENARIO, show_default=True, help=f"One of: {', '.join(NAMES)}.")
@@ -294,6 +268,7 @@ for _command in (
     *consumer.serving.commands(start_worker=start_worker, start_scheduler=start_scheduler),
     *consumer.commands.commands(open_store=open_store, job_table=job_table),
     *reconcile.commands.COMMANDS,
+    night_command(run_night),
     *reports.commands.COMMANDS,
     sandbox.commands.sandbox,
 ):

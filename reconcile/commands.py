@@ -1,14 +1,14 @@
 """Commands of reconciliation: one run, the history of runs, and why a row is what it is; gathers its sub-rooms'."""
 
-from collections.abc import Iterator, Mapping
-from datetime import date
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
 from typing import Any
 
 import click
 from sqlmodel import Session
 
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.house import ConfigError, Connection, House, OpenHouse, Settings
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import (
     Exit,
@@ -24,9 +24,10 @@ from consumer.facts.terminal import (
 )
 from reconcile import comparison, desk, diffs, pairs, records
 from reconcile.books import commands as books
+from reconcile.nightly import NightlyOutcome, join
 from reconcile.rules.checks import ChecksFailed
-from reconcile.rules.settings import RulesError
-from reconcile.rules.tariff import TariffError
+from reconcile.rules.settings import RulesError, to_rules
+from reconcile.rules.tariff import TariffError, to_tariff
 from reconcile.runs import RunOutcome
 from reconcile.runs import run as start_run
 from reconcile.scope import UnknownPayout
@@ -67,8 +68,6 @@ def reconcile(  # noqa: PLR0913 - one argument per option
         outcome = start_run(
             house, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run
         )  # fmt: skip
-    except (RulesError, TariffError) as error:
-        raise Refusal(str(error), Exit.USAGE) from None
     except UnknownPayout as error:
         raise Refusal(str(error)) from None
     except ChecksFailed as error:
@@ -209,6 +208,36 @@ def explain(
         raise Refusal(f"run {found.id} knows no payout, resource or document {identity}")
     keys = ("run_id", "about", "fact", "value")
     print_rows([dict(zip(keys, (found.id, *row), strict=True)) for row in rows], keys, as_json=as_json)
+
+
+def check_tables(settings: Settings) -> None:
+    """Refuse a `[tariff]` or `[rules]` that cannot be read when the program starts, not when it reconciles."""
+    try:
+        to_tariff(settings.tariff)
+        to_rules(settings.rules)
+    except (TariffError, RulesError) as error:
+        raise ConfigError(str(error)) from None
+
+
+def night_command(run_night: Callable[[House, Connection, date], NightlyOutcome]) -> click.Command:
+    """Make the command; the night's steps lie in rooms that only `app.py` knows."""
+
+    @click.command()
+    @click.option("--date", "on", type=LocalDate(), help="The business date (default yesterday, local).")
+    @connection_option(None)
+    @click.pass_obj
+    def nightly(open_house: OpenHouse, *, on: date | None, connection_name: str | None) -> None:
+        """Backfill, pull, compare, reconcile and report one business day."""
+        house = open_house()
+        outcomes = []
+        for connection in house.connections(connection_name):
+            yesterday = local_date(utc_now(), connection.country.zone) - timedelta(days=1)
+            outcomes.append(run_night(house, connection, on or yesterday))
+            for line in outcomes[-1].lines:
+                say(line)
+        leave(join(outcome.status for outcome in outcomes))
+
+    return nightly
 
 
 COMMANDS: tuple[click.Command, ...] = (*books.COMMANDS, reconcile, runs, explain, *desk.COMMANDS, *pairs.COMMANDS)

@@ -6,7 +6,7 @@ import click
 
 from sandbox.clock import START_AT, to_iso, to_moment
 from sandbox.faults.registry import Fault, UnusableFaultError, to_fault
-from sandbox.gate import KEYS
+from sandbox.keys import KEYS
 from sandbox.scenarios import NAMES
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, serve
 from sandbox.steering import UnknownScenarioError

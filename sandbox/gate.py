@@ -16,12 +16,11 @@ from sandbox.faults import answering
 from sandbox.faults.inserting import insert_while_paging
 from sandbox.idempotency import Asked
 from sandbox.ids import digest
-from sandbox.refusal import BrokenError, RefusalError, UnauthenticatedError
+from sandbox.refusal import BrokenError, RefusalError
 from sandbox.routes import ROUTES
 from sandbox.versions import VERSIONS, present
 from sandbox.world import World
 
-KEYS = {"sk_test_sandbox": "test", "sk_live_sandbox": "live"}
 JSON = "application/json"
 METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
 # Built once: a sandbox is made for every test, and matching rules take longer to prepare than all the rest.
@@ -85,7 +84,8 @@ def _address() -> str:
 
 def _answer(world: World, route: Route, params: Mapping[str, str]) -> Response:
     with world.lock:
-        mode = authenticate(request.headers.get("Authorization"))
+        mode = world.keys.authenticate(request.headers.get("Authorization"), world.now())
+        world.keys.check_address(request.remote_addr)
         call = _read_call(world, mode, params)
         answering.TO_COMMIT.get().extend(answering.breakage(world.faults, call.key, call.path))
         answering.check_key(world.faults, call.key, call.path)
@@ -102,16 +102,6 @@ def _answer(world: World, route: Route, params: Mapping[str, str]) -> Response:
         body = b"" if answer.body is None else msgspec.json.encode(answer.body)
         world.answers.remember(asked, world.now(), answer.status, body)
     return Response(body, answer.status, answer.headers, content_type=JSON)
-
-
-def authenticate(header: str | None) -> str:
-    """The mode of the key, with or without the word Bearer. Raises `invalid_api_key`."""
-    key = (header or "").strip()
-    if key.lower().startswith("bearer "):
-        key = key[len("bearer ") :].strip()
-    if key not in KEYS:
-        raise UnauthenticatedError
-    return KEYS[key]
 
 
 def _read_call(world: World, mode: str, params: Mapping[str, str]) -> Call:

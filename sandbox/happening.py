@@ -1,9 +1,9 @@
 """What happens in the imitated provider and when: the boundary between scenarios and the engine."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 # Every kind of object a scenario may hold, named after the API's paths. `subscriptions` and `invoices` are the v2 ones;
 # `legacy_subscriptions` are of direct debit, `tax_*` fiscal, `link_*` of the Movements API, `account_*` of accounts.
@@ -53,15 +53,35 @@ class Truth:
     decidable: bool
 
 
-@dataclass(frozen=True, slots=True)
+class Fees(Protocol):
+    """What was taken for the resources of payouts."""
+
+    def get(self, key: tuple[str, str], /) -> tuple[int, int] | None:
+        """Fee with VAT and its VAT part, minor units, of a resource in a payout."""
+
+
+@dataclass(frozen=True)
 class Scenario:
-    """A deterministic stretch of trade: what happens, what the books say, what must be found."""
+    """A deterministic stretch of trade: what happens, what the books say, what must be found.
+
+    Happenings and documents may be made anew each time they are walked through, and are the same each time.
+    """
 
     name: str
     country: str  # "cl" / "mx"
-    happenings: tuple[Happening, ...]  # sorted by (at, order of writing); history and the trade to come
-    documents: tuple[Document, ...]  # the merchant's books
-    fees: dict[tuple[str, str], tuple[int, int]]  # (payout, resource) -> (fee with VAT, VAT part), minor units
+    happenings: Iterable[Happening]  # sorted by (at, order of writing); history and the trade to come
+    documents: Iterable[Document]  # the merchant's books
+    fees: Fees  # by payout and resource
     tariff: dict[str, Any]  # what the merchant writes under [tariff] in cuadre.toml
-    truth: Callable[[datetime], list[Truth]]  # what a right reconciliation must find as of that moment
+    truth: Callable[[datetime], Iterable[Truth]]  # what a right reconciliation must find as of that moment
     bank_lines: tuple[dict[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class WholeScenario(Scenario):
+    """A scenario small enough to be held in memory."""
+
+    happenings: tuple[Happening, ...]
+    documents: tuple[Document, ...]
+    fees: dict[tuple[str, str], tuple[int, int]]
+    truth: Callable[[datetime], list[Truth]]

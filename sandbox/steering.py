@@ -12,10 +12,10 @@ from sandbox.api.paying import pay
 from sandbox.bodies import read_body
 from sandbox.clock import to_iso
 from sandbox.faults.registry import UnusableFaultError, check_name, to_fault
-from sandbox.fields import require_text
-from sandbox.gate import KEYS
+from sandbox.fields import read_choice, read_list, read_moment, require_text
 from sandbox.happening import Scenario
 from sandbox.jws import UnreadableKeyError, read_public_key
+from sandbox.keys import KEYS, Key, read_networks
 from sandbox.openapi import describe
 from sandbox.refusal import RefusalError, invalid, missing_parameter
 from sandbox.world import ENDPOINTS, MODES, World
@@ -52,6 +52,32 @@ def _add_keys(blueprint: Blueprint, world: World) -> None:
         except UnreadableKeyError as error:
             raise RefusalError(400, "invalid_params", str(error), param="public_key") from None
         return _json({"status": "active"})
+
+    @blueprint.post("/keys")
+    def add_key() -> Response:
+        body = read_body(request)
+        name, mode = require_text(body, "name"), read_choice(body, "mode", MODES, default="test")
+        ends_at = read_moment(body, "expires_at")
+        with world.lock:
+            key = Key(world.new_secret(f"sk_{mode}"), mode, name, ends_at)
+            world.keys.add(key)
+        shown = {"key": key.secret, "mode": mode, "name": name, "expires_at": to_iso(ends_at) if ends_at else None}
+        return _json(shown, 201)
+
+    @blueprint.delete("/keys")
+    def revoke_key() -> Response:
+        with world.lock:
+            world.keys.revoke(require_text(read_body(request), "key"))
+        return Response(status=204)
+
+    @blueprint.put("/allowed_networks")
+    def allow() -> Response:
+        texts = [str(text) for text in read_list(read_body(request), "cidr_blocks")]
+        try:
+            world.keys.networks = read_networks(texts)
+        except ValueError as error:
+            raise RefusalError(400, "invalid_params", str(error), param="cidr_blocks") from None
+        return _json({"cidr_blocks": texts})
 
 
 def _add_clock(blueprint: Blueprint, world: World) -> None:

@@ -21,6 +21,7 @@ from sandbox.happening import Happening, Scenario
 from sandbox.idempotency import Answers
 from sandbox.ids import draw, token
 from sandbox.jws import Signatures
+from sandbox.keys import Keyring
 from sandbox.refusal import missing_resource
 from sandbox.versions import LATEST, to_version
 
@@ -47,6 +48,7 @@ class World:
         self.lock = threading.RLock()
         self.header_prefix = header_prefix
         self.secrets: dict[str, str] = {}
+        self.keys = Keyring()
         self.signatures = Signatures()
         self.vouchers: dict[str, tuple[str, datetime]] = {}  # token -> refund and the end of its life
         self.collections: Collections = defaultdict(Collection)
@@ -58,7 +60,6 @@ class World:
     def begin(self, scenario: Scenario, *, seed: int, start_at: datetime) -> None:
         """Start over with this scenario: its past is laid, nothing of it is delivered. Endpoints and faults stay."""
         self.scenario, self.seed, self.start_at = scenario, seed, start_at
-        self.clock = Clock(min([start_at, *(h.at for h in scenario.happenings[:1])]))
         endpoints = {mode: self.collections[mode, ENDPOINTS] for mode in MODES}
         self.collections = defaultdict(Collection)
         self.payout_items: defaultdict[str, list[Object]] = defaultdict(list)
@@ -70,6 +71,7 @@ class World:
         self.requests: dict[str, int] = defaultdict(int)  # how often each address was asked for
         self._serial = count(1)
         self._agenda = Agenda(scenario.happenings)
+        self.clock = Clock(min(start_at, self._agenda.next_at() or start_at))
         self._play(start_at)
         for mode, found in endpoints.items():
             self.collections[mode, ENDPOINTS] = found

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 
-from sandbox.happening import Scenario
+from sandbox.happening import WholeScenario
 from sandbox.scenarios import busy_month, mexico, month, quiet, stress
 from sandbox.scenarios.damages import BASE, STRESS, rates_of
 
-_PLANTED: dict[str, Callable[..., Scenario]] = {
+_PLANTED: dict[str, Callable[..., WholeScenario]] = {
     "busy-month": busy_month.build,
     "mexico": mexico.build,
     "quiet": quiet.build,
@@ -24,7 +24,7 @@ NAMES = (*_PLANTED, *_DAMAGED)
 
 def build(
     name: str, *, seed: int, scale: float, start: datetime, damages: Mapping[str, float] | None = None
-) -> Scenario:
+) -> WholeScenario:
     """The scenario of that name; the same arguments give the same scenario. Raises ValueError with a sentence."""
     if name not in NAMES:
         raise ValueError(f"there is no scenario {name!r}: choose one of {', '.join(NAMES)}")
@@ -35,7 +35,7 @@ def build(
     return _builder(name, damages or {})(seed=seed, scale=scale, start=start)
 
 
-def _builder(name: str, damages: Mapping[str, float]) -> Callable[..., Scenario]:
+def _builder(name: str, damages: Mapping[str, float]) -> Callable[..., WholeScenario]:
     if name in _DAMAGED:
         usual, is_rushed = _DAMAGED[name]
         return partial(month.build, name=name, rates=rates_of(usual, damages), is_rushed=is_rushed)

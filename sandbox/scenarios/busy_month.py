@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from sandbox.happening import Happening, Scenario
+from sandbox.happening import Happening, WholeScenario
 from sandbox.scenarios import planted_keys as keys
 from sandbox.scenarios import planted_people as people
 from sandbox.scenarios import planted_refunds as refunds
@@ -87,7 +87,7 @@ PAST_CASES: dict[Case, int] = {
 COMPANIES = 24
 
 
-def build(*, seed: int, scale: float, start: datetime) -> Scenario:
+def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     """The scenario for one seed, size and start of the clock."""
     chance = chance_of("busy-month", "cl", seed=seed, scale=scale)
     span = span_of(start, "cl")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sandbox.happening import Happening, Scenario
+from sandbox.happening import Happening, WholeScenario
 from sandbox.scenarios.accounts import Teller
 from sandbox.scenarios.books import to_major
 from sandbox.scenarios.busy_month import CASES, PAST_CASES
@@ -28,7 +28,7 @@ from sandbox.scenarios.wire import MEXICAN_MERCHANT, to_millis
 COMPANIES = 20
 
 
-def build(*, seed: int, scale: float, start: datetime) -> Scenario:
+def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     """The scenario for one seed, size and start of the clock."""
     chance = chance_of("mexico", "mx", seed=seed, scale=scale)
     span = span_of(start, "mx")

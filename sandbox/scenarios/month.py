@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
 
-from sandbox.happening import Happening, Scenario
+from sandbox.happening import Happening, WholeScenario
 from sandbox.scenarios.accounts import Teller
 from sandbox.scenarios.bank import keep_account, receive_mostly
 from sandbox.scenarios.calendar import at_local, bank_days
@@ -50,7 +50,7 @@ class Market:
 
 def build(
     *, name: str, rates: Mapping[str, float], is_rushed: bool, seed: int, scale: float, start: datetime
-) -> Scenario:
+) -> WholeScenario:
     """The scenario for one seed, size and start of the clock, damaged at these rates."""
     chance = chance_of(name, "cl", seed=seed, scale=scale)
     span = span_of(start, "cl")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from sandbox.happening import Happening, Scenario
+from sandbox.happening import Happening, WholeScenario
 from sandbox.scenarios.books import to_row
 from sandbox.scenarios.calendar import bank_days, local_date
 from sandbox.scenarios.chance import Chance
@@ -83,10 +83,10 @@ def introduce(ledger: Ledger, till: Till) -> list[Happening]:
     return told
 
 
-def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: dict[str, Any]) -> Scenario:
+def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: dict[str, Any]) -> WholeScenario:
     """A scenario out of a finished ledger and everything told about it."""
     documents = sorted((to_row(document) for document in ledger.documents), key=lambda document: document.known_at)
-    return Scenario(
+    return WholeScenario(
         name=name,
         country=ledger.country,
         happenings=tuple(sorted(happenings, key=lambda happening: happening.at)),

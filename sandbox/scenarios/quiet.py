@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 
-from sandbox.happening import Scenario
+from sandbox.happening import WholeScenario
 from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.fees import CHILE_TARIFF
 from sandbox.scenarios.intents import Till
@@ -16,7 +16,7 @@ from sandbox.scenarios.wire import CHILEAN_MERCHANT
 SALES_A_DAY = 3
 
 
-def build(*, seed: int, scale: float, start: datetime) -> Scenario:
+def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     """Three invoices paid on the last bank day before the start, and three on the first from it."""
     chance = chance_of("quiet", "cl", seed=seed, scale=scale)
     span = span_of(start, "cl", past=timedelta(days=7), future=timedelta(days=7))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
-from sandbox.happening import Scenario
+from sandbox.happening import WholeScenario
 from sandbox.scenarios import planted_keys as keys
 from sandbox.scenarios import planted_people as people
 from sandbox.scenarios import planted_refunds as refunds
@@ -68,7 +68,7 @@ NAMELESS_PERCENT = 40
 COMPANIES = 24
 
 
-def build(*, seed: int, scale: float, start: datetime) -> Scenario:
+def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     """The scenario for one seed, size and start of the clock."""
     chance = chance_of("stress", "cl", seed=seed, scale=scale)
     span = span_of(start, "cl")

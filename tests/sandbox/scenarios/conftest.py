@@ -7,17 +7,17 @@ from functools import cache
 
 import pytest
 
-from sandbox.happening import Scenario
+from sandbox.happening import WholeScenario
 from sandbox.scenarios import build
 from sandbox.scenarios.damages import BY_NAME
 
 # The proof walks through every seed; the tests of every day through a few.
 SEEDS = range(1, 51) if os.environ.get("CUADRE_TEST_PROOF") == "1" else (1, 2, 3)
-Builder = Callable[[str, int, float], Scenario]
+Builder = Callable[[str, int, float], WholeScenario]
 
 
 @cache
-def _built(name: str, seed: int, scale: float) -> Scenario:
+def _built(name: str, seed: int, scale: float) -> WholeScenario:
     name, _, damage = name.partition("+")
     damages = {damage: BY_NAME[damage].stress} if damage else {}
     return build(name, seed=seed, scale=scale, start=datetime(2026, 10, 1, 3, tzinfo=UTC), damages=damages)

@@ -8,9 +8,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sandbox.happening import Scenario
+from sandbox.happening import WholeScenario
 
-Builder = Callable[[str, int, float], Scenario]
+Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 END = START + timedelta(days=34)
 SEEDS = (1, 2, 3)
@@ -20,12 +20,12 @@ MONTHS = {"busy-month": LATE_SUMMER, "chaos": LATE_SUMMER, "mexico": ["2026-07-0
 ZONES = {"cl": ZoneInfo("America/Santiago"), "mx": ZoneInfo("America/Mexico_City")}
 
 
-def lines(scenario: Scenario) -> list[dict[str, Any]]:
+def lines(scenario: WholeScenario) -> list[dict[str, Any]]:
     rows = {h.object["id"]: h.object for h in scenario.happenings if h.collection == "account_movements"}
     return sorted(rows.values(), key=lambda row: row["transaction_date"])
 
 
-def payouts(scenario: Scenario) -> dict[str, dict[str, Any]]:
+def payouts(scenario: WholeScenario) -> dict[str, dict[str, Any]]:
     return {
         h.object["id"]: h.object
         for h in scenario.happenings

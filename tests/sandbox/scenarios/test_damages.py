@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sandbox.happening import Scenario
+from sandbox.happening import WholeScenario
 from sandbox.scenarios import build
 from sandbox.scenarios.damages import SWITCHABLE, TABLE, count_of
 
-Builder = Callable[[str, int, float], Scenario]
+Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 END = START + timedelta(days=34)
 # What appears, on any day, that is not the late payment of an invoice.
@@ -43,7 +43,7 @@ OVERDUE = {
 }  # fmt: skip
 
 
-def codes_over_time(scenario: Scenario) -> set[str]:
+def codes_over_time(scenario: WholeScenario) -> set[str]:
     moments = [START + timedelta(days=n) for n in range(-20, 35)]
     return {code for at in moments for row in scenario.truth(at) for code in row.exceptions}
 

@@ -7,10 +7,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sandbox.happening import Scenario, Truth
+from sandbox.happening import Truth, WholeScenario
 from sandbox.scenarios.damages import SWITCHABLE
 
-Builder = Callable[[str, int, float], Scenario]
+Builder = Callable[[str, int, float], WholeScenario]
 ZONES = {"cl": ZoneInfo("America/Santiago"), "mx": ZoneInfo("America/Mexico_City")}
 NOTES = {"61", "E"}
 APPLYING = {"matched", "matched_with_difference", "partial", "set", "interchangeable"}
@@ -26,12 +26,12 @@ def minor(row: dict[str, str]) -> int:
     return int(row["total"].replace(".", ""))
 
 
-def amounts_of(scenario: Scenario) -> dict[str, int]:
+def amounts_of(scenario: WholeScenario) -> dict[str, int]:
     kinds = {"payment_intents", "refunds", "charges"}
     return {h.object["id"]: h.object["amount"] for h in scenario.happenings if h.collection in kinds}
 
 
-def paid_by_document(scenario: Scenario, truth: list[Truth], totals: dict[str, int]) -> dict[str, int]:
+def paid_by_document(scenario: WholeScenario, truth: list[Truth], totals: dict[str, int]) -> dict[str, int]:
     amounts = amounts_of(scenario)
     paid: dict[str, int] = defaultdict(int)
     for row in truth:
@@ -74,7 +74,7 @@ def test_each_damage_alone_leaves_every_document_where_its_payments_put_it(scena
         assert_documents_stand(scenario(f"quiet-month+{damage}", 3, 0.3), at)
 
 
-def assert_documents_stand(built: Scenario, at: datetime) -> None:
+def assert_documents_stand(built: WholeScenario, at: datetime) -> None:
     truth = built.truth(at)
     rows = {doc_key(d.row): d.row for d in built.documents if d.known_at <= at}
     paid = paid_by_document(built, truth, {key: minor(row) for key, row in rows.items()})

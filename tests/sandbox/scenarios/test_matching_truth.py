@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sandbox.happening import Scenario
+from sandbox.happening import WholeScenario
 from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.damages import SWITCHABLE
 
@@ -57,7 +57,7 @@ def plain(tax_id: str) -> str:
     return re.sub(r"[^0-9A-ZÑ&]", "", tax_id.upper())
 
 
-def read_docs(scenario: Scenario, at: datetime) -> dict[str, Doc]:
+def read_docs(scenario: WholeScenario, at: datetime) -> dict[str, Doc]:
     docs: dict[str, Doc] = {}
     notes = []
     for document in scenario.documents:
@@ -77,7 +77,7 @@ def read_docs(scenario: Scenario, at: datetime) -> dict[str, Doc]:
     return docs
 
 
-def read_payments(scenario: Scenario, at: datetime) -> list[Paid]:
+def read_payments(scenario: WholeScenario, at: datetime) -> list[Paid]:
     tax_ids = {h.object["id"]: h.object["tax_id"]["value"] for h in scenario.happenings if h.collection == "customers"}
     events = {"payment_intent.succeeded", "charge.succeeded"}
     seen = [h for h in scenario.happenings if h.event in events and h.object["mode"] == "test"]
@@ -155,7 +155,7 @@ def judge_dead(paid: Paid, doc: Doc, docs: dict[str, Doc]) -> Answer:
     return settle(heirs[0], paid, "matched", None) if len(heirs) == 1 else ("no_document", (), "PAID_CANCELLED_DOC")
 
 
-def judge_all(scenario: Scenario, at: datetime) -> dict[str, Answer]:
+def judge_all(scenario: WholeScenario, at: datetime) -> dict[str, Answer]:
     """Every payment by the first row of the table that applies."""
     docs, paid = read_docs(scenario, at), read_payments(scenario, at)
     answers: dict[str, Answer] = {}
@@ -236,7 +236,7 @@ SIZES = [
 @pytest.mark.parametrize("at", MOMENTS)
 @pytest.mark.parametrize(("name", "seed", "scale"), SIZES)
 def test_every_verdict_is_the_one_the_rules_give(
-    scenario: Callable[[str, int, float], Scenario], name: str, seed: int, scale: float, at: datetime
+    scenario: Callable[[str, int, float], WholeScenario], name: str, seed: int, scale: float, at: datetime
 ) -> None:
     """Outcome, documents and exception of each payment are what the table of the rules says about visible facts."""
     assert_judged_as_planned(scenario(name, seed, scale), at)
@@ -244,13 +244,13 @@ def test_every_verdict_is_the_one_the_rules_give(
 
 @pytest.mark.parametrize("damage", SWITCHABLE)
 def test_each_damage_alone_is_judged_as_it_was_planned(
-    scenario: Callable[[str, int, float], Scenario], damage: str
+    scenario: Callable[[str, int, float], WholeScenario], damage: str
 ) -> None:
     """At its stress rate, with nothing else wrong, the rules find what the plan says."""
     assert_judged_as_planned(scenario(f"quiet-month+{damage}", 3, 0.3), MOMENTS[-1])
 
 
-def assert_judged_as_planned(built: Scenario, at: datetime) -> None:
+def assert_judged_as_planned(built: WholeScenario, at: datetime) -> None:
     judged = judge_all(built, at)
     payout_codes = {"ITEM_IN_NO_PAYOUT", "ITEM_IN_TWO_PAYOUTS", "SPLIT_MISMATCH", "FEE_OUT_OF_BAND"}
     planned = {}

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from sandbox.event_types import TYPES
-from sandbox.happening import COLLECTIONS, Happening, Scenario
+from sandbox.happening import COLLECTIONS, Happening, WholeScenario
 
-Builder = Callable[[str, int, float], Scenario]
+Builder = Callable[[str, int, float], WholeScenario]
 SANTIAGO = ZoneInfo("America/Santiago")
 # What only Mexico sees, and a batch of which a part went through, which nobody sends here.
 ELSEWHERE = {
@@ -20,11 +20,11 @@ ELSEWHERE = {
 }  # fmt: skip
 
 
-def last(scenario: Scenario, collection: str) -> dict[str, dict[str, Any]]:
+def last(scenario: WholeScenario, collection: str) -> dict[str, dict[str, Any]]:
     return {h.object["id"]: h.object for h in scenario.happenings if h.collection == collection}
 
 
-def told(scenario: Scenario, collection: str) -> dict[str, list[Happening]]:
+def told(scenario: WholeScenario, collection: str) -> dict[str, list[Happening]]:
     by_id: dict[str, list[Happening]] = defaultdict(list)
     for happening in scenario.happenings:
         if happening.collection == collection:

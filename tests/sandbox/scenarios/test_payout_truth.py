@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sandbox.happening import Scenario
+from sandbox.happening import WholeScenario
 from sandbox.scenarios.damages import SWITCHABLE
 
-Builder = Callable[[str, int, float], Scenario]
+Builder = Callable[[str, int, float], WholeScenario]
 SANTIAGO = ZoneInfo("America/Santiago")
 CLOSED = {date(2026, 9, 18), date(2026, 10, 12)}
 END = datetime(2026, 11, 4, 12, tzinfo=UTC)
@@ -34,23 +34,23 @@ def window_day(at: datetime) -> date:
     return on
 
 
-def last_states(scenario: Scenario, collection: str) -> dict[str, dict[str, Any]]:
+def last_states(scenario: WholeScenario, collection: str) -> dict[str, dict[str, Any]]:
     found = [h.object for h in scenario.happenings if h.collection == collection and h.object["mode"] == "test"]
     return {item["id"]: item for item in found}
 
 
-def carried(scenario: Scenario) -> dict[str, list[dict[str, Any]]]:
+def carried(scenario: WholeScenario) -> dict[str, list[dict[str, Any]]]:
     lines = defaultdict(list)
     for line in last_states(scenario, "payout_resources").values():
         lines[line["payout"]].append(line)
     return lines
 
 
-def happened(scenario: Scenario, collection: str, event: str) -> dict[str, datetime]:
+def happened(scenario: WholeScenario, collection: str, event: str) -> dict[str, datetime]:
     return {h.object["id"]: h.at for h in scenario.happenings if (h.collection, h.event) == (collection, event)}
 
 
-def own_shares(scenario: Scenario) -> dict[str, int]:
+def own_shares(scenario: WholeScenario) -> dict[str, int]:
     """What of each split payment goes to the merchant's own holder."""
     root = {h.object["id"] for h in scenario.happenings if h.collection == "entities" and h.object["is_root"]}
     return {
@@ -105,11 +105,11 @@ def test_every_payout_closes_but_for_the_planted_gaps(fresh: Builder, any_seed: 
     assert_payouts_close(fresh(name, any_seed, scale))
 
 
-def items_of(scenario: Scenario) -> dict[str, dict[str, Any]]:
+def items_of(scenario: WholeScenario) -> dict[str, dict[str, Any]]:
     return {k: v for name in ("payment_intents", "refunds", "charges") for k, v in last_states(scenario, name).items()}
 
 
-def wrong_fees(scenario: Scenario) -> dict[str, int]:
+def wrong_fees(scenario: WholeScenario) -> dict[str, int]:
     """How much more than the tariff asks was taken of which item."""
     items, wrong = items_of(scenario), dict[str, int]()
     for lines in carried(scenario).values():
@@ -123,7 +123,7 @@ def wrong_fees(scenario: Scenario) -> dict[str, int]:
     return wrong
 
 
-def assert_payouts_close(built: Scenario) -> None:
+def assert_payouts_close(built: WholeScenario) -> None:
     """The amount of each payout is its items less the fees told, the lost disputes and the planted gap."""
     truth = {row.id: row for row in built.truth(END + timedelta(days=3)) if row.kind == "payout"}
     disputes = [row for row in built.truth(END + timedelta(days=3)) if row.kind == "dispute"]

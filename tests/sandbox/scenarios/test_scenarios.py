@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from sandbox.happening import COLLECTIONS, Scenario
+from sandbox.happening import COLLECTIONS, WholeScenario
 from sandbox.scenarios import NAMES, build
 from sandbox.scenarios.people import clabe_check_digit, rfc_check_digit, to_dotted_rut, to_rut
 
-Builder = Callable[[str, int, float], Scenario]
+Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 COLUMNS = (
     "doc_type,series,folio,uuid,issue_date,due_date,customer_tax_id,customer_name,net,exempt,vat,total,currency,"
@@ -29,7 +29,7 @@ OUTCOMES = {
 }  # fmt: skip
 
 
-def counted(scenario: Scenario, at: datetime) -> Counter[str]:
+def counted(scenario: WholeScenario, at: datetime) -> Counter[str]:
     return Counter(code for row in scenario.truth(at) for code in row.exceptions)
 
 

@@ -1,7 +1,7 @@
 """Tables into the frames that rules read: the only query module of this room."""
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -30,7 +30,7 @@ from reconcile.bank import bank_lines
 from reconcile.bodies import facts_of_bodies, read_bodies
 from reconcile.columnar import batches, read_frame
 from reconcile.conflicts import conflicting_amounts
-from reconcile.gaps import CLOSED, Asked, Listed, find_gaps
+from reconcile.gaps import CLOSED, Asked, Listed, clock_of_provider, find_gaps
 from reconcile.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, PAYMENT_TYPES, SOURCES, build_items, unknown_of
 from reconcile.rules.inputs import (
     DECISIONS,
@@ -58,8 +58,8 @@ _RESOURCES: tuple[tuple[type[SQLModel], str, dict[str, str]], ...] = (
 )
 
 
-def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date) -> Inputs:
-    """Read everything one run looks at, in one view of the database."""
+def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date, now: datetime) -> Inputs:
+    """Read everything one run looks at, in one view of the database; `now` only tells which days are over."""
     reader = _Reader(session, connection)
     return Inputs(
         connection=connection.name,
@@ -71,7 +71,7 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
         documents=reader.documents(),
         disputes=reader.disputes(),
         fees=reader.fees(),
-        gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds)),
+        gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds), now=now),
         conflicts=reader.conflicts(),
         decisions=reader.decisions(),
         bank=reader.bank(),
@@ -264,9 +264,10 @@ class _Reader:
         )
         return to_transfers(self._rows(wanted))
 
-    def gaps(self, as_of: date, *, settle: timedelta) -> DataFrame:
+    def gaps(self, as_of: date, *, settle: timedelta, now: datetime) -> DataFrame:
         checkpoints, windows = _columns(Checkpoint), _columns(Window)
-        reached = self._rows(sa.select(checkpoints.stream, checkpoints.complete_until).where(*self._mine(Checkpoint)))
+        columns = (checkpoints.stream, checkpoints.complete_until, checkpoints.pulled_at)
+        reached = self._rows(sa.select(*columns).where(*self._mine(Checkpoint)))
         asked = self._rows(
             sa.select(windows.stream, windows.since, windows.until, windows.reason).where(
                 *self._mine(Window), windows.state != CLOSED
@@ -279,6 +280,7 @@ class _Reader:
             asked=[Asked(*row) for row in asked],
             listed=[Listed(*row) for row in self._counted()],
             settle=settle,
+            provider_now=clock_of_provider(((row.complete_until, row.pulled_at) for row in reached), now=now),
         )
 
     def _counted(self) -> Sequence[Any]:

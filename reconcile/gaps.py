@@ -1,9 +1,9 @@
 """Is what we hold complete up to the as-of day: one row per stream the run reads that is not, with its reason; pure.
 
-A stream is complete when nothing that was asked of it is still open and it reaches the as-of day. How far is decided
-without any clock of ours, so that the same data always gives the same answer:
+A stream is complete when nothing that was asked of it is still open and it reaches the as-of day:
 
-- a day that is over at the provider (some stream reaches its end) must be reached to its end;
+- a day that is over at the provider must be reached to its end. It is over when some stream has passed it, or when the
+  provider's clock has: our clock, less how far the freshest stream stood behind it when it was read;
 - the running day must be reached at all: data pulled on that day, however early, is today's data. The day begins at
   local or UTC midnight, whichever is first, since a job may name its day by either.
 """
@@ -43,6 +43,16 @@ class Listed:
     kept: int | None
 
 
+def clock_of_provider(read: Iterable[tuple[datetime | None, datetime]], *, now: datetime) -> datetime | None:
+    """Estimate the provider's clock from how far each stream reached and when, by our clock, it was read.
+
+    A sandbox stands weeks from us and a real provider seconds; a stream that was asked only for the past stands
+    further behind than the clock does, so the freshest one counts.
+    """
+    behind = [read_at - reached for reached, read_at in read if reached is not None]
+    return now - min(behind) if behind else None
+
+
 def find_gaps(
     as_of: date,
     zone: str,
@@ -51,12 +61,13 @@ def find_gaps(
     asked: Sequence[Asked],
     listed: Iterable[Listed],
     settle: timedelta,
+    provider_now: datetime | None = None,
 ) -> DataFrame:
     """Build the frame of gaps; `reached` says of each stream that was ever read how far it is complete."""
     ends = day_start(as_of + timedelta(days=1), zone)
     begins = min(day_start(as_of, zone), datetime.combine(as_of, time(), tzinfo=UTC))
     known = [moment for moment in reached.values() if moment is not None]
-    is_over = any(moment + settle >= ends for moment in known)
+    is_over = any(moment + settle >= ends for moment in (*known, *([provider_now] if provider_now else [])))
     needed = ends - settle if is_over else begins - settle
     rows = []
     for stream in STREAMS:

@@ -109,7 +109,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
 
 
 def take_snapshot(session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope) -> Snapshot:
-    inputs = read_inputs(session, connection, house.settings, as_of=as_of)
+    inputs = read_inputs(session, connection, house.settings, as_of=as_of, now=utc_now())
     transfers = read_transfers(session, connection)
     return snapshots.take(inputs, transfers, scope, tariff=house.settings.tariff, chosen_rules=house.settings.rules)
 

@@ -132,6 +132,10 @@ class PayoutResult(SQLModel, table=True):
     """One payout of a run, explained: the row of `payout-summary`."""
 
     __tablename__ = "payout_result"
+    # The list of payouts sorts, pages and filters in this index alone.
+    __table_args__ = (
+        Index("payout_result_day", "connection", "run_id", "payout_date", "payout_id", "status_recon", "difference"),
+    )
 
     connection: str = Field(primary_key=True)
     run_id: str = Field(primary_key=True)
@@ -146,7 +150,10 @@ class Line(SQLModel, table=True):
     """One payout item (or item still in transit) beside a document it was applied to: the row of `payout-detail`."""
 
     __tablename__ = "line"
-    __table_args__ = (Index("line_resource", "connection", "resource_id"),)
+    __table_args__ = (
+        Index("line_resource", "connection", "resource_id"),
+        Index("line_payout", "connection", "run_id", "payout_id"),
+    )
 
     connection: str = Field(primary_key=True)
     run_id: str = Field(primary_key=True)

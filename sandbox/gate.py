@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from http import HTTPStatus
 
 import msgspec
 from flask import Flask, Response, g, request
@@ -53,7 +54,10 @@ def open_gate(app: Flask, world: World) -> None:
 
     @app.errorhandler(HTTPException)
     def unknown(error: HTTPException) -> Response:
-        return _refusal(_named(error))
+        response = _refusal(_named(error))
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            response.headers["Allow"] = ", ".join(sorted(TABLE.bind("").allowed_methods(request.path)))
+        return response
 
     @app.errorhandler(Exception)
     def broken(error: Exception) -> Response:
@@ -150,8 +154,9 @@ def _refusal(error: RefusalError) -> Response:
 
 def _named(error: HTTPException) -> RefusalError:
     """The provider's word for what the web framework turns away; it knows fewer statuses."""
-    code = {404: "invalid_url", 405: "operation_not_allowed"}.get(error.code or 500)
-    if code is None:
+    if error.code not in {404, 405}:
         return RefusalError(400, "invalid_params", f"{error.name}: the request cannot be read")
-    message = f"{error.name}: no operation answers {request.method} at this address"
-    return RefusalError(error.code or 500, code, message)
+    message = f"No operation answers {request.method} at this address"
+    if TABLE.bind("").allowed_methods(request.path):
+        return RefusalError(405, "operation_not_allowed", message)
+    return RefusalError(404, "invalid_url", message)

@@ -79,7 +79,7 @@ def _check_claims(claims: dict[str, object]) -> str:
         raise _refuse("invalid_jws_signature_nonce", f"The nonce must have {NONCE_LENGTH} characters")
     if not isinstance(signed_at, int) or isinstance(signed_at, bool):
         raise _refuse("invalid_jws_signature_timestamp_format", "ts must be whole seconds")
-    if abs(time.time() - signed_at) > TOLERANCE:
+    if abs(int(time.time()) - signed_at) > TOLERANCE:
         raise _refuse("invalid_jws_signature_timestamp_value", "ts is too far from now")
     return nonce
 

@@ -34,7 +34,7 @@ def build_scenario(name: object, seed: object, scale: object, start_at: datetime
     if not isinstance(damages, Mapping | None):
         raise UnknownScenarioError("The damages of a scenario are names, each with its rate")
     try:
-        return scenarios.build(name, seed=seed, scale=scale, start=start_at, damages=damages)
+        return scenarios.provide(name, seed=seed, scale=scale, start=start_at, damages=damages)
     except ValueError as error:
         raise UnknownScenarioError(str(error)) from None
 

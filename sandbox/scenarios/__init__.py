@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 
-from sandbox.happening import WholeScenario
+from sandbox.happening import Scenario, WholeScenario
 from sandbox.scenarios import busy_month, mexico, month, quiet, stress
 from sandbox.scenarios.damages import BASE, STRESS, rates_of
+from sandbox.scenarios.stream import stream
 
 _PLANTED: dict[str, Callable[..., WholeScenario]] = {
     "busy-month": busy_month.build,
@@ -19,20 +20,52 @@ _DAMAGED: dict[str, tuple[Mapping[str, float], bool]] = {
     "month-end": (BASE, True),
     "chaos": (STRESS, True),
 }
+_STREAMED: dict[str, tuple[str, Mapping[str, float]]] = {
+    "busy-month": ("cl", BASE),
+    "mexico": ("mx", BASE),
+    "stress": ("cl", STRESS),
+    "quiet-month": ("cl", {}),
+    "month-end": ("cl", BASE),
+    "chaos": ("cl", STRESS),
+}
 NAMES = (*_PLANTED, *_DAMAGED)
+LARGEST_WHOLE = 25  # the scale above which a scenario is told as it is walked through
 
 
 def build(
     name: str, *, seed: int, scale: float, start: datetime, damages: Mapping[str, float] | None = None
 ) -> WholeScenario:
     """The scenario of that name; the same arguments give the same scenario. Raises ValueError with a sentence."""
+    _check(name, scale, start)
+    if scale > LARGEST_WHOLE:
+        raise ValueError(f"a scenario is held in memory up to scale {LARGEST_WHOLE}, not {scale:g}")
+    return _builder(name, damages or {})(seed=seed, scale=scale, start=start)
+
+
+def provide(
+    name: str, *, seed: int, scale: float, start: datetime, damages: Mapping[str, float] | None = None
+) -> Scenario:
+    """The scenario of that name at any scale; large ones are never held, and hold damages at rates, not planted cases.
+
+    Raises ValueError with a sentence.
+    """
+    _check(name, scale, start)
+    if scale <= LARGEST_WHOLE:
+        return build(name, seed=seed, scale=scale, start=start, damages=damages)
+    if name not in _STREAMED:
+        raise ValueError(f"{name} has a scale of at most {LARGEST_WHOLE}; larger are {', '.join(_STREAMED)}")
+    country, usual = _STREAMED[name]
+    rates = rates_of(usual, damages or {})
+    return stream(name=name, country=country, rates=rates, seed=seed, scale=scale, start=start)
+
+
+def _check(name: str, scale: float, start: datetime) -> None:
     if name not in NAMES:
         raise ValueError(f"there is no scenario {name!r}: choose one of {', '.join(NAMES)}")
     if scale <= 0:
         raise ValueError(f"the scale of a scenario must be above 0, not {scale:g}")
     if start.tzinfo is None:
         raise ValueError("the start of a scenario must be a moment with a zone")
-    return _builder(name, damages or {})(seed=seed, scale=scale, start=start)
 
 
 def _builder(name: str, damages: Mapping[str, float]) -> Callable[..., WholeScenario]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import date, time, timedelta
 
 from sandbox.scenarios.calendar import at_local, is_bank_day
+from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import LocalDocument, Payment
 from sandbox.scenarios.people import Person
 from sandbox.scenarios.shop import Shop, matched
@@ -22,10 +23,20 @@ def trade(shop: Shop, companies: list[Person], *, scale: float, late: int = LATE
     """Fill every day between the ledger's dates with sales, some of them paid late by no more days than told."""
     day = shop.ledger.since
     while day < shop.ledger.until:
-        low, high = (6, 12) if is_bank_day(day, shop.ledger.country) else (1, 4)
-        for _ in range(max(1, round(shop.chance.whole(low, high) * scale))):
-            sell(shop, companies, day, late=late)
+        trade_on(shop, companies, day, count=sales_on(shop.chance, day, scale=scale), late=late)
         day += timedelta(days=1)
+
+
+def sales_on(chance: Chance, on: date, *, scale: float) -> int:
+    """How much is sold on one day."""
+    low, high = (6, 12) if is_bank_day(on, chance.country) else (1, 4)
+    return max(1, round(chance.whole(low, high) * scale))
+
+
+def trade_on(shop: Shop, companies: list[Person], on: date, *, count: int, late: int = LATE) -> None:
+    """That many sales on one day."""
+    for _ in range(count):
+        sell(shop, companies, on, late=late)
 
 
 def sell(shop: Shop, companies: list[Person], on: date, *, late: int = LATE) -> Payment:

@@ -15,11 +15,12 @@ if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
 AS_OF = date(2026, 9, 11)
+NOW = datetime(2026, 9, 11, 15, tzinfo=UTC)
 
 
 def _read(house: House, main: Connection) -> Inputs:
     with house.store.reading() as session:
-        return read_inputs(session, main, house.settings, as_of=AS_OF)
+        return read_inputs(session, main, house.settings, as_of=AS_OF, now=NOW)
 
 
 def test_an_empty_database_gives_empty_frames_of_the_right_types(house: House, main: Connection) -> None:

@@ -39,7 +39,9 @@ def desk(world: "World") -> "World":
 
 def _kinds(house: House, main: Connection) -> list[tuple[str, str]]:
     with house.store.reading() as session:
-        frame = read_inputs(session, main, house.settings, as_of=date(2026, 9, 11)).decisions
+        frame = read_inputs(
+            session, main, house.settings, as_of=date(2026, 9, 11), now=datetime(2026, 9, 11, 15, tzinfo=UTC)
+        ).decisions
     return list(zip(frame["kind"], frame["doc_key"], strict=True))
 
 

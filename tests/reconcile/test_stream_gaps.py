@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from reconcile.gaps import STREAMS, Asked, Listed, find_gaps
+from reconcile.gaps import STREAMS, Asked, Listed, clock_of_provider, find_gaps
 
 ZONE = "America/Santiago"
 AS_OF = date(2026, 10, 1)
@@ -22,8 +22,11 @@ def _gaps(
     asked: tuple[Asked, ...] = (),
     listed: tuple[Listed, ...] = (),
     zone: str = ZONE,
+    provider_now: datetime | None = None,
 ) -> list[tuple[str, str]]:
-    found = find_gaps(as_of, zone, reached=reached, asked=asked, listed=listed, settle=SETTLE)
+    found = find_gaps(
+        as_of, zone, reached=reached, asked=asked, listed=listed, settle=SETTLE, provider_now=provider_now
+    )
     return list(zip(found["stream"], found["reason"], strict=True))
 
 
@@ -54,6 +57,24 @@ def test_a_day_that_is_over_must_be_whole() -> None:
 def test_a_day_ahead_of_all_data_is_incomplete() -> None:
     """A run for next week on today's data says so for every stream."""
     assert [stream for stream, _ in _gaps(_all("2026-10-01T12:00:00"), as_of=date(2026, 10, 8))] == list(STREAMS)
+
+
+def test_a_day_over_by_the_providers_clock_must_be_whole() -> None:
+    """Four days later, data read at noon of the day does not pass for all of it."""
+    read = [(moment, _at("2026-10-01T12:00:10")) for moment in _all("2026-10-01T12:00:00").values()]
+    now = clock_of_provider(read, now=_at("2026-10-05T09:00:00"))
+
+    assert now == _at("2026-10-05T08:59:50")
+    assert [stream for stream, _ in _gaps(_all("2026-10-01T12:00:00"), provider_now=now)] == list(STREAMS)
+
+
+def test_a_provider_whose_clock_stands_weeks_behind_is_not_over() -> None:
+    """A sandbox read a minute ago stands where it stood, however late it is here."""
+    read = [(moment, _at("2026-11-21T09:00:00")) for moment in _all("2026-10-01T12:00:00").values()]
+    now = clock_of_provider(read, now=_at("2026-11-21T09:01:00"))
+
+    assert now == _at("2026-10-01T12:01:00")
+    assert _gaps(_all("2026-10-01T12:00:00"), provider_now=now) == []
 
 
 def test_a_stream_never_read_is_a_gap() -> None:

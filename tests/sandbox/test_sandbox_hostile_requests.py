@@ -76,7 +76,10 @@ def test_strange_addresses_and_methods_are_answered_in_the_providers_words() -> 
     with RunningSandbox(one_payout()) as running, httpx.Client(base_url=running.url, trust_env=False) as client:
         client.headers["Authorization"] = "sk_test_sandbox"
         for method in ("OPTIONS", "PUT", "TRACE", "DELETE", "FOO"):
-            assert refusal(client.request(method, "/v1/payouts"))[:2] == (405, "operation_not_allowed")
+            answer = client.request(method, "/v1/payouts")
+            assert refusal(answer)[:2] == (405, "operation_not_allowed")
+            assert answer.headers["Allow"] == "GET, HEAD"
+            assert client.request(method, "/v1/nothing").status_code == 404
         for path in ("/v1/payouts/%ff", "/v1/payouts/%00", "/v1//payouts", "/v1/payouts/", "/"):
             assert client.get(path).status_code == 404
         assert client.head("/v1/payouts").content == b""

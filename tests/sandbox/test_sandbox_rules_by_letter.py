@@ -47,7 +47,8 @@ def test_lines_are_removed_by_names_of_any_kind(billing: httpx.Client) -> None:
     invoice = make(billing, "/v2/invoices", customer="cus_1", currency="CLP", collection_method="send_invoice",
                    lines=[{"amount": 5}])  # fmt: skip
 
-    for lines in ([{"id": []}], [{"id": 5}, "x"], [None]):
+    odd: list[list[object]] = [[{"id": []}], [{"id": 5}, "x"], [None]]
+    for lines in odd:
         answer = billing.post(f"/v2/invoices/{invoice['id']}/remove_lines", json={"lines": lines})
         assert refusal(answer) == (404, "missing_resource", "lines")
 

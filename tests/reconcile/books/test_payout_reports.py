@@ -1,6 +1,6 @@
 """The provider's payout report: its rows name the payout, its fees reach the run, it goes in whole or not at all."""
 
-from datetime import date
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -46,7 +46,9 @@ WHOLE = (
 
 def _fees(house: House, main: Connection) -> list[tuple[str, str, int]]:
     with house.store.reading() as session:
-        frame = read_inputs(session, main, house.settings, as_of=date(2026, 9, 11)).fees
+        frame = read_inputs(
+            session, main, house.settings, as_of=date(2026, 9, 11), now=datetime(2026, 9, 11, 15, tzinfo=UTC)
+        ).fees
     return list(zip(frame["payout_id"], frame["resource_id"], frame["fee_total"], strict=True))
 
 

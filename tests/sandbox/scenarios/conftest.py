@@ -1,7 +1,7 @@
 """Scenarios built once and shared by the tests of their plan."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
 
@@ -9,10 +9,14 @@ import pytest
 
 from sandbox.happening import WholeScenario
 from sandbox.scenarios import build
-from sandbox.scenarios.damages import BY_NAME
+from sandbox.scenarios.damages import BASE, BY_NAME, STRESS
+from sandbox.scenarios.stream import stream
 
 # The proof walks through every seed; the tests of every day through a few.
 SEEDS = range(1, 51) if os.environ.get("CUADRE_TEST_PROOF") == "1" else (1, 2, 3)
+START_AT = datetime(2026, 10, 1, 3, tzinfo=UTC)
+RATES: dict[str, Mapping[str, float]] = {"none": {}, "base": BASE, "stress": STRESS}
+BRANCH_SALES = 4  # so that every day has several branches
 Builder = Callable[[str, int, float], WholeScenario]
 
 
@@ -20,12 +24,31 @@ Builder = Callable[[str, int, float], WholeScenario]
 def _built(name: str, seed: int, scale: float) -> WholeScenario:
     name, _, damage = name.partition("+")
     damages = {damage: BY_NAME[damage].stress} if damage else {}
-    return build(name, seed=seed, scale=scale, start=datetime(2026, 10, 1, 3, tzinfo=UTC), damages=damages)
+    if name.startswith("stream/"):
+        country, _, rates = name.removeprefix("stream/").partition("/")
+        return _held(country, damages or RATES[rates], seed, scale)
+    return build(name, seed=seed, scale=scale, start=START_AT, damages=damages)
+
+
+def _held(country: str, rates: Mapping[str, float], seed: int, scale: float) -> WholeScenario:
+    told = stream(
+        name="large", country=country, rates=rates, seed=seed, scale=scale, start=START_AT, per_branch=BRANCH_SALES
+    )
+    happenings = tuple(told.happenings)
+    lines = [h.object for h in happenings if h.collection == "payout_resources"]
+    fees = {(line["payout"], line["resource"]): told.fees.get((line["payout"], line["resource"])) for line in lines}
+    return WholeScenario(
+        told.name, country, happenings, tuple(told.documents), {key: fee for key, fee in fees.items() if fee},
+        told.tariff, lambda at: list(told.truth(at)),
+    )  # fmt: skip
 
 
 @pytest.fixture
 def scenario() -> Builder:
-    """Builds a scenario of the default start, once per arguments; `name+damage` has that one at its stress rate."""
+    """Builds a scenario of the default start, once per arguments; `name+damage` has that one at its stress rate.
+
+    `stream/cl/base` is what is told of a large scenario, held whole.
+    """
     return _built
 
 

@@ -14,7 +14,8 @@ Builder = Callable[[str, int, float], WholeScenario]
 ZONES = {"cl": ZoneInfo("America/Santiago"), "mx": ZoneInfo("America/Mexico_City")}
 NOTES = {"61", "E"}
 APPLYING = {"matched", "matched_with_difference", "partial", "set", "interchangeable"}
-NAMED = [("busy-month", 1), ("busy-month", 2), ("mexico", 1), ("stress", 1), ("month-end", 1)]
+NAMED = [("busy-month", 1), ("busy-month", 2), ("mexico", 1), ("stress", 1), ("month-end", 1),
+         ("stream/cl/stress", 1), ("stream/mx/base", 1)]  # fmt: skip
 MOMENTS = [datetime(2026, 10, 1, 3, tzinfo=UTC) + timedelta(days=n) for n in (0, 9, 16, 31, 34)]
 
 

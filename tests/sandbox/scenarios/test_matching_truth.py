@@ -230,6 +230,9 @@ SIZES = [
     ("quiet-month", 1, 1.0),
     ("month-end", 1, 1.0),
     ("chaos", 1, 0.3),
+    ("stream/cl/base", 1, 2.0),
+    ("stream/cl/stress", 2, 1.0),
+    ("stream/mx/base", 1, 1.0),
 ]
 
 

@@ -426,6 +426,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("connection", "run_id", "position"),
     )
     with op.batch_alter_table("line", schema=None) as batch_op:
+        batch_op.create_index("line_payout", ["connection", "run_id", "payout_id"], unique=False)
         batch_op.create_index("line_resource", ["connection", "resource_id"], unique=False)
 
     op.create_table(
@@ -650,6 +651,13 @@ def upgrade() -> None:
         sa.Column("columns", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("connection", "run_id", "payout_id"),
     )
+    with op.batch_alter_table("payout_result", schema=None) as batch_op:
+        batch_op.create_index(
+            "payout_result_day",
+            ["connection", "run_id", "payout_date", "payout_id", "status_recon", "difference"],
+            unique=False,
+        )
+
     op.create_table(
         "person",
         sa.Column("id", sa.Integer(), nullable=False),
@@ -961,6 +969,9 @@ def downgrade() -> None:
     op.drop_table("rate_slot")
     op.drop_table("provider_fee")
     op.drop_table("person")
+    with op.batch_alter_table("payout_result", schema=None) as batch_op:
+        batch_op.drop_index("payout_result_day")
+
     op.drop_table("payout_result")
     op.drop_table("payout_report")
     with op.batch_alter_table("payout_item", schema=None) as batch_op:
@@ -985,6 +996,7 @@ def downgrade() -> None:
     op.drop_table("link")
     with op.batch_alter_table("line", schema=None) as batch_op:
         batch_op.drop_index("line_resource")
+        batch_op.drop_index("line_payout")
 
     op.drop_table("line")
     op.drop_table("invoice_file")

@@ -1,0 +1,224 @@
+"""Trade too large to be held: planned branch by branch and day by day, told in order, forgotten once told.
+
+It holds payments, refunds, disputes, payouts and the books; accounts, links, billing and the tax office are left to
+scenarios of ordinary size.
+"""
+
+from array import array
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta
+from typing import Generic, TypeVar
+
+from sandbox.happening import Document, Happening, Scenario, Truth
+from sandbox.scenarios.books import to_row
+from sandbox.scenarios.branches import SALES, Terms, clear, plan_branch
+from sandbox.scenarios.calendar import bank_days
+from sandbox.scenarios.damages import count_of
+from sandbox.scenarios.entities import admit_seller, found_entity
+from sandbox.scenarios.fees import CHILE_TARIFF, MEXICO_TARIFF
+from sandbox.scenarios.institutions import tell_institutions
+from sandbox.scenarios.intents import Till
+from sandbox.scenarios.ledger import Ledger, Payout
+from sandbox.scenarios.payouts import FEELESS, Mishaps, draft_payout, tell_lines, tell_states, worth_of
+from sandbox.scenarios.plan import Span, chance_of, span_of, tell
+from sandbox.scenarios.trade import sales_on
+from sandbox.scenarios.truth import Assessor
+from sandbox.scenarios.wire import CHILEAN_MERCHANT, MEXICAN_MERCHANT, Merchant
+
+T = TypeVar("T")
+CURRENCIES = {"cl": "CLP", "mx": "MXN"}
+MERCHANTS = {"cl": CHILEAN_MERCHANT, "mx": MEXICAN_MERCHANT}
+TARIFFS = {"cl": CHILE_TARIFF, "mx": MEXICO_TARIFF}
+MISHAPS = ("payout_late", "payout_returned", "payout_canceled", "payout_short")
+SHORT_RANGE = (9_000, 40_000)
+
+
+@dataclass(frozen=True, slots=True)
+class Walk(Generic[T]):
+    """Something made anew whenever somebody walks through it."""
+
+    begin: Callable[[], Iterator[T]]
+
+    def __iter__(self) -> Iterator[T]:
+        return self.begin()
+
+
+@dataclass(slots=True)
+class TakenFees:
+    """Fees by payout and resource in a few bytes each, from the moment the payout was told."""
+
+    _resources: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("q")))
+    _fees: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("q")))
+
+    def keep(self, payout: Payout) -> None:
+        """Note the fees of these lines of a payout."""
+        for line in sorted(payout.lines, key=lambda line: line.resource_type == FEELESS):
+            self._resources[payout.id].append(hash(line.resource))
+            self._fees[payout.id].extend((line.fee, line.fee_vat))
+
+    def forget(self, payout: str) -> None:
+        """Let go of a payout that is about to be told again."""
+        self._resources.pop(payout, None)
+        self._fees.pop(payout, None)
+
+    def get(self, key: tuple[str, str], /) -> tuple[int, int] | None:
+        """Fee with VAT and VAT part."""
+        payout, resource = key
+        try:
+            place = self._resources[payout].index(hash(resource))
+        except ValueError:
+            return None
+        fees = self._fees[payout]
+        return fees[2 * place], fees[2 * place + 1]
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One branch on one day."""
+
+    on: date
+    place: int
+    sales: int
+
+
+@dataclass(slots=True)
+class Stream:
+    """Tells one large scenario."""
+
+    terms: Terms
+    merchant: Merchant
+    days: dict[date, list[Day]]
+    opening: list[Happening]
+    fees: TakenFees = field(default_factory=TakenFees)
+
+    def happenings(self) -> Iterator[Happening]:
+        """Everything the provider tells, in order; of one day and what is still to come of earlier ones at a time."""
+        terms, later = self.terms, defaultdict[date, list[Happening]](list)
+        worth: dict[date, int] = defaultdict(int)
+        yield from self.opening
+        for payout in terms.payouts.values():
+            self.fees.forget(payout.id)
+        for on, days in self.days.items():
+            for day in days:
+                for happening in self._branch(day, worth):
+                    later[happening.at.date()].append(happening)
+            if on in worth:
+                total = self._total(on, worth.pop(on))
+                for happening in tell_states(total, self.merchant, mode="test"):
+                    later[happening.at.date()].append(happening)
+            # A day of America begins after that of UTC: whatever is still to be planned happens on a later date.
+            yield from sorted(later.pop(on, []), key=lambda happening: happening.at)
+        for on in sorted(later):
+            yield from sorted(later[on], key=lambda happening: happening.at)
+
+    def _branch(self, day: Day, worth: dict[date, int]) -> Iterator[Happening]:
+        """What is told of one branch; what its lines are worth is added to that of their payouts."""
+        shop = plan_branch(self.terms, day.on, day.place, sales=day.sales)
+        yield from tell(shop.ledger, Till(shop.chance, self.merchant), self.merchant)
+        for payout in clear(shop.ledger, self.terms, day.on):
+            self.fees.keep(payout)
+            worth[_day_of(payout, self.terms)] += _worth(payout)
+            yield from tell_lines(payout, mode="test")
+
+    def _total(self, on: date, worth: int) -> Payout:
+        payout = self.terms.payouts[on]
+        return replace(payout, amount=worth - payout.short_by)
+
+    def documents(self) -> Iterator[Document]:
+        """The books, those of one day's payments at a time."""
+        for days in self.days.values():
+            rows = [
+                to_row(document)
+                for day in days
+                for document in plan_branch(self.terms, day.on, day.place, sales=day.sales).ledger.documents
+            ]
+            yield from sorted(rows, key=lambda row: row.known_at)
+
+    def truth(self, at: datetime) -> Iterator[Truth]:
+        """Every subject that exists at the moment, branch by branch, the payouts last."""
+        worth: dict[date, int] = defaultdict(int)
+        links: dict[date, list[str]] = defaultdict(list)
+        for day in (day for days in self.days.values() for day in days):
+            ledger = plan_branch(self.terms, day.on, day.place, sales=day.sales).ledger
+            ledger.payouts = clear(ledger, self.terms, day.on)
+            for payout in ledger.payouts:
+                on = _day_of(payout, self.terms)
+                worth[on] += _worth(payout)
+                links[on] += dict.fromkeys(line.resource for line in payout.lines)
+            yield from (row for row in Assessor(ledger).assess(at) if row.kind != "payout")
+        whole = Ledger(self.terms.country, self.terms.currency, self.terms.span.since, self.terms.span.until)
+        whole.payouts = [self._total(on, worth[on]) for on in self.terms.payouts if on in worth]
+        named = {self.terms.payouts[on].id: tuple(links[on]) for on in worth}
+        for row in Assessor(whole).assess(at):
+            yield Truth(row.kind, row.id, named[row.id], row.outcome, row.exceptions, row.amount_at_risk, row.currency,
+                        row.decidable)  # fmt: skip
+
+
+def stream(  # noqa: PLR0913 - the arguments of a scenario, all by name
+    *,
+    name: str,
+    country: str,
+    rates: Mapping[str, float],
+    seed: int,
+    scale: float,
+    start: datetime,
+    per_branch: int = SALES,
+) -> Scenario:
+    """A scenario of any size for one seed and start of the clock, damaged at these rates."""
+    chance = chance_of(name, country, seed=seed, scale=scale)
+    span = span_of(start, country)
+    merchant, currency = MERCHANTS[country], CURRENCIES[country]
+    own, seller = chance.id("ent"), chance.id("ent")
+    opening = found_entity(own, merchant, chance.moment(span.since - timedelta(days=250)))
+    opening += admit_seller(seller, chance.company(), country, chance, chance.moment(span.since - timedelta(days=40)))
+    opening += tell_institutions(min(happening.at for happening in opening))
+    days = _days(span, [sales_on(chance, on, scale=scale) for on in _dates(span)], per_branch)
+    roomy = span.past() + span.coming()
+    chosen = chance.order([*span.coming()[2::2], *span.past()[4::2]])
+    mishaps = _mishaps(rates, chosen, len(bank_days(span.since, span.until, country)))
+    ledger = Ledger(country, currency, span.since, span.until)
+    payouts = {on: draft_payout(ledger, chance, on, mishaps) for on in bank_days(span.since, span.until, country)}
+    for on in mishaps.lacking:
+        payouts[on] = replace(payouts[on], short_by=chance.whole(*SHORT_RANGE))
+    terms = Terms(
+        f"{name}/{seed}/{scale:g}", country, currency, span, TARIFFS[country], rates, mishaps, payouts,
+        frozenset(roomy), own, seller, sum(map(len, days.values())),
+    )  # fmt: skip
+    told = Stream(terms, merchant, days, sorted(opening, key=lambda happening: happening.at))
+    return Scenario(name, country, Walk(told.happenings), Walk(told.documents), told.fees, TARIFFS[country], told.truth)
+
+
+def _dates(span: Span) -> list[date]:
+    return [span.since + timedelta(days=n) for n in range((span.until - span.since).days)]
+
+
+def _days(span: Span, sales: list[int], per_branch: int) -> dict[date, list[Day]]:
+    """The sales of each date, shared out among branches."""
+    days: dict[date, list[Day]] = {}
+    place = 0
+    for on, whole in zip(_dates(span), sales, strict=True):
+        count = -(-whole // per_branch)
+        shares = [whole // count + (n < whole % count) for n in range(count)]
+        days[on] = [Day(on, place + n, share) for n, share in enumerate(shares)]
+        place += count
+    return days
+
+
+def _mishaps(rates: Mapping[str, float], days: list[date], whole: int) -> Mishaps:
+    chosen: dict[str, frozenset[date]] = {}
+    for name in MISHAPS:
+        count = count_of(rates.get(name, 0), whole)
+        chosen[name] = frozenset(days[:count])
+        days = days[count:]
+    return Mishaps(late=chosen["payout_late"], returned=chosen["payout_returned"],
+                   canceled=chosen["payout_canceled"], lacking=chosen["payout_short"])  # fmt: skip
+
+
+def _day_of(payout: Payout, terms: Terms) -> date:
+    return next(on for on, drafted in terms.payouts.items() if drafted.id == payout.id)
+
+
+def _worth(payout: Payout) -> int:
+    return worth_of(payout.lines) - sum(case.payment.amount for case in payout.disputes)

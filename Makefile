@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 CODE := app.py consumer reconcile reports sandbox tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test lint format types lock clean
+.PHONY: help install install-dev run test proof bench lint format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / : /' | column -t -s ':'
@@ -29,6 +29,12 @@ run: install  ## the whole product with a sandbox provider and a month of trade
 
 test: install-dev lint types  ## linters, types and every test
 	$(BIN)/python -m pytest
+
+proof: install-dev  ## the proofs at their full counts: kills, fuzzing, seeds
+	CUADRE_TEST_PROOF=1 CUADRE_TEST_KILLS=200 $(BIN)/python -m pytest
+
+bench: install-dev  ## measure; prints ratios, medians and spread
+	for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 lint: install-dev
 	$(BIN)/ruff check $(CODE)

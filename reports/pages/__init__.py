@@ -104,6 +104,7 @@ def _words() -> dict[str, Any]:
         "report_title": lambda name: CATALOGUE[name].title(language),
         "menu": _menu,
         "same_page": desk.same_page,
+        "offered_profile": desk.home_connection().country.profile,
         "currency_of": desk.currency_of,
         "connections": desk.house().settings.all_connections,
         "reader": current_user,

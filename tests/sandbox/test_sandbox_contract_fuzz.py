@@ -21,7 +21,7 @@ from sandbox.refusal import RefusalError
 from sandbox.routes import ROUTES
 from sandbox.serve import create_sandbox, world_of
 from sandbox.versions import LATEST, VERSIONS
-from tests.sandbox.conftest import PDF
+from tests.sandbox.conftest import PDF, Receiver
 
 EXAMPLES = 150 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 4
 PATHS: dict[str, dict[str, Any]] = describe()["paths"]
@@ -148,7 +148,7 @@ class Shop:
 
 @pytest.fixture(scope="module")
 def shop() -> Iterator[Shop]:
-    app = create_sandbox("busy-month", seed=8)
+    app = create_sandbox("busy-month", seed=8, transport=httpx.MockTransport(Receiver()))
     yield Shop(app)
     world_of(app).close()
 

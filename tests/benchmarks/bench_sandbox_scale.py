@@ -1,0 +1,76 @@
+"""Time and memory of telling a large scenario: python tests/benchmarks/bench_sandbox_scale.py [payments] [scenario].
+
+Three walks, each in a process of its own so that each has its own peak: all happenings as the provider tells them, the
+merchant's books, and the truth at the end.
+"""
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from sandbox.happening import Happening, Scenario
+from sandbox.scenarios import provide
+
+START = datetime(2026, 10, 1, 3, tzinfo=UTC)
+END = START + timedelta(days=34)
+PER_SCALE = 571  # payments of a busy month of scale 1 with its damages
+
+
+def walk_happenings(scenario: Scenario) -> str:
+    count = paid = 0
+    for happening in scenario.happenings:
+        count += 1
+        paid += _is_payment(happening)
+    return f"{count} happenings, {paid} of them payments that succeeded"
+
+
+def _is_payment(happening: Happening) -> bool:
+    return happening.event == "payment_intent.succeeded"
+
+
+def walk_documents(scenario: Scenario) -> str:
+    return f"{_count(scenario.documents)} documents"
+
+
+def walk_truth(scenario: Scenario) -> str:
+    return f"{_count(scenario.truth(END))} rows"
+
+
+def _count(things: Iterable[object]) -> int:
+    return sum(1 for _ in things)
+
+
+WALKS: dict[str, Callable[[Scenario], str]] = {
+    "happenings": walk_happenings,
+    "documents": walk_documents,
+    "truth": walk_truth,
+}
+
+
+def measure(walk: str, payments: int, name: str) -> None:
+    started, worked = time.perf_counter(), time.process_time()
+    scenario = provide(name, seed=1, scale=payments / PER_SCALE, start=START)
+    found = WALKS[walk](scenario)
+    seconds, cpu = time.perf_counter() - started, time.process_time() - worked
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    sys.stdout.write(f"{walk:<11} {found}: {seconds:.1f} s ({cpu:.1f} s of processor), peak {peak} MB\n")
+
+
+def main() -> None:
+    payments = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    name = sys.argv[2] if len(sys.argv) > 2 else "busy-month"
+    if len(sys.argv) > 3:
+        measure(sys.argv[3], payments, name)
+        return
+    for walk in WALKS:
+        subprocess.run([sys.executable, __file__, str(payments), name, walk], check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -274,4 +274,4 @@ def _one_line(error: ValidationError) -> str:
 
 def _guess(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]}?" if close else "; README lists them all"
+    return f"; did you mean {close[0]}?" if close else "; docs/reference.md lists them all"

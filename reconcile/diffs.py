@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import pandas as pd
 from pandas import DataFrame
 
 KEYS = ("kind", "subject", "before", "after", "cause")
@@ -121,7 +120,3 @@ def explain(changes: Iterable[Change], causes: Causes, related: Mapping[str, Ite
         words = [f"{word} ({identity})" for identity in ids for word in causes.by_id.get(identity, ())]
         named = list(dict.fromkeys(words)) or list(causes.everywhere) or ["another row of the same block changed"]
         yield Change(change.kind, change.subject, change.before, change.after, "; ".join(named))
-
-
-def to_frame(changes: Iterable[Change]) -> DataFrame:
-    return pd.DataFrame([[getattr(change, name) for name in KEYS] for change in changes], columns=list(KEYS))

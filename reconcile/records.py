@@ -51,7 +51,8 @@ def find_run(session: Session, connection: str, name: str) -> Run | None:
 
 
 def last_run(session: Session, connection: str) -> Run | None:
-    return next(iter(runs(session, connection)), None)
+    newest = select(Run).where(Run.connection == connection).order_by(col(Run.number).desc()).limit(1)
+    return session.exec(newest).first()
 
 
 def to_run_row(run: Run) -> dict[str, Any]:

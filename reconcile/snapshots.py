@@ -6,7 +6,6 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import lru_cache
@@ -173,13 +172,6 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
     )
     since, until, payout_id = manifest["scope"]
     return Snapshot(run_id, inputs, transfers, Scope(_date(since), _date(until), payout_id), manifest)
-
-
-def stored_ids(data_dir: Path, connection: str) -> Iterator[str]:
-    """Which runs of a connection have their inputs on this machine."""
-    folder = data_dir / "runs" / connection
-    for path in sorted(folder.glob(f"*/{MANIFEST}")):
-        yield path.parent.name
 
 
 def _text(on: date | None) -> str | None:

@@ -77,7 +77,7 @@ def take_back(
 ) -> Iterator[RowOutcome]:
     """Apply each row in its own transaction: owner, note, and a resolution with its reason."""
     for line, cells in rows:
-        identity = cells["exception_id"]
+        identity = cells.get("exception_id", "")
         try:
             with store.transaction() as session:
                 changed = _apply(session, connection, cells, author=author, on=on, at=at)
@@ -90,10 +90,13 @@ def take_back(
 def _apply(
     session: Session, connection: str, cells: Mapping[str, str], *, author: str, on: date, at: datetime
 ) -> tuple[str, ...]:
+    missing = [name for name in NEEDED if name not in cells]
+    if missing:
+        raise decisions.Impossible(f"the row ends before {missing[0]}: export the sheet again")
     row = session.get(ExceptionRow, (connection, cells["exception_id"]))
     if row is None:
         raise Unknown(f"there is no exception {cells['exception_id']} in connection {connection}")
-    wanted = {name: cells.get(name, "") for name in ("owner", "note", "state")}
+    wanted = {name: cells[name] for name in ("owner", "note", "state")}
     changed = tuple(name for name, value in wanted.items() if value != getattr(row, name))
     if not changed:
         return ()

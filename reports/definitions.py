@@ -19,7 +19,6 @@ class Definition:
     es: str
     en: str
     range_on: str | None = None
-    as_of: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -83,7 +82,6 @@ _CATALOGUE = (
         sort=("connection", "opened_on", "code", "exception_id"),
         es="Excepciones",
         en="Exceptions",
-        as_of=True,
     ),
     Definition(
         "documents",
@@ -105,7 +103,6 @@ _CATALOGUE = (
         sort=("connection", "customer_tax_id", "due_date", "doc_key"),
         es="Cuentas por cobrar",
         en="Receivables",
-        as_of=True,
     ),
     Definition(
         "clearing-rollforward",
@@ -127,7 +124,6 @@ _CATALOGUE = (
         sort=("connection", "occurred_at_utc", "resource_type", "resource_id"),
         es="En tránsito",
         en="In transit",
-        as_of=True,
     ),
     Definition(
         "transfers",
@@ -205,7 +201,6 @@ _CATALOGUE = (
         es="Control de totales",
         en="Control totals",
         range_on="payout_date",
-        as_of=True,
     ),
 )
 

@@ -157,6 +157,7 @@ def _named(error: HTTPException) -> RefusalError:
     if error.code not in {404, 405}:
         return RefusalError(400, "invalid_params", f"{error.name}: the request cannot be read")
     message = f"No operation answers {request.method} at this address"
-    if TABLE.bind("").allowed_methods(request.path):
+    allowed = TABLE.bind("").allowed_methods(request.path)
+    if allowed and request.method not in allowed:
         return RefusalError(405, "operation_not_allowed", message)
     return RefusalError(404, "invalid_url", message)

@@ -1,4 +1,4 @@
-"""Tax ids and account numbers in one canonical form: RUT, RFC, CLABE; the raw value is kept by whoever reads it."""
+"""Tax ids and account numbers in one canonical form: RUT and RFC; the raw value is kept by whoever reads it."""
 
 import re
 
@@ -6,8 +6,6 @@ GENERIC_RUTS = frozenset({"66666666-6", "55555555-5"})
 GENERIC_RFCS = frozenset({"XAXX010101000", "XEXX010101000"})
 
 _RFC = re.compile(r"[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3}")
-_CLABE_DIGITS = 18
-_CLABE_WEIGHTS = (3, 7, 1)
 
 
 class TaxIdError(ValueError):
@@ -49,13 +47,6 @@ def to_tax_id(text: str, country: str) -> str:
 def is_generic(tax_id: str) -> bool:
     """Tell whether a tax id stands for the public or for foreigners, and so identifies nobody."""
     return tax_id in GENERIC_RUTS or tax_id in GENERIC_RFCS
-
-
-def is_clabe(text: str) -> bool:
-    if len(text) != _CLABE_DIGITS or not (text.isascii() and text.isdigit()):
-        return False
-    total = sum(int(digit) * _CLABE_WEIGHTS[i % 3] % 10 for i, digit in enumerate(text[:-1]))
-    return (10 - total % 10) % 10 == int(text[-1])
 
 
 def mask_account(number: str) -> str:

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from enum import IntEnum
 from typing import Any, NoReturn, TypeVar
 
@@ -11,7 +11,7 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from consumer.facts.clock import day_start, format_instant, utc_now
+from consumer.facts.clock import day_start, format_instant, local_instant
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -105,8 +105,8 @@ def to_utc(moment: date | datetime | None, zone: str) -> datetime | None:
         return None
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
-            return day_start(moment.date(), zone) + (moment - datetime.combine(moment.date(), datetime.min.time()))
-        return moment.astimezone(utc_now().tzinfo)
+            return local_instant(moment.date(), moment.time(), zone)
+        return moment.astimezone(UTC)
     return day_start(moment, zone)
 
 

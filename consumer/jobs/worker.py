@@ -19,7 +19,7 @@ def worker_name() -> str:
 
 
 class Worker:
-    """Calls `drain` in a thread of its own; `drain` returns how many events it settled."""
+    """Calls `drain` in a thread of its own; `drain` returns how many events it took."""
 
     def __init__(self, drain: Callable[[], int]) -> None:
         self._drain = drain

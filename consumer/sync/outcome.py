@@ -1,6 +1,5 @@
 """How a run of reading ended, stream by stream, and the exit status a script can rely on."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -60,11 +59,3 @@ class Outcome:
         if self.complete:
             return Exit.DONE
         return Exit.PARTLY_DONE if self.started else Exit.NOTHING_DONE
-
-
-def worst(outcomes: Iterable[Outcome]) -> Exit:
-    """Join the statuses of several connections: nothing was done only where none of them did anything."""
-    statuses = {outcome.status for outcome in outcomes}
-    if len(statuses) == 1:
-        return statuses.pop()
-    return Exit.PARTLY_DONE if statuses else Exit.DONE

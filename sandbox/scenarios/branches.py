@@ -22,10 +22,10 @@ from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.splits import sell_for_two
 from sandbox.scenarios.trade import cross_the_cut, trade_on
 
-SALES = 300  # of one branch on one day
+BRANCH_SALES = 300  # of one branch on one day
 COMPANIES = 12
 FOLIOS = 2_000  # set aside for one branch on one day
-ENOUGH = 150  # amounts of a range that make it worth keeping them apart
+ENOUGH = 600  # amounts of a range to each branch that make it worth keeping them apart
 MILLION = 1_000_000
 DISPUTED_AFTER = timedelta(days=11)
 ENDINGS = ("won", "lost", "expired")
@@ -55,6 +55,14 @@ class BranchChance(Chance):
     def __init__(self, country: str, key: str, *, place: int, branches: int) -> None:
         super().__init__(country, key)
         self._place, self._branches = place, branches
+
+    def whole(self, low: int, high: int) -> int:
+        """A whole number, both ends included, drawn in a third of the time."""
+        return low + int(self._random.random() * (high - low + 1))
+
+    def happens(self, percent: int) -> bool:
+        """Whether something with this chance happens."""
+        return self._random.random() * 100 < percent
 
     def free_total(self, low: int, high: int) -> tuple[int, int, int]:
         """Net, VAT and total of a sale, the total being no other branch's where the range is wide enough."""

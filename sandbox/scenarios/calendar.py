@@ -1,6 +1,7 @@
 """Bank days of Chile and Mexico, written by hand, and the windows that payouts close."""
 
 from datetime import UTC, date, datetime, time, timedelta
+from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 ZONES = {"cl": ZoneInfo("America/Santiago"), "mx": ZoneInfo("America/Mexico_City")}
@@ -38,6 +39,7 @@ def is_bank_day(on: date, country: str) -> bool:
     return on.weekday() < SATURDAY and on not in CLOSED[country]
 
 
+@lru_cache(maxsize=8_192)
 def add_bank_days(on: date, count: int, country: str) -> date:
     """The bank day `count` steps after (or before, when negative) a day; 0 keeps a bank day or moves on to the next."""
     step = timedelta(days=1 if count >= 0 else -1)
@@ -70,6 +72,7 @@ def bank_days(since: date, until: date, country: str) -> list[date]:
     return [day for day in days if is_bank_day(day, country)]
 
 
+@lru_cache(maxsize=8_192)
 def at_local(on: date, clock: time, country: str) -> datetime:
     """The moment at which the country's clocks show this time."""
     return datetime.combine(on, clock, tzinfo=ZONES[country]).astimezone(UTC)

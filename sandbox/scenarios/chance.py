@@ -38,8 +38,9 @@ class Chance:
 
     def id(self, prefix: str, length: int = 16) -> str:
         """An opaque id that reveals neither order nor links."""
+        draw, letters = self._random.random, len(ALPHABET)
         while True:
-            drawn = f"{prefix}_" + "".join(self._random.choices(ALPHABET, k=length))
+            drawn = f"{prefix}_" + "".join([ALPHABET[int(draw() * letters)] for _ in range(length)])
             if drawn not in self._ids:
                 self._ids.add(drawn)
                 return drawn

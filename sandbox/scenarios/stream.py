@@ -13,9 +13,9 @@ from typing import Generic, TypeVar
 
 from sandbox.happening import Document, Happening, Scenario, Truth
 from sandbox.scenarios.books import to_row
-from sandbox.scenarios.branches import SALES, Terms, clear, plan_branch
+from sandbox.scenarios.branches import BRANCH_SALES, Terms, clear, plan_branch
 from sandbox.scenarios.calendar import bank_days
-from sandbox.scenarios.damages import count_of
+from sandbox.scenarios.damages import BY_NAME, SALES, count_of
 from sandbox.scenarios.entities import admit_seller, found_entity
 from sandbox.scenarios.fees import CHILE_TARIFF, MEXICO_TARIFF
 from sandbox.scenarios.institutions import tell_institutions
@@ -164,7 +164,7 @@ def stream(  # noqa: PLR0913 - the arguments of a scenario, all by name
     seed: int,
     scale: float,
     start: datetime,
-    per_branch: int = SALES,
+    per_branch: int = BRANCH_SALES,
 ) -> Scenario:
     """A scenario of any size for one seed and start of the clock, damaged at these rates."""
     chance = chance_of(name, country, seed=seed, scale=scale)
@@ -174,7 +174,8 @@ def stream(  # noqa: PLR0913 - the arguments of a scenario, all by name
     opening = found_entity(own, merchant, chance.moment(span.since - timedelta(days=250)))
     opening += admit_seller(seller, chance.company(), country, chance, chance.moment(span.since - timedelta(days=40)))
     opening += tell_institutions(min(happening.at for happening in opening))
-    days = _days(span, [sales_on(chance, on, scale=scale) for on in _dates(span)], per_branch)
+    sales = {on: sales_on(chance, on, scale=scale) for on in _dates(span)}
+    days = _days(sales, per_branch)
     roomy = span.past() + span.coming()
     chosen = chance.order([*span.coming()[2::2], *span.past()[4::2]])
     mishaps = _mishaps(rates, chosen, len(bank_days(span.since, span.until, country)))
@@ -182,8 +183,9 @@ def stream(  # noqa: PLR0913 - the arguments of a scenario, all by name
     payouts = {on: draft_payout(ledger, chance, on, mishaps) for on in bank_days(span.since, span.until, country)}
     for on in mishaps.lacking:
         payouts[on] = replace(payouts[on], short_by=chance.whole(*SHORT_RANGE))
+    thick = _thicken(rates, sum(sales[on] for on in roomy) / sum(sales.values()))
     terms = Terms(
-        f"{name}/{seed}/{scale:g}", country, currency, span, TARIFFS[country], rates, mishaps, payouts,
+        f"{name}/{seed}/{scale:g}", country, currency, span, TARIFFS[country], thick, mishaps, payouts,
         frozenset(roomy), own, seller, sum(map(len, days.values())),
     )  # fmt: skip
     told = Stream(terms, merchant, days, sorted(opening, key=lambda happening: happening.at))
@@ -194,11 +196,16 @@ def _dates(span: Span) -> list[date]:
     return [span.since + timedelta(days=n) for n in range((span.until - span.since).days)]
 
 
-def _days(span: Span, sales: list[int], per_branch: int) -> dict[date, list[Day]]:
+def _thicken(rates: Mapping[str, float], share: float) -> dict[str, float]:
+    """The rates of sales on that share of them which is on days with room, so that they hold for all of them."""
+    return {name: rate / share if BY_NAME[name].share_of == SALES else rate for name, rate in rates.items()}
+
+
+def _days(sales: Mapping[date, int], per_branch: int) -> dict[date, list[Day]]:
     """The sales of each date, shared out among branches."""
     days: dict[date, list[Day]] = {}
     place = 0
-    for on, whole in zip(_dates(span), sales, strict=True):
+    for on, whole in sales.items():
         count = -(-whole // per_branch)
         shares = [whole // count + (n < whole % count) for n in range(count)]
         days[on] = [Day(on, place + n, share) for n, share in enumerate(shares)]

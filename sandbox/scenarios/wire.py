@@ -33,12 +33,12 @@ MEXICAN_MERCHANT = Merchant(
 
 def to_seconds(at: datetime) -> str:
     """A moment without its fraction, as payment intents show it."""
-    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return at.isoformat(timespec="seconds")[:19] + "Z"
 
 
 def to_millis(at: datetime) -> str:
     """A moment with milliseconds, as most other objects show it."""
-    return at.strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03d}Z"
+    return at.isoformat(timespec="milliseconds")[:23] + "Z"
 
 
 def to_account(person: Person) -> dict[str, Any]:

@@ -94,9 +94,10 @@ class World:
         self.keep(LocalInvoice(**(fixed | values)))
 
     def complete(self, until: datetime, *streams: str) -> None:
-        """Every stream the run reads is complete up to a moment."""
+        """Every stream was read just now and is complete up to a moment, which is where the provider's clock stands."""
+        read_at = datetime.now(UTC)
         for stream in streams or STREAMS:
-            self.keep(Checkpoint(connection=self.connection, stream=stream, complete_until=until, pulled_at=NOON))
+            self.keep(Checkpoint(connection=self.connection, stream=stream, complete_until=until, pulled_at=read_at))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ import json
 import os
 import random  # seeded: the same objects every time
 from collections.abc import Iterator
-from contextlib import suppress
 from typing import Any
 
 import httpx
@@ -12,18 +11,13 @@ import pytest
 from flask import Flask
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from werkzeug.datastructures import Headers, MultiDict
 
-from sandbox.call import Call
 from sandbox.openapi import describe
-from sandbox.parameters import query_of
-from sandbox.refusal import RefusalError
-from sandbox.routes import ROUTES
 from sandbox.serve import create_sandbox, world_of
-from sandbox.versions import LATEST, VERSIONS
+from sandbox.versions import VERSIONS
 from tests.sandbox.conftest import PDF, Receiver
 
-EXAMPLES = 150 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 4
+EXAMPLES = 100 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 4
 PATHS: dict[str, dict[str, Any]] = describe()["paths"]
 OPERATIONS = [(method.upper(), path) for path, methods in PATHS.items() for method in methods]
 ERROR_FIELDS = {"type", "code", "param", "message", "doc_url"}
@@ -265,49 +259,3 @@ def test_what_was_set_going_comes_to_its_end(shop: Shop) -> None:
 
     assert answer.status_code == 200, answer.text
     assert shop.client.get("/v2/events?limit=300").status_code == 200
-
-
-class Recording(MultiDict[str, str]):
-    """A query that remembers which of its parameters were asked for."""
-
-    def __init__(self, given: dict[str, str]) -> None:
-        super().__init__(given)
-        self.names: set[str] = set()
-
-    def get(self, key: str, *rest: Any, **named: Any) -> Any:
-        self.names.add(key)
-        return super().get(key, *rest, **named)
-
-    def getlist(self, key: str, *rest: Any, **named: Any) -> Any:
-        self.names.add(key.removesuffix("[]"))
-        return super().getlist(key, *rest, **named)
-
-
-def test_the_description_names_the_parameters_that_are_read(shop: Shop) -> None:
-    """No list reads a parameter it does not declare, and none declares what it does not read."""
-    world, token = world_of(shop.app), shop.ids["link_token"][0]
-    link = next(row for row in world.collection("test", "links").newest_first() if row["link_token"] == token)
-    of_link = {
-        f"/v1/{kind}/{{id}}": next(row["id"] for row in world.collection("test", name).newest_first())
-        for kind, name in (("refresh_intents", "refresh_intents"), ("invoices", "tax_invoices"),
-                           ("tax_returns", "tax_returns"), ("tax_statements", "tax_statements"))
-    }  # fmt: skip
-    account = next(
-        r["id"] for r in world.collection("test", "link_accounts").newest_first() if r["_link"] == link["id"]
-    )
-    for route in (route for route in ROUTES if route.method == "GET"):
-        query = Recording({"link_token": token, "resource_type": "charge"})
-        is_v1 = route.path.startswith("/v1")
-        params = {
-            "id": of_link.get(route.path, shop.ids["payouts"][0]),
-            "account": account if is_v1 else shop.ids["accounts"][0],
-            "entity": shop.ids["entities"][0],
-            "link_token": token,
-        }
-        call = Call(
-            world, "test", "GET", f"http://sandbox.test{route.path}", route.path, LATEST, params, query, Headers(), 1
-        )
-        with suppress(RefusalError):  # some of the ids are of nothing
-            route.operation(call)
-
-        assert query.names == set(query_of(route.path)), route.path

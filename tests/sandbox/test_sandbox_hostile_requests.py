@@ -80,7 +80,7 @@ def test_strange_addresses_and_methods_are_answered_in_the_providers_words() -> 
             assert refusal(answer)[:2] == (405, "operation_not_allowed")
             assert answer.headers["Allow"] == "GET, HEAD"
             assert client.request(method, "/v1/nothing").status_code == 404
-        for path in ("/v1/payouts/%ff", "/v1/payouts/%00", "/v1//payouts", "/v1/payouts/", "/"):
+        for path in ("/v1/payouts/%ff", "/v1/payouts/%00", "/v1/payouts/a%0A", "/v1//payouts", "/v1/payouts/", "/"):
             assert client.get(path).status_code == 404
         assert client.head("/v1/payouts").content == b""
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import hmac
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 
 import httpx
@@ -69,6 +70,22 @@ def test_the_seventeen_retries_wait_twice_as_long_each_time(client: httpx.Client
     ]  # fmt: skip
     assert [row["attempt"] for row in tries] == list(range(1, 19))
     assert {(row["response_code"], row["response_body"]) for row in tries} == {(503, "closed")}
+
+
+def test_an_answer_without_end_is_cut(client: httpx.Client, receiver: Receiver) -> None:
+    """The status counts and the first five hundred characters are kept; the rest is not waited for."""
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            yield b"more "
+
+    subscribe(client, SUCCEEDED)
+    receiver.answer = lambda _: httpx.Response(200, content=endless())
+
+    advance(client, 3600)
+
+    (attempt,) = read(client, "/_sandbox/deliveries")
+    assert (attempt["response_code"], attempt["response_body"]) == (200, "more " * 100)
 
 
 def test_ties_are_walked_one_by_one(open_sandbox: Open) -> None:

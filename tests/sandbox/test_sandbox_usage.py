@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -127,6 +128,16 @@ def test_every_option_of_the_command_is_named() -> None:
     options = [option for parameter in command.params for option in parameter.opts if option != "--host"]
 
     assert [option for option in options if f"`{option}" not in PAGE] == []
+
+
+def test_the_default_scenario_starts_within_a_second() -> None:
+    """Counted in processor time, so that a busy machine does not matter."""
+    before = time.process_time()
+
+    with RunningSandbox():
+        took = time.process_time() - before
+
+    assert took < 1
 
 
 def test_the_example_is_a_test_that_passes(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from consumer.facts import observed
-from consumer.facts.observed import KEPT, Known, register, to_json
+from consumer.facts.observed import KEPT, Known, register
 from consumer.facts.tables.provider import ProviderObject
 from consumer.provider.rows import accounts, billing, endpoints, fields, fiscal, links, payments, payouts
 from consumer.provider.rows.fields import Data, UnusableObject
@@ -28,8 +28,6 @@ KINDS: dict[str, Kind] = {
     **endpoints.KINDS,
 }
 _OBJECTS = {name for kind in KINDS.values() for name in kind.objects}
-# What opens doors at the provider is not kept beside the facts.
-_NOT_KEPT = frozenset({"link_token", "widget_token", "session_token", "secret", KEPT})
 
 
 def to_row(name: str, data: Data, seen: Observation) -> ProviderObject:
@@ -53,15 +51,8 @@ def observe(name: str, data: Data, seen: Observation) -> Known:
         fields={field: (version, value) for field, value in body.items()},
         reached={column: _reached_at(kind, column, body, status, seen) for column in kind.reached},
         gone_at=None,
-        ready=(columns, _to_json(body)),
+        ready=(columns, fields.body_text(body)),
     )
-
-
-def _to_json(body: Data) -> str:
-    try:
-        return to_json(body)
-    except ValueError:
-        raise UnusableObject("a number is too large to be read") from None
 
 
 def _check_shape(name: str, kind: Kind, data: Data, seen: Observation) -> dict[str, Any]:
@@ -73,7 +64,8 @@ def _check_shape(name: str, kind: Kind, data: Data, seen: Observation) -> dict[s
     claimed = data.get("object")
     if isinstance(claimed, str) and claimed in _OBJECTS and claimed not in kind.objects:
         raise UnusableObject(f"object is {claimed}, not {name}")
-    body = {field: value for field, value in data.items() if field not in _NOT_KEPT}
+    body = fields.kept(data)
+    body.pop(KEPT, None)
     if seen.account_id is not None:
         body.setdefault("account_id", seen.account_id)
     return body

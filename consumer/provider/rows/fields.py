@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from consumer.facts.clock import to_instant
+from consumer.facts.observed import to_json
 from consumer.facts.taxids import TaxIdError, to_rfc, to_rut
 
 Data = Mapping[str, Any]
@@ -14,6 +15,8 @@ _LONGEST_ID = 255
 _LARGEST = 2**63 - 1
 _DATE_LENGTH = len("2026-10-31")
 _CURRENCY = re.compile(r"[A-Za-z]{3}")
+# What opens doors at the provider is not kept beside the facts.
+_NOT_KEPT = frozenset({"link_token", "widget_token", "session_token", "secret"})
 _RUT_LIKE = re.compile(r"[\d.\-\s]+[\dkK]\s*")
 
 
@@ -111,6 +114,17 @@ def part(data: Data, field: str) -> Data:
     """A nested object, empty where the provider sent null, an id or nothing."""
     value = data.get(field)
     return value if isinstance(value, Mapping) else {}
+
+
+def kept(data: Data) -> dict[str, Any]:
+    return {field: value for field, value in data.items() if field not in _NOT_KEPT}
+
+
+def body_text(body: Data) -> str:
+    try:
+        return to_json(body)
+    except ValueError:
+        raise UnusableObject("a number is too large to be read") from None
 
 
 def tax_id(value: object) -> str | None:

@@ -1,6 +1,5 @@
 """Payouts and the items they carry as rows."""
 
-import json
 from typing import Any
 
 from consumer.facts.tables.provider import Payout, PayoutItem
@@ -28,7 +27,7 @@ def to_payout_item(data: Data, seen: Observation, *, payout_id: str, resource_ty
         mode=seen.mode,
         amount=fields.required_amount(data),
         currency=fields.required_currency(data),
-        body=json.dumps(data, ensure_ascii=False),
+        body=fields.body_text(fields.kept(data)),
     )
 
 

@@ -100,7 +100,7 @@ def test_list_filters_and_sorts(
         assert [line["id"] for line in lines(cuadre("list", "--json", *arguments))] == ids, arguments
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     "arguments",
     [

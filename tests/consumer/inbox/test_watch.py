@@ -40,7 +40,7 @@ def test_what_waits_and_what_is_set_aside_is_counted(store: Store, deliver: Deli
     assert (other.waiting, other.lag(NOW)) == (0, timedelta())
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize(
     ("hours_ago", "source", "expected"),
     [

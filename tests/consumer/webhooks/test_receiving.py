@@ -37,7 +37,7 @@ EVENT = {
 
 
 # What is refused never reaches the database, so one kind of it is enough.
-ON_SQLITE = pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+ON_SQLITE = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 
 
 def rows(store: Store) -> list[Event]:

@@ -24,7 +24,7 @@ EVENT = {
 }
 
 
-@pytest.mark.parametrize("database_url", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("reason", ["queue_full", "store_down", "no_commit_in_time"])
 def test_what_is_not_stored_asks_to_come_back(house: House, sign: Sign, reason: str) -> None:
     """Without a commit there is no 200: the sender gets 503 and when to retry."""

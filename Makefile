@@ -28,7 +28,7 @@ run: install  ## the whole product with a sandbox provider and a month of trade
 	$(BIN)/cuadre demo
 
 test: install-dev lint types  ## linters, types and every test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 proof: install-dev  ## the proofs at their full counts: kills, fuzzing, seeds
 	CUADRE_TEST_PROOF=1 CUADRE_TEST_KILLS=200 $(BIN)/python -m pytest

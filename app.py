@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import signal
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime
@@ -194,12 +195,14 @@ def _demo_environment(terms: Terms, *, public_url: str) -> dict[str, str]:
 
 
 def _claim_demo(house: House) -> datetime:
-    """Mark the database as a demo's; one that holds events and was never marked is somebody's real data."""
+    """Mark the database as a demo's; one that holds events or books and was never marked is somebody's real data."""
     now = utc_now()
     with house.store.reading() as session:
-        is_used = session.exec(select(Event.id).limit(1)).first() is not None
+        is_used = any(session.exec(select(table).limit(1)).first() is not None for table in (Event, InvoiceFile))
     if is_used and not ticks.has_run(house.store, DEMO):
-        raise Refusal("this database holds events that no demo made: choose another CUADRE_DATA_DIR", Exit.USAGE)
+        raise Refusal(
+            "this database holds events or invoices that no demo made: choose another CUADRE_DATA_DIR", Exit.USAGE
+        )
     ticks.claim(house.store, DEMO, now, worker=DEMO, now=now)
     return now
 
@@ -238,6 +241,7 @@ def cli(ctx: click.Context) -> None:
 def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
     """Play a month of made-up trade through the whole product and show what came of it."""
     tell = say if sys.stderr.isatty() else lambda _line: None
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         merchant = DemoMerchant(port)
         with RunningSandbox(build_scenario(scenario, DEFAULT_SEED, 1.0, START_AT), seed=DEFAULT_SEED) as running:
@@ -245,8 +249,8 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
                 summary = play(running, merchant, seed=DEFAULT_SEED, tell=tell)
                 show(summary, as_json=as_json)
                 if not once:
-                    say(f"pages  {merchant.served.url}   login {merchant.email}   password {merchant.password}")
-                    say("Ctrl-C stops")
+                    login = f"login {merchant.email}   password {merchant.password}"
+                    click.echo(f"\npages {merchant.served.url}   {login}\nCtrl-C stops", err=as_json)
                     merchant.served.wait()
             finally:
                 merchant.served.stop()

@@ -69,6 +69,11 @@ class Pair:
         return " and ".join(filter(None, (self.resource_id, self.doc_key)))
 
 
+def currency_of(session: Session, pair: Pair) -> str:
+    """Say in which currency an amount of this payment is written."""
+    return _payment(session, pair).currency or ""
+
+
 def match(
     session: Session, pair: Pair, signed: Signature, *, amount: int | None = None, seen: int | None = None
 ) -> Decision:

@@ -25,12 +25,12 @@ from consumer.facts.tables.provider import (
     PayoutItem,
     Refund,
 )
-from consumer.facts.tables.sync import Checkpoint, Window
+from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from reconcile.bank import bank_lines
 from reconcile.bodies import facts_of_bodies, read_bodies
 from reconcile.columnar import batches, read_frame
 from reconcile.conflicts import conflicting_amounts
-from reconcile.gaps import CLOSED, Asked, Listed, clock_of_provider, find_gaps
+from reconcile.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, PAYMENT_TYPES, SOURCES, build_items, unknown_of
 from reconcile.rules.inputs import (
     DECISIONS,
@@ -270,7 +270,7 @@ class _Reader:
         reached = self._rows(sa.select(*columns).where(*self._mine(Checkpoint)))
         asked = self._rows(
             sa.select(windows.stream, windows.since, windows.until, windows.reason).where(
-                *self._mine(Window), windows.state != CLOSED
+                *self._mine(Window), windows.state != WindowState.CLOSED
             )
         )
         return find_gaps(

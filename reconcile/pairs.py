@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from consumer.facts.house import OpenHouse
-from consumer.facts.money import MoneyError, to_minor
+from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, print_rows
 from reconcile import decisions
 from reconcile.decisions import DecisionError, Pair
@@ -36,13 +36,14 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
         connection = house.settings.connection(connection_name)
         resource_id, doc_key = (other, one) if is_doc_key(one) else (one, other)
         pair, signed = Pair(connection.name, resource_id, doc_key), signature(author, reason)
-        extra = {"amount": _to_amount(amount, connection.country.currency)} if with_amount else {}
         try:
             with house.store.transaction() as session:
+                currency = decisions.currency_of(session, pair)
+                extra = {"amount": _to_amount(amount, currency)} if with_amount else {}
                 decision = decide(session, pair, signed, seen=seen, **extra)
         except DecisionError as error:
             raise Refusal(str(error)) from None
-        print_rows([_to_decision_row(decision)], DECISION_KEYS, as_json=as_json)
+        print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)
 
     if with_amount:
         option = click.option("--amount", help="How much of the payment, in major units; default: what fits.")
@@ -63,9 +64,10 @@ def _to_amount(text: str | None, currency: str) -> int | None:
         raise Refusal(f"--amount {error}", Exit.USAGE) from None
 
 
-def _to_decision_row(decision: Decision) -> dict[str, Any]:
+def _to_decision_row(decision: Decision, currency: str) -> dict[str, Any]:
     own = {name: getattr(decision, name) for name in DECISION_KEYS if name != "decision_id"}
-    return own | {"decision_id": decision.id}
+    amount = None if decision.amount is None else format_decimal(decision.amount, currency)
+    return own | {"decision_id": decision.id, "amount": amount}
 
 
 COMMANDS: tuple[click.Command, ...] = (

@@ -9,14 +9,12 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.tables.inbox import Event, EventConflict
+from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict
 from consumer.facts.tables.jobs import Tick
-from consumer.facts.tables.sync import Window
+from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from reconcile.tables import Run
 from reports.lists import PAGE_ROWS, Page
 from reports.spans import Row
-
-CLOSED = "closed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,21 +91,6 @@ def _events(wanted: Wanted) -> sa.Select[Any]:
     return query.order_by(col(Event.created_at).desc().nulls_last(), col(Event.connection), col(Event.id).desc())
 
 
-EVENT_KEYS = (
-    "connection",
-    "id",
-    "type",
-    "mode",
-    "created_at",
-    "received_at",
-    "source",
-    "state",
-    "resource_id",
-    "attempts",
-    "error",
-)
-
-
 def _event_row(event: Event) -> Row:
     return {key: getattr(event, key) for key in EVENT_KEYS}
 
@@ -119,33 +102,19 @@ def _conflicts(wanted: Wanted) -> sa.Select[Any]:
     return query.order_by(col(EventConflict.seen_at).desc(), col(EventConflict.id), col(EventConflict.other_sha256))
 
 
-CONFLICT_KEYS = ("connection", "id", "seen_at", "source", "first_sha256", "other_sha256", "times")
-
-
 def _conflict_row(conflict: EventConflict) -> Row:
     return {key: getattr(conflict, key) for key in CONFLICT_KEYS}
 
 
 def _gaps(wanted: Wanted) -> sa.Select[Any]:
-    query = sa.select(Window).where(col(Window.connection).in_(wanted.connections), col(Window.state) != CLOSED)
+    query = sa.select(Window).where(
+        col(Window.connection).in_(wanted.connections), col(Window.state) != WindowState.CLOSED
+    )
     if wanted.state:
         query = query.where(col(Window.state) == wanted.state)
     if wanted.search:
         query = query.where(col(Window.stream).contains(wanted.search, autoescape=True))
     return query.order_by(col(Window.until).desc(), col(Window.id).desc())
-
-
-def _gap_row(window: Window) -> Row:
-    return {
-        "connection": window.connection,
-        "stream": window.stream,
-        "from": window.since,
-        "to": window.until,
-        "state": window.state,
-        "pages": window.pages,
-        "events": window.events,
-        "reason": window.reason,
-    }
 
 
 def _jobs(wanted: Wanted) -> sa.Select[Any]:
@@ -165,7 +134,6 @@ def _job_row(tick: Tick) -> Row:
 
 
 RUN_KEYS = ("number", "connection", "id", "as_of", "state", "payouts", "payouts_closed", "exceptions", "finished_at")
-GAP_KEYS = ("connection", "stream", "from", "to", "state", "pages", "events", "reason")
 
 LISTINGS = {
     listing.name: listing
@@ -180,7 +148,7 @@ LISTINGS = {
             ("waiting", "applied", "ignored", "failed", "quarantined"),
         ),
         Listing("conflicts", "Conflicts", CONFLICT_KEYS, _conflicts, _conflict_row),
-        Listing("gaps", "Gaps", GAP_KEYS, _gaps, _gap_row, ("open", "failed")),
+        Listing("gaps", "Gaps", GAP_KEYS, _gaps, to_gap, ("open", "failed")),
         Listing("jobs", "Jobs", JOB_KEYS, _jobs, _job_row),
     )
 }

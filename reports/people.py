@@ -109,8 +109,10 @@ def login(store: Store, email: str, password: str, *, now: datetime) -> User:
         # Hashing takes a tenth of a second, too long to hold the one write lock of SQLite.
         refusal = _refusal(find_user(session, email), password, now)
     with store.transaction() as session:
-        user = find_user(session, email)
+        user = session.scalar(sa.select(User).where(col(User.email) == email).with_for_update())
         if user is not None:
+            # Guesses made side by side all hashed before the first of them was counted.
+            refusal = _lock_of(user, now) or refusal
             _count(user, refusal, now)
             session.add(user)
         session.add(AuditEntry(at=now, who=user.email if user else "unknown", action=_action(refusal), subject="login"))
@@ -120,12 +122,17 @@ def login(store: Store, email: str, password: str, *, now: datetime) -> User:
 
 
 def _refusal(user: User | None, password: str, now: datetime) -> LoginRefusedError | None:
-    if user is not None and user.locked_until and user.locked_until > now:
-        return LockedError(user.locked_until)
+    lock = _lock_of(user, now) if user else None
+    if lock is not None:
+        return lock
     right = _is_right(user.password_hash if user else _NOBODY, password)
     if user is None or user.disabled_at is not None or not right:
         return LoginRefusedError()
     return None
+
+
+def _lock_of(user: User, now: datetime) -> LockedError | None:
+    return LockedError(user.locked_until) if user.locked_until and user.locked_until > now else None
 
 
 def _is_right(password_hash: str, password: str) -> bool:

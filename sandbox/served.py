@@ -1,5 +1,6 @@
 """A program that the demo starts beside itself: its settings as a file, its process, and whether it answers."""
 
+import contextlib
 import json
 import socket
 import subprocess
@@ -50,8 +51,10 @@ class Served:
             return False
 
     def wait(self) -> None:
+        """Wait until somebody stops it or us; Ctrl-C is how a demo ends, not a failure."""
         if self._process is not None:
-            self._process.wait()
+            with contextlib.suppress(KeyboardInterrupt):
+                self._process.wait()
 
     def stop(self) -> None:
         if self._process is not None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from functools import lru_cache
 from importlib.metadata import version
-from zoneinfo import ZoneInfo
 
 import holidays
 
@@ -58,15 +57,6 @@ class BankCalendar:
             return -self.days_between(until, since)
         days = (since + timedelta(days=n) for n in range(1, (until - since).days + 1))
         return sum(1 for day in days if self.is_bank_day(day))
-
-    def bank_day_of(self, instant: datetime) -> date:
-        """Return the bank day whose window holds this moment: to 14:00 in Chile, the local date in Mexico."""
-        local = instant.astimezone(ZoneInfo(self.country.zone))
-        cutoff = self.country.cutoff
-        after_cutoff = cutoff is not None and local.time() >= cutoff
-        if self.is_bank_day(local.date()) and not after_cutoff:
-            return local.date()
-        return self.next_bank_day(local.date())
 
     def window_of(self, bank_day: date) -> tuple[datetime, datetime]:
         """Return the half-open window of moments that belong to a bank day."""

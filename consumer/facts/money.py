@@ -1,4 +1,4 @@
-"""Money as integers of minor units beside a currency: the digits of each currency, half-up rounding, decimal text."""
+"""Money as integers of minor units beside a currency: the digits of each currency, and decimal text both ways."""
 
 import re
 from decimal import Decimal
@@ -17,14 +17,6 @@ def digits_of(currency: str) -> int:
         return DIGITS[currency.upper()]
     except KeyError:
         raise MoneyError(f"currency {currency!r} is not known; known are {', '.join(sorted(DIGITS))}") from None
-
-
-def round_half_up(numerator: int, denominator: int) -> int:
-    """Divide and round to the nearest integer, halves away from zero, as pesos and centavos are rounded."""
-    if denominator <= 0:
-        raise MoneyError("the denominator must be positive")
-    magnitude = (2 * abs(numerator) + denominator) // (2 * denominator)
-    return -magnitude if numerator < 0 else magnitude
 
 
 def format_decimal(amount: int, currency: str) -> str:

@@ -164,8 +164,8 @@ def to_json(body: Mapping[str, Any]) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        # Half a surrogate pair is legal JSON and illegal UTF-8.
-        return json.dumps(body, allow_nan=False, sort_keys=True)
+        # Half a surrogate pair, as a cut emoji leaves it, is legal JSON but no text: the readers of rows refuse it.
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text
 
 

@@ -2,6 +2,7 @@
 
 import re
 
+# These stand for the public or for foreigners, and so identify nobody.
 GENERIC_RUTS = frozenset({"66666666-6", "55555555-5"})
 GENERIC_RFCS = frozenset({"XAXX010101000", "XEXX010101000"})
 
@@ -42,11 +43,6 @@ def to_rfc(text: str) -> str:
 
 def to_tax_id(text: str, country: str) -> str:
     return to_rfc(text) if country == "mx" else to_rut(text)
-
-
-def is_generic(tax_id: str) -> bool:
-    """Tell whether a tax id stands for the public or for foreigners, and so identifies nobody."""
-    return tax_id in GENERIC_RUTS or tax_id in GENERIC_RFCS
 
 
 def mask_account(number: str) -> str:

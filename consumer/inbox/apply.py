@@ -40,11 +40,6 @@ class Applied:
     quarantined: int = 0
     types_ignored: set[str] = field(default_factory=set)
 
-    @property
-    def settled(self) -> int:
-        """How many events left this round with an answer, be it a wait for the next try."""
-        return self.applied + self.ignored + self.failed + self.quarantined
-
     def __iadd__(self, other: "Applied") -> Self:
         self.claimed += other.claimed
         self.applied += other.applied

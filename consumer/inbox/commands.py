@@ -10,7 +10,7 @@ import click
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House, OpenHouse
-from consumer.facts.tables.inbox import Event, EventState
+from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventState
 from consumer.facts.terminal import (
     Exit,
     Moment,
@@ -23,7 +23,7 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
-from consumer.inbox.listing import CONFLICT_KEYS, KEYS, Filter, find_event, list_conflicts, list_events
+from consumer.inbox.listing import Filter, find_event, list_conflicts, list_events
 from consumer.inbox.replay import KEYS as REPLAY_KEYS
 from consumer.inbox.replay import Name, Replay, Replayed, names_of
 
@@ -67,7 +67,7 @@ def list_(
     wanted = to_filter(**filters)
     with house.store.reading() as session:
         rows = list_events(session, house.connections(connection_name), wanted, limit)
-        print_rows(rows, KEYS, as_json=as_json)
+        print_rows(rows, EVENT_KEYS, as_json=as_json)
 
 
 @events.command()
@@ -80,7 +80,7 @@ def quarantine(open_house: OpenHouse, *, connection_name: str | None, limit: int
     house = open_house()
     with house.store.reading() as session:
         rows = list_events(session, house.connections(connection_name), Filter(state="quarantined"), limit)
-        print_rows(rows, KEYS, as_json=as_json)
+        print_rows(rows, EVENT_KEYS, as_json=as_json)
 
 
 @events.command()
@@ -108,7 +108,7 @@ def show(open_house: OpenHouse, event_id: str, *, connection_name: str, as_json:
         event = find_event(session, name, event_id)
     if event is None:
         raise Refusal(f"there is no event {event_id!r} in connection {name}: cuadre events list")
-    line = {key: getattr(event, key) for key in KEYS} | {"body": to_body(event), "deliveries": event.arrivals}
+    line = {key: getattr(event, key) for key in EVENT_KEYS} | {"body": to_body(event), "deliveries": event.arrivals}
     if as_json:
         print_rows([line], list(line), as_json=True)
         return

@@ -9,23 +9,8 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.config import Connection
-from consumer.facts.tables.inbox import Event, EventConflict
+from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict
 from consumer.facts.terminal import to_utc
-
-KEYS = (
-    "connection",
-    "id",
-    "type",
-    "mode",
-    "created_at",
-    "received_at",
-    "source",
-    "state",
-    "resource_id",
-    "attempts",
-    "error",
-)
-CONFLICT_KEYS = ("connection", "id", "seen_at", "source", "first_sha256", "other_sha256", "times")
 
 _EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
 _CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]
@@ -68,7 +53,7 @@ def list_events(
 ) -> Iterator[dict[str, Any]]:
     """Yield events newest first by `created_at`, those without one last."""
     statement = (
-        sa.select(*(_EVENT.c[key] for key in KEYS))
+        sa.select(*(_EVENT.c[key] for key in EVENT_KEYS))
         .where(wanted.condition(connections))
         .order_by(_EVENT.c.created_at.desc().nulls_last(), _EVENT.c.connection, _EVENT.c.id.desc())
         .limit(limit)

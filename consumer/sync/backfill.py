@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.house import House
-from consumer.facts.tables.sync import Window
+from consumer.facts.tables.sync import Window, WindowState
 from consumer.inbox.record import Arrival, Verdict, record_all
 from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError
@@ -22,7 +22,6 @@ from consumer.sync.progress import OnPage, say_nothing, show_pages
 from consumer.sync.sharing import to_shares
 from consumer.sync.windows import (
     EVENTS_STREAM,
-    WindowState,
     advance,
     all_windows,
     complete_until,

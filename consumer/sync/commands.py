@@ -1,13 +1,13 @@
 """The commands that read the provider: backfill, pull, and the list of what is still missing."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import date, datetime
 
 import click
 
 from consumer.config import Connection
 from consumer.facts.house import OpenHouse
-from consumer.facts.tables.sync import Window
+from consumer.facts.tables.sync import GAP_KEYS, to_gap
 from consumer.facts.terminal import (
     Exit,
     Moment,
@@ -29,7 +29,6 @@ from consumer.sync.windows import unclosed_windows
 
 ALL = "all"
 DRIFT_KEYS = ("connection", "stream", "id", "kind", "field", "ours", "theirs")
-GAP_KEYS = ("connection", "stream", "from", "to", "state", "pages", "events", "reason")
 
 _SINCE = click.option("--since", type=Moment(), help="From here on: a date or a time.")
 _UNTIL = click.option("--until", type=Moment(), help="Up to here, not included.")
@@ -98,7 +97,7 @@ def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | Non
     names = {connection.name for connection in house.connections(connection_name)}
     with house.store.reading() as session:
         windows = [window for window in unclosed_windows(session) if window.connection in names]
-    print_rows(_to_gaps(windows[:limit]), GAP_KEYS, as_json=as_json)
+    print_rows(map(to_gap, windows[:limit]), GAP_KEYS, as_json=as_json)
     if check and windows:
         leave(Exit.PARTLY_DONE)
 
@@ -144,22 +143,6 @@ def drift(  # noqa: PLR0913 - one parameter for each option
         leave(outcome.status)
     if check and outcome.left:
         leave(Exit.PARTLY_DONE)
-
-
-def _to_gaps(windows: Iterable[Window]) -> list[dict[str, object]]:
-    return [
-        {
-            "connection": window.connection,
-            "stream": window.stream,
-            "from": window.since,
-            "to": window.until,
-            "state": window.state,
-            "pages": window.pages,
-            "events": window.events,
-            "reason": window.reason,
-        }
-        for window in windows
-    ]
 
 
 def _to_range(

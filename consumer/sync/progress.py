@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from consumer.facts.tables.sync import Window
-from consumer.sync.windows import WindowState
+from consumer.facts.tables.sync import Window, WindowState
 
 OnPage = Callable[[Window, int, int], None]
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.provider import ProviderObject
-from consumer.facts.tables.sync import Checkpoint, Window
+from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from consumer.facts.versions import Change, merge_all
 from consumer.provider.client import Provider, is_cursor_gone
 from consumer.provider.errors import ProviderError, Refused
@@ -18,7 +18,6 @@ from consumer.sync.payout_items import read_payout_items
 from consumer.sync.streams.stream import Again, Part, Stream
 from consumer.sync.tally import Tally, read_identity, resume
 from consumer.sync.windows import (
-    WindowState,
     advance,
     all_windows,
     covered_until,

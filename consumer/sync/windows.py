@@ -2,24 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, select
 
-from consumer.facts.tables.sync import Checkpoint, Window
+from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 
 EVENTS_STREAM = "events"
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 _TABLE: sa.Table = Window.__table__  # type: ignore[attr-defined]
-
-
-class WindowState(StrEnum):
-    OPEN = "open"
-    FAILED = "failed"
-    CLOSED = "closed"
 
 
 def all_windows(session: Session, connection: str, stream: str) -> list[Window]:

@@ -104,7 +104,8 @@ def _words() -> dict[str, Any]:
         "report_title": lambda name: CATALOGUE[name].title(language),
         "menu": _menu,
         "same_page": desk.same_page,
-        "offered_profile": desk.home_connection().country.profile,
+        # Asked only where a page offers files: a page that refuses an unknown connection has none to offer.
+        "offered_profile": lambda: desk.home_connection().country.profile,
         "currency_of": desk.currency_of,
         "connections": desk.house().settings.all_connections,
         "reader": current_user,

@@ -77,7 +77,8 @@ def _list(listing: Listing) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
         total = operations.count(session, listing, wanted)
         # Newer rows push the older ones down by as many places as there are more of them.
-        first_total = int(anchor) if anchor.isdigit() else total
+        known = desk.whole_number(anchor)
+        first_total = total if known is None else known
         page = operations.read(session, listing, wanted, skip=start + max(0, total - first_total))
     rows = [{key: _plain(row[key]) for key in listing.keys} for row in page.rows]
     return _page(rows, start + limit, first_total, of_runs=str(first_total), meta={})
@@ -98,7 +99,7 @@ def _cursor() -> tuple[int, str]:
         return 0, ""
     try:
         start, anchor = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, RecursionError):
         start, anchor = None, None
     if type(start) is not int or not isinstance(anchor, str) or not 0 <= start < 2**31:
         raise BadQueryError("cursor: use next_cursor of the page before, unchanged")
@@ -106,10 +107,10 @@ def _cursor() -> tuple[int, str]:
 
 
 def _limit() -> int:
-    text = request.args.get("limit", str(USUAL_ROWS))
-    if not (text.isascii() and text.isdigit()) or not 1 <= int(text) <= MOST_ROWS:
-        raise BadQueryError(f"limit: {text!r} is not a number from 1 to {MOST_ROWS}")
-    return int(text)
+    number = desk.whole_number(text := request.args.get("limit", str(USUAL_ROWS)))
+    if number is None or not 1 <= number <= MOST_ROWS:
+        raise BadQueryError(f"limit: {text[:20]!r} is not a number from 1 to {MOST_ROWS}")
+    return number
 
 
 def _check_names(known: frozenset[str]) -> None:

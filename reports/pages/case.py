@@ -71,10 +71,10 @@ def _text(name: str) -> str:
 
 
 def _number(name: str) -> int:
-    text = request.form.get(name, "")
-    if not (text.isascii() and text.isdigit()):
-        raise desk.BadQueryError(f"{name}: {text!r} is not a number")
-    return int(text)
+    number = desk.whole_number(text := request.form.get(name, ""))
+    if number is None:
+        raise desk.BadQueryError(f"{name}: {text[:20]!r} is not a number")
+    return number
 
 
 def _assign(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
+from urllib.parse import urlencode
 
 from flask import current_app, request, session, url_for
 from flask_login import current_user
@@ -15,6 +16,8 @@ from reports.people import Role
 from reports.spans import Span
 
 EXTENSION = "cuadre_pages"
+# Nine digits fit 32 bits, and int() refuses some thousands with an error of its own.
+_LONGEST_NUMBER = 9
 
 
 class BadQueryError(ValueError):
@@ -106,10 +109,16 @@ def day(name: str) -> date | None:
 
 
 def page_number() -> int:
-    text = request.args.get("page", "1")
-    if not (text.isascii() and text.isdigit()) or not 0 < int(text) <= 1_000_000:  # noqa: PLR2004 - beyond any list
-        raise BadQueryError(f"page: {text!r} is not a page number")
-    return int(text)
+    number = whole_number(text := request.args.get("page", "1"))
+    if number is None or not 0 < number <= 1_000_000:  # noqa: PLR2004 - beyond any list
+        raise BadQueryError(f"page: {text[:20]!r} is not a page number")
+    return number
+
+
+def whole_number(text: str) -> int | None:
+    """Read ASCII digits that fit every database's integers, or nothing."""
+    is_plain = text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
+    return int(text) if is_plain else None
 
 
 def choice(name: str, allowed: Mapping[str, Any] | tuple[str, ...], default: str = "") -> str:
@@ -127,5 +136,8 @@ def search() -> str:
 
 def same_page(**changes: Any) -> str:
     """Return this page's address with some parameters changed; None leaves one out."""
-    args = {**(request.view_args or {}), **request.args.to_dict(), **changes}
-    return url_for(str(request.endpoint), **{key: value for key, value in args.items() if value not in (None, "")})
+    path = url_for(str(request.endpoint), **(request.view_args or {}))
+    # Not through url_for: a reader's `_scheme` or `endpoint` would be taken as its own arguments.
+    args = {**request.args.to_dict(), **changes}
+    asked = urlencode({key: value for key, value in args.items() if value not in (None, "")})
+    return f"{path}?{asked}" if asked else path

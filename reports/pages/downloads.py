@@ -109,7 +109,7 @@ def _sentence(text: str, status: int) -> Response:
     return Response(text + "\n", status, mimetype="text/plain")
 
 
-@blueprint.get("/archive/<int:number>")
+@blueprint.get("/archive/<int(max=2147483647):number>")
 def kept(number: int) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
         row = session.get(ReportFile, number)

@@ -61,8 +61,9 @@ def bulk() -> ResponseReturnValue:
     for pick in request.form.getlist("pick")[:_MOST_PICKED]:
         connection, _, rest = pick.partition("/")
         exception_id, _, version = rest.partition("/")
-        if connection not in {own.name for own in desk.house().settings.all_connections} or not version.isdecimal():
-            raise BadQueryError(f"pick: {pick!r} is not an exception of the list")
-        refusal = decide_one(action, connection, exception_id, version=int(version))
+        seen = desk.whole_number(version)
+        if connection not in {own.name for own in desk.house().settings.all_connections} or seen is None:
+            raise BadQueryError(f"pick: {pick[:100]!r} is not an exception of the list")
+        refusal = decide_one(action, connection, exception_id, version=seen)
         outcomes.append((connection, exception_id, refusal))
     return render_template("bulk.html", action=action, outcomes=outcomes)

@@ -9,7 +9,7 @@ from flask_wtf import CSRFProtect
 
 from consumer.facts.store import Store
 from reports.pages import desk
-from reports.pages.desk import Person
+from reports.pages.desk import BadQueryError, Person
 from reports.people import Role, find_token, fingerprint, user_of_session
 
 OPEN = frozenset({"login.form", "login.enter", "login.speak", "static", "pages.static"})
@@ -49,6 +49,11 @@ def protect(app: Flask, public: Collection[str]) -> None:
         return _refuse_strangers()
 
     @app.before_request
+    def _check_text() -> None:
+        if request.endpoint and not is_public(request.endpoint, public) and _has_nul(request):
+            raise BadQueryError("A NUL character stands in the address or the form; no text of ours holds one.")
+
+    @app.before_request
     def _check_form() -> None:
         if request.method == "POST" and request.endpoint and not is_public(request.endpoint, public):
             _csrf.protect()
@@ -79,6 +84,12 @@ def _refuse_strangers() -> ResponseReturnValue | None:
     if current_user.is_machine and request.blueprint not in _FOR_MACHINES:
         abort(403)
     return None
+
+
+def _has_nul(asked: Request) -> bool:
+    """Say whether any text of the request holds the one character that PostgreSQL cannot compare or store."""
+    texts = [text for values in (asked.args, asked.form) for pair in values.items(multi=True) for text in pair]
+    return any("\0" in str(text) for text in (*texts, *(asked.view_args or {}).values()))
 
 
 def need(role: Role) -> None:

@@ -1,6 +1,6 @@
 """Trade too large to be held: planned branch by branch and day by day, told in order, forgotten once told.
 
-It holds payments, refunds, disputes, payouts and the books; accounts, links, billing and the tax office are left to
+It is for sizes at which no day's refunds outweigh its sales. It holds payments, refunds, disputes, payouts and the books; accounts, links, billing and the tax office are left to
 scenarios of ordinary size.
 """
 

@@ -241,6 +241,29 @@ def test_the_work_list_goes_out_as_a_sheet_and_comes_back(call: Call, tmp_path: 
     assert (again.exit_code, len(_json(again))) == (3, 1)
 
 
+def test_a_row_that_was_cut_off_is_refused_alone(call: Call, tmp_path: Path) -> None:
+    """A row that ends early erases nothing and says so."""
+    call("reconcile", "--as-of", "2026-09-11")
+    sheet = tmp_path / "list.csv"
+    call("exceptions", "export", "--out", sheet)
+    header, first, *_ = sheet.read_text("utf-8-sig").splitlines()
+    sheet.write_text(f"{header}\n{first.rsplit(',', 2)[0]}\n")
+    result = call("exceptions", "import", sheet, "--author", "ana", "--json")
+    assert result.exit_code == 1
+    assert _json(result)[0]["refused"] == "the row ends before note: export the sheet again"
+
+
+def test_an_amount_is_written_in_the_payments_own_currency(call: Call, trade: "World") -> None:
+    """Ten dollars and a half are 1050 cents also where the country's own money has no cents."""
+    trade.payment("pi_usd", 2000, currency="USD")
+    trade.invoice("9", 2000, currency="USD")
+    decided = call("match", "pi_usd", "cl:33::9", "--reason", "seen", "--author", "ana", "--amount", "10.50", "--json")
+    assert decided.exit_code == 0, decided.output
+    assert _json(decided)[0]["amount"] == "10.50"
+    refused = call("match", "pi_1", "cl:33::9", "--reason", "seen", "--author", "ana", "--amount", "10.50")
+    assert (refused.exit_code, "more decimals than CLP allows" in refused.stderr) == (2, True)
+
+
 def test_a_sheet_that_is_no_work_list_is_refused(call: Call, tmp_path: Path) -> None:
     """Another file changes nothing and is named."""
     path = tmp_path / "other.csv"

@@ -49,6 +49,22 @@ def test_five_failures_shut_the_door_for_a_quarter_of_an_hour(ana: Store) -> Non
     assert people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=15)).email == EMAIL
 
 
+def test_guesses_side_by_side_meet_the_same_lock(ana: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A right guess that was being hashed while others shut the door stays outside, and does not open it."""
+
+    def hash_slowly(_hash: str, _password: str) -> bool:
+        with ana.transaction() as session:
+            session.execute(sa.update(User).values(locked_until=NOW + timedelta(minutes=15)))
+        return True
+
+    with monkeypatch.context() as patch:
+        patch.setattr(people, "_is_right", hash_slowly)
+        with pytest.raises(LockedError):
+            people.login(ana, EMAIL, PASSWORD, now=NOW)
+    with pytest.raises(LockedError):
+        people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=14))
+
+
 def test_a_success_forgets_earlier_failures(ana: Store) -> None:
     """Four slips, a success and four slips lock nobody out."""
     fail(ana, 4)

@@ -50,6 +50,12 @@ class Event(SQLModel, table=True):
     error: str | None = None
 
 
+EVENT_KEYS = (
+    "connection", "id", "type", "mode", "created_at", "received_at", "source", "state", "resource_id",
+    "attempts", "error",
+)  # fmt: skip
+
+
 class EventConflict(SQLModel, table=True):
     """Another meaning that arrived under a known event id; one row per other meaning, digests are of raw bytes."""
 
@@ -64,6 +70,9 @@ class EventConflict(SQLModel, table=True):
     seen_at: datetime = moment(optional=False)
     times: int = 1
     body: bytes | None = Field(default=None, sa_type=LargeBinary)
+
+
+CONFLICT_KEYS = ("connection", "id", "seen_at", "source", "first_sha256", "other_sha256", "times")
 
 
 class EventReplay(SQLModel, table=True):

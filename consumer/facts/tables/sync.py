@@ -1,11 +1,19 @@
 """What was asked of the provider: the ledger of windows, the checkpoints of streams, the shared request budget."""
 
 from datetime import datetime
+from enum import StrEnum
+from typing import Any
 
 from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.provider import moment
+
+
+class WindowState(StrEnum):
+    OPEN = "open"
+    FAILED = "failed"
+    CLOSED = "closed"
 
 
 class Window(SQLModel, table=True):
@@ -31,6 +39,15 @@ class Window(SQLModel, table=True):
     reason: str | None = None
     opened_at: datetime = moment(optional=False)
     closed_at: datetime | None = moment()
+
+
+GAP_KEYS = ("connection", "stream", "from", "to", "state", "pages", "events", "reason")
+
+
+def to_gap(window: Window) -> dict[str, Any]:
+    """Name a window's columns as lists of gaps show them."""
+    named = {"from": window.since, "to": window.until}
+    return named | {name: getattr(window, name) for name in GAP_KEYS if name not in named}
 
 
 class Checkpoint(SQLModel, table=True):

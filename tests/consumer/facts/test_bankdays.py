@@ -30,7 +30,8 @@ def test_a_moment_belongs_to_the_day_whose_window_closes_next(local: str, bank_d
     on, at = local.split()
     moment = local_instant(date.fromisoformat(on), time.fromisoformat(at), SANTIAGO)
 
-    assert calendar_of("cl").bank_day_of(moment) == date.fromisoformat(bank_day)
+    since, until = calendar_of("cl").window_of(date.fromisoformat(bank_day))
+    assert since <= moment < until
 
 
 def test_the_window_of_a_monday_begins_on_friday_afternoon() -> None:
@@ -56,8 +57,11 @@ def test_mexico_counts_local_dates() -> None:
     """In Mexico a late-evening payment of a bank day is of that day, and one of a Sunday of Monday."""
     calendar = calendar_of("mx")
 
-    assert calendar.bank_day_of(datetime(2026, 11, 11, 5, 59, tzinfo=UTC)) == date(2026, 11, 10)
-    assert calendar.bank_day_of(datetime(2026, 11, 8, 18, tzinfo=UTC)) == date(2026, 11, 9)
+    assert calendar.window_of(date(2026, 11, 10)) == (
+        datetime(2026, 11, 10, 6, tzinfo=UTC),
+        datetime(2026, 11, 11, 6, tzinfo=UTC),
+    )
+    assert calendar.window_of(date(2026, 11, 9))[0] == datetime(2026, 11, 7, 6, tzinfo=UTC)
     assert calendar.expected_arrival(date(2026, 11, 13)) == date(2026, 11, 17)
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from consumer.facts.tables import business, provider
@@ -264,6 +265,17 @@ def test_a_payout_item() -> None:
     }
 
 
+def test_a_payout_item_keeps_no_secret_and_stores_half_characters() -> None:
+    """The list shows whole objects; what opens doors at the provider stays out, what no database takes is escaped."""
+    data = payment() | {"widget_token": "wt_made_up", "comment": "\ud800"}
+
+    item = to_payout_item(data, READ, payout_id="po_1", resource_type="payment_intent")
+
+    assert "wt_made_up" not in item.body
+    assert json.loads(item.body)["comment"] == "\ud800"
+    item.body.encode()
+
+
 def test_every_provider_table_has_exactly_one_kind() -> None:
     """No table of provider objects is without a kind, and none has two."""
     tables = {
@@ -278,11 +290,12 @@ def test_every_provider_table_has_exactly_one_kind() -> None:
 
 @pytest.mark.parametrize("name", sorted(KINDS))
 def test_unknown_and_hostile_fields_pass_through(name: str) -> None:
-    """New fields, half characters and null characters in unread fields are kept in the body and break nothing."""
+    """New fields and null characters in unread fields are kept, half a character becomes a mark any reader takes."""
     data = {"id": "x", "status": "s", "amount": 1, "currency": "CLP", "direction": "inbound", "account_id": "acc_1"}
     row = to_row(name, data | {"brand_new": {"deep": ["\ud800", "\0"]}, "cuadre:kept": "hostile"}, READ)
 
-    assert json.loads(row.body) == data | {"brand_new": {"deep": ["\ud800", "\0"]}}
+    assert json.loads(row.body) == data | {"brand_new": {"deep": ["\ufffd", "\0"]}}
+    assert msgspec.json.decode(row.body)["brand_new"] == {"deep": ["\ufffd", "\0"]}
     row.body.encode()
 
 

@@ -87,6 +87,9 @@ def test_a_reader_may_choose_english(client: FlaskClient, csrf: Csrf) -> None:
         ("/payouts?from=2026-10-07&to=2026-10-01", "from 2026-10-07 is after to 2026-10-01"),
         ("/payouts?page=0", "page: &#39;0&#39; is not a page number"),
         ("/payouts?page=99999999999999999999999", "is not a page number"),
+        ("/payouts?page=" + "1" * 5000, "is not a page number"),
+        ("/payouts?connection=%00", "A NUL character stands in the address or the form"),
+        ("/api/v1/events?limit=" + "1" * 5000, "is not a number from 1 to 1000"),
         ("/payouts?status=nice", "status: &#39;nice&#39; is not one of closed, open"),
         ("/payouts?connection=other", "connection: there is no connection &#39;other&#39;; there are main"),
         ("/exceptions?code=NOPE", "code: &#39;NOPE&#39; is not one of PAYOUT_IDENTITY"),
@@ -104,7 +107,15 @@ def test_a_bad_parameter_is_told_in_one_sentence(client: FlaskClient, path: str,
 
 
 @pytest.mark.parametrize(
-    "path", ["/payouts/po_none", "/reports/none.csv", "/reports/control.doc", "/nowhere", "/reports/archive/9"]
+    "path",
+    [
+        "/payouts/po_none",
+        "/reports/none.csv",
+        "/reports/control.doc",
+        "/nowhere",
+        "/reports/archive/9",
+        f"/reports/archive/{2**80}",
+    ],
 )
 def test_what_is_not_there_is_a_404_page(client: FlaskClient, path: str) -> None:
     """A wrong address is a page in the reader's language, with the way back."""

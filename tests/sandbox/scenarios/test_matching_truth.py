@@ -228,10 +228,10 @@ SIZES = [
     ("stress", 1, 1.0),
     ("stress", 2, 2.0),
     ("quiet-month", 1, 1.0),
-    ("month-end", 1, 1.0),
+    ("month-end", 1, 0.5),
     ("chaos", 1, 0.3),
-    ("stream/cl/base", 1, 2.0),
-    ("stream/cl/stress", 2, 1.0),
+    ("stream/cl/base", 1, 1.0),
+    ("stream/cl/stress", 2, 0.3),
     ("stream/mx/base", 1, 1.0),
 ]
 

@@ -36,7 +36,7 @@ def counted(scenario: WholeScenario, at: datetime) -> Counter[str]:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_arguments_give_the_same_scenario(name: str) -> None:
     """Happenings, books, fees and truth are equal to the last byte, and another seed differs."""
-    first, second, other = (build(name, seed=seed, scale=0.5, start=START) for seed in (7, 7, 8))
+    first, second, other = (build(name, seed=seed, scale=0.3, start=START) for seed in (7, 7, 8))
     assert json.dumps([h.object for h in first.happenings]) == json.dumps([h.object for h in second.happenings])
     assert [h.at for h in first.happenings] == [h.at for h in second.happenings]
     assert (first.documents, first.fees) == (second.documents, second.fees)

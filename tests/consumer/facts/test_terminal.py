@@ -1,0 +1,31 @@
+"""How commands read dates and times."""
+
+from datetime import UTC, date, datetime
+
+import pytest
+
+from consumer.facts.terminal import Moment, Refusal, check_range, to_utc
+
+
+@pytest.mark.parametrize(
+    ("written", "instant"),
+    [
+        ("2026-10-31", datetime(2026, 10, 31, 3, tzinfo=UTC)),
+        ("2026-10-31T14:00", datetime(2026, 10, 31, 17, tzinfo=UTC)),
+        ("2026-10-31T14:00:00Z", datetime(2026, 10, 31, 14, tzinfo=UTC)),
+        # The clock skips the first hour of this day, and two in the afternoon is two in the afternoon.
+        ("2026-09-06", datetime(2026, 9, 6, 4, tzinfo=UTC)),
+        ("2026-09-06T14:00", datetime(2026, 9, 6, 17, tzinfo=UTC)),
+    ],
+)
+def test_a_time_without_a_zone_is_the_connections_wall_clock(written: str, instant: datetime) -> None:
+    """A date is local midnight, a time without a zone is local, and one with a zone is what it says."""
+    assert to_utc(Moment().convert(written, None, None), "America/Santiago") == instant
+
+
+def test_a_range_that_ends_before_it_begins_is_wrong_usage() -> None:
+    """The refusal names the options and exits 2; a range of nothing is no mistake."""
+    check_range(date(2026, 10, 1), date(2026, 10, 1), "--from/--to")
+    with pytest.raises(Refusal, match="--from/--to: the range ends before it begins") as refused:
+        check_range(date(2026, 10, 2), date(2026, 10, 1), "--from/--to")
+    assert refused.value.exit_code == 2

@@ -1,0 +1,69 @@
+"""What a hostile reader types into addresses, cursors and forms: refused in one sentence, and never a failure."""
+
+import base64
+from collections.abc import Callable
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from consumer.facts.house import House
+from reports.pages import register
+
+Csrf = Callable[..., str]
+MANY = "1" * 5000
+
+
+@pytest.mark.parametrize("asked", ["endpoint=x", "_method=POST", "_anchor=x", "_external=1&_scheme=javascript"])
+def test_addresses_cannot_steer_the_links_of_a_page(client: FlaskClient, asked: str) -> None:
+    """A parameter that only looks like a setting of ours stays a parameter of the link to the next page."""
+    page = client.get(f"/operation/events?page=2&{asked}")
+    assert page.status_code == 200
+    assert f'href="/operation/events?page=1&amp;{asked.replace("&", "&amp;")}"' in page.get_data(as_text=True)
+
+
+@pytest.mark.parametrize("name", ["events", "runs", "control"])
+@pytest.mark.parametrize("cursor", ["[" * 5000, f'[0,"{MANY}"', '["a","b"]', "[true,1]"])
+def test_a_made_up_cursor_is_refused(client: FlaskClient, name: str, cursor: str) -> None:
+    """A cursor that nobody gave out is a 400, however deep or long it is."""
+    text = base64.urlsafe_b64encode(cursor.encode()).decode().rstrip("=")
+    assert client.get(f"/api/v1/{name}?cursor={text}").status_code == 400
+
+
+@pytest.mark.parametrize("anchor", ["\u00b2", MANY])
+def test_an_anchor_that_is_no_number_begins_anew(client: FlaskClient, anchor: str) -> None:
+    """A list whose cursor names no count of ours is read from now."""
+    text = base64.urlsafe_b64encode(f'[0,"{anchor}"]'.encode()).decode().rstrip("=")
+    assert client.get(f"/api/v1/runs?cursor={text}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "form"),
+    [
+        ("/exceptions/main/x/assign", {"version": MANY}),
+        ("/exceptions/main/x/assign", {"version": "9" * 30}),
+        ("/exceptions/main/x/match", {"seen": MANY, "reason": "r"}),
+        ("/exceptions/bulk", {"action": "assign", "pick": f"main/x/{MANY}"}),
+        ("/exceptions/main/x/note", {"version": "1", "note": "a\0b"}),
+    ],
+)
+def test_a_number_no_database_holds_is_refused(
+    client: FlaskClient, csrf: Csrf, path: str, form: dict[str, str]
+) -> None:
+    """Versions of thousands of digits and texts with NUL are a 400."""
+    assert client.post(path, data=form | {"csrf_token": csrf(client, "/")}).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/payouts?q=%00", "/payouts/%00", "/api/v1/events?q=a%00b", "/exceptions/main/%00"])
+def test_nul_is_refused_on_both_databases(anywhere: House, login: Callable[..., FlaskClient], path: str) -> None:
+    """PostgreSQL would fail on such a text; the reader is told instead."""
+    app = Flask("cuadre_test")
+    app.config.update(TESTING=True, SECRET_KEY="only for tests")
+    register(app, anywhere)
+    assert login(app).get(path).status_code == 400
+
+
+def test_a_login_with_nul_is_refused(stranger: FlaskClient, csrf: Csrf) -> None:
+    """The door answers strangers too."""
+    form = {"email": "a\0b@tienda.test", "password": "x", "csrf_token": csrf(stranger)}
+    assert stranger.post("/login", data=form).status_code == 400

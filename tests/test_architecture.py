@@ -118,7 +118,7 @@ def environment_reads() -> Iterator[tuple[Path, int, str]]:
         if module_of(path) in {"app", "consumer.config"}:
             continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if ast.unparse(node) in {"os.environ", "os.getenv", "os.environb"}:
+            if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv", "os.environb"}:
                 yield path, node.lineno, ast.unparse(node)
 
 

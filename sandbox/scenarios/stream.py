@@ -1,7 +1,7 @@
 """Trade too large to be held: planned branch by branch and day by day, told in order, forgotten once told.
 
-It is for sizes at which no day's refunds outweigh its sales. It holds payments, refunds, disputes, payouts and the books; accounts, links, billing and the tax office are left to
-scenarios of ordinary size.
+It is for sizes at which no day's refunds outweigh its sales, and holds payments, refunds, disputes, payouts and the
+books; accounts, links, billing and the tax office are left to scenarios of ordinary size. A customer buys on one day.
 """
 
 from array import array

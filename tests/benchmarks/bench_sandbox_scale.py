@@ -19,7 +19,7 @@ from sandbox.scenarios import provide
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 END = START + timedelta(days=34)
-PER_SCALE = 676  # payments of a busy month of scale 1 with its damages
+PER_SCALE = 733  # payments of a busy month of scale 1 with its damages
 
 
 def walk_happenings(scenario: Scenario) -> str:

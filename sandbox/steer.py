@@ -1,5 +1,6 @@
 """A small client for whoever drives a sandbox: its clock, its faults, its files and its endpoints."""
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -77,9 +78,12 @@ class Steer:
         """Switch off one fault, or all."""
         self._ask("DELETE", "/_sandbox/faults", {"name": name} if name else None)
 
-    def begin(self, name: str, *, seed: int = 1, scale: float = 1.0) -> None:
+    def begin(
+        self, name: str, *, seed: int = 1, scale: float = 1.0, damages: Mapping[str, float] | None = None
+    ) -> None:
         """Start over with another scenario; endpoints and faults stay."""
-        self._ask("POST", "/_sandbox/scenario", {"name": name, "seed": seed, "scale": scale})
+        body = {"name": name, "seed": seed, "scale": scale, "damages": damages}
+        self._ask("POST", "/_sandbox/scenario", body)
 
     def create_endpoint(self, url: str, enabled_events: list[str], *, key: str = TEST_KEY) -> dict[str, Any]:
         """Open a webhook endpoint; the answer bears its secret."""

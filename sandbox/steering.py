@@ -20,7 +20,7 @@ from sandbox.openapi import describe
 from sandbox.refusal import RefusalError, invalid, missing_parameter
 from sandbox.world import ENDPOINTS, MODES, World
 
-Build = Callable[[str, int, float, datetime], Scenario]
+Build = Callable[[object, object, object, datetime, object], Scenario]
 
 
 LAST_YEAR = 2200
@@ -147,7 +147,7 @@ def _add_scenario(blueprint: Blueprint, world: World, build: Build) -> None:
             raise missing_parameter("name")
         seed = body.get("seed", world.seed)
         try:
-            scenario = build(body["name"], seed, body.get("scale", 1.0), world.start_at)
+            scenario = build(body["name"], seed, body.get("scale", 1.0), world.start_at, body.get("damages"))
         except UnknownScenarioError as error:
             raise RefusalError(400, "invalid_scenario", str(error), param="name") from None
         world.restart(scenario, seed=seed)

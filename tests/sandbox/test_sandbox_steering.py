@@ -136,6 +136,18 @@ def test_an_unknown_scenario_changes_nothing(client: httpx.Client, body: dict[st
     assert client.get("/_sandbox/scenario").json()["name"] == "hand-made"
 
 
+def test_a_scenario_takes_damages_by_name(client: httpx.Client) -> None:
+    """A damage named with its rate is in the truth afterwards; one that nobody knows is a 400."""
+    body = {"name": "quiet-month", "seed": 3, "damages": {"paid_twice": 0.05}}
+    assert client.post("/_sandbox/scenario", json=body).status_code == 200
+    client.post("/_sandbox/clock/advance", json={"seconds": 31 * 24 * 60 * 60})
+    assert "DUPLICATE_PAYMENT" in client.get("/_sandbox/truth").text
+
+    answer = client.post("/_sandbox/scenario", json=body | {"damages": {"paid_thrice": 1}})
+    assert answer.status_code == 400
+    assert "paid_thrice" in answer.json()["error"]["message"]
+
+
 def test_steering_needs_no_key(client: httpx.Client) -> None:
     """The steering routes are no part of the provider."""
     assert client.get("/_sandbox/clock", headers={"Authorization": ""}).status_code == 200

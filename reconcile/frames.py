@@ -266,7 +266,7 @@ class _Reader:
 
     def gaps(self, as_of: date, *, settle: timedelta, now: datetime) -> DataFrame:
         checkpoints, windows = _columns(Checkpoint), _columns(Window)
-        columns = (checkpoints.stream, checkpoints.complete_until, checkpoints.pulled_at)
+        columns = (checkpoints.stream, checkpoints.complete_until, checkpoints.pulled_at, checkpoints.offered)
         reached = self._rows(sa.select(*columns).where(*self._mine(Checkpoint)))
         asked = self._rows(
             sa.select(windows.stream, windows.since, windows.until, windows.reason).where(
@@ -280,6 +280,7 @@ class _Reader:
             asked=[Asked(*row) for row in asked],
             listed=[Listed(*row) for row in self._counted()],
             settle=settle,
+            not_offered={row.stream for row in reached if not row.offered},
             provider_now=clock_of_provider(((row.complete_until, row.pulled_at) for row in reached), now=now),
         )
 

@@ -8,7 +8,7 @@ A stream is complete when nothing that was asked of it is still open and it reac
   local or UTC midnight, whichever is first, since a job may name its day by either.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
@@ -61,6 +61,7 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
     listed: Iterable[Listed],
     settle: timedelta,
     provider_now: datetime | None = None,
+    not_offered: Collection[str] = (),
 ) -> DataFrame:
     """Build the frame of gaps; `reached` says of each stream that was ever read how far it is complete."""
     ends = day_start(as_of + timedelta(days=1), zone)
@@ -69,7 +70,7 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
     is_over = any(moment + settle >= ends for moment in (*known, *([provider_now] if provider_now else [])))
     needed = ends - settle if is_over else begins - settle
     rows = []
-    for stream in STREAMS:
+    for stream in (name for name in STREAMS if name not in not_offered):
         row = _open_window(stream, asked, ends) or _short_reach(stream, reached, needed, ends)
         rows += [row] if row else []
     rows += _items(listed)

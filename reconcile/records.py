@@ -51,8 +51,10 @@ def find_run(session: Session, connection: str, name: str) -> Run | None:
 
 
 def last_run(session: Session, connection: str) -> Run | None:
-    newest = select(Run).where(Run.connection == connection).order_by(col(Run.number).desc()).limit(1)
-    return session.exec(newest).first()
+    """Find the run that reports show: of the latest day, of all payouts where there is such a run."""
+    is_part = sa.or_(*(col(part).is_not(None) for part in (Run.scope_from, Run.scope_to, Run.scope_payout)))
+    order = is_part, col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc()
+    return session.exec(select(Run).where(Run.connection == connection).order_by(*order).limit(1)).first()
 
 
 def to_run_row(run: Run) -> dict[str, Any]:

@@ -220,11 +220,22 @@ class Reading:
 
     def _was_pulled(self) -> bool:
         with self._store.reading() as session:
-            return session.get(Checkpoint, (self.connection, self.stream.name)) is not None
+            known = session.get(Checkpoint, (self.connection, self.stream.name))
+            return known is not None and known.offered
 
     def _forget(self, window: Window) -> None:
+        """Leave no gap where there is nothing to read, and say so to whoever asks whether the stream is complete."""
         with self._store.transaction() as session:
             session.delete(session.get_one(Window, window.id))
+            session.merge(
+                Checkpoint(
+                    connection=self.connection,
+                    stream=self.stream.name,
+                    complete_until=None,
+                    pulled_at=utc_now(),
+                    offered=False,
+                )
+            )
 
     def _save(self, window: Window, **changes: object) -> None:
         with self._store.transaction() as session:

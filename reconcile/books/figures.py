@@ -8,6 +8,7 @@ from enum import StrEnum
 from consumer.facts.money import MoneyError, digits_of, to_minor
 
 THOUSAND_DIGITS = 3
+_LARGEST = 2**63 - 1
 
 
 class DecimalMark(StrEnum):
@@ -50,6 +51,8 @@ def to_amount(written: Written, mark: DecimalMark) -> int:
         amount = to_minor(plain, written.currency)
     except MoneyError:
         raise FigureError(f"has more decimals than {written.currency} has") from None
+    if amount > _LARGEST:
+        raise FigureError("is larger than any amount")
     return -amount if negative else amount
 
 

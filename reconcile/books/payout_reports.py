@@ -169,12 +169,16 @@ def _items(session: Session, connection: Connection, payout_id: str) -> dict[tup
 def _differences(
     rows: Sequence[ReportRow], items: Mapping[tuple[str, str], PayoutItem], payout_id: str
 ) -> Iterator[Reject]:
+    seen: set[tuple[str, str]] = set()
     for row in rows:
-        item = items.get((row.resource_type, row.resource_id))
-        if item is None:
+        key = (row.resource_type, row.resource_id)
+        item = items.get(key)
+        if key in seen:
+            yield Reject(row.line, "id", row.resource_id, "is there twice")
+        elif item is None:
             yield Reject(row.line, "id", row.resource_id, f"is no item of payout {payout_id}")
         elif abs(row.amount) != item.amount:
             yield Reject(row.line, "amount", str(row.amount), f"the provider's API says {item.amount}")
-    seen = {(row.resource_type, row.resource_id) for row in rows}
+        seen.add(key)
     for _, resource_id in sorted(items.keys() - seen):
         yield Reject(0, "id", resource_id, f"is an item of payout {payout_id} and not in the file")

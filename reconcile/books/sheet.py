@@ -3,12 +3,14 @@
 import codecs
 import csv
 import io
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TypeAlias
-from zipfile import BadZipFile
+from typing import Any, TypeAlias
+from xml.etree.ElementTree import ParseError
+from zipfile import BadZipFile, ZipFile
 
 import openpyxl
 from openpyxl.utils.exceptions import InvalidFileException
@@ -22,10 +24,20 @@ _BOMS = (
 )
 _ZIP = b"PK\x03\x04"
 SEPARATORS = (";", ",", "\t", "|")
+_MEGABYTE = 1024 * 1024
+_LARGEST_WORKBOOK = 256 * _MEGABYTE
+_MOST_ROWS = 1_048_576
 
 
 class SheetError(ValueError):
     """A file that cannot be read as a table at all."""
+
+
+# What a workbook's reader makes of parts that are cut, encrypted, of wrong types or missing.
+_BROKEN = (
+    BadZipFile, InvalidFileException, ParseError, zlib.error, EOFError, OSError, RuntimeError,
+    LookupError, ArithmeticError, TypeError, AttributeError, UnicodeError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +114,35 @@ def _text_rows(text: str, separator: str) -> Iterator[Row]:
 
 
 def _workbook_sheets(content: bytes) -> Iterator[Sheet]:
+    """Read every sheet; the reader meets a broken part only when it comes to it, with whatever error that part makes."""
     try:
+        _check_size(content)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
-    except (BadZipFile, InvalidFileException, KeyError, ValueError):
+        sheets = [Sheet(tuple(_rows_of(sheet)), f"XLSX, sheet {sheet.title}", "") for sheet in book.worksheets]
+    except SheetError:
+        raise
+    except (*_BROKEN, ValueError):
         raise SheetError("the file is not a workbook that can be opened: save it as XLSX or CSV") from None
-    try:
-        for sheet in book.worksheets:
-            # A stale "dimension" element hides rows from read-only mode.
-            sheet.reset_dimensions()
-            rows = enumerate(sheet.iter_rows(values_only=True), start=1)
-            found = tuple(Row(line, tuple(_to_cell(value) for value in values)) for line, values in rows)
-            yield Sheet(found, f"XLSX, sheet {sheet.title}", "")
-    finally:
-        book.close()
+    book.close()
+    yield from sheets
+
+
+def _check_size(content: bytes) -> None:
+    """Refuse a workbook that a few kilobytes would unfold to more than the memory holds."""
+    with ZipFile(io.BytesIO(content)) as parts:
+        size = sum(part.file_size for part in parts.infolist())
+    if size > _LARGEST_WORKBOOK:
+        raise SheetError(f"the workbook unfolds to {size // _MEGABYTE} MB: save it as CSV or split it")
+
+
+def _rows_of(sheet: Any) -> Iterator[Row]:
+    # A stale "dimension" element hides rows from read-only mode.
+    sheet.reset_dimensions()
+    for line, values in enumerate(sheet.iter_rows(values_only=True), start=1):
+        # The reader fills a gap before a row number of any size with empty rows, and would go on for ever.
+        if line > _MOST_ROWS:
+            raise SheetError("the workbook numbers a row beyond the last one a sheet has: save it again as XLSX or CSV")
+        yield Row(line, tuple(_to_cell(value) for value in values))
 
 
 def _to_cell(value: object) -> Cell:
@@ -124,7 +152,8 @@ def _to_cell(value: object) -> Cell:
         return "1" if value else "0"
     if isinstance(value, int | float):
         # The shortest decimal that names this binary number is the one that was typed.
-        return Decimal(repr(value))
+        number = Decimal(repr(value))
+        return number if number.is_finite() else str(value)
     if isinstance(value, datetime):
         return value.date()
     return value if isinstance(value, date) else str(value)

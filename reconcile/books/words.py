@@ -58,6 +58,7 @@ _CURRENCY_NAMES = {
 }
 _DOLLARS = {"dolar", "dolares", "dolar americano", "dolar estadounidense", "us"}
 
+_LONGEST_FOLIO = 255
 _FOLIO = re.compile(r"(?:(?P<series>[A-Z0-9]*[A-Z][A-Z0-9]*)[-/ ]+|(?P<letters>[A-Z]+))?0*(?P<digits>\d+?)(?:\.0+)?")
 
 
@@ -108,6 +109,8 @@ def to_folio(folio: str, series: str) -> tuple[str, str]:
     match = _FOLIO.fullmatch(folio.strip().upper())
     if match is None:
         raise WordError("holds no folio number")
+    if len(folio) > _LONGEST_FOLIO:
+        raise WordError(f"is longer than {_LONGEST_FOLIO} characters")
     found = match["series"] or match["letters"] or ""
     if found and own and found != own:
         raise WordError(f"begins with {found}, but its series is {own}")

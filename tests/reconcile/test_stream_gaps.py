@@ -1,5 +1,6 @@
 """When a run may call something missing: each stream reaches the as-of day, whatever our own clock says."""
 
+from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
@@ -23,9 +24,17 @@ def _gaps(
     listed: tuple[Listed, ...] = (),
     zone: str = ZONE,
     provider_now: datetime | None = None,
+    not_offered: Collection[str] = (),
 ) -> list[tuple[str, str]]:
     found = find_gaps(
-        as_of, zone, reached=reached, asked=asked, listed=listed, settle=SETTLE, provider_now=provider_now
+        as_of,
+        zone,
+        reached=reached,
+        asked=asked,
+        listed=listed,
+        settle=SETTLE,
+        provider_now=provider_now,
+        not_offered=not_offered,
     )
     return list(zip(found["stream"], found["reason"], strict=True))
 
@@ -82,6 +91,15 @@ def test_a_stream_never_read_is_a_gap() -> None:
     reached = _all("2026-10-01T12:00:00")
     del reached["charges"]
     assert _gaps(reached) == [("charges", "never read: cuadre backfill and cuadre pull all")]
+
+
+def test_a_stream_that_is_not_offered_is_no_gap() -> None:
+    """A product the merchant never bought holds nothing that could be missing."""
+    reached = _all("2026-10-01T12:00:00")
+    reached["charges"] = None
+
+    assert _gaps(reached, not_offered={"charges"}) == []
+    assert _gaps(reached) == [("charges", "not complete from its beginning")]
 
 
 def test_a_window_that_is_not_closed_is_a_gap() -> None:

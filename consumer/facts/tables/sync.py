@@ -51,7 +51,7 @@ def to_gap(window: Window) -> dict[str, Any]:
 
 
 class Checkpoint(SQLModel, table=True):
-    """How far a stream is known to be complete."""
+    """How far a stream is known to be complete; one of a product that was never bought is not offered at all."""
 
     __tablename__ = "checkpoint"
 
@@ -60,6 +60,7 @@ class Checkpoint(SQLModel, table=True):
     complete_until: datetime | None = moment()
     pulled_at: datetime = moment(optional=False)
     objects: int = 0
+    offered: bool = True
 
 
 class RateSlot(SQLModel, table=True):

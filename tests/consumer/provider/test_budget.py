@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime
 
 import sqlalchemy as sa
@@ -64,7 +63,7 @@ def test_a_rate_below_one_leaves_that_long_between_requests(store: Store) -> Non
 
 
 def test_a_wide_budget_lets_one_process_run_without_a_transaction_for_each_request(store: Store) -> None:
-    """With the budget lifted, a thousand requests need few writes and hardly any time."""
+    """With the budget lifted, a thousand requests need few writes."""
     budget = Budget(store, 100_000)
     writes = 0
 
@@ -73,13 +72,11 @@ def test_a_wide_budget_lets_one_process_run_without_a_transaction_for_each_reque
         writes += 1
 
     sa.event.listen(store.engine, "commit", count)
-    started = time.monotonic()
     for _ in range(1000):
         with budget.spend():
             pass
     sa.event.remove(store.engine, "commit", count)
     assert writes < 30
-    assert time.monotonic() - started < 2
 
 
 def test_a_place_held_by_a_killed_process_comes_back(store: Store) -> None:

@@ -265,14 +265,14 @@ def test_a_payout_item() -> None:
     }
 
 
-def test_a_payout_item_keeps_no_secret_and_stores_half_characters() -> None:
-    """The list shows whole objects; what opens doors at the provider stays out, what no database takes is escaped."""
+def test_a_payout_item_keeps_no_secret_and_marks_half_characters() -> None:
+    """The list shows whole objects; what opens doors at the provider stays out, half a character is marked."""
     data = payment() | {"widget_token": "wt_made_up", "comment": "\ud800"}
 
     item = to_payout_item(data, READ, payout_id="po_1", resource_type="payment_intent")
 
     assert "wt_made_up" not in item.body
-    assert json.loads(item.body)["comment"] == "\ud800"
+    assert json.loads(item.body)["comment"] == "\ufffd"
     item.body.encode()
 
 

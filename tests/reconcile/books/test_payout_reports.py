@@ -72,6 +72,14 @@ def test_the_same_report_comes_in_once_and_a_new_one_replaces(house: House, main
 
 
 @pytest.mark.usefixtures("paid")
+def test_a_report_with_a_row_twice_is_refused(house: House, main: Connection, tmp_path: Path) -> None:
+    """A fee that stands there twice is neither added up nor guessed."""
+    outcome = _import(house, main, tmp_path, *WHOLE, WHOLE[0])
+    assert [(reject.line, reject.value, reject.reason) for reject in outcome.rejects] == [(5, "pi_1", "is there twice")]
+    assert _fees(house, main) == []
+
+
+@pytest.mark.usefixtures("paid")
 def test_a_report_that_differs_from_the_payout_is_refused(house: House, main: Connection, tmp_path: Path) -> None:
     """Another amount, a foreign row or a missing one keeps the whole file out, each named."""
     outcome = _import(house, main, tmp_path, WHOLE[0].replace(";1000;", ";999;"), WHOLE[1], payout="po_1")

@@ -182,6 +182,7 @@ def upgrade() -> None:
         sa.Column("complete_until", UtcDateTime(), nullable=True),
         sa.Column("pulled_at", UtcDateTime(), nullable=False),
         sa.Column("objects", sa.Integer(), nullable=False),
+        sa.Column("offered", sa.Boolean(), nullable=False),
         sa.PrimaryKeyConstraint("connection", "stream"),
     )
     op.create_table(

@@ -234,7 +234,9 @@ def cli(ctx: click.Context) -> None:
 
 
 @cli.command()
-@click.option("--port", default=8000, show_default=True, help="Port of the receiver and the pages.")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port of the receiver and the pages."
+)
 @click.option("--scenario", default=DEFAULT_SCENARIO, show_default=True, help=f"One of: {', '.join(NAMES)}.")
 @click.option("--once", is_flag=True, help="Do everything, print the summary and stop.")
 @json_option

@@ -64,7 +64,7 @@ def _secrets(house: House, connection: Connection) -> Iterator[Check]:
     if count:
         yield Check(connection.name, "webhook secrets", Verdict.OK, f"{count} valid")
     else:
-        advice = "run cuadre webhook create, or set CUADRE_WEBHOOK_SECRETS; until then the receiving route answers 404"
+        advice = "cuadre webhook create (rotate, where an endpoint exists), or CUADRE_WEBHOOK_SECRETS; until then 404"
         yield Check(connection.name, "webhook secrets", Verdict.WARNING, "none configured", advice)
 
 

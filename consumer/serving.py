@@ -1,6 +1,8 @@
 """The long-lived processes: what `cuadre serve`, `cuadre web` and `cuadre worker` run, and the server below them."""
 
+import errno
 import signal
+import socket
 import sys
 from collections.abc import Callable
 
@@ -10,21 +12,34 @@ from granian.log import LogLevels
 from granian.server import Server
 
 from consumer.facts.house import House, OpenHouse
-from consumer.facts.terminal import say
+from consumer.facts.terminal import Refusal, say
 from consumer.jobs.worker import Worker
 
 THREADS = 32
 
 _HOST = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-_PORT = click.option("--port", default=8000, show_default=True, help="Port to listen on.")
+_PORT = click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port.")
 _NIGHTS = click.option("--nights/--no-nights", default=True, show_default=True, help="Run the nightly jobs here.")
 _PROCESSES = click.option(
     "--processes", type=click.IntRange(1, 64), default=2, show_default=True, help="On PostgreSQL only."
 )
 
 
+def check_free(host: str, port: int) -> None:
+    """Refuse an address that is taken: the server itself would share it silently, and webhooks with it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        with socket.socket(family) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, port))
+    except OSError as error:
+        reason = "somebody listens there already" if error.errno == errno.EADDRINUSE else error.strerror
+        raise Refusal(f"cannot listen on {host}:{port}: {reason}; choose another --port or --host") from None
+
+
 def listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:
     """Serve the WSGI application that `factory` of `app.py` builds in each process, until told to stop."""
+    check_free(host, port)
     say(f"listening on http://{host}:{port}")
     Server(
         f"app:{factory}",

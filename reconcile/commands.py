@@ -104,7 +104,7 @@ def _show_outcome(outcome: RunOutcome, *, dry_run: bool, as_json: bool) -> None:
     if findings:
         print_rows(findings, FINDING_KEYS, as_json=False)
     if not outcome.complete:
-        say("the data is incomplete up to this day, so nothing is called missing: see DATA_GAP and cuadre gaps")
+        say("the data is incomplete up to this day, so nothing is called missing: DATA_GAP says why")
 
 
 def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:

@@ -75,6 +75,8 @@ def report(  # noqa: PLR0913 - one parameter an option
     try:
         with_sheets = any(shape.format is Format.XLSX for shape in shapes)
         made = catalogue.make_sheets(house, query) if with_sheets else [catalogue.make(house, query)]
+        if payout_id is not None and not made[0].table.num_rows:
+            raise Refusal(f"{name} holds no payout {payout_id}")
         for shape in shapes:
             _deliver(made, shape, out)
     except (NoRunError, TooManyRowsError) as error:
@@ -110,7 +112,8 @@ def _deliver(made: list[Report], shape: Shape, out: str | None) -> None:
 
 def _finish(made: Report) -> None:
     if made.facts["incomplete"]:
-        say(f"the run of {made.facts['incomplete']} is incomplete: cuadre gaps")
+        again = "cuadre backfill, cuadre pull all, cuadre reconcile"
+        say(f"the run of {made.facts['incomplete']} is incomplete, its DATA_GAP says why: {again}")
     if made.facts["missing"]:
         say(f"no finished run of {made.facts['missing']}: cuadre reconcile")
         leave(Exit.PARTLY_DONE)

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from consumer.config import Connection, Settings
+from consumer.config import ConfigError, Connection, Settings
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.provider.client import Provider
@@ -51,7 +51,7 @@ class Rotation:
 def to_address(settings: Settings, connection: Connection) -> str:
     """Say where the provider is to deliver for this connection."""
     if settings.public_url is None:
-        raise EndpointProblem("CUADRE_PUBLIC_URL is not set: the provider must be told an address that reaches us")
+        raise ConfigError("set CUADRE_PUBLIC_URL, such as https://pay.your-shop.example: the provider must reach us")
     return f"{settings.public_url}/webhooks" + ("" if connection.name == "main" else f"/{connection.name}")
 
 

@@ -160,8 +160,9 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
     print_rows([row | {"state": str(row["state"])} for row in rows], RESULT_KEYS, as_json=as_json)
     if outcome.status is Exit.DONE:
         return
-    count = sum(result.state is StreamState.INCOMPLETE for result in outcome.results)
-    say(f"not complete: {count} of {len(outcome.results)} streams; cuadre gaps lists what is missing")
+    failed = [result for result in outcome.results if result.state is StreamState.INCOMPLETE]
+    what = "cuadre gaps lists what is missing" if outcome.started else "nothing was read: cuadre doctor"
+    say(f"not complete: {len(failed)} of {len(outcome.results)} streams; {failed[0].reason}; {what}")
     leave(outcome.status)
 
 

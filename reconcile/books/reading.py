@@ -74,6 +74,8 @@ def _read_rows(sheet: Sheet, header: Header, country: str) -> Reading:
     total_rows = [row for row in body if is_total_row(row, header)]
     set_aside = {row.line for row in total_rows}
     rows = [row for row in body if row.line not in set_aside]
+    if not sheet.separator:
+        rows = [_padded(row, header) for row in rows]
     uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header)]
     if uneven:
         return Reading((), tuple(uneven), encoding=sheet.encoding, separator=sheet.separator)
@@ -122,6 +124,11 @@ def _notes(left_out: Counter[str], repeated: int) -> Iterator[str]:
         yield f"{count} rows of kind {kind} are not receivables and were left out"
     if repeated:
         yield f"{repeated} rows repeat another row exactly and were counted once"
+
+
+def _padded(row: Row, header: Header) -> Row:
+    """Fill a workbook's row up: its empty cells at the end are not stored."""
+    return replace(row, cells=row.cells + ("",) * (header.width - len(row.cells)))
 
 
 def _has_other_width(row: Row, header: Header) -> bool:

@@ -114,7 +114,7 @@ def _text_rows(text: str, separator: str) -> Iterator[Row]:
 
 
 def _workbook_sheets(content: bytes) -> Iterator[Sheet]:
-    """Read every sheet; the reader meets a broken part only when it comes to it, with whatever error that part makes."""
+    """Read every sheet whole: a broken part shows only when the reader comes to it, as whatever error it makes."""
     try:
         _check_size(content)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)

@@ -106,11 +106,11 @@ def to_currency(text: str, country: str, default: str) -> str:
 def to_folio(folio: str, series: str) -> tuple[str, str]:
     """Digits of the folio without leading zeros, and the series that stood before them or in its own column."""
     own = series.strip().upper()
+    if len(folio) > _LONGEST_FOLIO:
+        raise WordError(f"is longer than {_LONGEST_FOLIO} characters")
     match = _FOLIO.fullmatch(folio.strip().upper())
     if match is None:
         raise WordError("holds no folio number")
-    if len(folio) > _LONGEST_FOLIO:
-        raise WordError(f"is longer than {_LONGEST_FOLIO} characters")
     found = match["series"] or match["letters"] or ""
     if found and own and found != own:
         raise WordError(f"begins with {found}, but its series is {own}")

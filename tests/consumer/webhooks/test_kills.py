@@ -76,13 +76,13 @@ def send_until_dead(port: int, sign: Sign, first: int, acknowledged: set[str]) -
 
 
 def test_a_killed_process_loses_nothing_it_acknowledged(
-    database_url: str, store: Store, settings: Settings, sign: Sign, tmp_path: Path
+    migrated_url: str, store: Store, settings: Settings, sign: Sign, tmp_path: Path
 ) -> None:
     """Receiver and worker die at random points under load; acknowledged ids are stored, effects happen once."""
     acknowledged: set[str] = set()
     chance = random.Random(717)  # noqa: S311 - repeatable
     for kill in range(KILLS):
-        with receiver(database_url, tmp_path) as (process, port):
+        with receiver(migrated_url, tmp_path) as (process, port):
             starts = [kill * 10_000_000 + sender * 1_000_000 for sender in range(SENDERS)]
             threads = [
                 threading.Thread(target=send_until_dead, args=(port, sign, start, acknowledged)) for start in starts

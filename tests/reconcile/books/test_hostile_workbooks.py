@@ -1,4 +1,4 @@
-"""Workbooks that are cut, encrypted, or made to fill the memory: refused in one sentence, quickly, and never a failure."""
+"""Workbooks that are cut, encrypted, or made to fill the memory: refused in one sentence, and never a failure."""
 
 import io
 import zipfile

@@ -1,0 +1,34 @@
+"""The server's address: one that is taken is refused before anything else starts."""
+
+import socket
+
+import pytest
+
+from consumer.facts.terminal import Refusal
+from consumer.serving import check_free
+
+
+def test_a_port_that_is_taken_is_refused_by_name() -> None:
+    """Two servers on one port would share its webhooks, so the second does not start."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+
+        with pytest.raises(Refusal) as refusal:
+            check_free("127.0.0.1", port)
+
+    assert refusal.value.exit_code == 1
+    assert refusal.value.message == (
+        f"cannot listen on 127.0.0.1:{port}: somebody listens there already; choose another --port or --host"
+    )
+
+
+def test_a_free_port_stays_free() -> None:
+    """Looking does not take the address away from the server that comes after."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+
+    check_free("127.0.0.1", port)
+    check_free("127.0.0.1", port)

@@ -463,3 +463,21 @@ def test_a_workbook_is_read_by_its_cells() -> None:
     assert [(document.net, document.total) for document in documents] == [(1000, 1190), (None, 50)]
     assert documents[0].issue_date == date(2026, 9, 13)
     assert reading.encoding == "XLSX, sheet Sheet"
+
+
+def test_a_workbooks_rows_may_end_early() -> None:
+    """Spreadsheets do not store the empty cells at a row's end; the canonical form goes in without them."""
+    canonical = ["doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name", "net", "exempt", "vat", "total", "currency", "status", "order_ref", "ref_type", "ref_number", "payment_method", "payment_form"]
+    row = ["33", "", "7", "", "2026-09-13", "", "76192083-9", "Ana SpA", "1000", "", "190", "1190", "CLP", "valid"]
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(canonical)
+    sheet.append([cell or None for cell in row])
+    kept = io.BytesIO()
+    book.save(kept)
+
+    reading = read_invoices(kept.getvalue(), country="cl", mapping={})
+
+    assert reading.rejects == ()
+    assert [(document.doc_key, document.total) for document in _documents(reading)] == [("cl:33::7", 1190)]

@@ -467,7 +467,27 @@ def test_a_workbook_is_read_by_its_cells() -> None:
 
 def test_a_workbooks_rows_may_end_early() -> None:
     """Spreadsheets do not store the empty cells at a row's end; the canonical form goes in without them."""
-    canonical = ["doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name", "net", "exempt", "vat", "total", "currency", "status", "order_ref", "ref_type", "ref_number", "payment_method", "payment_form"]
+    canonical = [
+        "doc_type",
+        "series",
+        "folio",
+        "uuid",
+        "issue_date",
+        "due_date",
+        "customer_tax_id",
+        "customer_name",
+        "net",
+        "exempt",
+        "vat",
+        "total",
+        "currency",
+        "status",
+        "order_ref",
+        "ref_type",
+        "ref_number",
+        "payment_method",
+        "payment_form",
+    ]
     row = ["33", "", "7", "", "2026-09-13", "", "76192083-9", "Ana SpA", "1000", "", "190", "1190", "CLP", "valid"]
     book = openpyxl.Workbook()
     sheet = book.active

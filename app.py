@@ -171,6 +171,7 @@ class DemoMerchant:
         for outcome in (catch_up(self.house, self.connection), pull(self.house, self.connection, list(STREAMS))):
             if not outcome.complete:
                 raise Refusal("; ".join(outcome.lines), Exit.PARTLY_DONE)
+        drain(self.house.store, self.house.settings, worker=worker_name())
 
     def conclude(self, books: bytes, today: datetime) -> Findings:
         house, connection = self.house, self.connection

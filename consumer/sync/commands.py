@@ -20,6 +20,8 @@ from consumer.facts.terminal import (
     say,
     to_utc,
 )
+from consumer.inbox.apply import drain
+from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill as run_backfill
 from consumer.sync.drift import drift as run_drift
 from consumer.sync.outcome import RESULT_KEYS, Outcome, StreamState
@@ -48,11 +50,13 @@ def backfill(
     until: date | datetime | None,
     as_json: bool,
 ) -> None:
-    """Read the event log until no event is missing; without dates, all of it and later what is new."""
+    """Read the event log until no event is missing and apply it; without dates, all of it and later what is new."""
     house = open_house()
     connection = house.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)
     outcome = run_backfill(house, connection, since=first, until=last, progress=True)
+    # Where no worker runs, events that only wait would leave the facts older than the log.
+    drain(house.store, house.settings, worker=worker_name())
     _report(outcome, as_json=as_json)
 
 

@@ -83,6 +83,15 @@ def insert_once(
     return {tuple(row) for row in connection.execute(statement)}
 
 
+def put(connection: Connection, table: type[SQLModel], row: dict[str, Any], *, keys: Sequence[str]) -> None:
+    """Insert a row or overwrite the one under its key, in one statement, whoever else writes it at the same time."""
+    target: sa.Table = table.__table__  # type: ignore[attr-defined]
+    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
+    changes = {name: value for name, value in row.items() if name not in keys}
+    statement = insert(target).values(row)
+    connection.execute(statement.on_conflict_do_update(index_elements=[target.c[key] for key in keys], set_=changes))
+
+
 def _sqlite_engine(url: sa.URL) -> Engine:
     if url.database and url.database != ":memory:":
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)

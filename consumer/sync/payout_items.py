@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, select
 
 from consumer.facts.clock import utc_now
-from consumer.facts.store import Store
+from consumer.facts.store import Store, put
 from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
 from consumer.facts.versions import merge_all
 from consumer.provider.client import Provider
@@ -28,6 +28,8 @@ RESOURCE_KINDS = {
 FINAL = {"succeeded", "canceled", "returned"}
 MOST_READS = 4
 _ITEM: sa.Table = PayoutItem.__table__  # type: ignore[attr-defined]
+_COUNT_KEY = ("connection", "payout_id", "resource_type")
+_ITEM_KEY = (*_COUNT_KEY, "resource_id")
 
 
 @dataclass(slots=True)
@@ -115,7 +117,7 @@ class _Items:
                 except UnusableObject as error:
                     self._unusable.append(f"{self._payout_id}: an item of type {self._type}: {error}")
                     continue
-                session.merge(item)
+                put(session.connection(), PayoutItem, item.model_dump(), keys=_ITEM_KEY)
                 self._ids.add(item.resource_id)
             merge_all(session, objects)
 
@@ -129,13 +131,12 @@ class _Items:
                 known = set(session.execute(sa.select(column.resource_id).where(mine)).scalars())
                 for resource_id in sorted(known - self._ids):
                     session.execute(_ITEM.delete().where(mine, column.resource_id == resource_id))
-            session.merge(
-                PayoutCount(
-                    connection=connection,
-                    payout_id=self._payout_id,
-                    resource_type=self._type,
-                    announced=total,
-                    kept=len(self._ids),
-                    pulled_at=self._pulled_at or utc_now(),
-                )
-            )
+            count = {
+                "connection": connection,
+                "payout_id": self._payout_id,
+                "resource_type": self._type,
+                "announced": total,
+                "kept": len(self._ids),
+                "pulled_at": self._pulled_at or utc_now(),
+            }
+            put(session.connection(), PayoutCount, count, keys=_COUNT_KEY)

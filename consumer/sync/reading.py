@@ -227,15 +227,8 @@ class Reading:
         """Leave no gap where there is nothing to read, and say so to whoever asks whether the stream is complete."""
         with self._store.transaction() as session:
             session.delete(session.get_one(Window, window.id))
-            session.merge(
-                Checkpoint(
-                    connection=self.connection,
-                    stream=self.stream.name,
-                    complete_until=None,
-                    pulled_at=utc_now(),
-                    offered=False,
-                )
-            )
+            session.flush()
+            record_checkpoint(session, self.connection, self.stream.name, now=utc_now(), objects=0, offered=False)
 
     def _save(self, window: Window, **changes: object) -> None:
         with self._store.transaction() as session:

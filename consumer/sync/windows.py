@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, select
 
+from consumer.facts.store import put
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 
 EVENTS_STREAM = "events"
@@ -89,16 +90,13 @@ def worst_lateness(session: Session, connection: str, stream: str, *, since: dat
     return timedelta(seconds=session.execute(asked).scalar_one() or 0)
 
 
-def record_checkpoint(session: Session, connection: str, stream: str, *, now: datetime, objects: int) -> None:
-    session.merge(
-        Checkpoint(
-            connection=connection,
-            stream=stream,
-            complete_until=complete_until(session, connection, stream),
-            pulled_at=now,
-            objects=objects,
-        )
-    )
+def record_checkpoint(
+    session: Session, connection: str, stream: str, *, now: datetime, objects: int, offered: bool = True
+) -> None:
+    """Write down how far a stream is complete now; two runs that end at once both may."""
+    reached = complete_until(session, connection, stream) if offered else None
+    row = {"connection": connection, "stream": stream, "complete_until": reached, "pulled_at": now, "objects": objects}
+    put(session.connection(), Checkpoint, {**row, "offered": offered}, keys=["connection", "stream"])
 
 
 def to_spans(since: datetime, until: datetime, *, shortest: timedelta, most: int) -> list[tuple[datetime, datetime]]:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer.facts import schema, tables
-from consumer.facts.store import Store, insert_once
+from consumer.facts.store import Store, insert_once, put
 from consumer.facts.tables.sync import Checkpoint
 
 CONSUMER_TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
@@ -75,3 +75,13 @@ def test_the_tables_are_those_of_the_migrations(store: Store) -> None:
 
     with store.connection() as connection:
         assert schema.differences(connection) == []
+
+
+def test_put_overwrites_the_row_under_its_key(store: Store) -> None:
+    """The last writer's values stay, and there is one row."""
+    for objects in (1, 9):
+        with store.connection() as connection:
+            put(connection, Checkpoint, row("payouts", objects) | {"offered": True}, keys=["connection", "stream"])
+
+    with store.reading() as session:
+        assert [found.objects for found in session.exec(select(Checkpoint))] == [9]

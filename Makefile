@@ -48,9 +48,9 @@ format: install-dev  ## put the code in the house's shape
 	$(BIN)/ruff check --fix $(CODE)
 
 lock: install-dev  ## write the lock files anew
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--upgrade -o locks/runtime.txt pyproject.toml locks/build.in
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--upgrade -c locks/runtime.txt -o locks/development.txt --group dev pyproject.toml locks/build.in
 
 clean:  ## remove the environment and what runs left behind

@@ -126,7 +126,7 @@ def _measure(house: House, provider: Provider, events: int, label: str) -> None:
         stored = session.execute(sa.select(sa.func.count()).select_from(Event)).scalar_one()
     pages = outcome.pages
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(  # noqa: T201
+    print(  # noqa: T201 - a benchmark prints its table
         f"{label}: {stored} events stored, {stored / took:,.0f}/s; {pages / took:.1f} pages/s; "
         f"{(time.process_time() - cpu) / took:.0%} of a core; {memory} MB; {outcome.status.name}"
     )

@@ -27,7 +27,7 @@ REFUND_TYPES = {"in_progress": "refund.in_progress", "succeeded": "refund.succee
 PAYOUT_TYPES = {"in_progress": "payout.created", "succeeded": "payout.succeeded", "returned": "payout.returned"}
 
 
-class Crash(Exception):  # noqa: N818
+class CrashError(Exception):
     """The process died here."""
 
 
@@ -80,7 +80,7 @@ class Ship:
             self.crash(name, arrivals)
 
     def crash(self, name: str, arrivals: list[Arrival]) -> None:
-        with suppress(Crash):
+        with suppress(CrashError):
             if name == "crash before commit":
                 with self.store.connection() as connection:
                     record_all(connection, arrivals)
@@ -88,7 +88,7 @@ class Ship:
             apply_pending(self.store, self.settings, worker="w", now=self.dying_clock(), batch=3)
 
     def die(self) -> None:
-        raise Crash
+        raise CrashError
 
     def dying_clock(self) -> Callable[[], datetime]:
         """A clock that is asked once to claim, once to begin, and whose third answer, before `applied`, is death."""
@@ -97,7 +97,7 @@ class Ship:
         def clock() -> datetime:
             answer = next(answers, None)
             if answer is None:
-                raise Crash
+                raise CrashError
             return answer
 
         return clock

@@ -48,9 +48,9 @@ def test_a_dead_workers_tick_is_taken_over_after_its_lease(store: Store) -> None
     assert not ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=1))
     assert ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=16))
 
-    late = {"now": NOW + timedelta(minutes=17), "ending": (ticks.TickState.DONE, "late")}
-    assert not ticks.finish(store, "nightly:main", PLANNED, worker="dead", **late)  # type: ignore[arg-type]
-    assert ticks.finish(store, "nightly:main", PLANNED, worker="next", **late)  # type: ignore[arg-type]
+    now, ending = NOW + timedelta(minutes=17), (ticks.TickState.DONE, "late")
+    assert not ticks.finish(store, "nightly:main", PLANNED, worker="dead", now=now, ending=ending)
+    assert ticks.finish(store, "nightly:main", PLANNED, worker="next", now=now, ending=ending)
 
 
 def test_a_failed_job_is_written_down(store: Store) -> None:
@@ -108,9 +108,14 @@ def test_the_local_time_holds_on_clock_changes(now: datetime, last: str, followi
 def test_the_scheduler_runs_a_missed_tick_at_the_start(store: Store) -> None:
     """A process that starts after the planned time runs the night that was missed, once."""
     ticks.claim(store, "nightly:main", PLANNED, worker="before", now=NOW)
-    done = []
+    done: list[date] = []
     recent = (datetime.now(UTC) - timedelta(hours=1)).time().replace(microsecond=0)
-    job = Job("nightly:main", recent, "UTC", lambda on: done.append(on) or "complete")  # type: ignore[func-returns-value]
+
+    def run(on: date) -> str:
+        done.append(on)
+        return "complete"
+
+    job = Job("nightly:main", recent, "UTC", run)
 
     scheduler = schedule.start([job], store, worker="w")
     try:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
+from sqlmodel import SQLModel
 
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event, EventConflict
@@ -26,9 +27,7 @@ def text_of(client: FlaskClient, path: str) -> str:
     return re.sub(r"\s+", " ", page)
 
 
-@pytest.fixture
-def busy(reconciled: House, client: FlaskClient) -> FlaskClient:
-    """A day on which an event failed, one came in two versions, a window stayed open and a night ran."""
+def events() -> list[SQLModel]:
     event: dict[str, Any] = {
         "connection": "main",
         "mode": "test",
@@ -39,56 +38,59 @@ def busy(reconciled: House, client: FlaskClient) -> FlaskClient:
         "meaning_sha256": "b" * 64,
         "last_arrival_at": NOW,
     }
+    return [
+        Event(id="evt_1", type="payout.succeeded", state="applied", resource_id="po_1", **event),
+        Event(
+            id="evt_2",
+            type="refund.failed",
+            state="quarantined",
+            error="no amount",
+            body=b'{"a": "<b>"}',
+            **event,
+        ),
+        EventConflict(
+            connection="main",
+            id="evt_1",
+            other_sha256="c" * 64,
+            meaning_sha256="d" * 64,
+            first_sha256="a" * 64,
+            source="backfill",
+            seen_at=NOW,
+            times=2,
+        ),
+    ]
+
+
+def work() -> list[SQLModel]:
+    return [
+        Window(
+            connection="main",
+            stream="events",
+            since=NOW,
+            until=NOW,
+            state="open",
+            reason="the provider answered 503",
+            opened_at=NOW,
+        ),
+        Window(connection="main", stream="payouts", until=NOW, state="closed", opened_at=NOW, closed_at=NOW),
+        Tick(
+            job="nightly:main",
+            planned_at=NOW,
+            state="done",
+            worker="w",
+            started_at=NOW,
+            lease_until=NOW,
+            finished_at=NOW,
+            outcome="8 of 8 payouts closed",
+        ),
+    ]
+
+
+@pytest.fixture
+def busy(reconciled: House, client: FlaskClient) -> FlaskClient:
+    """A day on which an event failed, one came in two versions, a window stayed open and a night ran."""
     with reconciled.store.transaction() as session:
-        session.add(Event(id="evt_1", type="payout.succeeded", state="applied", resource_id="po_1", **event))
-        session.add(
-            Event(
-                id="evt_2",
-                type="refund.failed",
-                state="quarantined",
-                error="no amount",
-                body=b'{"a": "<b>"}',
-                **event,
-            )
-        )
-        session.add(
-            EventConflict(
-                connection="main",
-                id="evt_1",
-                other_sha256="c" * 64,
-                meaning_sha256="d" * 64,
-                first_sha256="a" * 64,
-                source="backfill",
-                seen_at=NOW,
-                times=2,
-            )
-        )
-        session.add(
-            Window(
-                connection="main",
-                stream="events",
-                since=NOW,
-                until=NOW,
-                state="open",
-                reason="the provider answered 503",
-                opened_at=NOW,
-            )
-        )
-        session.add(
-            Window(connection="main", stream="payouts", until=NOW, state="closed", opened_at=NOW, closed_at=NOW)
-        )
-        session.add(
-            Tick(
-                job="nightly:main",
-                planned_at=NOW,
-                state="done",
-                worker="w",
-                started_at=NOW,
-                lease_until=NOW,
-                finished_at=NOW,
-                outcome="8 of 8 payouts closed",
-            )
-        )
+        session.add_all([*events(), *work()])
     return client
 
 

@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 CODE := app.py consumer reconcile reports sandbox tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test proof bench lint format types lock clean
+.PHONY: help install install-dev run test proof bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox lint format types lock clean
 
 help:  ## say what each command does
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## / : /' | column -t -s ':'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
 
 $(VENV)/.runtime: locks/runtime.txt pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -33,8 +33,26 @@ test: install-dev lint types  ## linters, types and every test
 proof: install-dev  ## the proofs at their full counts: kills, fuzzing, seeds
 	CUADRE_TEST_PROOF=1 CUADRE_TEST_KILLS=200 $(BIN)/python -m pytest
 
-bench: install-dev  ## measure; prints ratios, medians and spread
-	for script in tests/benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox  ## every measurement below
+
+bench-ingest: install-dev  ## webhooks a second against a bare route, a naive insert and peers; draining a backlog
+	$(BIN)/python tests/benchmarks/ingest/bench_ingest.py
+	$(BIN)/python tests/benchmarks/ingest/bench_drain.py
+
+bench-backfill: install-dev  ## events a second from a list server with latency, the budget used, memory
+	$(BIN)/python tests/benchmarks/backfill/bench_backfill.py
+
+bench-reconcile: install-dev  ## invoices against items: seconds and memory, beside plain joins and peers
+	$(BIN)/python tests/benchmarks/reconcile/bench_reconcile.py
+
+bench-accuracy: install-dev  ## precision and recall on known truth; writes docs/accuracy.md
+	$(BIN)/python tests/benchmarks/accuracy/bench_accuracy.py
+
+bench-reports: install-dev  ## files of a million rows, pages of a hundred thousand payouts
+	$(BIN)/python tests/benchmarks/reports/bench_reports.py
+
+bench-sandbox: install-dev  ## a million payments told: seconds and memory
+	$(BIN)/python tests/benchmarks/sandbox/bench_sandbox_scale.py
 
 lint: install-dev
 	$(BIN)/ruff check $(CODE)

@@ -7,7 +7,6 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import FileStorage, Headers, MultiDict
 
-from sandbox.clock import to_iso
 from sandbox.collection import Object
 from sandbox.world import World
 
@@ -53,13 +52,7 @@ class Call:
 
     def draft(self, prefix: str, kind: str, **fields: Any) -> Object:
         """A new object of the caller's mode, not stored yet."""
-        return {
-            "id": self.world.new_id(prefix),
-            "object": kind,
-            "mode": self.mode,
-            "created_at": to_iso(self.world.now()),
-            **fields,
-        }
+        return self.world.draft(self.mode, prefix, kind, **fields)
 
     def get(self, collection: str, param: str = "id") -> Object:
         """The object the path names, or the provider's 404."""

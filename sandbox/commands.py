@@ -1,13 +1,14 @@
 """The command that starts the sandbox."""
 
 from datetime import datetime
+from typing import Any
 
 import click
 
 from sandbox.clock import START_AT, to_iso, to_moment
 from sandbox.faults.registry import Fault, UnusableFaultError, to_fault
 from sandbox.keys import KEYS
-from sandbox.scenarios import NAMES
+from sandbox.scenarios import LARGEST_WHOLE, NAMES
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, serve
 from sandbox.steering import UnknownScenarioError
 
@@ -15,18 +16,31 @@ DEFAULT_PORT = 8700
 
 
 def read_faults(texts: tuple[str, ...]) -> list[Fault]:
-    """Faults as `name` or `name=probability`. Raises a usage error."""
+    """Faults as `name`, `name=probability` or `name=probability:option=value`. Raises a usage error."""
     return [read_fault(part) for text in texts for part in text.split(",") if part]
 
 
 def read_fault(text: str) -> Fault:
-    name, _, probability = text.partition("=")
+    first, *options = text.split(":")
+    name, _, probability = first.partition("=")
+    wish: dict[str, Any] = {"name": name, "probability": _read_number(probability) if probability else 1.0}
+    for option in options:
+        key, _, value = option.partition("=")
+        wish[key] = _read_number(value)
     try:
-        return to_fault({"name": name, "probability": float(probability) if probability else 1.0})
+        return to_fault(wish)
     except UnusableFaultError as error:
         raise click.UsageError(str(error)) from None
-    except ValueError:
-        raise click.UsageError(f"The probability of {name} is {probability!r}; write a number from 0 to 1") from None
+
+
+def _read_number(text: str) -> float | int | str:
+    """A number where it is one, else the text, for which what reads it has a sentence."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def read_damages(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> dict[str, float]:
@@ -60,7 +74,13 @@ def read_start(_: click.Context, __: click.Parameter, text: str | None) -> datet
     "--start", "start_at", callback=read_start, help=f"The clock's first moment.  [default: {to_iso(START_AT)}]"
 )
 @click.option("--live", "is_live", is_flag=True, help="Let the clock walk with real time.")
-@click.option("--faults", "fault_texts", multiple=True, metavar="NAME[=PROBABILITY]", help="May be repeated.")
+@click.option(
+    "--faults",
+    "fault_texts",
+    multiple=True,
+    metavar="NAME[=PROBABILITY][:OPTION=VALUE]",
+    help="May be repeated.",
+)
 @click.option("--damage", "damages", multiple=True, metavar="NAME=RATE", callback=read_damages, help="May be repeated.")
 @click.option("--header-prefix", default="Fintoc", show_default=True, help="Begins the names of signature and version.")
 def sandbox(  # noqa: PLR0913, PLR0917 - one parameter for each option
@@ -77,6 +97,8 @@ def sandbox(  # noqa: PLR0913, PLR0917 - one parameter for each option
 ) -> None:
     """Serve the imitated provider until it is stopped."""
     faults = read_faults(fault_texts)
+    if scale > LARGEST_WHOLE:
+        click.echo("Telling what happened before the clock starts: minutes for a million payments", err=True)
     try:
         running = RunningSandbox(
             scenario,

@@ -1,12 +1,18 @@
 """The event log of one mode: everything that was announced, in order, each from the moment it may be seen."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from sandbox.clock import to_iso
+from sandbox.collection import CHUNK, EARLIEST, LATEST, Place
+from sandbox.store import Row, Store, from_micros, to_key, to_micros
+
+COLUMNS = "id, type, mode, created, visible, body, position"
+FOUND = "SELECT id, type, mode, created, visible, body, position FROM events WHERE id = ? AND mode = ?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,49 +37,101 @@ class Event:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """Which events somebody asks for: of these types, or of any; of one resource, or of all."""
+
+    types: Sequence[str] = ()
+    resource: str | None = None
+
+    def condition(self) -> tuple[str, list[object]]:
+        """The same in the words of the database."""
+        words, values = "", list[object]()
+        if self.types:
+            words += f" AND type IN ({', '.join('?' * len(self.types))})"
+            values += self.types
+        if self.resource is not None:
+            words += " AND resource = ?"
+            values.append(to_key(self.resource))
+        return words, values
+
+
+ANYTHING = About()
+
+
 class EventLog:
     """Events in order of `created_at`; only ever appended to."""
 
-    def __init__(self) -> None:
-        self._events: list[Event] = []
-        self._index: dict[str, int] = {}
+    def __init__(self, store: Store, mode: str) -> None:
+        self._store, self._mode = store, mode
+        self._last: Event | None = None
 
     def __len__(self) -> int:
-        return len(self._events)
+        row = self._store.row("SELECT count(*) FROM events WHERE mode = ?", self._mode)
+        return int(row[0]) if row else 0
 
     def last(self) -> Event | None:
-        return self._events[-1] if self._events else None
+        return self._last
 
     def append(self, event: Event) -> None:
-        assert not self._events or event.created_at >= self._events[-1].created_at
-        self._index[event.id] = len(self._events)
-        self._events.append(event)
+        assert self._last is None or event.created_at >= self._last.created_at
+        about = event.data.get("id")
+        self._store.write(
+            "INSERT INTO events (mode, id, type, resource, created, visible, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            self._mode,
+            to_key(event.id),
+            event.type,
+            to_key(about) if isinstance(about, str) else None,
+            to_micros(event.created_at),
+            to_micros(event.visible_at),
+            msgspec.json.encode(event.data),
+        )
+        self._last = event
 
     def find(self, id_: str, now: datetime) -> Event | None:
         """The event, if it may be seen by now."""
-        index = self._index.get(id_)
-        if index is None or self._events[index].visible_at > now:
-            return None
-        return self._events[index]
+        row = self._store.row(FOUND, to_key(id_), self._mode)
+        event = _to_event(row) if row else None
+        return event if event and event.visible_at <= now else None
 
-    def newest_first(self, since: datetime | None, until: datetime | None, *, after: str | None) -> Iterator[Event]:
+    def newest_first(
+        self, since: datetime | None, until: datetime | None, *, after: str | None, about: About = ANYTHING
+    ) -> Iterator[Event]:
         """From `until` back to `since`, both included, beginning behind the event `after`. Raises KeyError."""
-        first, last = self._bounds(since, until)
-        if after is not None:
-            last = min(last, self._index[after])
-        return (self._events[i] for i in range(last - 1, first - 1, -1))
+        place = (LATEST, LATEST) if after is None else self._place(after)
+        return self._walk("<", place, since, until, about)
 
-    def oldest_first(self, since: datetime | None, until: datetime | None, *, before: str) -> Iterator[Event]:
+    def oldest_first(
+        self, since: datetime | None, until: datetime | None, *, before: str, about: About = ANYTHING
+    ) -> Iterator[Event]:
         """From just before the event `before` on towards the newest. Raises KeyError."""
-        first, last = self._bounds(since, until)
-        first = max(first, self._index[before] + 1)
-        return (self._events[i] for i in range(first, last))
+        return self._walk(">", self._place(before), since, until, about)
 
-    def _bounds(self, since: datetime | None, until: datetime | None) -> tuple[int, int]:
-        first = bisect_left(self._events, since, key=_created_at) if since else 0
-        last = bisect_right(self._events, until, key=_created_at) if until else len(self._events)
-        return first, last
+    def _place(self, id_: str) -> Place:
+        asked = "SELECT created, position FROM events WHERE id = ? AND mode = ?"
+        row = self._store.row(asked, to_key(id_), self._mode)
+        if row is None:
+            raise KeyError(id_)
+        return row[0], row[1]
+
+    def _walk(
+        self, side: str, place: Place, since: datetime | None, until: datetime | None, about: About
+    ) -> Iterator[Event]:
+        words, values = about.condition()
+        order = "DESC" if side == "<" else "ASC"
+        asked = (
+            f"SELECT {COLUMNS} FROM events WHERE mode = ? AND created BETWEEN ? AND ? {words}"  # noqa: S608 - no input
+            f" AND (created, position) {side} (?, ?) ORDER BY created {order}, position {order} LIMIT {CHUNK}"
+        )
+        first, last = to_micros(since) if since else EARLIEST, to_micros(until) if until else LATEST
+        while True:
+            rows = list(self._store.rows(asked, self._mode, first, last, *values, *place))
+            yield from map(_to_event, rows)
+            if len(rows) < CHUNK:
+                return
+            place = rows[-1][3], rows[-1][6]
 
 
-def _created_at(event: Event) -> datetime:
-    return event.created_at
+def _to_event(row: Row) -> Event:
+    id_, type_, mode, created, visible, body, _ = row
+    return Event(id_.decode(), type_, mode, from_micros(created), from_micros(visible), msgspec.json.decode(body))

@@ -56,7 +56,7 @@ def open_gate(app: Flask, world: World) -> None:
     def unknown(error: HTTPException) -> Response:
         response = _refusal(_named(error))
         if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-            response.headers["Allow"] = ", ".join(sorted(TABLE.bind("").allowed_methods(request.path)))
+            response.headers["Allow"] = ", ".join(sorted(_methods_at(request.path)))
         return response
 
     @app.errorhandler(Exception)
@@ -80,6 +80,14 @@ def open_gate(app: Flask, world: World) -> None:
         if is_due and not request.path.startswith("/_sandbox/"):
             world.postman.wake()
         return response
+
+
+def _methods_at(path: str) -> set[str]:
+    """What may be asked at an address; a word the API itself uses is no id of an object."""
+    own = {route.method for route in ROUTES if route.path == path}
+    if "GET" in own:
+        own.add("HEAD")
+    return own or set(TABLE.bind("").allowed_methods(path))
 
 
 def _address() -> str:
@@ -157,7 +165,7 @@ def _named(error: HTTPException) -> RefusalError:
     if error.code not in {404, 405}:
         return RefusalError(400, "invalid_params", f"{error.name}: the request cannot be read")
     message = f"No operation answers {request.method} at this address"
-    allowed = TABLE.bind("").allowed_methods(request.path)
+    allowed = _methods_at(request.path)
     if allowed and request.method not in allowed:
         return RefusalError(405, "operation_not_allowed", message)
     return RefusalError(404, "invalid_url", message)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 # Every kind of object a scenario may hold, named after the API's paths. `subscriptions` and `invoices` are the v2 ones;
 # `legacy_subscriptions` are of direct debit, `tax_*` fiscal, `link_*` of the Movements API, `account_*` of accounts.
@@ -53,13 +53,6 @@ class Truth:
     decidable: bool
 
 
-class Fees(Protocol):
-    """What was taken for the resources of payouts."""
-
-    def get(self, key: tuple[str, str], /) -> tuple[int, int] | None:
-        """Fee with VAT and its VAT part, minor units, of a resource in a payout."""
-
-
 @dataclass(frozen=True)
 class Scenario:
     """A deterministic stretch of trade: what happens, what the books say, what must be found.
@@ -71,7 +64,6 @@ class Scenario:
     country: str  # "cl" / "mx"
     happenings: Iterable[Happening]  # sorted by (at, order of writing); history and the trade to come
     documents: Iterable[Document]  # the merchant's books
-    fees: Fees  # by payout and resource
     tariff: dict[str, Any]  # what the merchant writes under [tariff] in cuadre.toml
     truth: Callable[[datetime], Iterable[Truth]]  # what a right reconciliation must find as of that moment
     bank_lines: tuple[dict[str, str], ...] = ()
@@ -83,5 +75,4 @@ class WholeScenario(Scenario):
 
     happenings: tuple[Happening, ...]
     documents: tuple[Document, ...]
-    fees: dict[tuple[str, str], tuple[int, int]]
     truth: Callable[[datetime], list[Truth]]

@@ -1,13 +1,13 @@
 """Lists and gets declared as data: which collection, which pages, which filters."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sandbox.call import Answer, Call, Operation
 from sandbox.clock import to_day, to_moment
-from sandbox.collection import Object
-from sandbox.paging import Keep, cursor_page, offset_page
+from sandbox.collection import Collection, Keep, Object
+from sandbox.paging import cursor_page, offset_page
 from sandbox.refusal import invalid, invalid_enum
 
 Filter = Callable[[Call], Keep | None]
@@ -19,8 +19,8 @@ def offset_list(collection: str, *filters: Filter, view: View | None = None) -> 
     """A v1 list: numbered pages and a total."""
 
     def operation(call: Call) -> Answer:
-        rows = call.world.collection(call.mode, collection).chosen(call.question, _all_of(call, filters))
-        return _shown(offset_page(call, rows), view)
+        rows, keep = _select(call, collection, filters)
+        return _shown(offset_page(call, rows.chosen(call.question, keep)), view)
 
     return operation
 
@@ -29,8 +29,8 @@ def cursor_list(collection: str, *filters: Filter, view: View | None = None) -> 
     """A v2 list: pages found by cursor."""
 
     def operation(call: Call) -> Answer:
-        rows = call.world.collection(call.mode, collection)
-        return _shown(cursor_page(call, rows, _all_of(call, filters)), view)
+        rows, keep = _select(call, collection, filters)
+        return _shown(cursor_page(call, rows, keep or _any), view)
 
     return operation
 
@@ -49,9 +49,18 @@ def _shown(page: Answer, view: View | None) -> Answer:
     return page if view is None else replace(page, body=[view(row) for row in page.body])
 
 
-def _all_of(call: Call, filters: tuple[Filter, ...]) -> Keep:
+def _select(call: Call, collection: str, filters: tuple[Filter, ...]) -> tuple[Collection, Keep | None]:
+    """The part of the collection that is asked for, and what else its objects must be."""
+    rows = call.world.collection(call.mode, collection)
     keeps = [keep for keep in (made(call) for made in filters) if keep]
-    return lambda row: all(keep(row) for keep in keeps)
+    for keep in keeps:
+        if isinstance(keep, Between) and keep.field == "created_at":
+            rows = rows.within(keep.since, keep.until)
+    return rows, (lambda row: all(keep(row) for keep in keeps)) if keeps else None
+
+
+def _any(_: Object) -> bool:
+    return True
 
 
 def exactly(param: str, *, field: str | None = None) -> Filter:
@@ -108,9 +117,25 @@ def between(field: str = "created_at") -> Filter:
         since, until = read_since(call), read_until(call)
         if since is None and until is None:
             return None
-        return lambda row: _is_between(row.get(field), since, until)
+        return Between(field, since, until)
 
     return made
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Whether a moment of an object lies in a stretch of time, both ends included."""
+
+    field: str
+    since: datetime | None
+    until: datetime | None
+
+    def __call__(self, row: Object) -> bool:
+        text = row.get(self.field)
+        if text is None:
+            return False
+        at = to_moment(text)
+        return (self.since is None or at >= self.since) and (self.until is None or at <= self.until)
 
 
 def read_since(call: Call, param: str = "since") -> datetime | None:
@@ -130,13 +155,6 @@ def read_until(call: Call, param: str = "until") -> datetime | None:
     if moment is None:
         return None
     return moment + ALMOST_A_DAY if to_day(call.query[param]) else moment
-
-
-def _is_between(text: str | None, since: datetime | None, until: datetime | None) -> bool:
-    if text is None:
-        return False
-    at = to_moment(text)
-    return (since is None or at >= since) and (until is None or at <= until)
 
 
 def _dig(row: Object, path: list[str]) -> object:

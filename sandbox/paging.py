@@ -1,18 +1,17 @@
 """Offset and cursor pages with the provider's `Link` and `X-Total-Count`."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from typing import Protocol
 
 from sandbox.call import Answer, Call
-from sandbox.collection import Object
+from sandbox.collection import Keep, Object
 from sandbox.refusal import RefusalError, invalid
 
 DEFAULT_SIZE = 30
 LARGEST_SIZE = 300
 WHOLE = re.compile(r"[0-9]{1,18}")
-Keep = Callable[[Object], bool]
 
 
 class Walkable(Protocol):
@@ -25,6 +24,14 @@ class Walkable(Protocol):
     def newer_than(self, id_: str) -> Iterator[Object]: ...
 
 
+class Countable(Protocol):
+    """Objects whose number is known before any of them is looked at."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, part: slice, /) -> list[Object]: ...
+
+
 def read_number(call: Call, name: str, default: int, *, largest: int | None = None) -> int:
     text = call.query.get(name)
     if text is None:
@@ -34,7 +41,7 @@ def read_number(call: Call, name: str, default: int, *, largest: int | None = No
     return int(text)
 
 
-def offset_page(call: Call, rows: list[Object]) -> Answer:
+def offset_page(call: Call, rows: Countable) -> Answer:
     """One page of a v1 list: numbered, with the total and links to its neighbours."""
     page = read_number(call, "page", 1)
     size = read_number(call, "per_page", DEFAULT_SIZE, largest=LARGEST_SIZE)

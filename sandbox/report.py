@@ -2,35 +2,18 @@
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sandbox.collection import Object
+from sandbox.payday import subtype_of
 from sandbox.refusal import missing_resource
+from sandbox.scenarios.books import to_major
+from sandbox.scenarios.calendar import local_date
+from sandbox.scenarios.variants import tell_books
 from sandbox.world import MODES, World
 
-PAYOUT_COLUMNS = ("id", "created_at", "amount", "fee", "resource_type", "resource_subtype")
-INVOICE_COLUMNS = (
-    "doc_type",
-    "series",
-    "folio",
-    "uuid",
-    "issue_date",
-    "due_date",
-    "customer_tax_id",
-    "customer_name",
-    "net",
-    "exempt",
-    "vat",
-    "total",
-    "currency",
-    "status",
-    "order_ref",
-    "ref_type",
-    "ref_number",
-    "payment_method",
-    "payment_form",
-)
-CARD_SUBTYPES = {"credit": "credit_card", "debit": "debit_card", "prepaid": "prepaid_card"}
+# Of a split payment `amount` is the whole and `share_amount` what of it is the merchant's own.
+PAYOUT_COLUMNS = ("id", "created_at", "amount", "fee", "resource_type", "resource_subtype", "share_amount")
 SHELVES = {
     "payment_intent": "payment_intents",
     "charge": "charges",
@@ -51,45 +34,42 @@ def payout_report(world: World, payout_id: str) -> str:
 def _payout_row(world: World, mode: str, item: Object) -> dict[str, object]:
     type_ = item["resource_type"]
     resource = world.get(mode, SHELVES[type_], item["resource"])
-    # A refund that failed comes back without a fee of its own.
-    fee = 0 if type_ == "refund_adjustment" else _fee(world, item)
     return {
         "id": resource["id"],
         "created_at": resource["created_at"],
         "amount": -resource["amount"] if type_ == "refund" else resource["amount"],
-        "fee": fee,
+        "fee": item["_fee"],
         "resource_type": "refund" if type_ == "refund_adjustment" else type_,
         "resource_subtype": _subtype(type_, resource),
+        "share_amount": item["_amount"],
     }
-
-
-def _fee(world: World, item: Object) -> int:
-    known = world.scenario.fees.get((item["payout"], item["resource"]))
-    if known is None:
-        raise missing_resource("report of payout", item["payout"])
-    return known[0]
 
 
 def _subtype(type_: str, resource: Object) -> str:
     if type_ == "charge":
         return "pac"
-    if type_ != "payment_intent":
-        return ""
-    if resource["payment_type"] == "card":
-        return CARD_SUBTYPES[resource["payment_type_options"]["card"]["kind"]]
-    return str(resource["payment_type"])
+    return subtype_of(resource) if type_ == "payment_intent" else ""
 
 
-def invoices(world: World) -> str:
-    """The merchant's books as far as they are known by now, in the canonical columns."""
-    rows = (document.row for document in world.scenario.documents if document.known_at <= world.now())
-    return _write(INVOICE_COLUMNS, rows)
+def invoices(world: World, variant: str = "plain") -> Iterator[bytes]:
+    """The merchant's books as far as they are known by now. Raises ValueError that lists the variants."""
+    known = (document for document in world.scenario.documents if document.known_at <= world.now())
+    return tell_books(known, variant)
 
 
 def bank(world: World) -> str:
-    """The merchant's bank lines, in the columns of the scenario."""
-    lines = world.scenario.bank_lines
-    return _write(tuple(lines[0]) if lines else (), lines)
+    """The merchant's bank lines up to today, in the columns of the scenario, as payouts are by now."""
+    lines, today = world.scenario.bank_lines, local_date(world.now(), world.scenario.country).isoformat()
+    rows = [_as_paid_out(world, line) for line in lines if line["date"] <= today]
+    return _write(tuple(lines[0]) if lines else (), rows)
+
+
+def _as_paid_out(world: World, line: Mapping[str, str]) -> Mapping[str, str]:
+    more = world.payday.worths.get(line.get("reference", ""))
+    if more is None:
+        return line
+    payout = world.get("test", "payouts", line["reference"])
+    return {**line, "amount": to_major(payout["amount"], payout["currency"])}
 
 
 def _write(columns: tuple[str, ...], rows: Iterable[Mapping[str, object]], *, delimiter: str = ",") -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any
 
 import msgspec
@@ -18,12 +19,14 @@ from sandbox.jws import UnreadableKeyError, read_public_key
 from sandbox.keys import KEYS, Key, read_networks
 from sandbox.openapi import describe
 from sandbox.refusal import RefusalError, invalid, missing_parameter
+from sandbox.truth import tell_truth
 from sandbox.world import ENDPOINTS, MODES, World
 
 Build = Callable[[object, object, object, datetime, object], Scenario]
 
 
 LAST_YEAR = 2200
+PIECE = 200  # rows of truth that are sent at once
 
 
 class UnknownScenarioError(ValueError):
@@ -163,14 +166,20 @@ def _add_scenario(blueprint: Blueprint, world: World, build: Build) -> None:
 
     @blueprint.get("/truth")
     def truth() -> Response:
-        lines = (msgspec.json.encode(row) + b"\n" for row in world.scenario.truth(world.now()))
-        return Response(b"".join(lines), content_type="application/x-ndjson")
+        with world.lock:
+            rows = tell_truth(world)
+        pieces = iter(lambda: b"".join(msgspec.json.encode(row) + b"\n" for row in islice(rows, PIECE)), b"")
+        return Response(pieces, content_type="application/x-ndjson")
 
 
 def _add_files(blueprint: Blueprint, world: World) -> None:
     @blueprint.get("/invoices.csv")
     def invoices() -> Response:
-        return _csv(report.invoices(world))
+        try:
+            lines = report.invoices(world, request.args.get("variant", "plain"))
+        except ValueError as error:
+            raise RefusalError(400, "invalid_enum", str(error), param="variant") from None
+        return Response(lines, content_type="text/csv")
 
     @blueprint.get("/bank.csv")
     def bank() -> Response:
@@ -191,10 +200,7 @@ def _add_views(blueprint: Blueprint, world: World) -> None:
     @blueprint.get("/deliveries")
     def deliveries() -> Response:
         with world.lock:
-            found = sorted(
-                world.outbox.history, key=lambda try_: (try_.at, try_.event_id, try_.endpoint_id, try_.attempt)
-            )
-            return _json([attempt.to_json() for attempt in found])
+            return _json([attempt.to_json() for attempt in world.outbox.history()])
 
     @blueprint.get("/openapi.json")
     def openapi() -> Response:

@@ -5,12 +5,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import count
+from typing import Any
 
 import httpx
 
 from sandbox.agenda import Agenda
-from sandbox.clock import START_AT, Clock
-from sandbox.collection import Collection, Object
+from sandbox.balances import Balances
+from sandbox.clock import START_AT, Clock, to_iso
+from sandbox.collection import Collection, Collections, Object
 from sandbox.delivery.outbox import Delivery, Outbox
 from sandbox.delivery.postman import Addressee, Postman
 from sandbox.event_types import OBJECTS
@@ -22,14 +24,16 @@ from sandbox.idempotency import Answers
 from sandbox.ids import draw, token
 from sandbox.jws import Signatures
 from sandbox.keys import Keyring
+from sandbox.payday import Payday
+from sandbox.payout_items import PayoutItems
 from sandbox.refusal import missing_resource
+from sandbox.store import Store
 from sandbox.versions import LATEST, to_version
 
 SLICE = timedelta(minutes=15)
-NO_SCENARIO = Scenario(name="empty", country="cl", happenings=(), documents=(), fees={}, tariff={}, truth=lambda _: [])
+NO_SCENARIO = Scenario(name="empty", country="cl", happenings=(), documents=(), tariff={}, truth=lambda _: [])
 ENDPOINTS = "webhook_endpoints"
 MODES = ("test", "live")
-Collections = defaultdict[tuple[str, str], Collection]
 
 
 class World:
@@ -51,7 +55,8 @@ class World:
         self.keys = Keyring()
         self.signatures = Signatures()
         self.vouchers: dict[str, tuple[str, datetime]] = {}  # token -> refund and the end of its life
-        self.collections: Collections = defaultdict(Collection)
+        self.store = Store()
+        self.collections = Collections(self.store)
         self.faults = Faults(seed, faults, now=start_at)
         self._advancing = threading.Lock()
         self.begin(scenario, seed=seed, start_at=start_at)
@@ -60,11 +65,15 @@ class World:
     def begin(self, scenario: Scenario, *, seed: int, start_at: datetime) -> None:
         """Start over with this scenario: its past is laid, nothing of it is delivered. Endpoints and faults stay."""
         self.scenario, self.seed, self.start_at = scenario, seed, start_at
-        endpoints = {mode: self.collections[mode, ENDPOINTS] for mode in MODES}
-        self.collections = defaultdict(Collection)
-        self.payout_items: defaultdict[str, list[Object]] = defaultdict(list)
-        self.logs = {mode: EventLog() for mode in MODES}
-        self.outbox = Outbox()
+        endpoints = [found for mode in MODES for found in self.collections[mode, ENDPOINTS].newest_first()]
+        self.store.close()
+        self.store = Store()
+        self.collections = Collections(self.store)
+        self.payout_items = PayoutItems(self.store)
+        self.payday = Payday(self)
+        self.balances = Balances(scenario.country)
+        self.logs = {mode: EventLog(self.store, mode) for mode in MODES}
+        self.outbox = Outbox(self.store)
         self.faults = Faults(seed, self.faults.active(), now=start_at)
         self.answers = Answers()
         self.version = LATEST
@@ -73,8 +82,8 @@ class World:
         self._agenda = Agenda(scenario.happenings)
         self.clock = Clock(min(start_at, self._agenda.next_at() or start_at))
         self._play(start_at)
-        for mode, found in endpoints.items():
-            self.collections[mode, ENDPOINTS] = found
+        for found in reversed(endpoints):
+            self.collections[found["mode"], ENDPOINTS].keep(found, start_at)
 
     def restart(self, scenario: Scenario, *, seed: int) -> None:
         """Begin anew between two steps of the clock, never inside one."""
@@ -83,16 +92,17 @@ class World:
 
     def summary(self) -> dict[str, int]:
         """How much was announced and how much of it arrived."""
-        history = self.outbox.history
+        deliveries, delivered = self.outbox.counts()
         return {
             "events": sum(len(log) for log in self.logs.values()),
-            "deliveries": len(history),
-            "delivered_events": len({attempt.event_id for attempt in history if attempt.has_arrived}),
+            "deliveries": deliveries,
+            "delivered_events": delivered,
             "dropped_events": len(self.outbox.dropped),
         }
 
     def close(self) -> None:
         self.postman.close()
+        self.store.close()
 
     # -- time
 
@@ -125,7 +135,7 @@ class World:
             at, thing = due
             self._move_to(at)
             if isinstance(thing, tuple):
-                self._play_happening(*thing)
+                self._play_happening(f"happening {thing[0]}", thing[1])
             else:
                 thing()
         self._move_to(until)
@@ -134,14 +144,25 @@ class World:
         self.clock.move_to(at)
         self.faults.end(self.now())
 
-    def _play_happening(self, position: int, happening: Happening) -> None:
+    def tell(self, happening: Happening) -> None:
+        """Let something happen now that no scenario wrote."""
+        self._play_happening(f"request {next(self._serial)}", happening)
+
+    def _play_happening(self, key: str, happening: Happening) -> None:
         if happening.collection == "payout_resources":
-            self.payout_items[happening.object["payout"]].append(happening.object)
+            self.payout_items.add(happening.object)
             return
-        self.collections[happening.object["mode"], happening.collection].keep(happening.object, happening.at)
+        found = self._as_it_is(happening)
+        if found["id"] is not None:  # a preview is never looked up
+            self.collections[found["mode"], happening.collection].keep(found, happening.at)
         if happening.event:
-            data = {**happening.object, **happening.event_only}
-            self._announce(happening.event, data, mode=data["mode"], key=f"happening {position}")
+            self._announce(happening.event, {**found, **happening.event_only}, mode=found["mode"], key=key)
+
+    def _as_it_is(self, happening: Happening) -> Object:
+        """The object as it is after all that requests did."""
+        if happening.collection == "payouts":
+            return self.payday.join(happening.object)
+        return self.balances.correct(happening.collection, happening.object, self.now(), self.payday.worths)
 
     # -- objects
 
@@ -166,9 +187,20 @@ class World:
             pass
         return secret
 
-    def keep(self, name: str, found: Object, *, event: str | None = None, **event_only: object) -> Object:
+    def draft(self, mode: str, prefix: str, kind: str, **fields: Any) -> Object:
+        """A new object, not stored yet."""
+        return {
+            "id": self.new_id(prefix),
+            "object": kind,
+            "mode": mode,
+            "created_at": to_iso(self.now()),
+            **fields,
+        }
+
+    def keep(self, name: str, found: Object, *, event: str | None = None, **event_only: Any) -> Object:
         """Store the object as it is now and announce the change."""
         self.collections[found["mode"], name].keep(found, self.now())
+        self.payday.notice(name, found, event_only.get("split_applied", ()))
         if event:
             self.announce(event, {**found, **event_only}, mode=found["mode"])
         return found
@@ -188,8 +220,8 @@ class World:
 
     def _log(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
         event = self._event(type_, data, mode=mode, key=key)
-        for endpoint in self.collections[mode, ENDPOINTS].newest_first():
-            if endpoint["status"] == "enabled" and _is_subscribed(endpoint, type_):
+        for endpoint in self.collections[mode, ENDPOINTS].chosen("enabled", _is_enabled)[:]:
+            if _is_subscribed(endpoint, type_):
                 self.post(event, endpoint["id"])
         return event
 
@@ -231,6 +263,10 @@ class World:
             if endpoint and endpoint["status"] == "enabled":
                 return Addressee(endpoint["url"], self.secrets[endpoint_id])
         return None
+
+
+def _is_enabled(endpoint: Object) -> bool:
+    return bool(endpoint["status"] == "enabled")
 
 
 def _is_subscribed(endpoint: Object, type_: str) -> bool:

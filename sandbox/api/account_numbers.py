@@ -4,11 +4,10 @@ from typing import Any
 
 from sandbox.call import Answer, Call, Route
 from sandbox.clock import to_day, to_iso, to_moment
-from sandbox.collection import Object
+from sandbox.collection import Keep, Object
 from sandbox.fields import read_choice, read_mapping, read_metadata, read_text, read_whole, require_text
 from sandbox.ids import digest
 from sandbox.listing import cursor_list, exactly, get_one
-from sandbox.paging import Keep
 from sandbox.refusal import RefusalError, invalid
 
 NUMBERS = "account_numbers"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from sandbox.api.intent import INTENTS, draft_intent, ended
+from sandbox.api.intent import CARD, INTENTS, draft_intent, ended
 from sandbox.collection import Object
 from sandbox.outcomes import outcome
 from sandbox.refusal import RefusalError
@@ -49,7 +49,7 @@ def charge(  # noqa: PLR0913 - what is charged, and what for
         currency=currency,
         status="in_progress",
         payment_type=PAYMENT_TYPES[method["type"]],
-        payment_type_options={"card": method["card"]} if method["type"] == "card" else {},
+        payment_type_options={"card": _card_of(method)} if method["type"] == "card" else {},
         metadata=dict(metadata or {}),
         customer=method["customer"],
         payment_method=method["id"],
@@ -59,6 +59,11 @@ def charge(  # noqa: PLR0913 - what is charged, and what for
     world.keep(INTENTS, intent)
     world.put_off(ENDS_AFTER, lambda: _end(world, intent, ending, then))
     return intent
+
+
+def _card_of(method: Object) -> Object:
+    """What a payment tells of the card it was made with; whether the card is active it does not tell."""
+    return {name: method["card"].get(name, usual) for name, usual in CARD.items()}
 
 
 def _end(world: World, intent: Object, ending: str, then: End | None) -> None:

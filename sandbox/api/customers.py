@@ -3,10 +3,9 @@
 from typing import Any
 
 from sandbox.call import Answer, Call, Route
-from sandbox.collection import Object
+from sandbox.collection import Keep, Object
 from sandbox.fields import read_choice, read_mapping, read_metadata, read_text, require_text
 from sandbox.listing import cursor_list, get_one
-from sandbox.paging import Keep
 from sandbox.refusal import invalid_enum, missing_parameter
 
 CUSTOMERS = "customers"

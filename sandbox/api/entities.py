@@ -2,9 +2,9 @@
 
 from sandbox.api.customers import normalize
 from sandbox.call import Answer, Call, Route
+from sandbox.collection import Keep
 from sandbox.fields import read_choice, require_text
 from sandbox.listing import cursor_list, get_one, is_true, offset_list, one_of
-from sandbox.paging import Keep
 from sandbox.refusal import RefusalError
 
 ENTITIES = "entities"

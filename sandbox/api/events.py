@@ -7,9 +7,9 @@ from datetime import datetime
 from sandbox.call import Answer, Call, Route
 from sandbox.collection import Object
 from sandbox.event_types import OBJECTS, TYPES
-from sandbox.eventlog import EventLog
+from sandbox.eventlog import About, Event, EventLog
 from sandbox.fields import read_mapping, require
-from sandbox.listing import exactly, read_since, read_until, read_values
+from sandbox.listing import read_since, read_until, read_values
 from sandbox.paging import cursor_page
 from sandbox.refusal import RefusalError, invalid_enum, missing_resource
 
@@ -21,29 +21,27 @@ class Window:
     log: EventLog
     since: datetime | None
     until: datetime | None
+    about: About
     now: datetime
 
     def newest_first(self) -> Iterator[Object]:
         return self.older_than(None)
 
     def older_than(self, id_: str | None) -> Iterator[Object]:
-        events = self.log.newest_first(self.since, self.until, after=id_)
-        return (event.envelope() for event in events if event.visible_at <= self.now)
+        return self._seen(self.log.newest_first(self.since, self.until, after=id_, about=self.about))
 
     def newer_than(self, id_: str) -> Iterator[Object]:
-        events = self.log.oldest_first(self.since, self.until, before=id_)
+        return self._seen(self.log.oldest_first(self.since, self.until, before=id_, about=self.about))
+
+    def _seen(self, events: Iterator[Event]) -> Iterator[Object]:
         return (event.envelope() for event in events if event.visible_at <= self.now)
 
 
 def list_events(call: Call) -> Answer:
     world = call.world
-    window = Window(world.logs[call.mode], read_since(call), read_until(call), world.now())
-    types, of_resource = read_values(call, "type"), exactly("resource_id", field="data.id")(call)
-
-    def keep(event: Object) -> bool:
-        return (not types or event["type"] in types) and (of_resource is None or of_resource(event))
-
-    return cursor_page(call, window, keep)
+    about = About(read_values(call, "type"), call.query.get("resource_id"))
+    window = Window(world.logs[call.mode], read_since(call), read_until(call), about, world.now())
+    return cursor_page(call, window, lambda _: True)
 
 
 def get_event(call: Call) -> Answer:

@@ -7,6 +7,15 @@ from sandbox.collection import Object
 from sandbox.world import World
 
 INTENTS = "payment_intents"
+CARD: Object = {  # what a customer pays with who did not say
+    "brand": "visa",
+    "kind": "credit",
+    "last_four_digits": "4242",
+    "bank": None,
+    "country": "cl",
+    "authenticated_with_3ds": True,
+    "wallet": None,
+}
 
 
 def draft_intent(world: World, *, mode: str, amount: int, currency: str, **known: Any) -> Object:
@@ -49,6 +58,8 @@ def ended(world: World, intent: Object, status: str) -> Object:
     changes: Object = {"status": status}
     if status == "succeeded":
         changes["transaction_date"] = to_iso(world.now())
+        if intent["payment_type"] == "card" and "card" not in intent["payment_type_options"]:
+            changes["payment_type_options"] = {"card": CARD}
     elif status in {"failed", "rejected"}:
         changes["error_reason"] = "insufficient_funds"
     return {**intent, **changes}

@@ -3,7 +3,7 @@
 from sandbox.api.charging import charge
 from sandbox.api.intent import INTENTS, draft_intent
 from sandbox.call import Answer, Call, Route
-from sandbox.collection import Object
+from sandbox.collection import Keep, Object
 from sandbox.fields import (
     read_business_profile,
     read_choice,
@@ -16,7 +16,6 @@ from sandbox.fields import (
     require_text,
 )
 from sandbox.listing import between, cursor_list, exactly, get_one, offset_list, one_of
-from sandbox.paging import Keep
 from sandbox.versions import LATEST
 
 STATUSES = ("created", "in_progress", "pending", "requires_action", "succeeded", "failed", "rejected", "expired")

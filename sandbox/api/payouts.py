@@ -1,6 +1,10 @@
 """Payouts and the resources each one is made of."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from sandbox.call import Answer, Call, Route
+from sandbox.collection import Object
 from sandbox.listing import between, get_one, offset_list, one_of
 from sandbox.paging import offset_page
 from sandbox.refusal import invalid_enum, missing_parameter
@@ -23,13 +27,22 @@ def list_resources(call: Call) -> Answer:
         raise missing_parameter("resource_type")
     if type_ not in RESOURCES:
         raise invalid_enum("resource_type", type_, tuple(RESOURCES))
-    items = call.world.payout_items[call.params["id"]]
-    rows = [
-        call.world.get(call.mode, RESOURCES[type_], item["resource"])
-        for item in items
-        if item["resource_type"] == type_
-    ]
-    return offset_page(call, rows[::-1])
+    ids = call.world.payout_items.newest_first(call.params["id"], type_)
+    return offset_page(call, Resources(ids, lambda id_: call.world.get(call.mode, RESOURCES[type_], id_)))
+
+
+@dataclass(frozen=True, slots=True)
+class Resources:
+    """The objects of these ids, looked up when a page shows them."""
+
+    ids: list[str]
+    get: Callable[[str], Object]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __getitem__(self, part: slice) -> list[Object]:
+        return [self.get(id_) for id_ in self.ids[part]]
 
 
 ROUTES = (

@@ -1,13 +1,14 @@
 """What banks do with a transfer: carry it out, refuse it, send it back; and what that leaves on the account."""
 
 from datetime import timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sandbox.call import Call
 from sandbox.clock import to_iso
 from sandbox.collection import Object
 from sandbox.outcomes import outcome
-from sandbox.world import World
+
+if TYPE_CHECKING:
+    from sandbox.world import World
 
 TRANSFERS, MOVEMENTS = "transfers", "account_movements"
 ANSWERED_AFTER = timedelta(seconds=3)
@@ -17,7 +18,8 @@ LATER = {"returned", "reversed"}
 
 
 def draft_transfer(  # noqa: PLR0913 - both sides of a transfer
-    call: Call,
+    world: "World",
+    mode: str,
     number: Object,
     *,
     amount: int,
@@ -28,18 +30,19 @@ def draft_transfer(  # noqa: PLR0913 - both sides of a transfer
     metadata: dict[str, Any],
 ) -> Object:
     """A transfer that nobody has answered yet."""
-    return call.draft(
+    return world.draft(
+        mode,
         "tr",
         "transfer",
         amount=amount,
         currency=currency,
         direction=direction,
         status="pending",
-        transaction_date=to_iso(call.world.now()),
+        transaction_date=to_iso(world.now()),
         post_date=None,
         comment=comment,
         reference_id=None,
-        tracking_key=call.world.new_secret("track") if currency == "MXN" else None,
+        tracking_key=world.new_secret("track") if currency == "MXN" else None,
         transfer_batch_id=None,
         receipt_url=None,
         counterparty=counterparty,
@@ -55,7 +58,7 @@ def draft_transfer(  # noqa: PLR0913 - both sides of a transfer
     )
 
 
-def send(world: World, transfer: Object) -> Object:
+def send(world: "World", transfer: Object) -> Object:
     """The money leaves the account at once; the other bank answers a little later."""
     _book(world, transfer, -transfer["amount"])
     world.keep(TRANSFERS, transfer)
@@ -63,7 +66,7 @@ def send(world: World, transfer: Object) -> Object:
     return transfer
 
 
-def _answer(world: World, transfer: Object) -> None:
+def _answer(world: "World", transfer: Object) -> None:
     wish = outcome(transfer["metadata"])
     if wish in REFUSALS:
         _book(world, transfer, transfer["amount"])
@@ -78,16 +81,16 @@ def _answer(world: World, transfer: Object) -> None:
         world.put_off(UNDONE_AFTER, lambda: _undo(world, done, wish))
 
 
-def _begin_reversal(world: World, transfer: Object) -> None:
+def _begin_reversal(world: "World", transfer: Object) -> None:
     pending = world.keep(TRANSFERS, {**transfer, "status": "reverse_pending"})
     world.put_off(ANSWERED_AFTER, lambda: _undo(world, pending, "reversed"))
 
 
-def succeed(world: World, transfer: Object, *, event: str) -> Object:
+def succeed(world: "World", transfer: Object, *, event: str) -> Object:
     return world.keep(TRANSFERS, {**transfer, "status": "succeeded", "post_date": to_iso(world.now())}, event=event)
 
 
-def _undo(world: World, transfer: Object, status: str) -> None:
+def _undo(world: "World", transfer: Object, status: str) -> None:
     """Money that was through comes back, or is taken back."""
     way = transfer["direction"]
     _book(world, transfer, transfer["amount"] if way == "outbound" else -transfer["amount"])
@@ -99,7 +102,7 @@ def _undo(world: World, transfer: Object, status: str) -> None:
     world.keep(TRANSFERS, {**transfer, **changes}, event=f"transfer.{way}.{status}")
 
 
-def receive(world: World, transfer: Object, number: Object) -> Object:
+def receive(world: "World", transfer: Object, number: Object) -> Object:
     """Money arrives; out of the number's range it is rejected by itself."""
     smallest, largest = number["options"]["min_amount"], number["options"]["max_amount"]
     is_small = smallest is not None and transfer["amount"] < smallest
@@ -117,25 +120,26 @@ def receive(world: World, transfer: Object, number: Object) -> Object:
     return done
 
 
-def give_back(world: World, transfer: Object) -> Object:
+def give_back(world: "World", transfer: Object) -> Object:
     """Begin to send an inbound transfer back; it is through, or refused, a little later."""
     pending = world.keep(TRANSFERS, {**transfer, "status": "return_pending"})
     world.put_off(ANSWERED_AFTER, lambda: _finish_return(world, pending))
     return pending
 
 
-def _finish_return(world: World, transfer: Object) -> None:
+def _finish_return(world: "World", transfer: Object) -> None:
     if outcome(transfer["metadata"]) == "return_failed":
         world.keep(TRANSFERS, {**transfer, "status": "succeeded"}, event="transfer.inbound.return_failed")
     else:
         _undo(world, transfer, "returned")
 
 
-def _book(world: World, transfer: Object, signed: int) -> None:
+def _book(world: "World", transfer: Object, signed: int) -> None:
     """A movement on the account, with the balance after it."""
     account = world.get(transfer["mode"], "accounts", transfer["account_number"]["account_id"])
     balance = account["available_balance"] + signed
     world.keep("accounts", {**account, "available_balance": balance})
+    world.balances.book(account["id"], world.now(), signed)
     movement = {
         "id": world.new_id("mov"),
         "object": "movement",

@@ -119,7 +119,7 @@ def _read_product(call: Call, data: dict[str, Any]) -> Object:
 def _editable(call: Call) -> Object:
     subscription = call.get(SUBSCRIPTIONS)
     if subscription["status"] == "canceled":
-        raise RefusalError(400, "subscription_not_editable", "The subscription is canceled", param="id")
+        raise RefusalError(409, "subscription_not_editable", "The subscription is canceled", param="id")
     return subscription
 
 

@@ -51,7 +51,8 @@ def create_transfer(call: Call) -> Answer:
         raise RefusalError(409, "insufficient_balance", "The account does not hold enough", param="amount")
     number = world.get(call.mode, "account_numbers", account["root_account_number_id"])
     transfer = settlement.draft_transfer(
-        call,
+        world,
+        call.mode,
         number,
         amount=amount,
         currency=currency,
@@ -112,7 +113,8 @@ def simulate_transfer(call: Call) -> Answer:
         "email": None,
     }
     transfer = settlement.draft_transfer(
-        call,
+        world,
+        call.mode,
         number,
         amount=require_amount(body),
         currency=currency,

@@ -8,6 +8,7 @@ from typing import Any
 
 from sandbox.clock import to_iso
 from sandbox.eventlog import Event
+from sandbox.store import Store, from_micros, to_key, to_micros
 
 FIRST_RETRY = timedelta(seconds=3)
 RETRIES = 17
@@ -56,11 +57,11 @@ class Attempt:
 class Outbox:
     """What waits to be sent, and what was sent. Its owner holds the lock."""
 
-    def __init__(self) -> None:
+    def __init__(self, store: Store) -> None:
+        self._store = store  # holds every attempt: there may be a million
         self._waiting: list[tuple[datetime, int, Delivery]] = []
         self._held: list[Delivery] = []
         self._order = count()
-        self.history: list[Attempt] = []
         self.dropped: set[str] = set()
 
     def post(self, delivery: Delivery) -> None:
@@ -85,11 +86,33 @@ class Outbox:
         held, self._held = self._held, []
         return held
 
+    def history(self) -> list[Attempt]:
+        """Every attempt there was, in order of time."""
+        asked = "SELECT endpoint, event, attempt, at, code, body FROM attempts ORDER BY at, event, endpoint, attempt"
+        return [
+            Attempt(endpoint, event, attempt, from_micros(at), code, body.decode(errors="surrogatepass"))
+            for endpoint, event, attempt, at, code, body in self._store.rows(asked)
+        ]
+
+    def counts(self) -> tuple[int, int]:
+        """How many attempts there were, and how many events arrived by them."""
+        asked = "SELECT count(*), count(DISTINCT CASE WHEN code BETWEEN 200 AND 299 THEN event END) FROM attempts"
+        row = self._store.row(asked)
+        return (row[0], row[1]) if row else (0, 0)
+
     def record(self, delivery: Delivery, code: int | None, body: str) -> None:
         """Write down one attempt and plan what follows it: the next try, the follow-up, or nothing."""
         delivery.attempts += 1
         attempt = Attempt(delivery.endpoint_id, delivery.event.id, delivery.attempts, delivery.due_at, code, body)
-        self.history.append(attempt)
+        self._store.write(
+            "INSERT INTO attempts (at, event, endpoint, attempt, code, body) VALUES (?, ?, ?, ?, ?, ?)",
+            to_micros(attempt.at),
+            attempt.event_id,
+            attempt.endpoint_id,
+            attempt.attempt,
+            code,
+            to_key(body),
+        )
         if attempt.has_arrived:
             if delivery.follow_up:
                 self.post(delivery.follow_up)

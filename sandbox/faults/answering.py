@@ -87,7 +87,7 @@ class Wire:
         wanted: list[Fault] = []
         token = TO_COMMIT.set(wanted)
         try:
-            response = Response.from_app(self._app, environ, buffered=True)
+            response = Response.from_app(self._app, environ)
         finally:
             TO_COMMIT.reset(token)
         for fault in wanted:

@@ -147,7 +147,9 @@ def _check_texts(fault: Fault) -> None:
 
 def _check_numbers(fault: Fault) -> None:
     if not _is_number(fault.probability) or not 0 <= fault.probability <= 1:
-        raise UnusableFaultError(f"The probability of {fault.name} must be a number from 0 to 1")
+        raise UnusableFaultError(
+            f"The probability of {fault.name} must be a number from 0 to 1, not {fault.probability!r}"
+        )
     for name in ("seed", "times"):
         if not isinstance(getattr(fault, name), int | None) or isinstance(getattr(fault, name), bool):
             raise UnusableFaultError(f"The {name} of {fault.name} must be a whole number")

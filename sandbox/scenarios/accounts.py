@@ -192,6 +192,8 @@ class Teller:
             "failed_at": None,
             "rejected_at": None,
             "reversed_at": None,
+            "_payout": transfer.payout,
+            "_sweep": transfer.sweeps,
         }  # fmt: skip
 
     def movements(self, movements: list[Movement]) -> list[tuple[Movement, int]]:

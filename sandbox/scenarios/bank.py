@@ -90,7 +90,8 @@ def keep_account(ledger: Ledger, chance: Chance) -> None:
             named = payout.arrived != payout.amount or chance.happens(60)
             comment = f"Liquidacion {payout.id}" if named else "Liquidacion diaria"
             ledger.transfers.append(Transfer(chance.id("tr", 27), payout.arrived_at, payout.arrived, ledger.currency,
-                                          inbound=True, counterparty=PROVIDER, comment=comment))  # fmt: skip
+                                          inbound=True, counterparty=PROVIDER, comment=comment,
+                                          payout=payout.id))  # fmt: skip
     day = ledger.since
     while day < ledger.until - timedelta(days=8):
         inbound = chance.happens(50)

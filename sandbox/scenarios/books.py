@@ -3,6 +3,11 @@
 from sandbox.happening import Document
 from sandbox.scenarios.ledger import LocalDocument
 
+COLUMNS = (
+    "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name", "net",
+    "exempt", "vat", "total", "currency", "status", "order_ref", "ref_type", "ref_number", "payment_method",
+    "payment_form",
+)  # fmt: skip
 DECIMALS = {"CLP": 0, "MXN": 2, "USD": 2, "CLF": 4}
 
 

@@ -24,7 +24,7 @@ from sandbox.scenarios.plan import Case, Span, chance_of, compose, plant, span_o
 from sandbox.scenarios.recurring import recur
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.splits import sell_for_two
-from sandbox.scenarios.trade import cross_the_cut, leave_open, trade
+from sandbox.scenarios.trade import cross_the_cut, leave_open, sell_by_instalments, trade
 from sandbox.scenarios.wire import CHILEAN_MERCHANT
 
 CASES: dict[Case, int] = {
@@ -98,6 +98,7 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     collect(shop, CHILEAN_MERCHANT)
     recur(shop, CHILEAN_MERCHANT, span)
     disagree(shop, span)
+    sell_by_instalments(ledger)
     pay_out(ledger, chance, CHILE_TARIFF, mishaps_of(shop, span))
     receive(ledger, chance, span.coming())
     keep_house(ledger, chance)

@@ -71,7 +71,7 @@ TABLE = (
     Damage(23, "other_currency", 0.003, 0.03, "CURRENCY_DIFF", (keys.pay_in_other_currency, evidence.pay_in_pesos)),
     Damage(24, "source_incomplete", 0, 1, "DATA_GAP, nothing called missing",
            instead="the faults drop, empty-page and pruned-cursor, or no invoice file"),
-    Damage(25, "file_variant", 0, 1, "the same books, or a refusal", instead="sandbox.scenarios.variants"),
+    Damage(25, "file_variant", 0, 1, "the same books, or a refusal", instead="invoices.csv?variant="),
     Damage(26, "split_short", 0.01, 0.05, "SPLIT_MISMATCH of one unit"),
     Damage(27, "f29_rectified", 0.005, 0.005, "the earlier filing replaced", share_of=STATEMENTS),
     Damage(27, "register_lacks", 0.005, 0.005, "the sale is in the books alone", share_of=DOCUMENTS),

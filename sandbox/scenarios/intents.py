@@ -12,7 +12,7 @@ from sandbox.scenarios.wire import Merchant, to_account, to_collecting_account, 
 
 CARD_KINDS = {"credit_card": "credit", "debit_card": "debit", "prepaid_card": "prepaid"}
 BRANDS = ("visa", "mastercard")
-SESSION_PERCENT = {"bank_transfer": 20, "credit_card": 60, "debit_card": 60, "prepaid_card": 60}
+SESSION_PERCENT = {"bank_transfer": 20, "credit_card": 60, "debit_card": 60, "prepaid_card": 60, "installment": 60}
 REASONS = ("insufficient_funds", "mfa_authorization_timeout", "bank_not_available", "amount_limit_reached")
 
 
@@ -46,6 +46,7 @@ class Till:
     def intent(self, payment: Payment) -> dict[str, Any]:
         """The payment intent when it was created."""
         card = payment.subtype in CARD_KINDS
+        held = self.card(payment) if card or payment.subtype == "installment" else None
         made = {
             "id": payment.id,
             "object": "payment_intent",
@@ -54,7 +55,7 @@ class Till:
             "currency": payment.currency,
             "status": "created",
             "payment_type": "card" if card else payment.subtype,
-            "payment_type_options": {"card": self.card(payment)} if card else {},
+            "payment_type_options": {"card": held} if card else {},
             "reference_id": payment.reference_id,
             "transaction_date": None,
             "error_reason": None,
@@ -64,7 +65,7 @@ class Till:
             "customer": None if payment.customer is None else payment.customer.customer_id,
             "customer_email": None if payment.customer is None else payment.customer.email,
             "sender_account": None if payment.sender is None else to_account(payment.sender),
-            "recipient_account": None if card else to_collecting_account(self.merchant),
+            "recipient_account": None if held else to_collecting_account(self.merchant),
             "business_profile": None,
             "next_action": None,
             "payment_method": payment.payment_method,
@@ -77,7 +78,7 @@ class Till:
         """The card a payment was made with."""
         return {
             "brand": self.chance.pick(BRANDS),
-            "kind": CARD_KINDS[payment.subtype],
+            "kind": CARD_KINDS.get(payment.subtype, "credit"),
             "last_four_digits": self.chance.digits(4),
             "bank": None,
             "country": self.merchant.country,

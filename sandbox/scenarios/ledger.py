@@ -182,6 +182,8 @@ class Transfer:
     undoing: str | None = None  # failed, returned, reversed, rejected, return_failed
     reason: tuple[str, str] = ("01", "non_existing_account")
     tracking_key: str | None = None
+    payout: str = ""  # which payout arrives with it
+    sweeps: bool = False  # takes whatever the account holds
 
 
 @dataclass(slots=True)

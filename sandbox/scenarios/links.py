@@ -1,5 +1,6 @@
 """The Movements API: a connection to the merchant's account at another bank, and what was read there."""
 
+from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import Any
 
@@ -10,6 +11,7 @@ from sandbox.scenarios.people import to_provider_tax_id
 from sandbox.scenarios.plan import Span
 from sandbox.scenarios.wire import Merchant, to_account, to_millis
 
+EVERY = timedelta(days=3)
 BALANCE = 1_820_500
 LINK_TOKENS = {"cl": "link_sandboxcl_token_7Q2m", "mx": "link_sandboxmx_token_4K9p"}
 
@@ -63,12 +65,15 @@ def read(chance: Chance, span: Span, account: dict[str, Any]) -> list[Happening]
             to_movement(chance, account, at - timedelta(hours=chance.whole(8, 60))) for _ in range(chance.whole(1, 4))
         ]
         told += [Happening(at, "link_movements", row) for row in fresh]
+        if day < span.start <= day + EVERY:  # the newest one is not through yet when the clock starts
+            told[-1] = replace(told[-1], object=fresh[-1] | {"status": "pending", "pending": True})
+            told.append(Happening(at + EVERY, "link_movements", fresh[-1]))
         balance += sum(row["amount"] for row in fresh)
         rows += fresh
         told.append(refreshed(chance, account, at, "succeeded", len(fresh)))
         held = account["balance"] | {"available": balance, "current": balance}
         told.append(Happening(at, "link_accounts", account | {"balance": held, "refreshed_at": to_millis(at)}))
-        day += timedelta(days=3)
+        day += EVERY
     failed_at = at_local(span.coming()[5], time(12), span.country)
     told.append(refreshed(chance, account, failed_at, "failed", 0))
     told.append(refreshed(chance, account, failed_at + timedelta(days=3), "rejected", 0))

@@ -22,7 +22,7 @@ from sandbox.scenarios.payouts import Mishaps, pay_out
 from sandbox.scenarios.plan import Span, chance_of, compose, plant, span_of, tell
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.spei import collect_and_sweep
-from sandbox.scenarios.trade import leave_open, trade
+from sandbox.scenarios.trade import leave_open, sell_by_instalments, trade
 from sandbox.scenarios.wire import MEXICAN_MERCHANT, to_millis
 
 COMPANIES = 20
@@ -46,6 +46,7 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     mishaps = Mishaps(
         returned=frozenset({days[0]}), canceled=frozenset({days[1]}), short={days[2]: chance.whole(40_000, 90_000)}
     )
+    sell_by_instalments(ledger)
     pay_out(ledger, chance, MEXICO_TARIFF, mishaps)
     collect_and_sweep(ledger, chance, MEXICAN_MERCHANT)
     told = tell(ledger, Till(chance, MEXICAN_MERCHANT), MEXICAN_MERCHANT) + surroundings(chance, ledger, span)

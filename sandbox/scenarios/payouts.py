@@ -92,7 +92,7 @@ class Clearing:
         self._due += sorted(self._arriving.pop(on, []), key=lambda item: (item.at, item.resource))
         spoiled = self._mishaps.spoil(on)
         self._repeated = [] if spoiled else [item for since, item in self._again if since <= on]
-        return tuple(_line(item, self._tariff) for item in (*self._due, *self._repeated))
+        return tuple(to_line(item, self._tariff) for item in (*self._due, *self._repeated))
 
     def close(self, on: date, gone_at: datetime | None) -> None:
         """The payout of that day was made; if it fails, its items wait anew from that moment."""
@@ -132,7 +132,8 @@ def lost_before(payout: Payout, disputes: list[Dispute]) -> tuple[Dispute, ...]:
     return tuple(case for case in disputes if case.ended_at is not None and case.ended_at < payout.created_at)
 
 
-def _line(item: Item, tariff: dict[str, Any]) -> Line:
+def to_line(item: Item, tariff: dict[str, Any]) -> Line:
+    """What an item brings and what is taken for it."""
     fee, vat = (0, 0) if item.resource_type == FEELESS else fee_of(tariff, item.subtype, item.gross)
     if not item.misfee:
         return Line(item.resource_type, item.resource, item.signed, fee, vat)
@@ -174,7 +175,8 @@ def tell_lines(payout: Payout, *, mode: str) -> list[Happening]:
     return [
         Happening(payout.created_at, "payout_resources", {
             "id": f"{payout.id}:{line.resource_type}:{line.resource}", "object": "payout_resource", "mode": mode,
-            "payout": payout.id, "_amount": line.signed, "resource_type": line.resource_type, "resource": line.resource,
+            "payout": payout.id, "_amount": line.signed, "_fee": line.fee, "resource_type": line.resource_type,
+            "resource": line.resource,
         })
         for line in payout.lines
     ]  # fmt: skip

@@ -12,8 +12,8 @@ from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.charges import tell_charge
 from sandbox.scenarios.disputes import tell_dispute
 from sandbox.scenarios.intents import Till
-from sandbox.scenarios.ledger import Ledger, Payout
-from sandbox.scenarios.payouts import FEELESS, tell_payout
+from sandbox.scenarios.ledger import Ledger
+from sandbox.scenarios.payouts import tell_payout
 from sandbox.scenarios.refunds import tell_refund
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.truth import truth_of
@@ -91,22 +91,9 @@ def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: 
         country=ledger.country,
         happenings=tuple(sorted(happenings, key=lambda happening: happening.at)),
         documents=tuple(documents),
-        fees=fees_of(ledger.payouts),
         tariff=tariff,
         truth=truth_of(ledger),
     )
-
-
-def fees_of(payouts: Iterable[Payout]) -> dict[tuple[str, str], tuple[int, int]]:
-    """What was taken for each resource of each payout; the return of a failed refund costs nothing of its own."""
-    fees: dict[tuple[str, str], tuple[int, int]] = {}
-    for payout in payouts:
-        for line in payout.lines:
-            key = payout.id, line.resource
-            # A refund that was freed by a returned payout may share the next one with its own return.
-            if line.resource_type != FEELESS or key not in fees:
-                fees[key] = line.fee, line.fee_vat
-    return fees
 
 
 def chance_of(name: str, country: str, *, seed: int, scale: float) -> Chance:

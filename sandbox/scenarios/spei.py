@@ -35,7 +35,7 @@ def collect_and_sweep(ledger: Ledger, chance: Chance, merchant: Merchant) -> Non
         if place % EVERY == WRONG:
             ledger.transfers.append(pay_wrongly(chance, ledger, on, place))
         swept_at = at_local(on, SWEEP, "mx") + timedelta(seconds=chance.whole(1, 90))
-        ledger.transfers.append(send(chance, swept_at, balance, own, "Daily settlement"))
+        ledger.transfers.append(replace(send(chance, swept_at, balance, own, "Daily settlement"), sweeps=True))
         balance = 0
 
 

@@ -4,10 +4,9 @@ It is for sizes at which no day's refunds outweigh its sales, and holds payments
 books; accounts, links, billing and the tax office are left to scenarios of ordinary size. A customer buys on one day.
 """
 
-from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Generic, TypeVar
 
@@ -21,7 +20,7 @@ from sandbox.scenarios.fees import CHILE_TARIFF, MEXICO_TARIFF
 from sandbox.scenarios.institutions import tell_institutions
 from sandbox.scenarios.intents import Till
 from sandbox.scenarios.ledger import Ledger, Payout
-from sandbox.scenarios.payouts import FEELESS, Mishaps, draft_payout, tell_lines, tell_states, worth_of
+from sandbox.scenarios.payouts import Mishaps, draft_payout, tell_lines, tell_states, worth_of
 from sandbox.scenarios.plan import Span, chance_of, span_of, tell
 from sandbox.scenarios.trade import sales_on
 from sandbox.scenarios.truth import Assessor
@@ -45,35 +44,6 @@ class Walk(Generic[T]):
         return self.begin()
 
 
-@dataclass(slots=True)
-class TakenFees:
-    """Fees by payout and resource in a few bytes each, from the moment the payout was told."""
-
-    _resources: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("q")))
-    _fees: dict[str, "array[int]"] = field(default_factory=lambda: defaultdict(lambda: array("q")))
-
-    def keep(self, payout: Payout) -> None:
-        """Note the fees of these lines of a payout."""
-        for line in sorted(payout.lines, key=lambda line: line.resource_type == FEELESS):
-            self._resources[payout.id].append(hash(line.resource))
-            self._fees[payout.id].extend((line.fee, line.fee_vat))
-
-    def forget(self, payout: str) -> None:
-        """Let go of a payout that is about to be told again."""
-        self._resources.pop(payout, None)
-        self._fees.pop(payout, None)
-
-    def get(self, key: tuple[str, str], /) -> tuple[int, int] | None:
-        """Fee with VAT and VAT part."""
-        payout, resource = key
-        try:
-            place = self._resources[payout].index(hash(resource))
-        except ValueError:
-            return None
-        fees = self._fees[payout]
-        return fees[2 * place], fees[2 * place + 1]
-
-
 @dataclass(frozen=True, slots=True)
 class Day:
     """One branch on one day."""
@@ -91,15 +61,12 @@ class Stream:
     merchant: Merchant
     days: dict[date, list[Day]]
     opening: list[Happening]
-    fees: TakenFees = field(default_factory=TakenFees)
 
     def happenings(self) -> Iterator[Happening]:
         """Everything the provider tells, in order; of one day and what is still to come of earlier ones at a time."""
-        terms, later = self.terms, defaultdict[date, list[Happening]](list)
+        later = defaultdict[date, list[Happening]](list)
         worth: dict[date, int] = defaultdict(int)
         yield from self.opening
-        for payout in terms.payouts.values():
-            self.fees.forget(payout.id)
         for on, days in self.days.items():
             for day in days:
                 for happening in self._branch(day, worth):
@@ -118,7 +85,6 @@ class Stream:
         shop = plan_branch(self.terms, day.on, day.place, sales=day.sales)
         yield from tell(shop.ledger, Till(shop.chance, self.merchant), self.merchant)
         for payout in clear(shop.ledger, self.terms, day.on):
-            self.fees.keep(payout)
             worth[_day_of(payout, self.terms)] += _worth(payout)
             yield from tell_lines(payout, mode="test")
 
@@ -189,7 +155,7 @@ def stream(  # noqa: PLR0913 - the arguments of a scenario, all by name
         frozenset(roomy), own, seller, sum(map(len, days.values())),
     )  # fmt: skip
     told = Stream(terms, merchant, days, sorted(opening, key=lambda happening: happening.at))
-    return Scenario(name, country, Walk(told.happenings), Walk(told.documents), told.fees, TARIFFS[country], told.truth)
+    return Scenario(name, country, Walk(told.happenings), Walk(told.documents), TARIFFS[country], told.truth)
 
 
 def _dates(span: Span) -> list[date]:

@@ -5,7 +5,7 @@ from datetime import date, time, timedelta
 
 from sandbox.scenarios.calendar import at_local, is_bank_day
 from sandbox.scenarios.chance import Chance
-from sandbox.scenarios.ledger import LocalDocument, Payment
+from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment
 from sandbox.scenarios.people import Person
 from sandbox.scenarios.shop import Shop, matched
 
@@ -15,6 +15,7 @@ RECEIPT_SUBTYPES = {
 }
 EVIDENCE = {"key": 78, "customer": 13, "reference": 9}
 TERMS = (15, 30, 30, 45)
+INSTALMENTS_EACH = 20  # of so many plain credit card payments one
 LATE = 2  # days after it is due
 ANONYMOUS = "66666666-6"
 
@@ -110,3 +111,16 @@ def cross_the_cut(shop: Shop, companies: list[Person], on: date) -> None:
         assert document.buyer is not None
         payment = shop.payment(document.total, at, matched(document))
         shop.keep_payment(replace(payment, sender=document.buyer, metadata=shop.name(document)))
+
+
+def sell_by_instalments(ledger: Ledger) -> None:
+    """Let some plain card payments be such as the provider collects by instalments and pays out at once."""
+    troubled = {refund.payment.id for refund in ledger.refunds} | {case.payment.id for case in ledger.disputes}
+    places = [n for n, paid in enumerate(ledger.payments) if _is_plain_credit(paid) and paid.id not in troubled]
+    for place in places[::INSTALMENTS_EACH]:
+        ledger.payments[place] = replace(ledger.payments[place], subtype="installment")
+
+
+def _is_plain_credit(paid: Payment) -> bool:
+    odd = paid.shares or paid.misfee or paid.repeated or paid.forgotten or paid.payment_method
+    return paid.subtype == "credit_card" and paid.verdict.outcome == "matched" and not odd

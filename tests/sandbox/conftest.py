@@ -56,13 +56,14 @@ def payout(id_: str, at: datetime, amount: int, status: str, mode: str = "test")
     }
 
 
-def item(payout_id: str, type_: str, resource: str) -> Object:
-    return {"id": f"{payout_id}:{type_}:{resource}", "payout": payout_id, "resource_type": type_, "resource": resource}
+def item(payout_id: str, type_: str, resource: str, amount: int, fee: int) -> Object:
+    names = {"payout": payout_id, "resource_type": type_, "resource": resource}
+    return {"id": f"{payout_id}:{type_}:{resource}", **names, "_amount": amount, "_fee": fee}
 
 
 def trade(*happenings: Happening, **fields: Any) -> Scenario:
     """A scenario with nothing but these happenings."""
-    settings: dict[str, Any] = {"documents": (), "fees": {}, "tariff": {}, "truth": lambda _: [], **fields}
+    settings: dict[str, Any] = {"documents": (), "tariff": {}, "truth": lambda _: [], **fields}
     ordered = tuple(sorted(happenings, key=lambda happening: happening.at))
     return Scenario(name="hand-made", country="cl", happenings=ordered, **settings)
 
@@ -88,14 +89,13 @@ def one_payout() -> Scenario:
             noon, "payment_intents", payment("pi_2", noon, "succeeded", 2000, **card), "payment_intent.succeeded"
         ),
         Happening(noon, "refunds", refund, "refund.succeeded"),
-        Happening(noon, "payout_resources", item("po_1", "payment_intent", "pi_1")),
-        Happening(noon, "payout_resources", item("po_1", "payment_intent", "pi_2")),
-        Happening(noon, "payout_resources", item("po_1", "refund", "re_1")),
-        Happening(noon, "payout_resources", item("po_1", "refund_adjustment", "re_1")),
+        Happening(noon, "payout_resources", item("po_1", "payment_intent", "pi_1", 1000, 16)),
+        Happening(noon, "payout_resources", item("po_1", "payment_intent", "pi_2", 2000, 60)),
+        Happening(noon, "payout_resources", item("po_1", "refund", "re_1", -300, 17)),
+        Happening(noon, "payout_resources", item("po_1", "refund_adjustment", "re_1", 300, 0)),
         Happening(noon, "payouts", payout("po_1", noon, 2907, "in_progress"), "payout.created"),
         Happening(noon, "payouts", payout("po_9", noon, 50, "in_progress", "live"), "payout.created"),
         paid(3, 60),
-        fees={("po_1", "pi_1"): (16, 3), ("po_1", "pi_2"): (60, 10), ("po_1", "re_1"): (17, 3)},
         tariff={"vat_bps": 1900, "refund": {"flat": 14}},
         documents=(
             Document(START - timedelta(days=1), {"doc_type": "33", "folio": "7", "total": "1000"}),
@@ -134,7 +134,7 @@ def open_sandbox(receiver: Receiver) -> Iterator[Open]:
     """Build a sandbox in process and give back a client that holds the test key."""
     made: list[tuple[Flask, httpx.Client]] = []
 
-    def build(scenario: Scenario | None = None, **settings: Any) -> httpx.Client:
+    def build(scenario: Scenario | str | None = None, **settings: Any) -> httpx.Client:
         transport = httpx.MockTransport(receiver)
         app = create_sandbox(scenario or one_payout(), transport=transport, **settings)
         client = httpx.Client(

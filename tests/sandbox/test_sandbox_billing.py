@@ -115,9 +115,9 @@ def test_a_canceled_subscription_is_not_editable(billing: httpx.Client) -> None:
 
     assert billing.post(f"{path}/cancel").json()["status"] == "canceled"
 
-    assert refusal(billing.post(f"{path}/cancel")) == (400, "subscription_not_editable", "id")
+    assert refusal(billing.post(f"{path}/cancel")) == (409, "subscription_not_editable", "id")
     assert refusal(billing.patch(path, json={"payment_method": "pm_active"})) == (
-        400,
+        409,
         "subscription_not_editable",
         "id",
     )

@@ -1,5 +1,9 @@
 """One seed, the same bytes: two starts answer alike over every list, the truth and the files."""
 
+import hashlib
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import httpx
@@ -36,13 +40,40 @@ def everything(name: str, seed: int, steps: int) -> dict[str, list[bytes]]:
     ) as client:
         wanted = {"url": "https://shop.example/hooks", "enabled_events": ["payment_intent.succeeded"]}
         assert client.post("/v1/webhook_endpoints", json=wanted).status_code == 201
+        sold = client.post("/v1/payment_intents", json={"amount": 4_321, "currency": "CLP"}).json()
+        assert client.post("/_sandbox/pay", json={"id": sold["id"]}).status_code == 200
         for _ in range(steps):
             client.post("/_sandbox/clock/advance", json={"seconds": 14 * 86_400 / steps})
         token = next(iter(client.get("/_sandbox/credentials").json()["link_tokens"]), "none")
         lists = {path: list(pages(client, f"{path}?link_token={token}&limit=200&per_page=200")) for path in LISTS}
-        files = {path: [client.get(path).content] for path in FILES}
+        reports = [f"/_sandbox/payouts/{row['id']}.csv" for row in client.get("/v1/payouts?per_page=300").json()]
+        files = {path: [client.get(path).content] for path in (*FILES, *reports)}
     world.close()
     return {**lists, **files}
+
+
+def digest_of(name: str, seed: int) -> str:
+    """One number for all of it."""
+    told = repr(sorted(everything(name, seed, 1).items()))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def test_two_processes_with_one_seed_answer_alike() -> None:
+    """Nothing depends on how a process happens to scatter its sets and dictionaries."""
+    start = "from tests.sandbox.test_sandbox_determinism import digest_of; print(digest_of('busy-month', 5))"
+    told = [
+        subprocess.run(
+            [sys.executable, "-c", start],
+            env={**os.environ, "PYTHONHASHSEED": scatter},
+            capture_output=True,
+            check=True,
+            text=True,
+        ).stdout
+        for scatter in ("1", "77")
+    ]
+
+    assert told[0] == told[1]
+    assert len(told[0].strip()) == 64
 
 
 @pytest.mark.parametrize("name", ["busy-month", "mexico"])

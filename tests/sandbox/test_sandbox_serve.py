@@ -147,7 +147,7 @@ def test_the_command_prints_where_it_is_and_stops_on_a_signal(name: signal.Signa
     """One block with address and keys on standard output, and exit 0 when told to stop."""
     start = "from sandbox.commands import sandbox; sandbox()"
     environ = {**os.environ, "PYTHONPATH": str(Path.cwd())}
-    arguments = ["--port", "0", "--scenario", "quiet", "--faults", "drop=0.1"]
+    arguments = ["--port", "0", "--scenario", "quiet", "--faults", "drop=0.1:seed=5:times=3,rate-limit=0:path=/v1"]
     with subprocess.Popen(
         [sys.executable, "-c", start, *arguments],
         stdout=subprocess.PIPE,
@@ -160,10 +160,15 @@ def test_the_command_prints_where_it_is_and_stops_on_a_signal(name: signal.Signa
         address = re.search(r"http://127\.0\.0\.1:\d+", lines[0])
         assert address is not None
         answer = httpx.get(f"{address[0]}/v1/payouts", headers={"Authorization": "sk_test_sandbox"})
+        faults = httpx.get(f"{address[0]}/_sandbox/faults").json()
         process.send_signal(name)
         rest, errors = process.communicate(timeout=10)
 
     assert answer.status_code == 200
+    assert faults == [
+        {"name": "drop", "probability": 0.1, "seed": 5, "times": 3},
+        {"name": "rate-limit", "probability": 0, "path": "/v1"},
+    ]
     assert lines[1:3] == ["test key  sk_test_sandbox\n", "live key  sk_live_sandbox\n"]
     assert (process.returncode, rest, errors) == (0, "", "")
 
@@ -176,6 +181,8 @@ def test_the_command_prints_where_it_is_and_stops_on_a_signal(name: signal.Signa
         (["--faults", "gremlin"], "gremlin"),
         (["--faults", "drop=often"], "often"),
         (["--faults", "drop=7"], "0 to 1"),
+        (["--faults", "drop:wings=2"], "drop takes no wings"),
+        (["--faults", "drop:times=often"], "The times of drop must be a whole number"),
         (["--start", "someday"], "someday"),
     ],
 )

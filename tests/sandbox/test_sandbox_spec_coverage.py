@@ -114,9 +114,36 @@ TRANSITIONS = (
     "charge: pending to canceled or changed",
     "transfer: to returned, to reversed",
 )
+FIELDS = (
+    "fields: webhook endpoint",
+    "fields: event",
+    "fields: error object",
+    "fields: checkout session",
+    "fields: customer",
+    "fields: invoice",
+    "fields: subscription",
+    "fields: payment method",
+    "fields: payment intent",
+    "fields: payout",
+    "fields: payout report rows",
+    "fields: refund",
+    "fields: dispute",
+    "fields: payment link",
+    "fields: charge",
+    "fields: setup intent, subscription intent",
+    "fields: entity",
+    "fields: onboarding",
+    "fields: account, account number",
+    "fields: transfer",
+    "fields: movement (Business Accounts)",
+    "fields: movement (Movements API)",
+    "fields: account statement, account verification",
+    "fields: link, refresh intent",
+)
 BINDINGS = (
     "binding 1: checkout_session.expired",
     "binding 2: split_applied",
+    "binding 2: each recipient's payout of a split",
     "binding 3: public_error of refresh intents",
     "binding 4: public_error of subscription intents",
     "binding 5: payment_method.canceled and activated",
@@ -166,7 +193,7 @@ LIMITS = (
     "versions: operations that need 2026-02-01",
     "versions: mx_direct_debit renames",
 )
-SPECIFICATION = (*OPERATIONS, *RULES, *TRANSITIONS, *BINDINGS, *REFUSALS, *LIMITS)
+SPECIFICATION = (*OPERATIONS, *RULES, *TRANSITIONS, *FIELDS, *BINDINGS, *REFUSALS, *LIMITS)
 
 
 @cache
@@ -183,7 +210,7 @@ def names_in(file: str) -> set[str]:
 
 @pytest.mark.parametrize("row", SPECIFICATION)
 def test_every_row_of_the_specification_has_a_line(row: str) -> None:
-    """Operations, rules, transitions, bindings, authentication, errors, limits, versions."""
+    """Operations, rules, transitions, fields, bindings, authentication, errors, limits, versions."""
     assert row in lines()
 
 

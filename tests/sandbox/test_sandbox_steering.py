@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.sandbox.conftest import advance, subscribe
+from tests.sandbox.conftest import Open, advance, subscribe, trade
 
 
 def test_the_clock_moves_only_when_told(client: httpx.Client) -> None:
@@ -94,24 +94,37 @@ def test_the_books_hold_what_is_known_by_now(client: httpx.Client) -> None:
     assert client.get("/_sandbox/invoices.csv").text.count("\r\n") == 3
 
 
+def test_the_books_come_as_other_systems_write_them(client: httpx.Client) -> None:
+    """A variant is asked for by name; one that does not exist is refused with those that do."""
+    spanish = client.get("/_sandbox/invoices.csv?variant=spanish-headings").text
+    assert spanish.startswith("Tipo Doc,series,Folio,")
+    assert client.get("/_sandbox/invoices.csv?variant=byte-order-mark").content.startswith(b"\xef\xbb\xbfdoc_type")
+
+    refused = client.get("/_sandbox/invoices.csv?variant=pdf")
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, "variant")
+    assert "choose one of plain, semicolon" in refused.json()["error"]["message"]
+
+
 def test_the_payout_report_is_the_providers(client: httpx.Client) -> None:
     """Semicolons, gross amounts, refunds negative, adjustments positive and free."""
     answer = client.get("/_sandbox/payouts/po_1.csv")
 
     assert answer.headers["Content-Type"] == "text/csv; charset=utf-8"
     assert answer.text == (
-        "id;created_at;amount;fee;resource_type;resource_subtype\r\n"
-        "pi_1;2026-09-30T15:00:00Z;1000;16;payment_intent;bank_transfer\r\n"
-        "pi_2;2026-09-30T15:00:00Z;2000;60;payment_intent;credit_card\r\n"
-        "re_1;2026-09-30T15:00:00.000Z;-300;17;refund;\r\n"
-        "re_1;2026-09-30T15:00:00.000Z;300;0;refund;\r\n"
+        "id;created_at;amount;fee;resource_type;resource_subtype;share_amount\r\n"
+        "pi_1;2026-09-30T15:00:00Z;1000;16;payment_intent;bank_transfer;1000\r\n"
+        "pi_2;2026-09-30T15:00:00Z;2000;60;payment_intent;credit_card;2000\r\n"
+        "re_1;2026-09-30T15:00:00.000Z;-300;17;refund;;-300\r\n"
+        "re_1;2026-09-30T15:00:00.000Z;300;0;refund;;300\r\n"
     )
     assert client.get("/_sandbox/payouts/po_none.csv").status_code == 404
 
 
-def test_bank_lines_and_tariff_are_the_scenarios(client: httpx.Client) -> None:
-    """What the merchant's bank and contract say."""
+def test_bank_lines_and_tariff_are_the_scenarios(client: httpx.Client, open_sandbox: Open) -> None:
+    """What the merchant's bank says up to today, and what the contract says."""
     assert client.get("/_sandbox/bank.csv").text == "date,amount\r\n2026-10-01,2907\r\n"
+    later = trade(bank_lines=({"date": "2026-10-01", "amount": "5"}, {"date": "2026-10-02", "amount": "6"}))
+    assert open_sandbox(later).get("/_sandbox/bank.csv").text == "date,amount\r\n2026-10-01,5\r\n"
     assert client.get("/_sandbox/tariff").json() == {"vat_bps": 1900, "refund": {"flat": 14}}
 
 

@@ -1,7 +1,7 @@
 """Time and memory of telling a large scenario: bench_sandbox_scale.py [payments] [scenario].
 
-Three walks, each in a process of its own so that each has its own peak: all happenings as the provider tells them, the
-merchant's books, and the truth at the end.
+Four walks, each in a process of its own so that each has its own peak: all happenings as the provider tells them, the
+merchant's books, the truth at the end, and a sandbox that serves it, with what some lists and gets take.
 """
 
 import resource
@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from sandbox.happening import Happening, Scenario
 from sandbox.scenarios import provide
+from sandbox.serve import create_sandbox
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 END = START + timedelta(days=34)
@@ -42,6 +44,31 @@ def walk_truth(scenario: Scenario) -> str:
     return f"{_count(scenario.truth(END))} rows"
 
 
+def walk_served(scenario: Scenario) -> str:
+    started = time.perf_counter()
+    client = create_sandbox(scenario).test_client()
+    told = [f"history laid in {time.perf_counter() - started:.1f} s"]
+
+    def ask(address: str) -> list[dict[str, Any]]:
+        before = time.perf_counter()
+        answer = client.get(address, headers={"Authorization": "sk_test_sandbox"})
+        found: list[dict[str, Any]] = answer.get_json()
+        told.append(
+            f"  {1000 * (time.perf_counter() - before):8.1f} ms  {address.partition('?')[0]}, {len(found)} rows"
+        )
+        return found
+
+    first, *_ = [ask(f"/v1/payment_intents?per_page=300&page={page}") for page in (1, 2, 100)]
+    ask(f"/v1/payment_intents/{first[0]['id']}")
+    ask("/v1/payment_intents?since=2026-09-20&until=2026-09-21&per_page=300")
+    events = ask("/v2/events?limit=300")
+    ask(f"/v2/events?limit=300&starting_after={events[-1]['id']}")
+    ask("/v2/events?type=refund.failed&limit=300")
+    payout = ask("/v1/payouts")[3]["id"]
+    ask(f"/v1/payouts/{payout}/resources?resource_type=payment_intent&per_page=300&page=3")
+    return "\n".join(told)
+
+
 def _count(things: Iterable[object]) -> int:
     return sum(1 for _ in things)
 
@@ -50,6 +77,7 @@ WALKS: dict[str, Callable[[Scenario], str]] = {
     "happenings": walk_happenings,
     "documents": walk_documents,
     "truth": walk_truth,
+    "served": walk_served,
 }
 
 

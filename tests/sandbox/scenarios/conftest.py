@@ -34,13 +34,9 @@ def _held(country: str, rates: Mapping[str, float], seed: int, scale: float) -> 
     told = stream(
         name="large", country=country, rates=rates, seed=seed, scale=scale, start=START_AT, per_branch=BRANCH_SALES
     )
-    happenings = tuple(told.happenings)
-    lines = [h.object for h in happenings if h.collection == "payout_resources"]
-    fees = {(line["payout"], line["resource"]): told.fees.get((line["payout"], line["resource"])) for line in lines}
     return WholeScenario(
-        told.name, country, happenings, tuple(told.documents), {key: fee for key, fee in fees.items() if fee},
-        told.tariff, lambda at: list(told.truth(at)),
-    )  # fmt: skip
+        told.name, country, tuple(told.happenings), tuple(told.documents), told.tariff, lambda at: list(told.truth(at))
+    )
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def test_a_sandbox_is_started_with_damages() -> None:
 @pytest.mark.parametrize(("damages", "sentence"), [
     (["paid_twice"], "The damages of a scenario are names, each with its rate"),
     ({"paid_twice": "often"}, "the rate of paid_twice must be a number from 0 to 1, not 'often'"),
-    ({"file_variant": 1}, "file_variant is no damage of trade: use sandbox.scenarios.variants"),
+    ({"file_variant": 1}, "file_variant is no damage of trade: use invoices.csv?variant="),
 ])  # fmt: skip
 def test_damages_that_make_no_sense_are_refused(damages: object, sentence: str) -> None:
     """As whoever asks over HTTP will read it."""

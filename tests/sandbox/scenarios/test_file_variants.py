@@ -29,7 +29,7 @@ def second_line(variant: str, encoding: str = "utf-8") -> str:
 def test_the_plain_file_has_the_canonical_columns() -> None:
     """Commas, ISO dates, whole amounts, UTF-8."""
     row = "33,,10501,,2026-09-03,2026-10-03,76192083-9,Áridos Ñuble SpA,1000000,0,190000,1190000,CLP,valid,PED-1,,,,"
-    assert write_books([DOCUMENT]).decode() == f"{HEAD}\n{row}\n"
+    assert write_books([DOCUMENT]).decode() == f"{HEAD}\r\n{row}\r\n"
 
 
 def test_amounts_dates_and_headings_vary() -> None:
@@ -48,14 +48,30 @@ def test_encodings_and_line_ends_vary() -> None:
     assert "Áridos Ñuble".encode("latin-1") in write_books([DOCUMENT], "latin-1")
     assert write_books([DOCUMENT], "byte-order-mark").startswith(b"\xef\xbb\xbfdoc_type")
     assert second_line("utf-16", "utf-16").startswith("33,")
-    assert write_books([DOCUMENT], "windows-lines").count(b"\r\n") == 2
+    assert write_books([DOCUMENT], "unix-lines").count(b"\n") == 2
+    assert b"\r" not in write_books([DOCUMENT], "unix-lines")
+
+
+def test_lines_around_the_table_are_no_documents() -> None:
+    """Two titles above the headings; a line of sums below, exact to the last decimal."""
+    titled = write_books([DOCUMENT], "title-rows").decode().splitlines()
+    assert titled[:3] == ["Almacenes Tres Puentes", "Libro de ventas", HEAD]
+    priced = Document(DOCUMENT.known_at, ROW | {"net": "0.10", "exempt": "0.00", "vat": "0.02", "total": "0.12"})
+    summed = write_books([DOCUMENT, priced], "total-row").decode().splitlines()
+    assert summed[-1] == "Total,,,,,,,,1000000.10,0.00,190000.02,1190000.12,,,,,,,"
+
+
+def test_books_without_a_row_are_headings_alone() -> None:
+    """An empty month is an empty table, not an empty file."""
+    assert write_books([]).decode() == f"{HEAD}\r\n"
 
 
 def test_every_variant_can_write_every_scenario(scenario: Builder) -> None:
     """A row for each document, in whatever encoding; one of the variants lacks what a reader needs."""
-    for name, encoding in ((name, variant.encoding) for name, variant in VARIANTS.items()):
+    for name, variant in VARIANTS.items():
+        encoding, extra = variant.encoding, len(variant.titles) + variant.is_summed
         for documents in (scenario("chaos", 1, 0.3).documents, scenario("mexico", 1, 1.0).documents):
-            assert len(write_books(documents, name).decode(encoding).splitlines()) == len(documents) + 1
+            assert len(write_books(documents, name).decode(encoding).splitlines()) == len(documents) + 1 + extra
     assert [name for name, variant in VARIANTS.items() if not variant.is_whole] == ["no-total"]
 
 

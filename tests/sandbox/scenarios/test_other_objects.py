@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -12,6 +12,7 @@ from sandbox.event_types import TYPES
 from sandbox.happening import COLLECTIONS, Happening, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
+START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 SANTIAGO = ZoneInfo("America/Santiago")
 # What only Mexico sees, and a batch of which a part went through, which nobody sends here.
 ELSEWHERE = {
@@ -136,6 +137,15 @@ def test_movements_of_links_are_signed_and_those_of_accounts_are_not(scenario: B
     assert all(row["amount"] > 0 for row in last(built, "account_movements").values())
     owners = set(last(built, "link_accounts"))
     assert {row["_account"] for row in last(built, "link_movements").values()} == owners
+
+
+def test_the_newest_movement_of_a_link_is_pending_until_the_next_refresh(scenario: Builder) -> None:
+    """When the clock starts one movement is not through yet; three days later it is."""
+    built = scenario("busy-month", 1, 1.0)
+    states = [(h.object["id"], h.at, h.object["status"]) for h in built.happenings if h.collection == "link_movements"]
+    ((id_, at, _),) = [state for state in states if state[2] == "pending"]
+    assert at < START < at + timedelta(days=3)
+    assert [status for movement, when, status in states if movement == id_ and when > at] == ["confirmed"]
 
 
 def test_mexico_holds_every_kind_of_object_that_exists_there(scenario: Builder) -> None:

@@ -29,6 +29,11 @@ class BankCalendar:
     country: Country
     add: AbstractSet[date] = field(default_factory=frozenset)
     remove: AbstractSet[date] = field(default_factory=frozenset)
+    last_year: int = _LAST_YEAR
+
+    def knows(self, year: int) -> bool:
+        """Tell whether the days of a year are known at all, and not only its weekends."""
+        return _FIRST_YEAR <= year <= self.last_year
 
     def is_bank_day(self, on: date) -> bool:
         if on.weekday() >= 5 or on in self.add:  # noqa: PLR2004 - Saturday and Sunday
@@ -78,7 +83,8 @@ class BankCalendar:
     def edition(self) -> str:
         """Name the calendar a run used, since laws move days within weeks."""
         changes = sorted(f"+{d}" for d in self.add) + sorted(f"-{d}" for d in self.remove)
-        return " ".join([f"holidays {version('holidays')} {self.country.code}", *changes])
+        limit = [f"until:{self.last_year}"] if self.last_year != _LAST_YEAR else []
+        return " ".join([f"holidays {version('holidays')} {self.country.code}", *changes, *limit])
 
 
 def calendar_of(country: str) -> BankCalendar:

@@ -7,11 +7,13 @@ Columns are read again from the joined body; columns that say when a state was f
 """
 
 import json
+import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 
 from consumer.facts.clock import format_instant, to_instant
@@ -45,9 +47,8 @@ def register(table: Table, reread: Reread, earliest: tuple[str, ...]) -> None:
     _READINGS[table] = _Reading(reread, earliest, empty)
 
 
-@dataclass(slots=True)
-class Known:
-    """Each field of an object's body with the version it comes from.
+class Known(msgspec.Struct):
+    """An object's body, whose fields come from `version` but for those that `kept` names with another.
 
     `ready` spares reading the columns and writing the body of one lone observation twice; `stored` is the row this
     was read from, if any.
@@ -58,15 +59,19 @@ class Known:
     id: str
     mode: str
     version: Version
-    fields: dict[str, tuple[Version, Any]]
+    body: dict[str, Any]
+    kept: dict[str, Version]
     reached: dict[str, datetime | None]
     gone_at: datetime | None
-    ready: tuple[dict[str, Any], str] | None = field(default=None, compare=False)
-    stored: dict[str, Any] | None = field(default=None, compare=False)
+    ready: tuple[dict[str, Any], str] | None = None
+    stored: dict[str, Any] | None = None
 
     @property
     def key(self) -> Key:
         return (str(self.table.__tablename__), self.connection, self.id)
+
+    def candidate(self, name: str) -> tuple[Version, Any]:
+        return (self.kept.get(name, self.version), self.body[name])
 
 
 def from_row(row: ProviderObject) -> Known:
@@ -75,7 +80,7 @@ def from_row(row: ProviderObject) -> Known:
 
 def from_values(table: Table, values: dict[str, Any]) -> Known:
     version = (values["version_at"], values["version_rank"], values["version_event"])
-    body = json.loads(values["body"])
+    body = read_json(values["body"])
     kept = {name: _to_version(mark) for name, mark in body.pop(KEPT, {}).items()}
     return Known(
         table=table,
@@ -83,7 +88,8 @@ def from_values(table: Table, values: dict[str, Any]) -> Known:
         id=values["id"],
         mode=values["mode"],
         version=version,
-        fields={name: (kept.get(name, version), value) for name, value in body.items()},
+        body=body,
+        kept=kept,
         reached={name: values[name] for name in _READINGS[table].earliest},
         gone_at=values["gone_at"],
     )
@@ -108,9 +114,8 @@ def to_values(known: Known) -> dict[str, Any]:
 
 
 def _reread(known: Known, reading: _Reading) -> tuple[dict[str, Any], str]:
-    body = {name: value for name, (_, value) in known.fields.items()}
-    kept = {name: _to_mark(version) for name, (version, _) in known.fields.items() if version != known.version}
-    return reading.reread(body), to_json(body | {KEPT: kept} if kept else body)
+    kept = {name: _to_mark(version) for name, version in known.kept.items()}
+    return reading.reread(known.body), to_json(known.body | {KEPT: kept} if kept else known.body)
 
 
 def to_row(known: Known) -> ProviderObject:
@@ -122,9 +127,13 @@ def join(ours: Known, theirs: Known) -> Known:
     if ours.mode != theirs.mode:
         raise MixedModes(f"{ours.table.__tablename__} {ours.id} is {ours.mode} here and {theirs.mode} there")
     version = max(ours.version, theirs.version)
-    both = dict(ours.fields)
-    for name, candidate in theirs.fields.items():
-        both[name] = _newer(both[name], candidate) if name in both else candidate
+    body: dict[str, Any] = {}
+    kept: dict[str, Version] = {}
+    for name in ours.body | theirs.body:
+        candidates = [one.candidate(name) for one in (ours, theirs) if name in one.body]
+        decided, body[name] = _newer(*candidates) if len(candidates) > 1 else candidates[0]
+        if decided != version:
+            kept[name] = decided
     reached = {name: _earliest(at, theirs.reached[name]) for name, at in ours.reached.items()}
     gone_at = ours.gone_at if ours.gone_at is not None and version[0] <= ours.gone_at else None
     return Known(
@@ -133,7 +142,8 @@ def join(ours: Known, theirs: Known) -> Known:
         id=ours.id,
         mode=ours.mode,
         version=version,
-        fields=both,
+        body=body,
+        kept=kept,
         reached=reached,
         gone_at=gone_at,
         stored=ours.stored,
@@ -158,15 +168,33 @@ def _to_version(mark: list[Any]) -> Version:
     return (to_instant(mark[0]), mark[1], mark[2])
 
 
-def to_json(body: Mapping[str, Any]) -> str:
-    """Write a body as JSON text any database stores; a number no double holds is a ValueError."""
-    text = json.dumps(body, ensure_ascii=False, allow_nan=False, sort_keys=True)
+def read_json(text: str | bytes) -> Any:
+    """Read JSON whose numbers a machine can hold; what no double holds is a ValueError, as broken text is."""
     try:
-        text.encode()
+        return _decode(text)
+    except (msgspec.DecodeError, UnicodeError):
+        # Half a surrogate pair, as a cut emoji leaves it, is legal JSON, and the quick reader refuses it.
+        return json.loads(text, parse_float=_finite, parse_constant=_finite)
+
+
+def to_json(body: Mapping[str, Any]) -> str:
+    """Write what `read_json` read as JSON text any database stores."""
+    try:
+        return msgspec.json.format(_encode(body), indent=0).decode()
     except UnicodeEncodeError:
-        # Half a surrogate pair, as a cut emoji leaves it, is legal JSON but no text: the readers of rows refuse it.
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, sort_keys=True)
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is larger than any number")
+    return number
+
+
+_decode: Callable[[str | bytes], Any] = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def core_of(table: Table) -> sa.Table:

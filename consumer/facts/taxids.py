@@ -7,6 +7,9 @@ GENERIC_RUTS = frozenset({"66666666-6", "55555555-5"})
 GENERIC_RFCS = frozenset({"XAXX010101000", "XEXX010101000"})
 
 _RFC = re.compile(r"[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3}")
+_NOT_RFC = re.compile(r"[\s.\-]")
+_RUT = re.compile(r"\d+[0-9K]")
+_NOT_RUT = re.compile(r"[^0-9K]")
 
 
 class TaxIdError(ValueError):
@@ -24,8 +27,8 @@ def rut_check_digit(body: int) -> str:
 
 def to_rut(text: str) -> str:
     """Canonical `12345678-5`: no dots, hyphen, capital K; the check digit must be right."""
-    digits = re.sub(r"[^0-9K]", "", text.upper()).lstrip("0")
-    if not re.fullmatch(r"\d+[0-9K]", digits):
+    digits = _NOT_RUT.sub("", text.upper()).lstrip("0")
+    if not _RUT.fullmatch(digits):
         raise TaxIdError(f"{text!r} is not a RUT")
     body, check = digits[:-1], digits[-1]
     if rut_check_digit(int(body)) != check:
@@ -35,7 +38,7 @@ def to_rut(text: str) -> str:
 
 def to_rfc(text: str) -> str:
     """Canonical RFC: upper case without separators; only the form is checked, generic ones included."""
-    cleaned = re.sub(r"[\s.\-]", "", text.upper())
+    cleaned = _NOT_RFC.sub("", text.upper())
     if not _RFC.fullmatch(cleaned):
         raise TaxIdError(f"{text!r} is not an RFC")
     return cleaned

@@ -111,9 +111,16 @@ def to_utc(moment: date | datetime | None, zone: str) -> datetime | None:
 
 
 def check_range(first: date | datetime | None, last: date | datetime | None, names: str) -> None:
-    """Refuse a range that ends before it begins."""
-    if first is not None and last is not None and str(first) > str(last):
+    """Refuse a range that ends before it begins; instants compare as such, whatever zone they are written in."""
+    if first is not None and last is not None and _is_after(first, last):
         raise Refusal(f"{names}: the range ends before it begins", Exit.USAGE)
+
+
+def _is_after(first: date | datetime, last: date | datetime) -> bool:
+    if isinstance(first, datetime) and isinstance(last, datetime) and (first.tzinfo is None) == (last.tzinfo is None):
+        return first > last
+    # A day or a local time beside an instant: which is later, beyond a day, no zone can change.
+    return first.toordinal() - last.toordinal() > int(isinstance(first, datetime) or isinstance(last, datetime))
 
 
 def json_option(command: Command) -> Command:

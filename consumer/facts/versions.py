@@ -1,23 +1,22 @@
 """Merging observations of provider objects into their tables, so that any order of arrival ends in the same rows."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session
 
 from consumer.facts.observed import Key, Known, core_of, from_row, from_values, join, to_values
+from consumer.facts.store import insert_new, insert_unfolded, one_of, to_ids
 from consumer.facts.tables.provider import ProviderObject
 
 Observed = ProviderObject | Known
-_KEYS_A_STATEMENT = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """What a merge did, or would do, to one object."""
 
     known: Known
@@ -61,7 +60,8 @@ def _combine(rows: Iterable[Observed]) -> dict[Key, Known]:
     combined: dict[Key, Known] = {}
     for row in rows:
         known = row if isinstance(row, Known) else from_row(row)
-        combined[known.key] = join(combined[known.key], known) if known.key in combined else known
+        key = known.key
+        combined[key] = join(combined[key], known) if key in combined else known
     return dict(sorted(combined.items()))
 
 
@@ -74,17 +74,24 @@ def _changes(session: Session, wanted: Mapping[Key, Known], *, lock: bool) -> li
 
 def _read(session: Session, wanted: Iterable[Known], *, lock: bool) -> dict[Key, Known]:
     found: dict[Key, Known] = {}
+    database = session.connection()
     for (_, connection), group in groupby(wanted, key=lambda known: known.key[:2]):
         some = list(group)
-        core = core_of(some[0].table)
-        for start in range(0, len(some), _KEYS_A_STATEMENT):
-            ids = [known.id for known in some[start : start + _KEYS_A_STATEMENT]]
-            statement = sa.select(core).where(core.c.connection == connection, core.c.id.in_(ids)).order_by(core.c.id)
-            for row in session.connection().execute(statement.with_for_update() if lock else statement).mappings():
-                known = from_values(some[0].table, dict(row))
-                known.stored = dict(row)
-                found[known.key] = known
+        statement = _reading(core_of(some[0].table), database.dialect.name, lock=lock)
+        given = {"of_connection": connection, "ids": to_ids(known.id for known in some)}
+        for row in database.execute(statement, given).mappings():
+            stored = dict(row)
+            known = from_values(some[0].table, stored)
+            known.stored = stored
+            found[known.key] = known
     return found
+
+
+@cache
+def _reading(core: sa.Table, dialect: str, *, lock: bool) -> sa.Select[Any]:
+    named = (core.c.connection == sa.bindparam("of_connection")) & one_of(core.c.id, dialect)
+    statement = sa.select(core).where(named).order_by(core.c.id)
+    return statement.with_for_update(of=core) if lock else statement
 
 
 def _write(session: Session, found: Sequence[Change]) -> set[Key]:
@@ -102,12 +109,13 @@ def _write(session: Session, found: Sequence[Change]) -> set[Key]:
     return lost
 
 
-def _insert(session: Session, core: sa.Table, rows: list[dict[str, Any]]) -> set[tuple[str, str]]:
+def _insert(session: Session, core: sa.Table, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     connection = session.connection()
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
-    keys = (core.c.connection, core.c.id)
-    statement = insert(core).on_conflict_do_nothing(index_elements=keys).returning(*keys)
-    return {(row[0], row[1]) for row in connection.execute(statement, rows)}
+    if connection.dialect.name == "sqlite":
+        # The one writer has just read that these are not there.
+        insert_new(connection, core, rows)
+        return {(row["connection"], row["id"]) for row in rows}
+    return insert_unfolded(connection, core, rows, keys=("connection", "id"))
 
 
 def _update(session: Session, core: sa.Table, rows: list[dict[str, Any]]) -> None:

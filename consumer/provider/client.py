@@ -2,13 +2,15 @@
 
 import logging
 import secrets
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx
 import msgspec
@@ -17,6 +19,7 @@ from pydantic import SecretStr
 from consumer.config import Connection, Settings
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.terminal import say
 from consumer.provider.budget import Budget
 from consumer.provider.errors import (
     Missing,
@@ -29,6 +32,7 @@ from consumer.provider.errors import (
 )
 from consumer.provider.paging import PAGE_SIZE, Page, Walk, to_page
 from consumer.provider.routes import Collection, Path
+from consumer.provider.rows.reading import UNREADABLE
 
 USER_AGENT = "cuadre/0.1"
 RETRIES = 5
@@ -83,6 +87,7 @@ class Provider:
         *,
         transport: Transport | None = None,
         sleep: Callable[[float], None] = time.sleep,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
         headers = {"Authorization": connection.api_key.get_secret_value(), "User-Agent": USER_AGENT}
         if connection.api_version:
@@ -91,10 +96,14 @@ class Provider:
         for name in ("httpx", "httpcore"):
             logging.getLogger(name).setLevel(logging.WARNING)
         self.connection = connection
+        self.transport = transport
         self._origin = settings.provider_url
         self._budget = budget
+        self._address = _to_address(settings.provider_url)
         self._sleep = sleep
-        self._generations: dict[str, Path] = {}
+        self._tell = tell
+        self._has_answered = False
+        self._generations: dict[tuple[str, bool], Path] = {}
         self._http = httpx.Client(
             headers=headers, timeout=_TIMEOUT, limits=_LIMITS, transport=transport, follow_redirects=False
         )
@@ -169,14 +178,17 @@ class Provider:
         return self._object(_Call("PATCH", _fill(collection.paths[0], {}, item), {}, body=body))
 
     def delete(self, collection: Collection, item: str) -> None:
-        self._repeat(_Call("DELETE", _fill(collection.paths[0], {}, item), {}), lambda _response: None)
+        """Delete an object; one that is gone is what was wanted, as after a try whose answer was lost."""
+        with suppress(Missing):
+            self._repeat(_Call("DELETE", _fill(collection.paths[0], {}, item), {}), lambda _response: None)
 
     def _object(self, call: _Call) -> Answer[dict[str, Any]]:
         return self._repeat(call, lambda response: _to_object(call, response))
 
     def _on_its_path(self, collection: Collection, fetch: Callable[[Path], Result], *, is_list: bool) -> Result:
-        """Use the generation of the path that this provider answers; a list that is missing tells which."""
-        known = self._generations.get(collection.name)
+        """Use the generation of the path that this provider answers, once found; lists and objects may differ in it."""
+        key = (collection.name, is_list)
+        known = self._generations.get(key)
         if known is not None or len(collection.paths) == 1:
             return fetch(known or collection.paths[0])
         refused: Missing | None = None
@@ -186,10 +198,8 @@ class Provider:
             except Missing as error:
                 refused = refused or error
             else:
-                self._generations[collection.name] = path
+                self._generations[key] = path
                 return found
-        if not is_list:  # the object may simply not exist, which says nothing about the path
-            self._generations.pop(collection.name, None)
         raise refused or AssertionError(collection)
 
     def _repeat(self, call: _Call, read: Callable[[httpx.Response], Result]) -> Result:
@@ -198,10 +208,16 @@ class Provider:
                 return self._once(call, read)
             except ProviderError as error:
                 pause = max(2**attempt + secrets.randbelow(1000) / 1000, error.retry_after or 0.0)
-                if not (error.retryable and call.is_repeatable) or pause > LONGEST_PAUSE:
+                if not (error.retryable and call.is_repeatable) or pause > LONGEST_PAUSE or self._is_closed(error):
                     raise
+                if self._tell is not None:
+                    self._tell(f"{error}; asking again in {pause:.0f} s")
             self._sleep(pause)
         return self._once(call, read)
+
+    def _is_closed(self, error: ProviderError) -> bool:
+        """Say whether nobody listens at an address that has never answered: that is a setting, not a storm."""
+        return isinstance(error, Unreachable) and error.is_closed and not self._has_answered
 
     def _once(self, call: _Call, read: Callable[[httpx.Response], Result]) -> Result:
         query = dict(call.query)
@@ -224,7 +240,9 @@ class Provider:
                 response.close()
         except (httpx.TransportError, httpx.DecodingError) as error:
             # The library's error holds the request and with it the key; only its kind goes on.
-            raise Unreachable(f"{call}: no answer from the provider ({type(error).__name__})") from None
+            message = f"{call}: no answer from {self._address} ({type(error).__name__})"
+            raise Unreachable(message, is_closed=isinstance(error, httpx.ConnectError)) from None
+        self._has_answered = True
         if response.status_code >= _FIRST_ERROR:
             raise to_error(str(call), response, now=utc_now())
         return read(response)
@@ -233,13 +251,21 @@ class Provider:
 def open_provider(house: House, connection: Connection, *, transport: Transport | None = None) -> Provider:
     """Build the client of one connection on the installation's shared budget."""
     budget = Budget(house.store, house.settings.rate_limit)
-    return Provider(connection, house.settings, budget, transport=transport)
+    # A person who waits is told why; a log is told once, when it is over.
+    tell = say if sys.stderr.isatty() else None
+    return Provider(connection, house.settings, budget, transport=transport, tell=tell)
 
 
 def is_cursor_gone(error: ProviderError) -> bool:
     """Say whether a page was refused because the object its cursor names is no longer in the log."""
     about_cursor = error.param in {"starting_after", "ending_before", "page"} or error.code == "missing_cursor"
     return isinstance(error, Refused) and not error.retryable and about_cursor
+
+
+def _to_address(url: str) -> str:
+    """Name a host for people, without the password an address may hold."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 
 
 def _fill(path: Path, ids: Mapping[str, str], item: str | None = None) -> str:
@@ -250,6 +276,6 @@ def _fill(path: Path, ids: Mapping[str, str], item: str | None = None) -> str:
 def _to_object(call: _Call, response: httpx.Response) -> Answer[dict[str, Any]]:
     try:
         value = msgspec.json.decode(response.content, type=dict[str, Any])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Unreadable(f"{call}: the provider's answer is not a JSON object", status=response.status_code) from error
     return Answer(value=value, body=response.content, at=to_date(response.headers))

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -14,6 +14,7 @@ from consumer.facts.house import House
 from consumer.provider.client import Provider
 from consumer.provider.errors import ProviderError, Unreadable
 from consumer.provider.routes import WEBHOOK_ENDPOINTS
+from consumer.provider.rows.reading import UNREADABLE
 from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
 
 OVERLAP = timedelta(hours=24)
@@ -31,7 +32,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     id: str
     url: str
     status: str
-    created_at: datetime
+    created_at: Annotated[datetime, msgspec.Meta(tz=True)]
     enabled_events: tuple[str, ...] = ()
     name: str | None = None
     description: str | None = None
@@ -124,5 +125,5 @@ def _close(house: House, provider: Provider, endpoints: Sequence[Endpoint]) -> N
 def _to_endpoint(raw: bytes) -> Endpoint:
     try:
         return msgspec.json.decode(raw, type=Endpoint)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Unreadable("webhook_endpoints: the answer is not a webhook endpoint") from error

@@ -39,7 +39,13 @@ class ProviderError(Exception):
 
 
 class Unreachable(ProviderError):
+    """`is_closed` tells an address where nobody listens from an answer that was lost on its way."""
+
     retryable = True
+
+    def __init__(self, message: str, *, is_closed: bool = False) -> None:
+        super().__init__(message)
+        self.is_closed = is_closed
 
 
 class Unreadable(ProviderError):
@@ -113,7 +119,7 @@ def to_date(headers: httpx.Headers) -> datetime | None:
 def _parse_http_date(text: str) -> datetime | None:
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return moment if moment.tzinfo else None
 
@@ -121,7 +127,7 @@ def _parse_http_date(text: str) -> datetime | None:
 def _error_object(body: bytes) -> dict[str, Any]:
     try:
         found = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return _NOT_AN_ERROR_OBJECT
     inner = found.get("error") if isinstance(found, dict) else None
     return inner if isinstance(inner, dict) else _NOT_AN_ERROR_OBJECT

@@ -11,6 +11,7 @@ import msgspec
 
 from consumer.provider.errors import EndlessList, ForeignLink, Unreadable, to_date
 from consumer.provider.routes import Path
+from consumer.provider.rows.reading import UNREADABLE, identity
 
 PAGE_SIZE = 300
 _SECRET = "link_token"  # noqa: S105 - the name of a parameter, not its value
@@ -21,12 +22,7 @@ MOST_VISITS = 5
 _PORTS = {"http": 80, "https": 443}
 
 
-class _Identified(msgspec.Struct):
-    id: str | None = None
-
-
 _RAWS = msgspec.json.Decoder(list[msgspec.Raw])
-_IDENTIFIED = msgspec.json.Decoder(_Identified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +42,7 @@ def to_page(response: httpx.Response, path: Path, *, asked: dict[str, str], curs
     """Read one page; `asked` is what was asked beside the cursor, so that the next cursor holds only what differs."""
     try:
         items = tuple(bytes(raw) for raw in _RAWS.decode(response.content))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise Unreadable(f"{path.text}: the provider's answer is not a JSON list", status=200) from error
     total = response.headers.get("X-Total-Count", "")
     count = int(total) if total.isdecimal() else None
@@ -92,7 +88,7 @@ def _cursor_without_link(
     """Go on without a `Link` header: from the last id, or while the announced total is not reached."""
     size = int(asked[path.limit_name])
     if path.cursor:
-        last = _IDENTIFIED.decode(items[-1]).id if len(items) >= size else None
+        last = identity(items[-1])[0] if len(items) >= size else None
         return urlencode({"starting_after": last}) if last else None
     page = int(asked.get("page", "1"))
     more = page * size < total if total is not None else len(items) >= size

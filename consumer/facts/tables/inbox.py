@@ -42,6 +42,7 @@ class Event(SQLModel, table=True):
     meaning_sha256: str
     arrivals: int = 1
     last_arrival_at: datetime = moment(optional=False)
+    listed_at: datetime | None = moment()
     attempts: int = 0
     next_try_at: datetime | None = moment()
     claimed_until: datetime | None = moment()
@@ -103,3 +104,13 @@ class Secret(SQLModel, table=True):
     created_at: datetime = moment(optional=False)
     ends_at: datetime | None = moment()
     last_used_at: datetime | None = moment()
+
+
+class SecretUse(SQLModel, table=True):
+    """When a webhook secret of the settings last verified a request; the secret itself is not here, only its mark."""
+
+    __tablename__ = "webhook_secret_use"
+
+    connection: str = Field(primary_key=True)
+    mark: str = Field(primary_key=True)
+    last_used_at: datetime = moment(optional=False)

@@ -1,6 +1,6 @@
 """What was asked of the provider: the ledger of windows, the checkpoints of streams, the shared request budget."""
 
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -35,7 +35,6 @@ class Window(SQLModel, table=True):
     announced: int | None = None
     pages: int = 0
     events: int = 0
-    late_seconds: int | None = None
     reason: str | None = None
     opened_at: datetime = moment(optional=False)
     closed_at: datetime | None = moment()
@@ -63,6 +62,19 @@ class Checkpoint(SQLModel, table=True):
     offered: bool = True
 
 
+class Lateness(SQLModel, table=True):
+    """How many events of a day came how late, by webhook or in the list; `step_seconds` is the most a row counts."""
+
+    __tablename__ = "lateness"
+
+    connection: str = Field(primary_key=True)
+    way: str = Field(primary_key=True)
+    on: date = Field(primary_key=True)
+    step_seconds: int = Field(primary_key=True)
+    events: int
+    worst_seconds: int
+
+
 class RateSlot(SQLModel, table=True):
     """One of the places in the shared request budget: taken until `free_at`, on the database's own clock."""
 
@@ -86,3 +98,29 @@ class Drift(SQLModel, table=True):
     theirs: str | None = None
     found_at: datetime = moment(optional=False)
     repaired_at: datetime | None = moment()
+
+
+class StreamFinding(SQLModel, table=True):
+    """Something a stream brought whole that does not add up, as its last pull found it."""
+
+    __tablename__ = "stream_finding"
+
+    connection: str = Field(primary_key=True)
+    stream: str = Field(primary_key=True)
+    subject: str = Field(primary_key=True)
+    told: str
+    found_at: datetime = moment(optional=False)
+
+
+class StatementDocument(SQLModel, table=True):
+    """The PDF of an account statement: its place below the data folder, or why only its link is kept."""
+
+    __tablename__ = "statement_document"
+
+    connection: str = Field(primary_key=True)
+    statement_id: str = Field(primary_key=True)
+    path: str | None = None
+    sha256: str | None = None
+    size: int | None = None
+    told: str | None = None
+    looked_at: datetime = moment(optional=False)

@@ -117,7 +117,10 @@ def part(data: Data, field: str) -> Data:
 
 
 def kept(data: Data) -> dict[str, Any]:
-    return {field: value for field, value in data.items() if field not in _NOT_KEPT}
+    body = dict(data)
+    for field in _NOT_KEPT.intersection(body):
+        del body[field]
+    return body
 
 
 def body_text(body: Data) -> str:
@@ -131,13 +134,9 @@ def tax_id(value: object) -> str | None:
     """The canonical RFC or RUT, or nothing where neither fits (`ND`, a typing error): the raw value stays in body."""
     if not isinstance(value, str):
         return None
+    # Nothing looks like both: an RFC begins with letters, and a RUT holds none but a last K.
+    to_canonical = to_rut if _RUT_LIKE.fullmatch(value) else to_rfc
     try:
-        return to_rfc(value)
-    except TaxIdError:
-        pass
-    if not _RUT_LIKE.fullmatch(value):
-        return None
-    try:
-        return to_rut(value)
+        return to_canonical(value)
     except TaxIdError:
         return None

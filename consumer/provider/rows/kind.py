@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+import msgspec
+
 from consumer.facts.tables.provider import ProviderObject
 from consumer.provider.rows.fields import Data
 
 Columns = Callable[[Data], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(msgspec.Struct, frozen=True):
     """Where and when an object was seen: in an event (its id and created_at) or in a read (the answer's Date)."""
 
     connection: str
@@ -42,6 +43,10 @@ class Kind:
     objects: tuple[str, ...]
     steps: tuple[tuple[str, ...], ...] = ()
     reached: Mapping[str, Reached] = field(default_factory=dict)
+    _ranks: dict[str | None, int] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._ranks.update((state, place) for place, states in enumerate(self.steps, start=1) for state in states)
 
     def rank(self, status: str | None) -> int:
-        return next((place for place, states in enumerate(self.steps, start=1) if status in states), 0)
+        return self._ranks.get(status, 0)

@@ -1,6 +1,7 @@
 """The store on both databases: times stay aware UTC, inserts happen once, readers do not write."""
 
 import importlib
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer.facts import schema, tables
-from consumer.facts.store import Store, insert_once, put
+from consumer.facts.store import Store, insert_new, insert_once, one_of, put, to_ids
 from consumer.facts.tables.sync import Checkpoint
 
 CONSUMER_TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
@@ -85,3 +86,37 @@ def test_put_overwrites_the_row_under_its_key(store: Store) -> None:
 
     with store.reading() as session:
         assert [found.objects for found in session.exec(select(Checkpoint))] == [9]
+
+
+def test_many_rows_go_in_at_once_on_sqlite(migrated_sqlite: Path, tmp_path: Path) -> None:
+    """More rows than one statement takes are all there, with their times, and a time without a zone is refused."""
+    shutil.copy(migrated_sqlite, tmp_path / "cuadre.db")
+    store = Store(f"sqlite:///{tmp_path / 'cuadre.db'}")
+    table: sa.Table = Checkpoint.__table__  # type: ignore[attr-defined]
+    with store.connection() as connection:
+        insert_new(connection, table, [row(f"stream-{number}", number) | {"offered": True} for number in range(250)])
+        insert_new(connection, table, [])
+
+    with store.reading() as session:
+        found = session.exec(select(Checkpoint)).all()
+    assert len(found) == 250
+    assert {(one.stream, one.objects, one.pulled_at) for one in found if one.objects in {0, 249}} == {
+        ("stream-0", 0, MOMENT),
+        ("stream-249", 249, MOMENT),
+    }
+    naive = row("naive") | {"pulled_at": MOMENT.replace(tzinfo=None), "offered": True}
+    with pytest.raises(ValueError, match="without a zone"), store.connection() as connection:
+        insert_new(connection, table, [naive])
+    store.close()
+
+
+def test_many_names_are_asked_as_one_value(store: Store) -> None:
+    """Names with quotes, accents and spaces are found, others are not."""
+    with store.connection() as connection:
+        for stream in ('qu"ote', "ñandú ’", "plain"):
+            insert_once(connection, Checkpoint, [row(stream) | {"offered": True}], keys=["connection", "stream"])
+        table: sa.Table = Checkpoint.__table__  # type: ignore[attr-defined]
+        named = sa.select(table.c.stream).where(one_of(table.c.stream, connection.dialect.name))
+        found = connection.execute(named, {"ids": to_ids(['qu"ote', "ñandú ’", "other"])})
+
+        assert {one[0] for one in found} == {'qu"ote', "ñandú ’"}

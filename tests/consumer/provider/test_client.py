@@ -1,47 +1,20 @@
 """The client over its transport: headers, retries, generations of a path, and what never shows."""
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import httpx
 import pytest
 from pydantic import SecretStr
 
-from consumer.config import Connection, Settings
-from consumer.facts import schema
-from consumer.facts.store import Store
-from consumer.provider.budget import Budget
+from consumer.config import Settings
 from consumer.provider.client import Provider, is_cursor_gone
 from consumer.provider.errors import Broken, KeyRefused, Missing, Refused, Throttled, Unreachable, Unreadable
 from consumer.provider.routes import EVENTS, LINK_ACCOUNTS, REFUNDS, TRANSFERS, WEBHOOK_ENDPOINTS
 
 Answers = Callable[[httpx.Request], httpx.Response]
 Open = Callable[..., Provider]
-
-
-@pytest.fixture
-def pauses() -> list[float]:
-    return []
-
-
-@pytest.fixture
-def open_client(settings: Settings, tmp_path_factory: pytest.TempPathFactory, pauses: list[float]) -> Iterator[Open]:
-    """Clients of a server that a test writes as one function."""
-    store = Store(f"sqlite:///{tmp_path_factory.mktemp('budget') / 'cuadre.db'}")
-    schema.upgrade(store)
-
-    def build(answers: Answers, connection: Connection | None = None) -> Provider:
-        return Provider(
-            connection or settings.connection("main"),
-            settings,
-            Budget(store, 100_000),
-            transport=httpx.MockTransport(answers),
-            sleep=pauses.append,
-        )
-
-    yield build
-    store.close()
 
 
 def in_turn(*answers: httpx.Response | Exception) -> tuple[Answers, list[httpx.Request]]:
@@ -125,12 +98,12 @@ def test_a_pause_of_hours_is_left_to_the_next_run(open_client: Open, pauses: lis
 
 
 @pytest.mark.parametrize(
-    "failure", [httpx.ConnectError("no"), httpx.ReadTimeout("late"), httpx.RemoteProtocolError("cut")]
+    "failure", [httpx.ConnectTimeout("no"), httpx.ReadTimeout("late"), httpx.RemoteProtocolError("cut")]
 )
 def test_transport_failures_are_retried_and_named(open_client: Open, failure: Exception) -> None:
     """Resets and time-outs are asked again; where they stay, the error names the call and their kind."""
     reply, asked = in_turn(failure)
-    with pytest.raises(Unreachable, match=r"GET /v1/refunds: no answer from the provider \(\w+\)"):
+    with pytest.raises(Unreachable, match=r"GET /v1/refunds: no answer from http://provider.test \(\w+\)"):
         open_client(reply).page(REFUNDS)
     assert len(asked) == 6
 

@@ -1,0 +1,135 @@
+"""`cuadre refunds` and `cuadre billing`: the back office's writes at the provider, each shown before it is sent."""
+
+import sys
+import uuid
+from collections.abc import Callable
+from functools import reduce
+from typing import Any
+
+import click
+
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.money import format_decimal
+from consumer.facts.terminal import Command, Exit, Refusal, connection_option, json_option, print_rows, say
+from consumer.provider.client import Provider, open_provider
+from consumer.provider.errors import ProviderError
+from consumer.provider.writes import Plan, carry_out, plan_cancellation, plan_outside_payment, plan_refund
+
+KEYS = ("connection", "mode", "id", "status", "amount", "currency", "resource_id", "idempotency_key", "sent")
+_LONGEST_KEY = 255
+
+Planner = Callable[[House, Provider], Plan]
+
+
+class _Key(click.ParamType[str]):
+    name = "key"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        text = str(value)
+        if not 0 < len(text) <= _LONGEST_KEY or not text.isascii() or not text.isprintable():
+            self.fail("must be 1 to 255 printable characters", param, ctx)
+        return text
+
+
+def _write_options(command: Command) -> Command:
+    options = (
+        connection_option("main"),
+        click.option("--dry-run", is_flag=True, help="Say what would be sent, and send nothing."),
+        click.option("--yes", is_flag=True, help="Send without asking."),
+        click.option("--idempotency-key", "key", type=_Key(), help="Of an attempt whose answer was lost."),
+        json_option,
+    )
+    return reduce(lambda made, option: option(made), reversed(options), command)
+
+
+@click.group()
+def refunds() -> None:
+    """Money on its way back to a payer."""
+
+
+@refunds.command("create")
+@click.argument("payment_id", metavar="PAYMENT")
+@click.option("--amount", help="In major units, such as 1500 or 15.00; default all that is left.")
+@_write_options
+@click.pass_obj
+def create(open_house: OpenHouse, /, *, payment_id: str, amount: str | None, **options: Any) -> None:
+    """Give back a payment, whole or in part."""
+    _write(open_house, lambda house, provider: plan_refund(house, provider, payment_id, amount), **options)
+
+
+@refunds.command("cancel")
+@click.argument("refund_id", metavar="REFUND")
+@_write_options
+@click.pass_obj
+def cancel(open_house: OpenHouse, /, *, refund_id: str, **options: Any) -> None:
+    """Stop a refund that was not sent yet."""
+    _write(open_house, lambda _house, provider: plan_cancellation(provider, refund_id), **options)
+
+
+@click.group()
+def billing() -> None:
+    """Invoices the provider makes for subscriptions; those of your own books are under `invoices`."""
+
+
+@billing.command("mark-paid")
+@click.argument("invoice_id", metavar="INVOICE")
+@_write_options
+@click.pass_obj
+def mark_paid(open_house: OpenHouse, /, *, invoice_id: str, **options: Any) -> None:
+    """Record that an open invoice was paid outside the provider."""
+    _write(open_house, lambda _house, provider: plan_outside_payment(provider, invoice_id), **options)
+
+
+def _write(  # noqa: PLR0913 - one parameter for each option
+    open_house: OpenHouse,
+    to_plan: Planner,
+    *,
+    connection_name: str,
+    dry_run: bool,
+    yes: bool,
+    key: str | None,
+    as_json: bool,
+) -> None:
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    key = key or str(uuid.uuid4())
+    with open_provider(house, connection) as provider:
+        plan = to_plan(house, provider)
+        say(f"{connection.name} ({connection.mode}): {plan.told}")
+        if not dry_run:
+            _check_agreed(yes=yes)
+        done = {} if dry_run else _send(house, provider, plan, key)
+    row = {
+        "connection": connection.name,
+        "mode": connection.mode,
+        "id": done.get("id"),
+        "status": done.get("status"),
+        "amount": format_decimal(plan.amount or 0, plan.currency or connection.country.currency),
+        "currency": plan.currency,
+        "resource_id": plan.body.get("resource_id") or done.get("resource_id"),
+        "idempotency_key": key,
+        "sent": not dry_run,
+    }
+    print_rows([row], KEYS, as_json=as_json)
+
+
+def _check_agreed(*, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise Refusal("nobody is there to agree: give --yes, or --dry-run to see what would be sent", Exit.USAGE)
+    if not click.confirm("Send it?", err=True):
+        raise Refusal("nothing was sent")
+
+
+def _send(house: House, provider: Provider, plan: Plan, key: str) -> dict[str, Any]:
+    try:
+        return carry_out(house, provider, plan, key=key)
+    except ProviderError as error:
+        if not error.retryable:
+            raise
+        again = f"repeat with --idempotency-key {key}, and it is done at most once"
+        raise Refusal(f"{error}; whether it was done is not known: {again}") from None
+
+
+COMMANDS: tuple[click.Command, ...] = (refunds, billing)

@@ -1,0 +1,74 @@
+"""Documents from elsewhere: only from allowed hosts, only over https, never with the key, never without end."""
+
+from urllib.parse import urlsplit
+
+import httpx
+
+from consumer.config import Settings
+from consumer.provider.client import USER_AGENT
+from consumer.provider.errors import ProviderError
+
+MOST_BYTES = 20 * 1024 * 1024
+_TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=10.0, pool=5.0)
+_PDF = b"%PDF-"
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_FIRST_SERVER_ERROR = 500
+
+
+class NotFetched(ProviderError):  # noqa: N818 - says what happened
+    """A document that was asked for and is not here; `retryable` says whether a later pull may have it."""
+
+    def __init__(self, message: str, *, may_come: bool) -> None:
+        super().__init__(message)
+        self.may_come = may_come
+
+
+class NotAllowed(ProviderError):  # noqa: N818 - says why nothing was asked
+    """A document whose host the settings do not name: only its link is kept."""
+
+
+def download(url: str, settings: Settings, *, transport: httpx.BaseTransport | None = None) -> bytes:
+    """Fetch one PDF; messages name the host alone, since such addresses are signed."""
+    host = check_allowed(url, settings)
+    limits = {"timeout": _TIMEOUT, "follow_redirects": False, "headers": {"User-Agent": USER_AGENT}}
+    try:
+        with httpx.Client(transport=transport, **limits) as http, http.stream("GET", url) as answer:  # type: ignore[arg-type]
+            if answer.status_code != httpx.codes.OK:
+                may_come = answer.status_code >= _FIRST_SERVER_ERROR
+                raise NotFetched(f"{host} answered {answer.status_code}", may_come=may_come)
+            content = _read(answer, host)
+    except (httpx.TransportError, httpx.DecodingError) as error:
+        raise NotFetched(f"no answer from {host} ({type(error).__name__})", may_come=True) from None
+    if not content.startswith(_PDF):
+        raise NotFetched(f"what {host} sent is not a PDF", may_come=False)
+    return content
+
+
+def check_allowed(url: str, settings: Settings) -> str:
+    """Return the host of an address that may be asked; the sandbox on this machine may speak http, nobody else."""
+    provider = urlsplit(settings.provider_url)
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise NotAllowed("its link is no address") from None
+    if parts.username is not None or parts.password is not None:
+        raise NotAllowed(f"its link carries a login for {host}")
+    is_sandbox = provider.scheme == "http" and provider.hostname in _LOOPBACK
+    if is_sandbox and (parts.scheme, parts.netloc) == (provider.scheme, provider.netloc):
+        return host
+    allowed = {name.lower() for name in settings.download_hosts} or {provider.hostname or ""}
+    if host not in allowed:
+        raise NotAllowed(f"{host or 'its host'} is not among CUADRE_DOWNLOAD_HOSTS")
+    if parts.scheme != "https" or port not in {None, 443}:
+        raise NotAllowed(f"{host} is not asked over {parts.scheme or 'nothing'} port {port or 'default'}")
+    return host
+
+
+def _read(answer: httpx.Response, host: str) -> bytes:
+    content = bytearray()
+    for piece in answer.iter_bytes():
+        content += piece
+        if len(content) > MOST_BYTES:
+            raise NotFetched(f"what {host} sends is larger than {MOST_BYTES // 1024 // 1024} MB", may_come=False)
+    return bytes(content)

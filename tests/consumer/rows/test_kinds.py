@@ -1,0 +1,45 @@
+"""The table of kinds: every table has one, every event type a handler, and unknown fields pass through all."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from consumer.facts.tables import business, provider
+from consumer.facts.tables.provider import ProviderObject
+from consumer.inbox.handlers import HANDLERS
+from consumer.provider.rows import KINDS, Observation, to_row
+
+READ = Observation("main", "test", datetime(2026, 10, 6, 12, 0, tzinfo=UTC))
+
+
+def test_every_provider_table_has_exactly_one_kind() -> None:
+    """No table of provider objects is without a kind, and none has two."""
+    tables = {
+        thing.__name__
+        for module in (provider, business)
+        for thing in vars(module).values()
+        if isinstance(thing, type) and issubclass(thing, ProviderObject) and thing is not ProviderObject
+    }
+
+    assert sorted(kind.table.__name__ for kind in KINDS.values()) == sorted(tables)
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_unknown_and_hostile_fields_pass_through(name: str) -> None:
+    """New fields and null characters in unread fields are kept, half a character becomes a mark any reader takes."""
+    data = {"id": "x", "status": "s", "amount": 1, "currency": "CLP", "direction": "inbound", "account_id": "acc_1"}
+    row = to_row(name, data | {"brand_new": {"deep": ["\ud800", "\0"]}, "cuadre:kept": "hostile"}, READ)
+
+    assert json.loads(row.body) == data | {"brand_new": {"deep": ["\ufffd", "\0"]}}
+    assert msgspec.json.decode(row.body)["brand_new"] == {"deep": ["\ufffd", "\0"]}
+    row.body.encode()
+
+
+def test_every_event_type_of_the_spec_has_a_handler() -> None:
+    """The handler table holds the types the specification lists, all of them and no other."""
+    listed = (Path(__file__).parents[2] / "data" / "event_types.txt").read_text(encoding="utf-8").split()
+
+    assert sorted(HANDLERS) == sorted(listed)

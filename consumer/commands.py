@@ -9,6 +9,7 @@ import click
 import sqlalchemy as sa
 
 import consumer.inbox.commands
+import consumer.provider.backoffice
 import consumer.provider.commands
 import consumer.sync.commands
 from consumer.config import ConfigError
@@ -82,6 +83,7 @@ def commands(
         doctor,
         *consumer.inbox.commands.COMMANDS,
         *consumer.provider.commands.COMMANDS,
+        *consumer.provider.backoffice.COMMANDS,
         *consumer.sync.commands.COMMANDS,
         *job_commands(job_table),
     )

@@ -1,11 +1,10 @@
 """The doctor: what could be wrong with this installation, each finding with what to do about it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-import msgspec
 from sqlmodel import Session
 
 from consumer.config import Connection
@@ -14,14 +13,22 @@ from consumer.facts.house import House
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
-from consumer.provider.errors import ProviderError
-from consumer.provider.paging import Page
-from consumer.provider.routes import PAYOUTS, WEBHOOK_ENDPOINTS
+from consumer.provider.endpoints import Endpoint, list_endpoints, to_address
+from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
+from consumer.provider.routes import PAYOUTS
+from consumer.sync.findings import findings_of
+from consumer.sync.lateness import MOST_OVERLAP, Way, overlap, percentiles
+from consumer.sync.watch import drift_left
 from consumer.sync.windows import unclosed_windows
-from consumer.webhooks.keyring import Keyring
+from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets
 
 MOST_SKEW = timedelta(minutes=1)
 MOST_LAG = timedelta(minutes=5)
+ENDPOINT = "webhook endpoint"
+_ADVICE: dict[type[ProviderError], str] = {
+    Unreachable: "check CUADRE_PROVIDER_URL and the network",
+    KeyRefused: "check CUADRE_API_KEY",
+}
 
 
 class Verdict(StrEnum):
@@ -55,31 +62,59 @@ def examine(house: House, name: str | None, *, transport: Transport | None = Non
             yield from _provider(provider, house)
         with house.store.reading() as session:
             yield from _gaps(session, connection.name)
-            yield from _inbox(session, connection.name)
+            yield from _sums(session, connection.name)
+            yield from _drift(session, connection.name)
+            yield check_lateness(session, connection.name, floor=timedelta(seconds=house.settings.overlap_seconds))
+            yield from check_inbox(session, connection.name, now=utc_now())
 
 
 def _secrets(house: House, connection: Connection) -> Iterator[Check]:
-    """Count the secrets of the settings and of rotation that are valid now."""
-    count = len(Keyring(house).secrets_of(connection, now=utc_now()))
-    if count:
-        yield Check(connection.name, "webhook secrets", Verdict.OK, f"{count} valid")
+    """Name the secrets of the settings and of rotation that are valid now, and when each was last used."""
+    with house.store.reading() as session:
+        known = known_secrets(session, house.settings, connection, now=utc_now())
+    if known:
+        found = f"{len(known)} valid: {'; '.join(_describe(secret) for secret in known)}"
+        yield Check(connection.name, "webhook secrets", Verdict.OK, found)
     else:
         advice = "cuadre webhook create (rotate, where an endpoint exists), or CUADRE_WEBHOOK_SECRETS; until then 404"
         yield Check(connection.name, "webhook secrets", Verdict.WARNING, "none configured", advice)
+
+
+def _describe(secret: KnownSecret) -> str:
+    words = [secret.label]
+    if secret.created_at is not None:
+        words.append(f"made {format_instant(secret.created_at)}")
+    if secret.ends_at is not None:
+        words.append(f"ends {format_instant(secret.ends_at)}")
+    words.append("never used" if secret.last_used_at is None else f"last used {format_instant(secret.last_used_at)}")
+    return ", ".join(words)
 
 
 def _provider(provider: Provider, house: House) -> Iterator[Check]:
     name = provider.connection.name
     try:
         page = provider.page(PAYOUTS, size=1)
-        endpoints = provider.page(WEBHOOK_ENDPOINTS, size=300)
+        endpoints, _now = list_endpoints(provider)
     except ProviderError as error:
-        advice = "check CUADRE_PROVIDER_URL and CUADRE_API_KEY"
+        advice = _ADVICE.get(type(error), "ask the provider, naming the request")
         yield Check(name, "provider", Verdict.FAILURE, str(error), advice)
         return
     yield Check(name, "provider", Verdict.OK, f"the {provider.connection.mode} key is accepted")
     yield _skew(name, page.at)
-    yield _endpoint(name, endpoints, house.settings.public_url)
+    yield _endpoint(provider.connection, endpoints, house)
+
+
+def check_endpoint(house: House, connection: Connection, *, transport: Transport | None = None) -> Check:
+    """Look at the webhook endpoint alone, as the hourly job does."""
+    if house.settings.public_url is None and not Keyring(house).secrets_of(connection, now=utc_now()):
+        return Check(connection.name, ENDPOINT, Verdict.OK, "none is expected: no public address and no secret")
+    with open_provider(house, connection, transport=transport) as provider:
+        try:
+            endpoints, _now = list_endpoints(provider)
+        except ProviderError as error:
+            advice = _ADVICE.get(type(error), "the next hour looks again")
+            return Check(connection.name, ENDPOINT, Verdict.FAILURE, str(error), advice)
+    return _endpoint(connection, endpoints, house)
 
 
 def _skew(name: str, at: datetime | None) -> Check:
@@ -92,25 +127,20 @@ def _skew(name: str, at: datetime | None) -> Check:
     return Check(name, "clock", Verdict.WARNING, f"{skew} from the provider's", advice)
 
 
-class _Endpoint(msgspec.Struct):
-    url: str
-    status: str
-    enabled_events: list[str]
-
-
-def _endpoint(name: str, page: Page, public_url: str | None) -> Check:
-    endpoints = [msgspec.json.decode(item, type=_Endpoint) for item in page.items]
-    ours = [e for e in endpoints if public_url is None or e.url.startswith(public_url)]
+def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], house: House) -> Check:
+    name = connection.name
+    address = None if house.settings.public_url is None else to_address(house.settings, connection)
+    ours = [e for e in endpoints if address is None or e.url == address]
     enabled = [e for e in ours if e.status == "enabled"]
     if not enabled:
         found = "disabled by the provider" if ours else "none points here"
         advice = "cuadre webhook update" if ours else "set CUADRE_PUBLIC_URL and run cuadre webhook create"
-        return Check(name, "webhook endpoint", Verdict.WARNING, found, advice)
+        return Check(name, ENDPOINT, Verdict.WARNING, found, advice)
     missing = sorted(set(HANDLERS) - {event for e in enabled for event in e.enabled_events})
     if missing:
         found = f"not subscribed to {len(missing)} types, such as {missing[0]}"
-        return Check(name, "webhook endpoint", Verdict.WARNING, found, "cuadre webhook update subscribes to all")
-    return Check(name, "webhook endpoint", Verdict.OK, "enabled and subscribed to every type")
+        return Check(name, ENDPOINT, Verdict.WARNING, found, "cuadre webhook update subscribes to all")
+    return Check(name, ENDPOINT, Verdict.OK, "enabled and subscribed to every type")
 
 
 def _gaps(session: Session, name: str) -> Iterator[Check]:
@@ -124,8 +154,41 @@ def _gaps(session: Session, name: str) -> Iterator[Check]:
         yield Check(name, "gaps", Verdict.OK, "none")
 
 
-def _inbox(session: Session, name: str) -> Iterator[Check]:
+def check_lateness(session: Session, name: str, *, floor: timedelta) -> Check:
+    """Tell how late events of the last month came, and how far back the next backfill reads because of it."""
     now = utc_now()
+    measured = {way: percentiles(session, name, way, now=now) for way in Way}
+    told = [f"{way} {found}" for way, found in measured.items() if found is not None]
+    again = overlap(session, name, floor=floor, now=now)
+    found = f"{'; '.join(told) or 'not measured yet'}; the next backfill reads {again} again"
+    if again >= MOST_OVERLAP > floor:
+        advice = "the measured tail is longer than an overlap may grow: set CUADRE_OVERLAP_SECONDS"
+        return Check(name, "lateness", Verdict.WARNING, found, advice)
+    return Check(name, "lateness", Verdict.OK, found)
+
+
+def _sums(session: Session, name: str) -> Iterator[Check]:
+    """Tell what the last pulls brought whole and found not to add up."""
+    found = findings_of(session, name)
+    if found:
+        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        advice = "ask the provider; cuadre report statement-check shows the month"
+        yield Check(name, "sums", Verdict.WARNING, f"{found[0].stream}: {found[0].told}{more}", advice)
+    else:
+        yield Check(name, "sums", Verdict.OK, "balances and statements add up")
+
+
+def _drift(session: Session, name: str) -> Iterator[Check]:
+    left = {one.stream: one.count for one in drift_left(session, name)}
+    if left:
+        found = ", ".join(f"{count} of {stream}" for stream, count in left.items())
+        yield Check(name, "drift", Verdict.WARNING, f"differences left: {found}", "cuadre drift --repair")
+    else:
+        yield Check(name, "drift", Verdict.OK, "nothing is left of the last comparison")
+
+
+def check_inbox(session: Session, name: str, *, now: datetime) -> Iterator[Check]:
+    """Look at what waits, who is silent, what is set aside and what contradicts."""
     inbox = look(session, name, now=now)
     if inbox.lag(now) > MOST_LAG:
         waits = format_instant(inbox.oldest_waiting_at or now)

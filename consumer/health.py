@@ -9,13 +9,16 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
 from consumer.facts import schema
 from consumer.facts.house import House
+from consumer.patience import NoAnswer, Patience
 
+ANSWER_SECONDS = 3.0
 LOOPBACK = {"127.0.0.1", "::1"}
 
 
 def health(house: House, *, is_allowed: Callable[[], bool]) -> Blueprint:
     """Make the routes; `is_allowed` says whether the request carries a token that may read metrics."""
     blueprint = Blueprint("health", __name__)
+    patience = Patience[tuple[dict[str, str], int]](ANSWER_SECONDS)
 
     @blueprint.get("/healthz")
     def healthz() -> ResponseReturnValue:
@@ -24,12 +27,10 @@ def health(house: House, *, is_allowed: Callable[[], bool]) -> Blueprint:
     @blueprint.get("/readyz")
     def readyz() -> ResponseReturnValue:
         try:
-            schema.check_migrated(house.store)
-        except schema.SchemaError as error:
-            return jsonify(status="not migrated", reason=str(error)), 503
-        except sa.exc.SQLAlchemyError as error:
-            return jsonify(status="no database", reason=type(error).__name__), 503
-        return jsonify(status="ready")
+            found, status = patience.ask(lambda: readiness(house))
+        except NoAnswer:
+            found, status = {"status": "no database", "reason": "it does not answer"}, 503
+        return jsonify(found), status
 
     @blueprint.get("/metrics")
     def metrics() -> ResponseReturnValue:
@@ -40,3 +41,14 @@ def health(house: House, *, is_allowed: Callable[[], bool]) -> Blueprint:
         return Response(generate_latest(), content_type=CONTENT_TYPE_LATEST)
 
     return blueprint
+
+
+def readiness(house: House) -> tuple[dict[str, str], int]:
+    """Say whether the database is reachable and migrated, and the status that says so."""
+    try:
+        schema.check_migrated(house.store)
+    except schema.SchemaError as error:
+        return {"status": "not migrated", "reason": str(error)}, 503
+    except sa.exc.SQLAlchemyError as error:
+        return {"status": "no database", "reason": type(error).__name__}, 503
+    return {"status": "ready"}, 200

@@ -1,21 +1,31 @@
 """The long-lived processes: what `cuadre serve`, `cuadre web` and `cuadre worker` run, and the server below them."""
 
 import errno
+import importlib
+import logging
+import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import click
 from granian.constants import Interfaces
 from granian.log import LogLevels
 from granian.server import Server
 
+from consumer import alarms
 from consumer.facts.house import House, OpenHouse
 from consumer.facts.terminal import Refusal, say
-from consumer.jobs.worker import Worker
+from consumer.inbox.apply import drain
+from consumer.jobs.worker import Worker, worker_name
 
+# They wait for a commit, not for a processor.
 THREADS = 32
+_LONELY = 1
 
 _HOST = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 _PORT = click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port.")
@@ -38,12 +48,13 @@ def check_free(host: str, port: int) -> None:
 
 
 def listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:
-    """Serve the WSGI application that `factory` of `app.py` builds in each process, until told to stop."""
+    """Serve the WSGI application that `module:factory` builds in each process, until told to stop."""
     check_free(host, port)
     say(f"listening on http://{host}:{port}")
+    logging.getLogger("_granian").addFilter(_is_news)
+    alive, held = os.pipe()
     Server(
-        f"app:{factory}",
-        factory=True,
+        factory,
         address=host,
         port=port,
         interface=Interfaces.WSGI,
@@ -53,13 +64,46 @@ def listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:
         log_level=LogLevels.warning,
         respawn_failed_workers=True,
         workers_kill_timeout=10,
-    ).serve()
+    ).serve(target_loader=partial(_load, factory, alive, held), wrap_loader=False)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """The number of threads is meant; the server's other warnings are news."""
+    return "Python threads" not in record.msg
+
+
+def _load(factory: str, alive: int, held: int) -> Callable[..., Any]:
+    """Build the application in a process of the server, which ends when the process that started it does.
+
+    Without this, whoever survives a killed parent keeps the port, and the next start is refused.
+    """
+    os.close(held)
+    threading.Thread(target=_end_with_parent, args=(alive,), name="parent-watch", daemon=True).start()
+    module, name = factory.split(":")
+    application: Callable[..., Any] = getattr(importlib.import_module(module), name)()
+    return application
+
+
+def _end_with_parent(alive: int) -> None:
+    # Nobody ever writes; the end of the pipe is the end of every process that held it.
+    os.read(alive, 1)
+    os._exit(_LONELY)
+
+
+def start_worker(house: House) -> Worker:
+    """Apply the inbox and watch it, from threads of this process."""
+    worker = Worker(lambda: drain(house.store, house.settings, worker=worker_name()).claimed)
+    worker.start()
+    alarms.start(house, until=worker.stopped)
+    return worker
 
 
 def commands(
-    *, start_worker: Callable[[House], Worker], start_scheduler: Callable[[House], None]
+    *,
+    start_scheduler: Callable[[House], None],
+    greet: Callable[[House, str], None],
 ) -> tuple[click.Command, ...]:
-    """Make the commands; what a worker does and which jobs there are is known to `app.py`."""
+    """Make the commands; which jobs there are and whom to greet is known to `app.py`."""
 
     @click.command()
     @_HOST
@@ -68,8 +112,10 @@ def commands(
     @click.pass_obj
     def serve(open_house: OpenHouse, *, host: str, port: int, nights: bool) -> None:
         """Receive, show, apply and schedule, all in one process."""
-        open_house().store.close()
-        listen("serve_all" if nights else "serve_without_nights", host, port)
+        house = open_house()
+        greet(house, f"http://{host}:{port}")
+        house.store.close()
+        listen("app:serve_all" if nights else "app:serve_without_nights", host, port)
 
     @click.command()
     @_HOST
@@ -79,8 +125,9 @@ def commands(
     def web(open_house: OpenHouse, *, host: str, port: int, processes: int) -> None:
         """Receive webhooks and show pages; cuadre worker does the rest."""
         house = open_house()
+        greet(house, f"http://{host}:{port}")
         house.store.close()
-        listen("serve_web", host, port, processes=1 if house.store.is_sqlite else processes)
+        listen("app:serve_web", host, port, processes=1 if house.store.is_sqlite else processes)
 
     @click.command()
     @click.pass_obj

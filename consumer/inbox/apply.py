@@ -13,10 +13,10 @@ from sqlmodel import Session
 
 from consumer.config import Settings
 from consumer.facts.clock import utc_now
-from consumer.facts.observed import Known, MixedModes
+from consumer.facts.observed import Known, MixedModes, read_json
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventState
-from consumer.facts.versions import merge_all
+from consumer.facts.versions import Change, merge_all
 from consumer.inbox.claims import Claimed, LeaseLost, Settled, claim, settle
 from consumer.inbox.handlers import HANDLERS, Handler
 from consumer.provider.rows import Observation, UnusableObject
@@ -137,9 +137,11 @@ class Work:
         if event.created_at is None:
             raise UnusableObject("created_at is not an ISO 8601 time with a zone")
         try:
-            data = json.loads(event.body)["data"]
-        except (ValueError, KeyError):
+            data = read_json(event.body)["data"]
+        except (json.JSONDecodeError, UnicodeDecodeError, KeyError):
             raise UnusableObject("the body holds no readable data") from None
+        except ValueError:
+            raise UnusableObject("a number is too large to be read") from None
         seen = Observation(connection.name, connection.mode, event.created_at, event.id)
         return data, seen
 
@@ -152,19 +154,20 @@ class Work:
                 merge_all(session, [row for one in good for row in one.rows])
             return [*stopped, *(Settled(one.event, EventState.APPLIED) for one in good)]
         except (sa.exc.DBAPIError, sa.exc.StatementError, MixedModes, ValueError, TypeError):
-            return [*stopped, *(self._carry_out_one(session, one) for one in good)]
+            return [*stopped, *(self.carry_out_alone(session, one)[0] for one in good)]
 
-    def _carry_out_one(self, session: Session, one: Prepared) -> Settled:
+    def carry_out_alone(self, session: Session, one: Prepared) -> tuple[Settled, Sequence[Change]]:
+        """Merge the rows of one event in a savepoint, and say what became of it and what it changed."""
         try:
             with session.begin_nested():
-                merge_all(session, one.rows)
-            return Settled(one.event, EventState.APPLIED)
+                changes = merge_all(session, one.rows)
+            return Settled(one.event, EventState.APPLIED), changes
         except (MixedModes, UnusableObject) as problem:
-            return Settled(one.event, EventState.QUARANTINED, str(problem))
+            return Settled(one.event, EventState.QUARANTINED, str(problem)), ()
         except sa.exc.OperationalError:
             raise
         except Exception as problem:  # noqa: BLE001 - one bad event must not stop the others
-            return self.failure(one.event, problem)
+            return self.failure(one.event, problem), ()
 
     def failure(self, event: Claimed, problem: Exception) -> Settled:
         """Back off, twice as long each time and never in step with others; give up after the last attempt."""

@@ -1,9 +1,10 @@
 """One event as it arrives from either source: its identity is read strictly, the rest is kept whatever it is."""
 
 import hashlib
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeGuard
+
+import msgspec
 
 from consumer.config import Connection
 from consumer.facts.clock import to_instant
@@ -22,8 +23,7 @@ class UnusableEvent(Exception):  # noqa: N818 - names what came in
         self.reason = reason
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(msgspec.Struct, frozen=True, gc=False):
     """One delivery of one event."""
 
     connection: str

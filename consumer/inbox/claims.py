@@ -1,13 +1,15 @@
 """Who may apply an event now: claims are leases taken by compare-and-set, and an expired one is taken over."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
+from consumer.facts.store import one_of, to_ids
 from consumer.facts.tables.inbox import Event, EventState
 
 EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
@@ -31,8 +33,7 @@ class LeaseLost(Exception):  # noqa: N818 - says what happened
     """Another worker took these events over, because this one was slower than its lease."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claimed:
+class Claimed(msgspec.Struct, frozen=True):
     """One event in this worker's hands."""
 
     connection: str
@@ -46,8 +47,7 @@ class Claimed:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """What became of a claimed event."""
 
     event: Claimed
@@ -105,33 +105,62 @@ def _key(event: Claimed) -> tuple[str, str]:
 
 def settle(connection: Connection, settled: Sequence[Settled], *, worker: str, now: datetime) -> None:
     """Write what became of the events, in the transaction of their effects; raises LeaseLost if one is not ours."""
-    statement = (
+    dialect = connection.dialect.name
+    by_connection = sorted(_grouped(settled, lambda one: one.event.connection).items())
+    if dialect != "sqlite":
+        # Rows are locked in sorted order before any is written, so that no two transactions wait for each other.
+        for name, some in by_connection:
+            connection.execute(_locking(dialect), {"of_connection": name, "ids": to_ids(one.event.id for one in some)})
+    written = 0
+    for name, some in by_connection:
+        for (state, error, next_try_at), same in _grouped(some, _outcome).items():
+            given = {
+                "of_connection": name,
+                "ids": to_ids(one.event.id for one in same),
+                "worker": worker,
+                "new_state": state,
+                "more": int(state is not EventState.IGNORED),
+                "new_error": error,
+                "new_try_at": next_try_at,
+                "now": now,
+            }
+            written += connection.execute(_settling(dialect), given).rowcount
+    if written != len(settled):
+        raise LeaseLost("the lease on these events ended before they were applied")
+
+
+def _outcome(one: Settled) -> tuple[EventState, str | None, datetime | None]:
+    return (one.state, one.error, one.next_try_at)
+
+
+def _grouped(settled: Iterable[Settled], key: Callable[[Settled], Any]) -> dict[Any, list[Settled]]:
+    groups: dict[Any, list[Settled]] = {}
+    for one in settled:
+        groups.setdefault(key(one), []).append(one)
+    return groups
+
+
+@cache
+def _locking(dialect: str) -> sa.Select[Any]:
+    return sa.select(EVENT.c.id).where(_named(dialect)).order_by(EVENT.c.id).with_for_update(of=EVENT)
+
+
+@cache
+def _settling(dialect: str) -> sa.Update:
+    return (
         sa.update(EVENT)
-        .where(
-            EVENT.c.connection == sa.bindparam("of_connection"),
-            EVENT.c.id == sa.bindparam("of_id"),
-            EVENT.c.claimed_by == worker,
-        )
+        .where(_named(dialect), EVENT.c.claimed_by == sa.bindparam("worker"))
         .values(
             state=sa.bindparam("new_state"),
-            attempts=sa.bindparam("new_attempts"),
+            attempts=EVENT.c.attempts + sa.bindparam("more"),
             error=sa.bindparam("new_error"),
-            next_try_at=sa.bindparam("new_try_at", type_=EVENT.c.next_try_at.type),
-            settled_at=now,
+            next_try_at=sa.bindparam("new_try_at"),
+            settled_at=sa.bindparam("now"),
             claimed_by=None,
             claimed_until=None,
         )
     )
-    rows = [
-        {
-            "of_connection": one.event.connection,
-            "of_id": one.event.id,
-            "new_state": one.state.value,
-            "new_attempts": one.event.attempts + (one.state is not EventState.IGNORED),
-            "new_error": one.error,
-            "new_try_at": one.next_try_at,
-        }
-        for one in sorted(settled, key=lambda one: _key(one.event))
-    ]
-    if rows and connection.execute(statement, rows).rowcount != len(rows):
-        raise LeaseLost("the lease on these events ended before they were applied")
+
+
+def _named(dialect: str) -> sa.ColumnElement[bool]:
+    return (EVENT.c.connection == sa.bindparam("of_connection")) & one_of(EVENT.c.id, dialect)

@@ -5,10 +5,14 @@ The digest sees sorted keys and no spacing, and numbers by exact value: 1, 1.0 a
 of this program. NaN and infinities are not JSON.
 """
 
+import codecs
 import hashlib
 import json
 import re
+from json.encoder import encode_basestring_ascii
 from typing import Any, NoReturn
+
+import msgspec
 
 DEEPEST = 64
 
@@ -26,11 +30,10 @@ def read_object(body: bytes) -> dict[str, Any]:
     """Parse one JSON object; its numbers are ints, or exact canonical text where they have a fraction."""
     check_depth(body)
     try:
-        value = json.loads(
-            body.decode("utf-8"), parse_int=_to_number, parse_float=_to_number, parse_constant=_refuse_constant
-        )
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise NotJson(f"the body is not JSON: {type(error).__name__}") from None
+        value = _read(body) if _may_hold_long_number(body) else _QUICK_READER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # The quick reader refuses more, such as half a character; what it refuses is judged here.
+        value = _read(body)
     if not isinstance(value, dict):
         raise NotJson("the body is JSON but not an object")
     return value
@@ -53,8 +56,39 @@ def check_depth(body: bytes) -> None:
 
 def meaning_sha256(value: dict[str, Any]) -> str:
     """Digest what `read_object` returned."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=_tag)
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return hashlib.sha256(_to_canonical(value)).hexdigest()
+
+
+def _may_hold_long_number(body: bytes) -> bool:
+    """Look at every 151st stretch of as many bytes: a run of 301 digits fills one of them."""
+    half = _PLAIN_DIGITS // 2 + 1
+    return any(body[start : start + half].isdigit() for start in range(0, len(body) - half, half))
+
+
+def _read(body: bytes) -> Any:
+    try:
+        return json.loads(
+            body.decode("utf-8"), parse_int=_to_number, parse_float=_to_number, parse_constant=_refuse_constant
+        )
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise NotJson(f"the body is not JSON: {type(error).__name__}") from None
+
+
+def _to_canonical(value: dict[str, Any]) -> bytes:
+    """Write a meaning as the one text it is digested from: sorted keys, no spacing, ASCII alone."""
+    try:
+        text = _QUICK_WRITER.encode(value)
+    except (OverflowError, UnicodeEncodeError):
+        return _WRITER.encode(value).encode("ascii")
+    # Both writers agree on printable ASCII; all else stands inside strings, and is escaped as the slow one does.
+    plain = text if text.isascii() else text.decode().encode("ascii", _ESCAPED)
+    return plain.replace(b"\x7f", b"\\u007f")
+
+
+def _escape(problem: UnicodeError) -> tuple[str, int]:
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    return encode_basestring_ascii(problem.object[problem.start : problem.end])[1:-1], problem.end
 
 
 def _to_number(text: str) -> Any:
@@ -97,3 +131,10 @@ def _tag(value: Any) -> list[str]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise NotJson(f"the body is not JSON: it holds {name}")
+
+
+_ESCAPED = "consumer.inbox.meaning"
+codecs.register_error(_ESCAPED, _escape)
+_QUICK_READER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=_to_number)
+_QUICK_WRITER = msgspec.json.Encoder(order="sorted", enc_hook=_tag)
+_WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_tag)

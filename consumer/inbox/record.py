@@ -1,16 +1,18 @@
 """Recording events once: whichever source comes first is kept, the rest are duplicates or conflicts."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
-from itertools import groupby
-from operator import attrgetter
+from itertools import chain, groupby
+from operator import attrgetter, itemgetter
 from typing import Any
 
+import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
-from consumer.facts.tables.inbox import Event, EventConflict
+from consumer.facts.store import insert_unfolded
+from consumer.facts.tables.inbox import Event, EventConflict, Source
 from consumer.inbox.arrivals import Arrival, UnusableEvent, read_arrival
 
 __all__ = ["Arrival", "UnusableEvent", "Verdict", "read_arrival", "record_all"]
@@ -18,9 +20,15 @@ __all__ = ["Arrival", "UnusableEvent", "Verdict", "read_arrival", "record_all"]
 _EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
 _CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]
 # SQLite allows 32,766 variables in a statement.
-_KEYS_A_STATEMENT = 5_000
+_ROWS_A_STATEMENT = 1_000
+_COLUMNS = (
+    "connection", "id", "type", "mode", "created_at", "received_at", "source", "state", "resource_id", "body",
+    "raw_sha256", "meaning_sha256", "arrivals", "last_arrival_at", "listed_at", "attempts", "error",
+)  # fmt: skip
+_MOMENTS = ("created_at", "received_at", "last_arrival_at", "listed_at")
 
 Key = tuple[str, str]
+Digests = tuple[str, str]
 
 
 class Verdict(StrEnum):
@@ -33,12 +41,13 @@ def record_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[Verd
     """Record a batch in the caller's transaction and say of each arrival what it was, in the order given.
 
     The first arrival of an id wins, in the batch as in the table. Keys are taken in sorted order, so two batches
-    that share ids wait for each other and never deadlock.
+    that share ids wait for each other and never deadlock. Bytes that a backfill reads again are no new arrival.
     """
     by_key = _by_key(arrivals)
     firsts = [same[0] for _, same in sorted(by_key.items())]
-    new = _insert(connection, firsts)
-    known = _known(connection, [first for first in firsts if first.key not in new])
+    new, known = _INSERTS[connection.dialect.name](connection, firsts)
+    if len(new) == len(arrivals):
+        return [Verdict.STORED] * len(arrivals)
     known |= {key: (by_key[key][0].meaning_sha256, by_key[key][0].raw_sha256) for key in new}
     verdicts: list[Verdict] = []
     unseen = set(new)
@@ -51,10 +60,28 @@ def record_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[Verd
         else:
             verdicts.append(Verdict.CONFLICT)
     judged = list(zip(arrivals, verdicts, strict=True))
-    _count(connection, [arrival for arrival, verdict in judged if verdict is not Verdict.STORED])
+    again = [arrival for arrival, verdict in judged if verdict is not Verdict.STORED]
+    _count(connection, [one for one in again if one.source is Source.WEBHOOK or one.raw_sha256 != known[one.key][1]])
     others = [arrival for arrival, verdict in judged if verdict is Verdict.CONFLICT]
     _record_conflicts(connection, others, {key: raw for key, (_, raw) in known.items()})
     return verdicts
+
+
+def mark_listed(connection: Connection, arrivals: Sequence[Arrival]) -> set[Key]:
+    """Note when the list showed events for the first time that were here before; returns which these are."""
+    marked: set[Key] = set()
+    for name, group in groupby(arrivals, key=attrgetter("connection")):
+        some = list(group)
+        listed = {**_to_ids(name, some), "listed": some[0].received_at}
+        marked |= {(name, row[0]) for row in connection.execute(_LISTING[connection.dialect.name], listed)}
+    return marked
+
+
+def is_listing_marked(connection: Connection, name: str) -> bool:
+    """Say whether `listed_at` is kept here yet; events from before an upgrade do not tell."""
+    mine = (_EVENT.c.connection == name) & _EVENT.c.listed_at.is_not(None)
+    newest = sa.select(_EVENT.c.id).where(mine).order_by(_EVENT.c.created_at.desc()).limit(1)
+    return connection.execute(newest).first() is not None
 
 
 def _by_key(arrivals: Iterable[Arrival]) -> dict[Key, list[Arrival]]:
@@ -64,19 +91,38 @@ def _by_key(arrivals: Iterable[Arrival]) -> dict[Key, list[Arrival]]:
     return grouped
 
 
-def _insert(connection: Connection, arrivals: Sequence[Arrival]) -> set[Key]:
+def _insert_alone(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
+    """Look first, then insert what is new: SQLite has one writer, so what was looked up stays true.
+
+    Two long statements, since the driver lets another thread run at each step and may wait long for its own turn.
+    """
+    known = _known(connection, arrivals)
+    new = [arrival for arrival in arrivals if arrival.key not in known] if known else arrivals
+    to_stored: Any = _EVENT.c.received_at.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
+    for start in range(0, len(new), _ROWS_A_STATEMENT):
+        rows = [_to_row(arrival) for arrival in new[start : start + _ROWS_A_STATEMENT]]
+        stored = {moment: to_stored(moment) for moment in {row[name] for row in rows for name in _MOMENTS}}
+        for row in rows:
+            for name in _MOMENTS:
+                row[name] = stored[row[name]]
+        statement = f"{_INSERT} VALUES {', '.join([_PLACES] * len(rows))}"
+        connection.exec_driver_sql(statement, tuple(chain.from_iterable(map(_in_order, rows))))
+    return {arrival.key for arrival in new}, known
+
+
+def _insert_among_others(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
+    """Insert what nobody else has, then look at the rest, in an order that never deadlocks."""
     if not arrivals:
-        return set()
-    result = connection.execute(_INSERTS[connection.dialect.name], [_to_row(arrival) for arrival in arrivals])
-    return {(row[0], row[1]) for row in result}
+        return set(), {}
+    rows = [_to_row(arrival) for arrival in arrivals]
+    new = {(row[0], row[1]) for row in insert_unfolded(connection, _EVENT, rows, keys=("connection", "id"))}
+    return new, _known(connection, [arrival for arrival in arrivals if arrival.key not in new])
 
 
-def _insert_statement(insert: Any) -> Any:
-    statement = insert(_EVENT).on_conflict_do_nothing(index_elements=[_EVENT.c.connection, _EVENT.c.id])
-    return statement.returning(_EVENT.c.connection, _EVENT.c.id)
-
-
-_INSERTS = {"sqlite": _insert_statement(sqlite.insert), "postgresql": _insert_statement(postgresql.insert)}
+_INSERTS: dict[str, Callable[[Connection, Sequence[Arrival]], tuple[set[Key], dict[Key, Digests]]]] = {
+    "sqlite": _insert_alone,
+    "postgresql": _insert_among_others,
+}
 
 
 def _to_row(arrival: Arrival) -> dict[str, Any]:
@@ -95,23 +141,51 @@ def _to_row(arrival: Arrival) -> dict[str, Any]:
         "meaning_sha256": arrival.meaning_sha256,
         "arrivals": 1,
         "last_arrival_at": arrival.received_at,
+        "listed_at": arrival.received_at if arrival.source is Source.BACKFILL else None,
         "attempts": 0,
         "error": arrival.error,
     }
 
 
-def _known(connection: Connection, arrivals: Sequence[Arrival]) -> dict[Key, tuple[str, str]]:
+_COMPILED = _EVENT.insert().compile(dialect=sqlite.dialect(paramstyle="qmark"), column_keys=list(_COLUMNS))
+_INSERT, _, _PLACES = str(_COMPILED).partition(" VALUES ")
+_in_order = itemgetter(*(_COMPILED.positiontup or ()))
+
+
+def _known(connection: Connection, arrivals: Sequence[Arrival]) -> dict[Key, Digests]:
     """Read and lock what is stored under these ids: meaning and raw digest."""
-    found: dict[Key, tuple[str, str]] = {}
-    columns = (_EVENT.c.connection, _EVENT.c.id, _EVENT.c.meaning_sha256, _EVENT.c.raw_sha256)
+    found: dict[Key, Digests] = {}
     for name, group in groupby(arrivals, key=attrgetter("connection")):
-        ids = [arrival.id for arrival in group]
-        for start in range(0, len(ids), _KEYS_A_STATEMENT):
-            some = ids[start : start + _KEYS_A_STATEMENT]
-            statement = sa.select(*columns).where(_EVENT.c.connection == name, _EVENT.c.id.in_(some))
-            for row in connection.execute(statement.order_by(_EVENT.c.id).with_for_update()):
-                found[row[0], row[1]] = (row[2], row[3])
+        for row in connection.execute(_KNOWN[connection.dialect.name], _to_ids(name, group)):
+            found[row[0], row[1]] = (row[2], row[3])
     return found
+
+
+def _to_ids(name: str, arrivals: Iterable[Arrival]) -> dict[str, Any]:
+    """Hand many ids over as one value: a statement with a place for each takes longer to prepare than to run."""
+    return {"of_connection": name, "ids": msgspec.json.encode([arrival.id for arrival in arrivals]).decode()}
+
+
+def _named(unfold: Callable[..., Any]) -> sa.ColumnElement[bool]:
+    ids = unfold(sa.bindparam("ids", type_=sa.String)).table_valued("value")
+    return (_EVENT.c.connection == sa.bindparam("of_connection")) & _EVENT.c.id.in_(sa.select(ids.c.value))
+
+
+_NAMED = {
+    "sqlite": _named(sa.func.json_each),
+    "postgresql": _named(lambda ids: sa.func.json_array_elements_text(sa.cast(ids, postgresql.JSON))),
+}
+_DIGESTS = sa.select(_EVENT.c.connection, _EVENT.c.id, _EVENT.c.meaning_sha256, _EVENT.c.raw_sha256)
+_KNOWN = {
+    dialect: _DIGESTS.where(named).order_by(_EVENT.c.id).with_for_update(of=_EVENT) for dialect, named in _NAMED.items()
+}
+_LISTING = {
+    dialect: sa.update(_EVENT)
+    .where(named, _EVENT.c.listed_at.is_(None))
+    .values(listed_at=sa.bindparam("listed"))
+    .returning(_EVENT.c.id)
+    for dialect, named in _NAMED.items()
+}
 
 
 def _count(connection: Connection, arrivals: Sequence[Arrival]) -> None:

@@ -1,23 +1,23 @@
 """Applying events again: judged anew, effect and audit in one transaction; a dry run says what would change."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 import sqlalchemy as sa
+from msgspec.structs import replace
 from sqlmodel import Session
 
 from consumer.config import Settings
 from consumer.facts.observed import MixedModes
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventReplay, EventState
-from consumer.facts.versions import Change, merge_all, preview
+from consumer.facts.versions import Change, preview
 from consumer.inbox.apply import Now, Prepared, Work
 from consumer.inbox.arrivals import judge
 from consumer.inbox.claims import EVENT, Claimed, LeaseLost, Settled, claim_these, settle
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.meaning import NotJson, read_object
-from consumer.provider.rows import UnusableObject
 
 KEYS = ("connection", "id", "type", "state_before", "state_after", "changes", "error")
 _BATCH = 200
@@ -31,9 +31,12 @@ class Replayed:
     """One event and what applying it again did, or would do."""
 
     event: Claimed
-    state: str
-    error: str | None
-    changes: Sequence[Change]
+    settled: Settled
+    changes: Sequence[Change] = ()
+
+    @property
+    def error(self) -> str | None:
+        return self.settled.error
 
     def to_line(self) -> dict[str, object]:
         return {
@@ -41,7 +44,7 @@ class Replayed:
             "id": self.event.id,
             "type": self.event.type,
             "state_before": self.event.state,
-            "state_after": self.state,
+            "state_after": self.settled.state.value,
             "changes": "; ".join(_describe(change) for change in self.changes) or None,
             "error": self.error,
         }
@@ -68,7 +71,7 @@ class Replay:
         for some in _batches(names):
             with self.store.reading() as session:
                 pruned = [event for event in _read(session, some) if event.body is None]
-            yield from (Replayed(event, event.state, _PRUNED, ()) for event in pruned)
+            yield from (Replayed(event, _left_as_it_is(event)) for event in pruned)
             gone = {(event.connection, event.id) for event in pruned}
             yield from self._run([name for name in some if name not in gone])
 
@@ -79,8 +82,7 @@ class Replay:
         try:
             with self.store.transaction() as session:
                 done = [self._apply(session, event) for event in claimed]
-                settled = [Settled(one.event, EventState(one.state), one.error) for one in done]
-                settle(session.connection(), settled, worker=worker, now=self.now())
+                settle(session.connection(), [one.settled for one in done], worker=worker, now=self.now())
                 session.add_all(self._audit(one) for one in done)
         except LeaseLost:
             return []
@@ -89,35 +91,32 @@ class Replay:
     def _preview(self, session: Session, event: Claimed) -> Replayed:
         prepared = self._prepare(event)
         if prepared.stopped is not None:
-            return Replayed(event, prepared.stopped.state, prepared.stopped.error, ())
+            return Replayed(event, prepared.stopped)
         try:
-            return Replayed(event, EventState.APPLIED, None, preview(session, prepared.rows))
+            return Replayed(event, Settled(event, EventState.APPLIED), preview(session, prepared.rows))
         except MixedModes as problem:
-            return Replayed(event, EventState.QUARANTINED, str(problem), ())
+            return Replayed(event, Settled(event, EventState.QUARANTINED, str(problem)))
 
     def _apply(self, session: Session, event: Claimed) -> Replayed:
         prepared = self._prepare(event)
         if prepared.stopped is not None:
-            return Replayed(event, prepared.stopped.state, prepared.stopped.error, ())
-        try:
-            with session.begin_nested():
-                return Replayed(event, EventState.APPLIED, None, merge_all(session, prepared.rows))
-        except (MixedModes, UnusableObject) as problem:
-            return Replayed(event, EventState.QUARANTINED, str(problem), ())
-        except sa.exc.StatementError as problem:
-            return Replayed(event, EventState.QUARANTINED, f"{type(problem).__name__} while applying again", ())
+            return Replayed(event, prepared.stopped)
+        return Replayed(event, *self._work().carry_out_alone(session, prepared))
+
+    def _work(self) -> Work:
+        return Work(self.settings, self.now(), HANDLERS)
 
     def _prepare(self, event: Claimed) -> Prepared:
-        """Judge the event as if it arrived today, with today's handlers and connections."""
+        """Judge the event as if it arrived today, with today's handlers and connections, and its tries begin anew."""
         if event.body is None:
-            return Prepared(event, stopped=Settled(event, EventState(event.state), _PRUNED))
+            return Prepared(event, stopped=_left_as_it_is(event))
         try:
             state, error = judge(read_object(event.body), self.settings.connection(event.connection))
         except NotJson as problem:
             state, error = EventState.QUARANTINED, str(problem)
         if state is not EventState.WAITING:
             return Prepared(event, stopped=Settled(event, state, error))
-        return Work(self.settings, self.now(), HANDLERS).prepare(replace(event, attempts=0))
+        return self._work().prepare(replace(event, attempts=0))
 
     def _audit(self, one: Replayed) -> EventReplay:
         return EventReplay(
@@ -126,9 +125,13 @@ class Replay:
             replayed_at=self.now(),
             replayed_by=self.by,
             state_before=one.event.state,
-            state_after=one.state,
+            state_after=one.settled.state.value,
             changed=len(one.changes),
         )
+
+
+def _left_as_it_is(event: Claimed) -> Settled:
+    return Settled(event, EventState(event.state), _PRUNED)
 
 
 def _batches(names: Sequence[Name]) -> Iterator[list[Name]]:
@@ -138,7 +141,7 @@ def _batches(names: Sequence[Name]) -> Iterator[list[Name]]:
 
 
 def _read(session: Session, names: Sequence[Name]) -> list[Claimed]:
-    columns = [EVENT.c[name] for name in Claimed.__slots__]
+    columns = [EVENT.c[name] for name in Claimed.__struct_fields__]
     named = sa.tuple_(EVENT.c.connection, EVENT.c.id).in_(names)
     rows = session.connection().execute(sa.select(*columns).where(named).order_by(EVENT.c.connection, EVENT.c.id))
     return [Claimed(*row) for row in rows]

@@ -1,4 +1,4 @@
-"""Watching the inbox: the age of the oldest unapplied event, what is set aside, who fell silent."""
+"""Watching the inbox: the oldest unapplied event, what is set aside, who fell silent, whose endpoint is in trouble."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,16 +13,22 @@ from sqlmodel import Session
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
+from consumer.facts.tables.jobs import Tick
+from consumer.patience import NoAnswer, Patience
 
 _EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
 _CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]
+_TICK: sa.Table = Tick.__table__  # type: ignore[attr-defined]
+# How the hourly look at the endpoint ends when something is wrong.
+_TROUBLED = ("incomplete", "failed")
 _WEEKS = 4
 _SHORTEST_SILENCE = timedelta(hours=1)
+_ANSWER_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """One connection's inbox at a moment."""
+    """One connection's inbox at a moment; `endpoint_trouble` is what the last hourly look at it found wrong."""
 
     connection: str
     oldest_waiting_at: datetime | None
@@ -31,6 +37,7 @@ class Inbox:
     quarantined: int
     conflicts: int
     silent_for: timedelta | None
+    endpoint_trouble: str | None
 
     def lag(self, now: datetime) -> timedelta:
         return timedelta() if self.oldest_waiting_at is None else max(timedelta(), now - self.oldest_waiting_at)
@@ -55,7 +62,16 @@ def look(session: Session, connection: str, *, now: datetime) -> Inbox:
         quarantined=found.get(unsettled[2], (0, None))[0],
         conflicts=session.connection().execute(conflicts).scalar_one(),
         silent_for=silence(session, connection, now=now),
+        endpoint_trouble=endpoint_trouble(session, connection),
     )
+
+
+def endpoint_trouble(session: Session, connection: str) -> str | None:
+    """Tell what the last finished hourly look at the webhook endpoint found wrong, if anything."""
+    ended = _TICK.c.job == f"endpoint:{connection}", _TICK.c.finished_at.is_not(None)
+    newest = sa.select(_TICK.c.state, _TICK.c.outcome).where(*ended).order_by(_TICK.c.planned_at.desc()).limit(1)
+    row = session.connection().execute(newest).one_or_none()
+    return row.outcome or row.state if row is not None and row.state in _TROUBLED else None
 
 
 def silence(session: Session, connection: str, *, now: datetime) -> timedelta | None:
@@ -92,6 +108,7 @@ class InboxGauges(Collector):
 
     def __init__(self, house: House) -> None:
         self.house = house
+        self._patience = Patience[list[Inbox]](_ANSWER_SECONDS)
 
     def describe(self) -> Iterator[Metric]:
         yield from ()
@@ -99,15 +116,23 @@ class InboxGauges(Collector):
     def collect(self) -> Iterator[Metric]:
         now = utc_now()
         try:
-            with self.house.store.reading() as session:
-                found = [look(session, one.name, now=now) for one in self.house.settings.all_connections]
-        except sa.exc.SQLAlchemyError:
-            # Without its database the process still has counters to show.
-            return
+            found = self._patience.ask(lambda: self._look(now))
+        except NoAnswer:
+            found = []
         yield _gauge("lag_seconds", "Age of the oldest event that is not applied.", found, now)
         for name in ("waiting", "failed", "quarantined", "conflicts"):
             yield _gauge(name, f"Events of the inbox: {name}.", found, now)
         yield _gauge("silent_seconds", "How long no webhook came, where that is unusual; else 0.", found, now)
+        text = "1 when the last hourly look found the webhook endpoint disabled, unsubscribed or out of reach; else 0."
+        yield _gauge("endpoint_trouble", text, found, now)
+
+    def _look(self, now: datetime) -> list[Inbox]:
+        """Measure every connection; without its database the process still has counters to show."""
+        try:
+            with self.house.store.reading() as session:
+                return [look(session, one.name, now=now) for one in self.house.settings.all_connections]
+        except sa.exc.SQLAlchemyError:
+            return []
 
 
 def _gauge(name: str, text: str, found: list[Inbox], now: datetime) -> GaugeMetricFamily:
@@ -122,6 +147,8 @@ def _value(inbox: Inbox, name: str, now: datetime) -> float:
         return inbox.lag(now).total_seconds()
     if name == "silent_seconds":
         return 0 if inbox.silent_for is None else inbox.silent_for.total_seconds()
+    if name == "endpoint_trouble":
+        return float(inbox.endpoint_trouble is not None)
     return float(getattr(inbox, name))
 
 

@@ -1,16 +1,19 @@
-"""The scheduler: APScheduler wakes at each job's local time, a once-only tick row decides who runs it.
+"""The scheduler: APScheduler wakes for each job, a once-only tick row decides who runs it.
 
 Every process may run a scheduler. A wake-up is only a hint: the planned moment is derived from the job's own time of
 day, so two processes, a restart or a clock that changes at night lead to the same tick.
 """
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 
 import structlog
 from apscheduler.schedulers.background import BackgroundScheduler
 from apscheduler.triggers.cron import CronTrigger
+from apscheduler.triggers.interval import IntervalTrigger
 
 from consumer.facts.clock import local_date, local_instant, utc_now
 from consumer.facts.store import Store
@@ -19,6 +22,12 @@ from consumer.jobs.ticks import TickState
 
 # A missed night is repeated until the next one is due.
 GRACE = timedelta(hours=20)
+# How soon another worker finds a tick whose worker died, or one that nobody woke for.
+AGAIN = timedelta(minutes=5)
+_DAY = timedelta(days=1)
+_HOUR = timedelta(hours=1)
+# Longer than any job rests.
+_FARTHEST = timedelta(days=400)
 
 log = structlog.get_logger("cuadre.jobs")
 
@@ -27,25 +36,76 @@ class JobIncomplete(Exception):  # noqa: N818 - says how a job ended
     """Some of the work was done and not all; the message says what is left, and the next night repeats it."""
 
 
+def every_day(_on: date) -> bool:
+    return True
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something done once a day at a local time; `run` gets the business date before it and says how it went."""
+    """Something done at a local time of the days it is due on.
+
+    `run` gets a business date, which lies `days_back` before the planned day, and says how it went. A tick that was
+    missed is caught up within the grace and written down as missed after it.
+    """
 
     name: str
     at: time
     zone: str
     run: Callable[[date], str]
+    is_due_on: Callable[[date], bool] = every_day
+    days_back: int = 1
+    grace: timedelta = GRACE
 
     def planned_on(self, on: date) -> datetime:
         return local_instant(on, self.at, self.zone)
 
+    def business_date(self, planned_at: datetime) -> date:
+        return local_date(planned_at, self.zone) - self.days_back * _DAY
+
+    def planned_before(self, now: datetime) -> Iterator[datetime]:
+        """Every planned moment up to now, newest first."""
+        on = local_date(now, self.zone)
+        for days in range(_FARTHEST.days):
+            day = on - days * _DAY
+            if self.is_due_on(day) and (planned_at := self.planned_on(day)) <= now:
+                yield planned_at
+
     def last_planned(self, now: datetime) -> datetime:
-        today = self.planned_on(local_date(now, self.zone))
-        return today if today <= now else self.planned_on(local_date(now, self.zone) - timedelta(days=1))
+        return next(self.planned_before(now))
 
     def next_planned(self, now: datetime) -> datetime:
-        today = self.planned_on(local_date(now, self.zone))
-        return today if today > now else self.planned_on(local_date(now, self.zone) + timedelta(days=1))
+        on = local_date(now, self.zone)
+        days = (on + days * _DAY for days in range(_FARTHEST.days))
+        return next(at for at in (self.planned_on(day) for day in days if self.is_due_on(day)) if at > now)
+
+    def missed_before(self, now: datetime) -> Iterator[datetime]:
+        """The planned moments before the last one, which a log must account for."""
+        return islice(self.planned_before(now), 1, None)
+
+    def trigger(self) -> CronTrigger:
+        return CronTrigger(hour=self.at.hour, minute=self.at.minute, second=self.at.second, timezone=self.zone)
+
+
+@dataclass(frozen=True, slots=True)
+class HourlyJob(Job):
+    """Something done every hour at the minute of `at`; an hour nobody woke for is no loss, the next one looks again."""
+
+    days_back: int = 0
+    grace: timedelta = _HOUR
+
+    def planned_before(self, now: datetime) -> Iterator[datetime]:
+        newest = now.replace(minute=self.at.minute, second=self.at.second, microsecond=0)
+        newest -= _HOUR if newest > now else timedelta()
+        return (newest - hours * _HOUR for hours in range(24 * _FARTHEST.days))
+
+    def next_planned(self, now: datetime) -> datetime:
+        return self.last_planned(now) + _HOUR
+
+    def missed_before(self, now: datetime) -> Iterator[datetime]:  # noqa: ARG002
+        return iter(())
+
+    def trigger(self) -> CronTrigger:
+        return CronTrigger(minute=self.at.minute, second=self.at.second, timezone="UTC")
 
 
 def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime] = utc_now) -> bool:
@@ -53,37 +113,63 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
 
     1. The planned moment is the job's last local time of day; one older than the grace is left as missed.
     2. Claim it; if another worker has it or it is done, nothing happens.
-    3. Run it for the business date before, renewing the claim meanwhile.
-    4. Write down the outcome. A failure is written down and logged, and the next night repeats the work.
+    3. Write down the ticks before it that nobody ran or that died with their worker.
+    4. Run it for its business date, renewing the claim meanwhile.
+    5. Write down the outcome. A failure is written down and logged, and the next night repeats the work.
     """
     now = clock()
     planned_at = job.last_planned(now)
-    if now - planned_at > GRACE or not ticks.claim(store, job.name, planned_at, worker=worker, now=now):
+    if now - planned_at > job.grace or not ticks.claim(store, job.name, planned_at, worker=worker, now=now):
         return False
-    business_date = local_date(planned_at, job.zone) - timedelta(days=1)
+    missed = ticks.settle(store, job.name, before=planned_at, planned=job.missed_before(now), now=now)
+    if missed:
+        log.warning("ticks missed", job=job.name, count=missed)
+    on = job.business_date(planned_at)
     with ticks.kept(store, job.name, planned_at, worker=worker, clock=clock):
         try:
-            ending = (TickState.DONE, job.run(business_date))
+            ending = (TickState.COMPLETE, job.run(on))
         except JobIncomplete as incomplete:
-            log.warning("job incomplete", job=job.name, business_date=str(business_date), left=str(incomplete))
+            log.warning("job incomplete", job=job.name, business_date=str(on), left=str(incomplete))
             ending = (TickState.INCOMPLETE, str(incomplete))
         except Exception as error:  # the job wrapper: whatever failed, the tick must say so
-            log.exception("job failed", job=job.name, business_date=str(business_date))
+            log.exception("job failed", job=job.name, business_date=str(on))
             ending = (TickState.FAILED, f"{type(error).__name__}: {error}")
     return ticks.finish(store, job.name, planned_at, worker=worker, now=clock(), ending=ending)
 
 
-def start(jobs: Sequence[Job], store: Store, *, worker: str) -> BackgroundScheduler:
-    """Wake each job at its local time, and once at the start for a tick that was missed while nothing ran.
+class _Alarm:
+    """What wakes one job in this process, which never runs it twice at a time, whatever its leases say."""
 
-    An installation that has never run the job has missed nothing: its first night is the next one.
-    """
-    scheduler = BackgroundScheduler(timezone="UTC", job_defaults={"coalesce": True, "max_instances": 1})
+    def __init__(self, job: Job, store: Store, *, worker: str) -> None:
+        self._job = job
+        self._store = store
+        self._worker = worker
+        self._at_work = threading.Lock()
+
+    def on_time(self) -> None:
+        if self._at_work.acquire(blocking=False):
+            try:
+                run_due(self._job, self._store, worker=self._worker)
+            finally:
+                self._at_work.release()
+
+    def catch_up(self) -> None:
+        """Look for a tick that was missed or whose worker died.
+
+        An installation that has never run the job has missed nothing: its first time is the next one.
+        """
+        if ticks.has_run(self._store, self._job.name):
+            self.on_time()
+
+
+def start(jobs: Sequence[Job], store: Store, *, worker: str) -> BackgroundScheduler:
+    """Wake each job at its time, and at the start and every few minutes for what was missed."""
+    defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
+    scheduler = BackgroundScheduler(timezone="UTC", job_defaults=defaults)
     for job in jobs:
-        call = {"func": run_due, "args": (job, store), "kwargs": {"worker": worker}}
-        trigger = CronTrigger(hour=job.at.hour, minute=job.at.minute, second=job.at.second, timezone=job.zone)
-        scheduler.add_job(trigger=trigger, id=job.name, misfire_grace_time=int(GRACE.total_seconds()), **call)
-        if ticks.has_run(store, job.name):
-            scheduler.add_job(id=f"{job.name} at the start", misfire_grace_time=None, **call)
+        alarm = _Alarm(job, store, worker=worker)
+        scheduler.add_job(alarm.on_time, job.trigger(), id=job.name)
+        again = IntervalTrigger(seconds=int(AGAIN.total_seconds()))
+        scheduler.add_job(alarm.catch_up, again, id=f"{job.name} again", next_run_time=utc_now())
     scheduler.start()
     return scheduler

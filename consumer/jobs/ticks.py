@@ -1,10 +1,11 @@
 """Ticks: a planned moment of a job is run by exactly one worker, and taken over when that worker dies."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from enum import StrEnum
+from itertools import islice, takewhile
 
 import sqlalchemy as sa
 from sqlmodel import select
@@ -15,13 +16,17 @@ from consumer.facts.tables.jobs import Tick
 
 # Longer than any clock skew worth bearing: a worker whose clock is ahead must not take a tick that is alive.
 LEASE = timedelta(minutes=15)
+_DIED = "its worker stopped before the end"
+_MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
+_MOST_MISSED = 100
 
 
 class TickState(StrEnum):
     RUNNING = "running"
-    DONE = "done"
+    COMPLETE = "complete"
     INCOMPLETE = "incomplete"
     FAILED = "failed"
+    MISSED = "missed"
 
 
 def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime) -> bool:
@@ -34,6 +39,8 @@ def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: dat
         "started_at": now,
         "lease_until": now + LEASE,
     }
+    if not _is_free(store, job, planned_at, now=now):
+        return False
     with store.connection() as connection:
         if insert_once(connection, Tick, [row], keys=["job", "planned_at"]):
             return True
@@ -43,6 +50,41 @@ def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: dat
             .values(worker=worker, started_at=now, lease_until=now + LEASE)
         )
         return taken_over.rowcount == 1
+
+
+def _is_free(store: Store, job: str, planned_at: datetime, *, now: datetime) -> bool:
+    """Look before writing: most wake-ups find their tick done."""
+    with store.reading() as session:
+        tick = session.get(Tick, (job, planned_at))
+    return tick is None or (tick.state == TickState.RUNNING and tick.lease_until < now)
+
+
+def settle(store: Store, job: str, *, before: datetime, planned: Iterable[datetime], now: datetime) -> int:
+    """Account for what lies before a tick that begins: who died there, and which of the planned moments nobody ran.
+
+    `planned` are the job's moments before this one, newest first. Returns how many were missed.
+    """
+    core: sa.Table = Tick.__table__  # type: ignore[attr-defined]
+    earlier = (core.c.job == job) & (core.c.planned_at < before)
+    with store.connection() as connection:
+        dead = earlier & (core.c.state == TickState.RUNNING) & (core.c.lease_until < now)
+        connection.execute(core.update().where(dead).values(state=TickState.FAILED, outcome=_DIED, finished_at=now))
+        last = connection.execute(sa.select(sa.func.max(core.c.planned_at)).where(earlier)).scalar_one()
+        if last is None:
+            return 0
+        missed = list(takewhile(lambda moment: moment > last, islice(planned, _MOST_MISSED)))
+        own = {"job": job, "state": TickState.MISSED, "worker": "", "started_at": now, "lease_until": now}
+        rows = [{**own, "planned_at": moment, "finished_at": now, "outcome": _MISSED} for moment in missed]
+        return len(insert_once(connection, Tick, rows, keys=["job", "planned_at"]))
+
+
+def forget(store: Store, job: str, *, before: datetime) -> None:
+    """Drop the ticks of a job that were planned before a moment; the newest stays, so that the job has run."""
+    core: sa.Table = Tick.__table__  # type: ignore[attr-defined]
+    mine = core.c.job == job
+    newest = sa.select(sa.func.max(core.c.planned_at)).where(mine).scalar_subquery()
+    with store.connection() as connection:
+        connection.execute(core.delete().where(mine, core.c.planned_at < before, core.c.planned_at < newest))
 
 
 def has_run(store: Store, job: str) -> bool:

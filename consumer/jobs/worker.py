@@ -23,14 +23,14 @@ class Worker:
 
     def __init__(self, drain: Callable[[], int]) -> None:
         self._drain = drain
-        self._stopped = threading.Event()
+        self.stopped = threading.Event()
         self._thread = threading.Thread(target=self._run, name="worker", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:
-        self._stopped.set()
+        self.stopped.set()
         self._thread.join()
 
     def wait(self) -> None:
@@ -38,7 +38,7 @@ class Worker:
 
     def _run(self) -> None:
         pause = 0.0
-        while not self._stopped.wait(pause):
+        while not self.stopped.wait(pause):
             try:
                 pause = 0.0 if self._drain() else IDLE_SECONDS
             except Exception:  # the worker must outlive a database that is away

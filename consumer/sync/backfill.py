@@ -6,16 +6,20 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
+from hashlib import sha256
+
+import sqlalchemy as sa
 
 from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Window, WindowState
-from consumer.inbox.record import Arrival, Verdict, record_all
+from consumer.inbox.record import Arrival, Verdict, is_listing_marked, mark_listed, record_all
 from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError
 from consumer.provider.paging import Page, Walk
 from consumer.provider.routes import EVENTS
+from consumer.sync import lateness
 from consumer.sync.arrivals import to_arrivals
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
 from consumer.sync.progress import OnPage, say_nothing, show_pages
@@ -26,27 +30,24 @@ from consumer.sync.windows import (
     all_windows,
     complete_until,
     covered_until,
+    next_place,
     record_checkpoint,
     record_windows,
     to_spans,
     unclosed_windows,
-    worst_lateness,
 )
 
 WORKERS = 8
 SHORTEST_WINDOW = timedelta(hours=6)
 MOST_WINDOWS = 16
-MOST_PASSES = 10
 MOST_RESTARTS = 5
 MOST_FRUITLESS = 3
 # The provider does not say whether its bounds include the moment they name.
 MARGIN = timedelta(seconds=1)
-# An overlap of twice the worst lateness of a month leaves room for a worse one.
-LATENESS_MEMORY = timedelta(days=30)
-LATENESS_FACTOR = 2
+# Webhooks that come by a clock further from the provider's are no measure of lateness.
+MOST_SKEW = timedelta(minutes=1)
 _DOUBLINGS = 12
 _NEW = Verdict.STORED
-_GROWING = f"events kept appearing in {MOST_PASSES} reads"
 
 Span = tuple[datetime | None, datetime]
 
@@ -105,6 +106,9 @@ class _Reader:
         self._read_count = 0
         self._added = 0
         self._frontier: datetime | None = None
+        self._is_marked = False
+        self._skew = timedelta()
+        self._stored: dict[int | None, set[bytes]] = {}
         self._under_way = 0
         self._reads: deque[Future[None]] = deque()
         self._pool = ThreadPoolExecutor(max_workers=WORKERS)
@@ -116,7 +120,9 @@ class _Reader:
     def find_horizon(self) -> datetime:
         """Find the newest moment whose events have settled, by our clock or the provider's, whichever is behind."""
         page = self._provider.page(EVENTS, size=1)
-        now = min(utc_now(), page.at or utc_now())
+        ours = utc_now()
+        self._skew = abs(ours - page.at) if page.at else timedelta.max
+        now = min(ours, page.at or ours)
         return (now - timedelta(seconds=self._settings.settle_seconds)).replace(microsecond=0)
 
     def plan(self, since: datetime | None, until: datetime, *, asked: bool) -> list[Span]:
@@ -125,9 +131,10 @@ class _Reader:
             with self._store.reading() as session:
                 known = covered_until(all_windows(session, self.name, EVENTS_STREAM))
                 self._frontier = complete_until(session, self.name, EVENTS_STREAM)
-                late = worst_lateness(session, self.name, EVENTS_STREAM, since=utc_now() - LATENESS_MEMORY)
-            overlap = max(timedelta(seconds=self._settings.overlap_seconds), late * LATENESS_FACTOR)
-            since = None if known is None else known - overlap
+                self._is_marked = is_listing_marked(session.connection(), self.name)
+                floor = timedelta(seconds=self._settings.overlap_seconds)
+                again = lateness.overlap(session, self.name, floor=floor, now=utc_now())
+            since = None if known is None else known - again
         if since is not None:
             return list(to_spans(since, until, shortest=SHORTEST_WINDOW, most=MOST_WINDOWS))
         start = self._find_log_start(until)
@@ -166,6 +173,8 @@ class _Reader:
     def _conclude(self) -> StreamResult:
         with self._store.transaction() as session:
             gaps = unclosed_windows(session, self.name, EVENTS_STREAM)
+            if self._skew <= MOST_SKEW:
+                lateness.measure_webhooks(session.connection(), self.name, now=utc_now())
             record_checkpoint(session, self.name, EVENTS_STREAM, now=utc_now(), objects=self._read_count)
         reasons = "; ".join(dict.fromkeys(gap.reason or "not read to its end" for gap in gaps))
         return StreamResult(
@@ -225,21 +234,30 @@ class _Reader:
     def _keep(self, window: Window, page: Page) -> Window:
         """Store one page's events and the window's new place together, and return the window as it then is."""
         now = utc_now()
-        with self._store.reading() as session:
-            arrivals = to_arrivals(session, page.items, connection=self._provider.connection, received_at=now)
+        mark = sha256(b"\0".join(page.items)).digest()
+        stored = self._stored.setdefault(window.id, set())
+        # What this run has stored is not read again to find that it is known.
+        items = () if mark in stored else page.items
+        arrivals = to_arrivals(items, connection=self._provider.connection, received_at=now)
         shares = to_shares(window, page, most=WORKERS + 1 - self._under_way)
-        with self._writing, self._store.transaction() as session:
-            verdicts = record_all(session.connection(), arrivals)
+        with self._writing, self._store.connection() as connection:
+            verdicts = record_all(connection, arrivals)
             added = sum(verdict is _NEW for verdict in verdicts)
-            place = _next_place(window, page, added=added, now=now)
-            place |= self._late_place(window, [a for a, v in zip(arrivals, verdicts, strict=True) if v is _NEW])
+            place = next_place(window, page, added=added, now=now)
+            self._measure(connection, list(zip(arrivals, verdicts, strict=True)), now)
             if shares:
                 place["since"] = shares[-1][0]
             # Where another run read the same page, its place holds and our events are its duplicates.
-            is_ours = advance(session, window, **place)
-            shared = record_windows(session, self.name, EVENTS_STREAM, shares[:-1], now=now) if is_ours else []
+            is_ours = advance(connection, window, **place)
+            shared = record_windows(connection, self.name, EVENTS_STREAM, shares[:-1], now=now) if is_ours else []
+        stored.add(mark)
         self._submit(shared)
-        current = self._load(window)
+        if is_ours:
+            for name, value in place.items():
+                setattr(window, name, value)
+        current = window if is_ours else self._load(window)
+        if current.state == WindowState.CLOSED:
+            self._stored.pop(window.id, None)
         with self._counting:
             self._added += added
             self._pages += 1
@@ -248,13 +266,18 @@ class _Reader:
             self._on_page(current, self._windows, self._added)
         return current
 
-    def _late_place(self, window: Window, new: Sequence[Arrival]) -> dict[str, object]:
-        """Note how late the list showed an event of a time that was complete when this run began."""
-        dates = [arrival.created_at for arrival in new if arrival.created_at is not None]
-        if self._frontier is None or not dates or min(dates) >= self._frontier:
-            return {}
-        late = int((self._frontier - min(dates)).total_seconds())
-        return {"late_seconds": max(late, window.late_seconds or 0)}
+    def _measure(self, connection: sa.Connection, judged: Sequence[tuple[Arrival, Verdict]], now: datetime) -> None:
+        """Note how late the list showed events for the first time, behind what was complete when this run began."""
+        shown = [arrival for arrival, verdict in judged if verdict is _NEW]
+        others = [arrival for arrival, verdict in judged if verdict is not _NEW]
+        first = mark_listed(connection, others)
+        if self._frontier is None:
+            return
+        if self._is_marked:  # before marks were kept, an event may have been listed long ago
+            shown += [arrival for arrival in others if arrival.key in first]
+        dates = [arrival.created_at for arrival in shown if arrival.created_at is not None]
+        late = [max(0, int((self._frontier - at).total_seconds())) for at in dates]
+        lateness.record_list_lateness(connection, self.name, late, on=now.date())
 
     def _fail(self, window: Window, error: ProviderError) -> None:
         self._save(window, state=WindowState.FAILED, reason=str(error))
@@ -275,18 +298,3 @@ def _to_query(window: Window) -> dict[str, str]:
     if window.since is not None:
         query["since"] = format_instant(window.since - MARGIN)
     return query
-
-
-def _next_place(window: Window, page: Page, *, added: int, now: datetime) -> dict[str, object]:
-    """Say where a window stands after a page; it closes after a repeated read that added nothing."""
-    added_in_pass = window.added_in_pass + added
-    counted = len(page.items) if window.pass_number == 1 else added
-    place: dict[str, object] = {"pages": window.pages + 1, "events": window.events + counted, "reason": None}
-    if page.next is not None:
-        return place | {"state": WindowState.OPEN, "cursor": page.next, "added_in_pass": added_in_pass}
-    place |= {"cursor": None, "added_in_pass": 0}
-    if window.pass_number > 1 and added_in_pass == 0:
-        return place | {"state": WindowState.CLOSED, "closed_at": now}
-    if window.pass_number >= MOST_PASSES:
-        return place | {"state": WindowState.FAILED, "pass_number": 1, "reason": _GROWING}
-    return place | {"state": WindowState.OPEN, "pass_number": window.pass_number + 1}

@@ -86,7 +86,8 @@ def pull(
     connection = house.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)
     wanted = [name for name in STREAMS if name in streams or ALL in streams]
-    _report(run_pull(house, connection, wanted, since=first, until=last), as_json=as_json)
+    outcome = run_pull(house, connection, wanted, since=first, until=last, progress=True)
+    _report(outcome, as_json=as_json)
 
 
 @click.command()
@@ -126,7 +127,8 @@ def drift(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     """Hold our mirror against the provider, for every object touched in the last days."""
     house = open_house()
-    outcome = run_drift(house, house.settings.connection(connection_name), days=days, repair=repair)
+    connection = house.settings.connection(connection_name)
+    outcome = run_drift(house, connection, days=days, repair=repair, progress=True)
     rows = [
         {
             "connection": connection_name,

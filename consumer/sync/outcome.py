@@ -1,5 +1,6 @@
 """How a run of reading ended, stream by stream, and the exit status a script can rely on."""
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -25,6 +26,11 @@ class StreamResult:
     reason: str | None = None
 
     @property
+    def unread_for(self) -> str | None:
+        """Why nothing of the stream was read although it was asked for."""
+        return self.reason if self.state is StreamState.INCOMPLETE and not self.pages else None
+
+    @property
     def line(self) -> str:
         counts = f"{self.read} read, {self.changed} new or changed, {self.pages} pages"
         told = self.reason if self.state is StreamState.SKIPPED else f"{self.state}, {counts}"
@@ -48,7 +54,17 @@ class Outcome:
 
     @property
     def lines(self) -> list[str]:
-        return [result.line for result in self.results]
+        """A line for each stream; streams that were not read for one and the same reason share theirs."""
+        unread: dict[str, list[StreamResult]] = defaultdict(list)
+        for result in self.results:
+            if result.unread_for is not None:
+                unread[result.unread_for].append(result)
+        shared = {reason: some for reason, some in unread.items() if len(some) > 1}
+        lines = [result.line for result in self.results if result.unread_for not in shared]
+        for reason, some in shared.items():
+            names = " ".join(result.stream for result in some)
+            lines.append(f"{some[0].connection}: {len(some)} streams {reason}: {names}")
+        return lines
 
     @property
     def pages(self) -> int:

@@ -1,11 +1,11 @@
 """What each payout carries: its resources of all four types, counted against what the provider announces."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session, select
 
@@ -14,9 +14,11 @@ from consumer.facts.store import Store, put
 from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
 from consumer.facts.versions import merge_all
 from consumer.provider.client import Provider
+from consumer.provider.errors import Broken, EndlessList, ForeignLink, Missing, Unreadable
 from consumer.provider.paging import Page
 from consumer.provider.routes import PAYOUT_RESOURCES
 from consumer.provider.rows import Observation, UnusableObject, to_payout_item, to_row
+from consumer.provider.rows.reading import identity, to_data
 
 # The kind of object behind each type; both refund types hold refunds.
 RESOURCE_KINDS = {
@@ -27,6 +29,8 @@ RESOURCE_KINDS = {
 }
 FINAL = {"succeeded", "canceled", "returned"}
 MOST_READS = 4
+# What may be wrong with one payout alone; a key that is refused or a provider that is away ends the reading of all.
+_OF_ONE_PAYOUT = (Missing, Broken, Unreadable, EndlessList, ForeignLink)
 _ITEM: sa.Table = PayoutItem.__table__  # type: ignore[attr-defined]
 _COUNT_KEY = ("connection", "payout_id", "resource_type")
 _ITEM_KEY = (*_COUNT_KEY, "resource_id")
@@ -45,7 +49,10 @@ def read_payout_items(store: Store, provider: Provider) -> ItemsRead:
         wanted = payouts_to_read(session, provider.connection.name)
     for payout_id in wanted:
         for resource_type in RESOURCE_KINDS:
-            _Items(store, provider, payout_id, resource_type).read(done)
+            try:
+                _Items(store, provider, payout_id, resource_type).read(done)
+            except _OF_ONE_PAYOUT as error:
+                done.problems.append(f"{payout_id}: its items of type {resource_type}: {error}")
     return done
 
 
@@ -75,7 +82,7 @@ class _Items:
         self._type = resource_type
         self._ids: set[str] = set()
         self._pulled_at: datetime | None = None
-        self._unusable: list[str] = []
+        self._unusable: dict[str, str] = {}
 
     def read(self, done: ItemsRead) -> None:
         total: int | None = None
@@ -88,13 +95,14 @@ class _Items:
                 self._keep(page)
                 done.pages += 1
             total = totals[-1]
-            if total is None or set(totals) == {len(self._ids)}:
+            sent = len(self._ids) + len(self._unusable)
+            if total is None or set(totals) == {sent}:
                 break
         self._conclude(total)
-        done.problems += self._unusable
-        if total is not None and total != len(self._ids):
+        done.problems += self._unusable.values()
+        if total is not None and total != sent:
             done.problems.append(
-                f"{self._payout_id}: {total} items of type {self._type} were announced and {len(self._ids)} sent"
+                f"{self._payout_id}: {total} items of type {self._type} were announced and {sent} sent"
             )
 
     def _pages(self) -> Iterator[Page]:
@@ -110,12 +118,14 @@ class _Items:
         with self._store.transaction() as session:
             objects = []
             for raw in page.items:
-                data = msgspec.json.decode(raw)
                 try:
+                    data = to_data(raw)
                     item = to_payout_item(data, observed, payout_id=self._payout_id, resource_type=self._type)
                     objects.append(to_row(RESOURCE_KINDS[self._type], data, observed))
                 except UnusableObject as error:
-                    self._unusable.append(f"{self._payout_id}: an item of type {self._type}: {error}")
+                    which = identity(raw)[0] or "one without id"
+                    found = f"{self._payout_id}: an item of type {self._type}, {which}: {error}"
+                    self._unusable[hashlib.sha256(raw).hexdigest()] = found
                     continue
                 put(session.connection(), PayoutItem, item.model_dump(), keys=_ITEM_KEY)
                 self._ids.add(item.resource_id)

@@ -1,4 +1,4 @@
-"""How far a backfill is, shown on a terminal only."""
+"""How far a long reading is, shown on a terminal only."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -38,3 +38,35 @@ def show_pages(*, wanted: bool) -> Iterator[OnPage]:
             bar.update(task, total=windows, added=added, advance=closed)
 
         yield on_page
+
+
+OnRead = Callable[[str, int, int], None]
+
+
+def read_quietly(_stream: str, _pages: int, _objects: int) -> None:
+    pass
+
+
+@contextmanager
+def show_streams(count: int, *, wanted: bool) -> Iterator[OnRead]:
+    """Draw a bar of streams with the one that is read and how much of it came; unwatched readings draw nothing."""
+    if not wanted or not sys.stderr.isatty():
+        yield read_quietly
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[objects]} objects, {task.fields[pages]} pages"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("streams", total=count, objects=0, pages=0)
+        seen: list[str] = []
+
+        def on_read(stream: str, pages: int, objects: int) -> None:
+            if stream not in seen:
+                seen.append(stream)
+            bar.update(task, description=stream, completed=len(seen) - 1, pages=pages, objects=objects)
+
+        yield on_read

@@ -8,6 +8,7 @@ from consumer.facts.house import House
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
+from consumer.sync.progress import OnRead, read_quietly, show_streams
 from consumer.sync.reading import NotOffered, Reading
 from consumer.sync.streams import STREAMS
 from consumer.sync.streams.stream import Stream
@@ -15,7 +16,7 @@ from consumer.sync.streams.stream import Stream
 __all__ = ["STREAMS", "pull", "read_streams"]
 
 
-def pull(
+def pull(  # noqa: PLR0913 - what to read, from where, how far, and who watches
     house: House,
     connection: Connection,
     streams: Sequence[str],
@@ -23,10 +24,15 @@ def pull(
     since: datetime | None = None,
     until: datetime | None = None,
     transport: Transport | None = None,
+    progress: bool = False,
 ) -> Outcome:
-    """Fetch and keep the named streams of one connection."""
-    with open_provider(house, connection, transport=transport) as provider:
-        return read_streams(house, provider, [STREAMS[name] for name in streams], since=since, until=until)
+    """Fetch and keep the named streams of one connection; with `progress`, show how far it is on a terminal."""
+    wanted = [STREAMS[name] for name in streams]
+    with (
+        open_provider(house, connection, transport=transport) as provider,
+        show_streams(len(wanted), wanted=progress) as on_read,
+    ):
+        return read_streams(house, provider, wanted, since=since, until=until, on_read=on_read)
 
 
 def read_streams(
@@ -36,15 +42,17 @@ def read_streams(
     *,
     since: datetime | None = None,
     until: datetime | None = None,
+    on_read: OnRead = read_quietly,
 ) -> Outcome:
     """Read one stream after the other; a stream that fails leaves its window in the ledger and the next one goes on.
 
-    A provider that cannot be reached before anything was read, and a key that is refused, end the run.
+    A key that is refused ends the run, and so does a provider that is away at the start or for two streams in a row.
     """
     results: list[StreamResult] = []
     over: str | None = None
+    was_away = True  # nothing has been heard of the provider yet
     for stream in streams:
-        reading = Reading(house, provider, stream, since=since, until=until)
+        reading = Reading(house, provider, stream, since=since, until=until, on_read=on_read)
         if stream.by_link and not provider.connection.link_tokens:
             reason = "skipped, it needs a link token (CUADRE_LINK_TOKENS)"
             results.append(StreamResult(provider.connection.name, stream.name, StreamState.SKIPPED, reason=reason))
@@ -55,20 +63,26 @@ def read_streams(
             else:
                 reading.run()
             results.append(_to_result(reading, over))
+            was_away = False
         except NotOffered as error:
+            was_away = False
             reason = f"skipped, the organisation has no access to this product: {error}"
             results.append(StreamResult(provider.connection.name, stream.name, StreamState.SKIPPED, reason=reason))
         except ProviderError as error:
             results.append(_to_result(reading, str(error)))
-            is_first = not any(result.pages for result in results)
-            if isinstance(error, KeyRefused) or (isinstance(error, Unreachable) and is_first):
-                over = f"not read, since {error}"
+            is_away = isinstance(error, Unreachable)
+            if isinstance(error, KeyRefused):
+                over = "not read: the key was refused"
+            elif is_away and was_away and not reading.pages:
+                over = "not read: no answer from the provider"
+            was_away = is_away
     outcome = Outcome(results)
     outcome.started = outcome.pages > 0
     return outcome
 
 
 def _to_result(reading: Reading, failure: str | None) -> StreamResult:
+    found = "; ".join(finding.told for finding in reading.findings)
     return StreamResult(
         reading.connection,
         reading.stream.name,
@@ -76,5 +90,5 @@ def _to_result(reading: Reading, failure: str | None) -> StreamResult:
         pages=reading.pages,
         read=reading.objects,
         changed=reading.changed,
-        reason=failure,
+        reason=failure or found or None,
     )

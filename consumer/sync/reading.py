@@ -2,11 +2,12 @@
 
 from datetime import datetime, timedelta
 
-import msgspec
 import sqlalchemy as sa
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.observed import MixedModes
+from consumer.facts.store import Store
 from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from consumer.facts.versions import Change, merge_all
@@ -14,9 +15,13 @@ from consumer.provider.client import Provider, is_cursor_gone
 from consumer.provider.errors import ProviderError, Refused
 from consumer.provider.paging import Page, Walk
 from consumer.provider.rows import KINDS, Observation, UnusableObject, to_row
+from consumer.provider.rows.reading import identity, to_data
+from consumer.sync.documents import fetch_documents
+from consumer.sync.findings import Finding, record_findings
 from consumer.sync.payout_items import read_payout_items
+from consumer.sync.progress import OnRead, read_quietly
 from consumer.sync.streams.stream import Again, Part, Stream
-from consumer.sync.tally import Tally, read_identity, resume
+from consumer.sync.tally import Tally, resume
 from consumer.sync.windows import (
     advance,
     all_windows,
@@ -31,6 +36,7 @@ MOST_RESTARTS = 5
 ITEMS_PART = "payout items"
 _NOT_OFFERED = {403, 404}
 _NO_PRODUCT = "product_access_required"
+_FROM_THE_START: dict[str, object] = {"part": None, "cursor": None, "added_in_pass": 0}
 _VERSION = {"version_at", "version_rank", "version_event"}
 
 
@@ -46,7 +52,14 @@ class Reading:
     """Finishes what earlier runs left open, then asks for what is new."""
 
     def __init__(
-        self, house: House, provider: Provider, stream: Stream, *, since: datetime | None, until: datetime | None
+        self,
+        house: House,
+        provider: Provider,
+        stream: Stream,
+        *,
+        since: datetime | None,
+        until: datetime | None,
+        on_read: OnRead = read_quietly,
     ) -> None:
         self.pages = 0
         self.objects = 0
@@ -57,6 +70,8 @@ class Reading:
         self._store = house.store
         self._provider = provider
         self._asked = (since, until)
+        self._on_read = on_read
+        self.findings: list[Finding] = []
         self._unusable: list[str] = []
 
     def run(self) -> None:
@@ -66,6 +81,7 @@ class Reading:
         for window in reversed(left):
             self._read_window(window)
         self._read_window(self._open_window())
+        self._look_over()
 
     def record_unread(self, reason: str) -> None:
         """Leave a gap for a stream that was asked for and never reached."""
@@ -85,18 +101,25 @@ class Reading:
             return record_windows(session, self.connection, self.stream.name, [span], now=now)[0]
 
     def _read_window(self, window: Window) -> None:
+        self._unusable.clear()
+        if window.state == WindowState.OPEN and window.reason:
+            # A killed run had met what it could not keep: only a whole reading may close the window.
+            self._save(window, **_FROM_THE_START)
+            window = self._load(window)
         try:
             self._read_parts(window)
             if self.stream.name == "payouts":
                 self._read_items(window)
+            if self.stream.name == "account-statements":
+                self._fetch_documents()
             if self._unusable:
                 raise Incomplete("; ".join(dict.fromkeys(self._unusable)))
         except ProviderError as error:
-            if error.code == _NO_PRODUCT and not self._was_pulled():
-                # What was never bought is not missing; a product that is taken away is.
+            if is_unbought(self._store, self.connection, self.stream.name, error):
                 self._forget(window)
                 raise NotOffered(str(error)) from error
-            self._save(self._load(window), state=WindowState.FAILED, reason=str(error)[:1000])
+            place = {"state": WindowState.FAILED, "reason": str(error)[:1000]}
+            self._save(self._load(window), **place | (_FROM_THE_START if self._unusable else {}))
             raise
         self._close(self._load(window))
 
@@ -169,7 +192,7 @@ class Reading:
         rows = self._to_rows(part, page)
         place: dict[str, object] = {
             "state": WindowState.OPEN,
-            "reason": None,
+            "reason": "; ".join(dict.fromkeys(self._unusable))[:1000] or None,
             "part": part.name,
             "cursor": page.next,
             "added_in_pass": tally.count,
@@ -180,12 +203,16 @@ class Reading:
         if window.pages == 0 and page.at is not None:
             # The stream is known up to the provider's moment, which need not be ours.
             place["until"] = min(window.until, page.at)
-        with self._store.transaction() as session:
-            changes = merge_all(session, rows)
-            advance(session, window, **place)
+        try:
+            with self._store.transaction() as session:
+                changes = merge_all(session, rows)
+                advance(session, window, **place)
+        except MixedModes as error:
+            raise Incomplete(f"{error}: this database has served a key of the other mode") from error
         self.pages += 1
         self.objects += len(rows)
         self.changed += count_changed(changes)
+        self._on_read(self.stream.name, self.pages, self.objects)
         return self._load(window)
 
     def _to_rows(self, part: Part, page: Page) -> list[ProviderObject]:
@@ -199,10 +226,10 @@ class Reading:
         rows = []
         for raw in page.items:
             try:
-                rows.append(to_row(self.stream.kind, msgspec.json.decode(raw), observed))
+                rows.append(to_row(self.stream.kind, to_data(raw), observed))
             except UnusableObject as error:
                 # The others are kept; the stream ends incomplete and names what could not be.
-                self._unusable.append(f"{read_identity(raw).id or 'an object without id'}: {error}")
+                self._unusable.append(f"{identity(raw)[0] or 'an object without id'}: {error}")
         return rows
 
     def _read_items(self, window: Window) -> None:
@@ -212,16 +239,23 @@ class Reading:
         self.pages += done.pages
         self._unusable += done.problems
 
+    def _fetch_documents(self) -> None:
+        done = fetch_documents(self._house, self._provider.connection, transport=self._provider.transport)
+        self._unusable += done.problems
+        self.findings = done.findings
+
+    def _look_over(self) -> None:
+        """Keep what does not add up in what was read whole: it is said, and is not missing."""
+        with self._store.reading() as session:
+            self.findings += self.stream.look_over(session, self._provider.connection)
+        with self._store.transaction() as session:
+            record_findings(session, self.connection, self.stream.name, self.findings, now=utc_now())
+
     def _close(self, window: Window) -> None:
         with self._store.transaction() as session:
             now = utc_now()
             advance(session, window, state=WindowState.CLOSED, closed_at=now, part=None, cursor=None, reason=None)
             record_checkpoint(session, self.connection, self.stream.name, now=now, objects=self.objects)
-
-    def _was_pulled(self) -> bool:
-        with self._store.reading() as session:
-            known = session.get(Checkpoint, (self.connection, self.stream.name))
-            return known is not None and known.offered
 
     def _forget(self, window: Window) -> None:
         """Leave no gap where there is nothing to read, and say so to whoever asks whether the stream is complete."""
@@ -237,6 +271,15 @@ class Reading:
     def _load(self, window: Window) -> Window:
         with self._store.reading() as session:
             return session.get_one(Window, window.id)
+
+
+def is_unbought(store: Store, connection: str, stream: str, error: ProviderError) -> bool:
+    """Tell a product that was never bought, which is not missing, from one that was taken away, which is."""
+    if error.code != _NO_PRODUCT:
+        return False
+    with store.reading() as session:
+        known = session.get(Checkpoint, (connection, stream))
+        return known is None or not known.offered
 
 
 def count_changed(changes: list[Change]) -> int:

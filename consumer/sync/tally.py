@@ -1,23 +1,13 @@
 """What one walk over one list has met: its ids, the totals announced, and how far back in time it is."""
 
+import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 
-import msgspec
-
+from consumer.facts.clock import to_instant
 from consumer.facts.tables.sync import Window
-from consumer.provider.errors import Unreadable
 from consumer.provider.paging import Page
-
-
-class Identity(msgspec.Struct):
-    """The two fields of an item that a walk looks at."""
-
-    id: str | None = None
-    created_at: str | None = None
-
-
-_DECODER = msgspec.json.Decoder(Identity)
+from consumer.provider.rows.reading import identity
 
 
 @dataclass(slots=True)
@@ -28,7 +18,7 @@ class Tally:
     before: int = 0
     first_total: int | None = None
     total: int | None = None
-    oldest: str | None = None
+    oldest: datetime | None = None
     is_descending: bool = True
 
     @property
@@ -49,22 +39,17 @@ class Tally:
         self.total = page.total
         self.first_total = page.total if self.first_total is None else self.first_total
         for raw in page.items:
-            item = read_identity(raw)
-            if item.id is not None:
-                self.ids.add(item.id)
-            if item.created_at is None or (self.oldest is not None and item.created_at > self.oldest):
+            id_, created_at = identity(raw)
+            # What bears no id was sent all the same; its bytes stand for it.
+            self.ids.add(id_ or hashlib.sha256(raw).hexdigest())
+            at = _moment(created_at)
+            if at is None or (self.oldest is not None and at > self.oldest):
                 self.is_descending = False
-            self.oldest = item.created_at
+            self.oldest = at
 
     def is_older_than(self, moment: datetime) -> bool:
         """Say whether a list that runs newest first has passed a moment."""
-        if not self.is_descending or not self.oldest:
-            return False
-        try:
-            oldest = datetime.fromisoformat(self.oldest)
-        except ValueError:
-            return False
-        return oldest.tzinfo is not None and oldest < moment
+        return self.is_descending and self.oldest is not None and self.oldest < moment
 
 
 def resume(window: Window) -> Tally:
@@ -74,8 +59,9 @@ def resume(window: Window) -> Tally:
     return Tally(before=window.added_in_pass, first_total=window.announced)
 
 
-def read_identity(raw: bytes) -> Identity:
+def _moment(text: str | None) -> datetime | None:
+    """Read a time; one without zone or that is none says nothing about the list's order."""
     try:
-        return _DECODER.decode(raw)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise Unreadable("the list holds something that is not an object with an id") from error
+        return None if text is None else to_instant(text)
+    except (ValueError, OverflowError):
+        return None

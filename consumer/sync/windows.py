@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -10,8 +11,11 @@ from sqlmodel import Session, select
 
 from consumer.facts.store import put
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
+from consumer.provider.paging import Page
 
 EVENTS_STREAM = "events"
+MOST_PASSES = 10
+_GROWING = f"events kept appearing in {MOST_PASSES} reads"
 _BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 _TABLE: sa.Table = Window.__table__  # type: ignore[attr-defined]
 
@@ -32,7 +36,7 @@ def unclosed_windows(session: Session, connection: str | None = None, stream: st
 
 
 def record_windows(
-    session: Session,
+    session: Session | sa.Connection,
     connection: str,
     stream: str,
     spans: Iterable[tuple[datetime | None, datetime]],
@@ -51,16 +55,40 @@ def record_windows(
         )
         for since, until in spans
     ]
-    session.add_all(windows)
-    session.flush()
+    for window in windows:
+        inserted = _TABLE.insert().values(window.model_dump(exclude={"id"})).returning(_TABLE.c.id)
+        window.id = session.execute(inserted).scalar_one()
     return windows
 
 
-def advance(session: Session, window: Window, **changes: Any) -> bool:
+def advance(session: Session | sa.Connection, window: Window, **changes: Any) -> bool:
     """Move a window on, unless another run has moved it since we looked; says whether it was ours to move."""
-    mine = (_TABLE.c.id == window.id) & (_TABLE.c.pages == window.pages) & (_TABLE.c.state != WindowState.CLOSED)
-    moved = session.execute(_TABLE.update().where(mine).values(**changes))
+    values = {"of_id": window.id, "of_pages": window.pages, **changes}
+    moved = session.execute(_advancing(tuple(changes)), values)
     return moved.rowcount == 1  # type: ignore[attr-defined, no-any-return]
+
+
+@lru_cache(maxsize=64)
+def _advancing(names: tuple[str, ...]) -> sa.Update:
+    """Build the statement once for each set of columns: it runs with every page."""
+    mine = (_TABLE.c.id == sa.bindparam("of_id")) & (_TABLE.c.pages == sa.bindparam("of_pages"))
+    is_open = _TABLE.c.state != WindowState.CLOSED.value
+    return _TABLE.update().where(mine, is_open).values({name: sa.bindparam(name) for name in names})
+
+
+def next_place(window: Window, page: Page, *, added: int, now: datetime) -> dict[str, object]:
+    """Say where a window stands after a page; it closes after a repeated read that added nothing."""
+    added_in_pass = window.added_in_pass + added
+    counted = len(page.items) if window.pass_number == 1 else added
+    place: dict[str, object] = {"pages": window.pages + 1, "events": window.events + counted, "reason": None}
+    if page.next is not None:
+        return place | {"state": WindowState.OPEN, "cursor": page.next, "added_in_pass": added_in_pass}
+    place |= {"cursor": None, "added_in_pass": 0}
+    if window.pass_number > 1 and added_in_pass == 0:
+        return place | {"state": WindowState.CLOSED, "closed_at": now}
+    if window.pass_number >= MOST_PASSES:
+        return place | {"state": WindowState.FAILED, "pass_number": 1, "reason": _GROWING}
+    return place | {"state": WindowState.OPEN, "pass_number": window.pass_number + 1}
 
 
 def covered_until(windows: Sequence[Window]) -> datetime | None:
@@ -79,15 +107,6 @@ def complete_until(session: Session, connection: str, stream: str) -> datetime |
     limits = [_start(window) for window in windows if window.state != WindowState.CLOSED]
     reach = min([_reach(closed), *limits])
     return None if reach == _BEGINNING else reach
-
-
-def worst_lateness(session: Session, connection: str, stream: str, *, since: datetime) -> timedelta:
-    """Find how far behind the end of what was complete an event was that the list showed only then."""
-    columns = _TABLE.c
-    asked = sa.select(sa.func.max(columns.late_seconds)).where(
-        columns.connection == connection, columns.stream == stream, columns.opened_at >= since
-    )
-    return timedelta(seconds=session.execute(asked).scalar_one() or 0)
 
 
 def record_checkpoint(

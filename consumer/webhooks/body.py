@@ -46,4 +46,6 @@ def _read(stream: Any, announced: int | None, limit: int) -> bytes:
             pieces.clear()
     if total > limit or (announced is not None and announced > limit):
         raise BodyTooLarge
+    if announced is not None and total < announced:
+        raise BodyBroken("shorter than announced")
     return b"".join(pieces)

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import hmac
 import logging
 import threading
 import time
@@ -16,7 +17,8 @@ from sqlmodel import Session, select
 
 from consumer.config import Connection, Settings
 from consumer.facts.house import House
-from consumer.facts.tables.inbox import Secret
+from consumer.facts.store import put
+from consumer.facts.tables.inbox import Secret, SecretUse
 
 _FRESH_SECONDS = 5.0
 _FIRST_LOAD_SECONDS = 2.0
@@ -31,11 +33,11 @@ class KeyringUnavailable(Exception):  # noqa: N818 - says what happened
 
 @dataclass(frozen=True, slots=True)
 class WebhookSecret:
-    """One secret that may sign for a connection; `row` is its place in the database where it has one."""
+    """One secret that may sign for a connection; `use` is where its last use is kept: a row, or connection and mark."""
 
     label: str
     value: bytes = field(repr=False)
-    row: int | None = None
+    use: int | tuple[str, str]
     ends_at: datetime | None = None
 
     def is_valid(self, now: datetime) -> bool:
@@ -46,6 +48,39 @@ def cipher(settings: Settings) -> Fernet:
     """Encryption under a key derived from the installation's secret key, for this purpose alone."""
     key = hashlib.sha256(b"cuadre webhook secrets\0" + settings.secret_key.get_secret_value().encode()).digest()
     return Fernet(base64.urlsafe_b64encode(key))
+
+
+def configured_secrets(settings: Settings, connection: Connection) -> tuple[WebhookSecret, ...]:
+    """Return the secrets of the settings; a mark that only this installation can compute names them in the database."""
+    key = hashlib.sha256(b"cuadre webhook secret marks\0" + settings.secret_key.get_secret_value().encode()).digest()
+    values = [secret.get_secret_value().encode() for secret in connection.webhook_secrets]
+    return tuple(
+        WebhookSecret(f"settings {place}", value, (connection.name, hmac.new(key, value, "sha256").hexdigest()[:32]))
+        for place, value in enumerate(values, start=1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSecret:
+    """What may be shown of a secret; those of the settings have no dates but their last use."""
+
+    label: str
+    last_used_at: datetime | None
+    created_at: datetime | None = None
+    ends_at: datetime | None = None
+
+
+def known_secrets(session: Session, settings: Settings, connection: Connection, *, now: datetime) -> list[KnownSecret]:
+    """List the secrets that are valid now and when any process last saw each of them used, the settings' first."""
+    known = []
+    for secret in configured_secrets(settings, connection):
+        use = session.get(SecretUse, secret.use)
+        known.append(KnownSecret(secret.label, None if use is None else use.last_used_at))
+    rows = session.exec(
+        select(Secret).where(Secret.connection == connection.name).order_by(sa.desc(_SECRET.c.created_at))
+    )
+    kept = [KnownSecret(row.label, row.last_used_at, row.created_at, row.ends_at) for row in rows]
+    return known + [one for one in kept if one.ends_at is None or now < one.ends_at]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,35 +124,36 @@ class Keyring:
         self._read_at = float("-inf")
         self._reading = threading.Lock()
         self._noting = threading.Lock()
-        self._used: dict[int, datetime] = {}
-        self._noted: dict[int, datetime] = {}
+        self._used: dict[int | tuple[str, str], datetime] = {}
+        self._noted: dict[int | tuple[str, str], datetime] = {}
+        self._configured = {one.name: configured_secrets(house.settings, one) for one in house.settings.all_connections}
 
     def secrets_of(self, connection: Connection, *, now: datetime) -> list[WebhookSecret]:
         """Return the secrets that may sign for the connection now, the settings' first."""
         self._refresh()
-        configured = [
-            WebhookSecret(f"settings {place}", secret.get_secret_value().encode())
-            for place, secret in enumerate(connection.webhook_secrets, start=1)
-        ]
+        configured = self._configured[connection.name]
         if self._kept is None and not configured:
             raise KeyringUnavailable("the database with the webhook secrets cannot be read")
         kept = (self._kept or {}).get(connection.name, ())
-        return configured + [secret for secret in kept if secret.is_valid(now)]
+        return [*configured, *(secret for secret in kept if secret.is_valid(now))]
 
     def note_use(self, secret: WebhookSecret, *, now: datetime) -> None:
-        if secret.row is None:
-            return
+        """Remember a use once a minute, to be written with the next events."""
         with self._noting:
-            last = self._noted.get(secret.row)
+            last = self._noted.get(secret.use)
             if last is None or now - last >= _NOTED_EVERY:
-                self._used[secret.row] = self._noted[secret.row] = now
+                self._used[secret.use] = self._noted[secret.use] = now
 
     def write_use(self, connection: DatabaseConnection) -> None:
         """Write when secrets were last used, in the transaction of the events they signed."""
         with self._noting:
             used, self._used = self._used, {}
-        for row, used_at in sorted(used.items()):
-            connection.execute(sa.update(_SECRET).where(_SECRET.c.id == row).values(last_used_at=used_at))
+        for use, used_at in sorted(used.items(), key=str):
+            if isinstance(use, int):
+                connection.execute(sa.update(_SECRET).where(_SECRET.c.id == use).values(last_used_at=used_at))
+            else:
+                row = {"connection": use[0], "mark": use[1], "last_used_at": used_at}
+                put(connection, SecretUse, row, keys=["connection", "mark"])
 
     def _refresh(self) -> None:
         if time.monotonic() - self._read_at < _FRESH_SECONDS or not self._reading.acquire(blocking=self._kept is None):
@@ -144,7 +180,7 @@ class Keyring:
         kept: dict[str, list[WebhookSecret]] = {}
         for row in rows:
             value = _decrypt(fernet, row)
-            if value is not None:
+            if value is not None and row.id is not None:
                 kept.setdefault(row.connection, []).append(WebhookSecret(row.label, value, row.id, row.ends_at))
         self._kept = {name: tuple(some) for name, some in kept.items()}
 

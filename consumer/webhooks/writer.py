@@ -3,6 +3,7 @@
 import logging
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from consumer.facts.store import Store
 from consumer.inbox.record import Arrival, Verdict, record_all
 
 PATIENCE_SECONDS = 10.0
+_LESS_PATIENCE = 20
 _MOST_WAITING = 2_048
 _MOST_BYTES = 64 * 1024 * 1024
 _BATCH = 256
@@ -73,16 +75,24 @@ class Writer:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
+        self._committing_since: float | None = None
 
     def store(self, arrival: Arrival) -> Verdict:
         """Return once the arrival is committed; raises NotStored where that is not certain in time."""
         ticket = _Ticket(arrival)
+        patience = self._patience_now()
         self._enqueue(ticket)
-        if not ticket.released.acquire(timeout=self._patience):
+        if not ticket.released.acquire(timeout=patience):
             raise NotStored("no_commit_in_time")
         if ticket.verdict is None:
             raise NotStored("store_down")
         return ticket.verdict
+
+    def _patience_now(self) -> float:
+        """Wait less the longer the commit ahead has hung, or senders queue behind all the server's threads in vain."""
+        since = self._committing_since
+        hung = 0.0 if since is None else time.monotonic() - since
+        return max(self._patience - hung, self._patience / _LESS_PATIENCE)
 
     def close(self) -> None:
         """Commit what waits and stop the thread."""
@@ -106,7 +116,11 @@ class Writer:
 
     def _run(self) -> None:
         while batch := self._next_batch():
-            self._commit(batch)
+            self._committing_since = time.monotonic()
+            try:
+                self._commit(batch)
+            finally:
+                self._committing_since = None
 
     def _next_batch(self) -> list[_Ticket]:
         """Take everything that came while the last commit ran: the busier the store, the larger the batch."""
@@ -127,6 +141,8 @@ class Writer:
             verdicts = recorded
         except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as problem:
             _LOG.error("events are not stored, senders will retry: %s", type(problem).__name__)
+            # A connection opened while the file was read-only stays so for ever.
+            self._store.close()
         except sa.exc.SQLAlchemyError as problem:
             # The text of such an error may quote the rows.
             _LOG.error("a batch of %d is refused by the store: %s", len(batch), type(problem).__name__)

@@ -8,3 +8,5 @@ STREAMS: dict[str, Stream] = {
     for family in (payouts, payments, billing, accounts, links, fiscal, directory)
     for stream in family.STREAMS
 }
+# What a payout of the running day is made of.
+CUT_STREAMS = ("payouts", "payment-intents", "charges", "refunds", "disputes", "transfers", "account-movements")

@@ -6,6 +6,7 @@ from datetime import timedelta
 from consumer.provider import routes
 from consumer.provider.client import Provider
 from consumer.provider.routes import Collection
+from consumer.sync import balances
 from consumer.sync.streams.stream import Again, Part, Stream, ids_of, lists
 
 # A Mexican inbound transfer can be returned up to 90 days later.
@@ -32,12 +33,14 @@ STREAMS = (
         _of_each_account(routes.ACCOUNT_MOVEMENTS),
         Again.MOMENTS,
         dated="transaction_date",
+        look_over=balances.running_balances,
     ),
     Stream(
         "account-statements",
         "account_statement",
         _of_each_account(routes.ACCOUNT_STATEMENTS),
         unstable=frozenset({"download_url"}),  # signed anew for every reader
+        look_over=balances.statement_sums,
     ),
     Stream("account-verifications", "account_verification", lists(routes.ACCOUNT_VERIFICATIONS)),
     Stream("entities", "entity", lists(routes.ENTITIES)),

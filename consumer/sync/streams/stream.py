@@ -5,15 +5,25 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-import msgspec
 from pydantic import SecretStr
+from sqlmodel import Session
 
+from consumer.config import Connection
 from consumer.facts.clock import format_instant
 from consumer.provider.client import Provider
 from consumer.provider.errors import Unreadable
 from consumer.provider.routes import Collection
+from consumer.provider.rows.reading import identity
+from consumer.sync.findings import Finding
 
 _DAY = timedelta(days=1)
+
+
+LookOver = Callable[[Session, Connection], list[Finding]]
+
+
+def nothing_to_find(_session: Session, _connection: Connection) -> list[Finding]:
+    return []
 
 
 class Again(Enum):
@@ -23,13 +33,6 @@ class Again(Enum):
     DAYS = auto()  # the list takes calendar dates
     MOMENTS = auto()  # the list takes times
     NEWEST = auto()  # the list takes no time; it is newest first and is left where it gets old
-
-
-class _Identified(msgspec.Struct):
-    id: str
-
-
-_IDENTIFIED = msgspec.json.Decoder(_Identified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +52,7 @@ class Stream:
     """A name of `cuadre pull`; `lookback` is how long its objects still change after they were created.
 
     `dated` is the field the list's filter reads, `unstable` are fields that change without meaning, and `elsewhere`
-    holds objects of the kind that this stream's lists leave out.
+    holds objects of the kind that this stream's lists leave out. `look_over` says what in it does not add up.
     """
 
     name: str
@@ -62,6 +65,7 @@ class Stream:
     dated: str = "created_at"
     unstable: frozenset[str] = frozenset()
     elsewhere: tuple[Collection, ...] = ()
+    look_over: LookOver = nothing_to_find
 
     def to_query(self, since: datetime | None, until: datetime | None) -> dict[str, str]:
         """Write the list's own filter, wider than asked: nobody says whether its bounds are included."""
@@ -95,10 +99,11 @@ def ids_of(provider: Provider, part: Part) -> list[str]:
     """Read a list for its ids alone, each once."""
     found: dict[str, None] = {}
     for page in provider.pages(part.collection, link=part.link):
-        try:
-            found |= dict.fromkeys(_IDENTIFIED.decode(raw).id for raw in page.items)
-        except msgspec.DecodeError as error:
-            raise Unreadable(f"{part.name}: the list holds an object without id") from error
+        for raw in page.items:
+            id_, _ = identity(raw)
+            if id_ is None:
+                raise Unreadable(f"{part.name}: the list holds an object without id")
+            found[id_] = None
     return list(found)
 
 

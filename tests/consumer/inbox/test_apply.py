@@ -113,6 +113,27 @@ def test_an_unreadable_object_goes_to_quarantine_at_once(
     assert refunds(store) == {"re_2": "succeeded"}
 
 
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"1e999", "a number is too large to be read"),
+        (b"1" * 5000, "a number is too large to be read"),
+        (b'"cut \\ud83d"', None),
+    ],
+)
+def test_a_body_no_machine_can_hold_is_set_aside(
+    store: Store, settings: Settings, deliver: Deliver, make_event: Make, *, raw: bytes, reason: str | None
+) -> None:
+    """A number beyond every double never becomes null or zero; half a character is kept as far as it is text."""
+    event = make_event()
+    event["data"]["metadata"] = "here"
+    body = json.dumps(event).encode().replace(b'"here"', raw)
+    record(store, deliver(body))
+    run(store, settings)
+
+    assert states(store) == {"evt_1": ("quarantined" if reason else "applied", 1, reason)}
+
+
 @pytest.fixture
 def breaking() -> dict[str, Any]:
     """A handler for refunds that fails, with a message that quotes data, for as long as it is told to."""

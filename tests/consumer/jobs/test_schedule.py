@@ -39,7 +39,7 @@ def test_eight_schedulers_run_a_tick_once(store: Store) -> None:
     assert dates == [date(2026, 10, 4)]
     with store.reading() as session:
         tick = session.exec(select(Tick)).one()
-    assert (tick.planned_at, tick.state, tick.outcome) == (PLANNED, "done", "complete")
+    assert (tick.planned_at, tick.state, tick.outcome) == (PLANNED, "complete", "complete")
 
 
 def test_a_dead_workers_tick_is_taken_over_after_its_lease(store: Store) -> None:
@@ -48,7 +48,7 @@ def test_a_dead_workers_tick_is_taken_over_after_its_lease(store: Store) -> None
     assert not ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=1))
     assert ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=16))
 
-    now, ending = NOW + timedelta(minutes=17), (ticks.TickState.DONE, "late")
+    now, ending = NOW + timedelta(minutes=17), (ticks.TickState.COMPLETE, "late")
     assert not ticks.finish(store, "nightly:main", PLANNED, worker="dead", now=now, ending=ending)
     assert ticks.finish(store, "nightly:main", PLANNED, worker="next", now=now, ending=ending)
 

@@ -163,6 +163,21 @@ def test_a_storm_is_outlasted_while_pages_still_come(house: House, provider: Pro
     assert stored(house) == {"evt_0", "evt_1", "evt_2", "evt_3"}
 
 
+def test_a_page_that_vanishes_is_a_gap(house: House, provider: Provider, log_server: Any) -> None:
+    """A page that is missing for good leaves its window open with the reason and exit 3; the next run mends it."""
+    gone = httpx.Response(404, json={"error": {"type": "invalid_request_error", "code": "missing_resource"}})
+    log_server.page_size = 1
+    log_server.before = lambda query: gone if query.get("starting_after") == "evt_0" else None
+    outcome = read_log(house, provider, since=LAST_DAY)
+    assert outcome.status is Exit.PARTLY_DONE
+    (gap,) = gaps(house)
+    assert gap.reason == "GET /v2/events: the provider answered 404 missing_resource"
+    log_server.before = lambda _query: None
+    assert read_log(house, provider, since=LAST_DAY).status is Exit.DONE
+    assert gaps(house) == []
+    assert {"evt_0", "evt_1", "evt_2", "evt_3"} <= stored(house)
+
+
 def test_a_key_refused_at_once_does_nothing(house: House, provider: Provider, log_server: Any) -> None:
     """A wrong key ends the run before anything is asked, with exit 1 and no window."""
     log_server.before = lambda _query: REFUSED
@@ -191,7 +206,7 @@ def test_an_unreachable_provider_does_nothing(house: House, provider: Provider, 
     log_server.before = refuse
     outcome = read_log(house, provider)
     assert outcome.status is Exit.NOTHING_DONE
-    assert outcome.lines[0].endswith("GET /v2/events: no answer from the provider (ConnectError)")
+    assert outcome.lines[0].endswith("GET /v2/events: no answer from http://provider.test (ConnectError)")
 
 
 def test_a_pruned_cursor_restarts_the_window(house: House, provider: Provider, log_server: Any) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
+import httpx
 import pytest
 from sqlmodel import select
 
@@ -117,3 +118,60 @@ def test_ours_keeps_every_one_of_them(house: House, provider: Provider, log_serv
 def to_event(id_: str, at: datetime) -> dict[str, Any]:
     created = at.isoformat().replace("+00:00", "Z")
     return {"id": id_, "object": "event", "type": "test.made_up", "mode": "test", "created_at": created}
+
+
+Pages = Callable[[int], list[str]]
+
+NEWEST_FIRST = ["evt_6", "evt_5", "evt_4", "evt_3", "evt_2", "evt_1"]
+
+
+def pruned_after_the_first_page(asked: int) -> list[str]:
+    """Show the log as it is at each request: the event that ends the first page is pruned before the second."""
+    return NEWEST_FIRST if asked == 0 else [id_ for id_ in NEWEST_FIRST if id_ != "evt_5"]
+
+
+def by_page_number(log: Pages) -> set[str]:
+    """Ask for page 1, 2, 3 of two events each until one is empty."""
+    seen: set[str] = set()
+    for asked in range(4):
+        seen |= set(log(asked)[2 * asked : 2 * asked + 2])
+    return seen
+
+
+def the_end_where_the_cursor_is_gone(log: Pages) -> set[str]:
+    """Go on behind the last event seen; where the log no longer knows it, there is nothing behind it."""
+    seen = log(0)[:2]
+    for asked in range(1, 4):
+        rows = log(asked)
+        if seen[-1] not in rows:
+            break
+        start = rows.index(seen[-1]) + 1
+        seen += rows[start : start + 2]
+    return set(seen)
+
+
+@pytest.mark.parametrize(
+    ("policy", "loses"),
+    [(by_page_number, {"evt_4"}), (the_end_where_the_cursor_is_gone, {"evt_4", "evt_3", "evt_2", "evt_1"})],
+)
+def test_a_walk_over_a_log_that_is_pruned_loses_events(policy: Callable[[Pages], set[str]], loses: set[str]) -> None:
+    """An event that goes while its log is walked takes others with it: one by number, all behind it by cursor."""
+    assert set(NEWEST_FIRST) - policy(pruned_after_the_first_page) == loses
+
+
+def test_ours_restarts_a_walk_that_was_pruned(house: House, provider: Provider, log_server: Any) -> None:
+    """The same log pruned at the same moment: the window is read from its newest end again and nothing is missing."""
+    log_server.events[:] = [to_event(id_, START - timedelta(minutes=number)) for number, id_ in enumerate(NEWEST_FIRST)]
+    log_server.page_size = 2
+    gone = {"error": {"type": "invalid_request_error", "code": "missing_cursor", "param": "starting_after"}}
+
+    def prune(query: dict[str, str]) -> httpx.Response | None:
+        if query.get("starting_after") != "evt_5":
+            return None
+        log_server.events[:] = [event for event in log_server.events if event["id"] != "evt_5"]
+        return httpx.Response(400, json=gone)
+
+    log_server.before = prune
+    assert read_log(house, provider).complete
+    with house.store.reading() as session:
+        assert set(session.exec(select(Event.id))) == set(NEWEST_FIRST)

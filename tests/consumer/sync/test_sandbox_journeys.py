@@ -93,6 +93,8 @@ def stored(house: House) -> set[str]:
         {"name": "duplicate-page", "probability": 0.5},
         {"name": "empty-page", "probability": 0.5},
         {"name": "pruned-cursor", "probability": 0.3},
+        {"name": "insert-while-paging", "probability": 0.5},
+        {"name": "slow", "probability": 0.1, "seconds": 0.05},
     ],
     ids=lambda fault: "-".join(str(value) for value in fault.values() if isinstance(value, str)),
 )
@@ -109,9 +111,17 @@ def test_a_backfill_is_whole_whatever_goes_wrong(
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_late_events_are_found_by_the_overlap(house: House, provider: Provider, running: RunningSandbox) -> None:
-    """Events that the list shows minutes late are kept by the runs that follow."""
+@pytest.mark.parametrize("is_tied", [False, True], ids=["late", "late, and in the same second as others"])
+def test_late_events_are_found_by_the_overlap(
+    house: House,
+    provider: Provider,
+    running: RunningSandbox,
+    is_tied: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """Events that the list shows minutes late are kept by the runs that follow, ties and all."""
     switch_on(running, name="late-visible", probability=0.5, seconds=1800)
+    if is_tied:
+        switch_on(running, name="tie", probability=0.5)
     assert read_log(house, provider).complete
     for _ in range(8):
         running.world.advance(timedelta(minutes=45))

@@ -3,6 +3,7 @@
 import io
 import json
 import logging
+import os
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -25,6 +26,7 @@ from consumer.facts.tables.inbox import Event, EventConflict, Secret
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
 
+NOISE = 10_000 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 150
 Send = Callable[..., TestResponse]
 Sign = Callable[..., str]
 EVENT = {
@@ -251,7 +253,7 @@ def test_a_chunked_body_over_a_real_socket(port: int, sign: Sign, pieces: int, s
 
 
 @ON_SQLITE
-@thorough(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@thorough(max_examples=NOISE, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     body=st.binary(max_size=300), header=st.text(st.characters(max_codepoint=255), max_size=120), sealed=st.booleans()
 )
@@ -262,3 +264,18 @@ def test_noise_is_always_a_4xx(send: Send, sign: Sign, body: bytes, header: str,
 
     assert 400 <= answer.status_code < 500
     assert answer.is_json
+
+
+@ON_SQLITE
+def test_a_body_that_breaks_off_is_not_read(receiver: Flask, sign: Sign, house: House) -> None:
+    """A body shorter than its announced length is broken, even where what came is signed."""
+    body = json.dumps(EVENT).encode()
+    answer = receiver.test_client().post(
+        "/webhooks",
+        input_stream=io.BytesIO(body),
+        headers={"Fintoc-Signature": sign(body)},
+        environ_overrides={"CONTENT_LENGTH": str(len(body) + 1)},
+    )
+
+    assert (answer.status_code, answer.json) == (400, {"error": "body_broken"})
+    assert rows(house.store) == []

@@ -197,3 +197,47 @@ def test_a_forked_process_starts_its_own_writer(write: Callable[..., Writer], ar
             os._exit(2)
     assert os.waitpid(child, 0)[1] == 0
     assert writer.store(arrive("evt_child")) == "duplicate"
+
+
+def test_a_commit_waits_for_the_disk(migrated_url: str) -> None:
+    """SQLite synchronises fully; PostgreSQL commits synchronously even where the server is set to answer before."""
+    url = sa.make_url(migrated_url)
+    is_sqlite = url.get_backend_name() == "sqlite"
+    careless = url if is_sqlite else url.update_query_dict({"options": "-c synchronous_commit=off"})
+    store = Store(careless.render_as_string(hide_password=False))
+    with store.connection() as connection:
+        said = connection.exec_driver_sql("PRAGMA synchronous" if is_sqlite else "SHOW synchronous_commit").scalar_one()
+    store.close()
+
+    assert said == (2 if is_sqlite else "on")
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_behind_a_commit_that_hangs_nobody_waits_long(
+    write: Callable[..., Writer], arrive: Callable[[str], Arrival]
+) -> None:
+    """The first sender waits out the patience, those after it a twentieth, and what they brought is stored later."""
+    held = threading.Event()
+
+    def record(connection: Connection, arrivals: Sequence[Arrival]) -> list[Verdict]:
+        held.wait(30)
+        return record_all(connection, arrivals)
+
+    writer = write(record=record, patience=1.0)
+    waited = []
+    for event_id in ("evt_1", "evt_2", "evt_3"):
+        began = time.monotonic()
+        with pytest.raises(NotStored, match="no_commit_in_time"):
+            writer.store(arrive(event_id))
+        waited.append(time.monotonic() - began)
+    held.set()
+    assert waited[0] >= 1.0
+    assert max(waited[1:]) < 0.9
+
+    def answer() -> str:
+        try:
+            return str(writer.store(arrive("evt_3")))
+        except NotStored as problem:
+            return problem.reason
+
+    wait_until(lambda: answer() == "duplicate")

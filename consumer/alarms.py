@@ -1,0 +1,69 @@
+"""Alarms: what the doctor would warn of, said in the log once when it begins and once when it ends."""
+
+import threading
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import sqlalchemy as sa
+import structlog
+from sqlmodel import Session
+
+from consumer.doctor import ENDPOINT, Check, Verdict, check_inbox
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.inbox.watch import endpoint_trouble
+
+EVERY_SECONDS = 60.0
+
+log = structlog.get_logger("cuadre.alarms")
+
+
+class Alarms:
+    """Remembers what it has said, so a state is one line however long it lasts; a restart says it once more."""
+
+    def __init__(self, house: House, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._house = house
+        self._now = now
+        self._raised: set[tuple[str, str]] = set()
+
+    def look(self) -> None:
+        """Compare what is with what was said; a database that is away is the worker's to report."""
+        try:
+            with self._house.store.reading() as session:
+                found = [
+                    check
+                    for connection in self._house.settings.all_connections
+                    for check in self._checks(session, connection.name)
+                ]
+        except sa.exc.SQLAlchemyError:
+            return
+        for check in found:
+            self._say(check)
+
+    def _checks(self, session: Session, name: str) -> Iterator[Check]:
+        yield from check_inbox(session, name, now=self._now())
+        trouble = endpoint_trouble(session, name)
+        if trouble is None:
+            yield Check(name, ENDPOINT, Verdict.OK, "the last look found nothing wrong")
+        else:
+            yield Check(name, ENDPOINT, Verdict.WARNING, trouble, "cuadre doctor looks again")
+
+    def _say(self, check: Check) -> None:
+        name = (check.connection, check.check)
+        if check.verdict is not Verdict.OK and name not in self._raised:
+            self._raised.add(name)
+            log.warning("alarm", connection=check.connection, check=check.check, found=check.found, advice=check.advice)
+        elif check.verdict is Verdict.OK and name in self._raised:
+            self._raised.discard(name)
+            log.info("alarm over", connection=check.connection, check=check.check, found=check.found)
+
+
+def start(house: House, *, until: threading.Event) -> None:
+    """Look every minute, from a thread of the process that works; where several work, each says what it sees."""
+    alarms = Alarms(house)
+
+    def watch() -> None:
+        while not until.wait(EVERY_SECONDS):
+            alarms.look()
+
+    threading.Thread(target=watch, name="alarms", daemon=True).start()

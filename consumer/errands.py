@@ -1,0 +1,56 @@
+"""The errands that pages offer, tied to the rooms that do them."""
+
+from collections.abc import Callable, Sequence
+
+from consumer.facts.clock import utc_now
+from consumer.facts.errands import Errands
+from consumer.facts.house import Connection, House
+from consumer.facts.terminal import Refusal
+from consumer.inbox.apply import drain
+from consumer.inbox.replay import Replay
+from consumer.jobs import asked
+from consumer.jobs.worker import worker_name
+from consumer.sync.backfill import backfill
+from consumer.sync.outcome import Outcome
+from consumer.sync.pull import pull
+from consumer.sync.streams import STREAMS
+
+ALL = "all"
+
+
+def errands(house: House) -> Errands:
+    """Tie each errand to this house; long ones run beside the page that asked."""
+
+    def replay(names: Sequence[tuple[str, str]], by: str) -> list[dict[str, object]]:
+        return [one.to_line() for one in Replay(house.store, house.settings, utc_now, by).run(names)]
+
+    def start_pull(connection: Connection, stream: str, by: str) -> None:
+        wanted = list(STREAMS) if stream == ALL else [stream]
+        _start(house, f"pull:{connection.name}:{stream}", by, lambda: _told(lambda: pull(house, connection, wanted)))
+
+    def start_backfill(connection: Connection, by: str) -> None:
+        def work() -> tuple[bool, str]:
+            told = _told(lambda: backfill(house, connection))
+            # Without this a page that shows the events would be ahead of the facts behind the lists.
+            drain(house.store, house.settings, worker=worker_name())
+            return told
+
+        _start(house, f"backfill:{connection.name}", by, work)
+
+    return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS))
+
+
+def _start(house: House, job: str, by: str, work: asked.Work) -> None:
+    def signed() -> tuple[bool, str]:
+        complete, told = work()
+        return complete, f"{told} ({by})"
+
+    asked.start(house.store, job, signed, worker=worker_name())
+
+
+def _told(do: Callable[[], Outcome]) -> tuple[bool, str]:
+    try:
+        outcome = do()
+    except Refusal as refusal:
+        return False, refusal.message
+    return outcome.complete, "; ".join(outcome.lines)

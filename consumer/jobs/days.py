@@ -1,0 +1,27 @@
+"""On which days a job is due where it is not every day: bank days, and the days of the Chilean tax office. Pure."""
+
+from collections.abc import Callable
+from datetime import date
+
+from consumer.facts.bankdays import calendar_of
+
+# Issuers close a month's sales register until the 20th, and the F29 is filed between the 10th and the 28th.
+_REGISTER_DAYS = range(1, 22)
+_STATEMENT_DAYS = range(10, 29)
+_MONDAY = 0
+
+
+def bank_days_of(country: str) -> Callable[[date], bool]:
+    return calendar_of(country).is_bank_day
+
+
+def fiscal_streams(on: date) -> tuple[str, ...]:
+    """Name the fiscal streams to read on a day: in season daily, and all of them on Mondays for what was rectified."""
+    if on.weekday() == _MONDAY:
+        return ("tax-invoices", "tax-returns", "tax-statements")
+    register = ("tax-invoices",) if on.day in _REGISTER_DAYS else ()
+    return register + (("tax-statements",) if on.day in _STATEMENT_DAYS else ())
+
+
+def is_fiscal_day(on: date) -> bool:
+    return bool(fiscal_streams(on))

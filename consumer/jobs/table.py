@@ -1,0 +1,105 @@
+"""The table of jobs: what happens when, for each connection at its own local time."""
+
+from collections.abc import Callable
+from datetime import date, time, timedelta
+from typing import Protocol
+
+from consumer.config import Connection
+from consumer.doctor import Verdict, check_endpoint
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.inbox.retention import prune
+from consumer.jobs import days, ticks
+from consumer.jobs.schedule import HourlyJob, Job, JobIncomplete
+from consumer.sync.pull import pull
+
+RETENTION = "retention"
+RETENTION_AT = time(4, 30)
+# Payouts of the day's window are made after the 14:00 cut.
+CUT_AT = time(15, 30)
+CUT_GRACE = timedelta(hours=8)
+FISCAL_AT = time(12, 30)
+ENDPOINT_MINUTE = time(0, 7)
+# An hourly look that found nothing is of no interest for long.
+_HOURS_KEPT = timedelta(days=7)
+
+
+class Ended(Protocol):
+    """How a piece of work ended: whole or not, and its lines for people."""
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def lines(self) -> list[str]: ...
+
+
+Night = Callable[[House, Connection, date], Ended]
+
+
+def job_table(house: House, *, night: Night, cut: Night) -> list[Job]:
+    """List every job of the installation; the night and the run after the banking cut reach into rooms above this one.
+
+    | job | when |
+    | --- | --- |
+    | nightly | every night at the configured local time, for the day before |
+    | banking-cut | Chilean bank days at 15:30, for the running day |
+    | fiscal | at 12:30 on the days the Chilean tax office moves its books; Mondays all of it |
+    | endpoint | every hour |
+    | retention | every night at 04:30 |
+    """
+    jobs = [_retention(house)]
+    for connection in house.settings.all_connections:
+        jobs += _of(house, connection, night=night, cut=cut)
+    return jobs
+
+
+def _of(house: House, connection: Connection, *, night: Night, cut: Night) -> list[Job]:
+    zone = connection.country.zone
+
+    def by(work: Night) -> Callable[[date], str]:
+        return lambda on: _told(work(house, connection, on))
+
+    def fiscal(on: date) -> str:
+        return _told(pull(house, connection, days.fiscal_streams(on)))
+
+    jobs = [
+        Job(f"nightly:{connection.name}", house.settings.nightly_at, zone, by(night)),
+        HourlyJob(_endpoint_name(connection), ENDPOINT_MINUTE, zone, lambda _on: _look_at_endpoint(house, connection)),
+    ]
+    if connection.country_code == "cl":
+        is_bank_day = days.bank_days_of("cl")
+        name = f"banking-cut:{connection.name}"
+        jobs.append(Job(name, CUT_AT, zone, by(cut), is_bank_day, days_back=0, grace=CUT_GRACE))
+        if connection.link_tokens:
+            jobs.append(Job(f"fiscal:{connection.name}", FISCAL_AT, zone, fiscal, days.is_fiscal_day, days_back=0))
+    return jobs
+
+
+def _told(ended: Ended) -> str:
+    if not ended.complete:
+        raise JobIncomplete("; ".join(ended.lines))
+    return "; ".join(ended.lines)
+
+
+def _endpoint_name(connection: Connection) -> str:
+    return f"endpoint:{connection.name}"
+
+
+def _look_at_endpoint(house: House, connection: Connection) -> str:
+    check = check_endpoint(house, connection)
+    if check.verdict is not Verdict.OK:
+        raise JobIncomplete(f"{connection.name}: {check.check}: {check.found}; {check.advice}")
+    return f"{connection.name}: {check.check}: {check.found}"
+
+
+def _retention(house: House) -> Job:
+    def run(_on: date) -> str:
+        now = utc_now()
+        dropped = prune(house.store, house.settings, now=now)
+        for connection in house.settings.all_connections:
+            ticks.forget(house.store, _endpoint_name(connection), before=now - _HOURS_KEPT)
+        return f"{dropped} bodies dropped"
+
+    zone = house.settings.connection("main").country.zone
+    return Job(RETENTION, RETENTION_AT, zone, run)

@@ -1,0 +1,37 @@
+"""Asking what may never answer: one thread of ours waits for a frozen database, the request only a while."""
+
+import threading
+from collections.abc import Callable
+from queue import Empty, SimpleQueue
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class NoAnswer(Exception):  # noqa: N818 - says what happened
+    """Nothing came back in time; the question may still be under way."""
+
+
+class Patience(Generic[T]):
+    """Asks one question at a time, so that however often it is asked, at most one thread hangs on it."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._free = threading.Lock()
+
+    def ask(self, question: Callable[[], T]) -> T:
+        """Return the answer, or raise NoAnswer; an error of the question is its own to turn into an answer."""
+        if not self._free.acquire(timeout=self._seconds):
+            raise NoAnswer
+        answers: SimpleQueue[T] = SimpleQueue()
+        threading.Thread(target=self._put, args=(question, answers), name="question", daemon=True).start()
+        try:
+            return answers.get(timeout=self._seconds)
+        except Empty:
+            raise NoAnswer from None
+
+    def _put(self, question: Callable[[], T], answers: SimpleQueue[T]) -> None:
+        try:
+            answers.put(question())
+        finally:
+            self._free.release()

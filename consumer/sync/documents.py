@@ -1,0 +1,89 @@
+"""The PDFs of account statements, each fetched once into the archive while its signed link is fresh."""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlmodel import select
+
+from consumer.config import Connection
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.observed import core_of
+from consumer.facts.store import put
+from consumer.facts.tables.business import AccountStatement
+from consumer.facts.tables.sync import StatementDocument
+from consumer.provider.client import Transport
+from consumer.provider.downloads import NotAllowed, NotFetched, download
+from consumer.sync.findings import Finding
+
+FOLDER = Path("statements")
+_NAME_LENGTH = 16
+
+
+@dataclass(slots=True)
+class Fetched:
+    """`problems` may pass and leave the stream incomplete; `findings` will not and are said."""
+
+    problems: list[str] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def fetch_documents(house: House, connection: Connection, *, transport: Transport | None = None) -> Fetched:
+    """Fetch what is not in the archive yet; a document elsewhere keeps its link alone, and the row says why."""
+    done = Fetched()
+    core = core_of(AccountStatement)
+    mine = (core.c.connection == connection.name) & core.c.gone_at.is_(None)
+    with house.store.reading() as session:
+        kept = select(StatementDocument).where(StatementDocument.connection == connection.name)
+        here = {row.statement_id for row in session.exec(kept) if _is_here(house, row)}
+        asked = sa.select(core.c.id, core.c.body).where(mine).order_by(core.c.id)
+        statements = [(row.id, row.body) for row in session.execute(asked) if row.id not in here]
+    for statement_id, body in statements:
+        link = json.loads(body).get("download_url")
+        if not isinstance(link, str) or not link:
+            continue
+        try:
+            content = download(link, house.settings, transport=transport)
+        except NotAllowed as reason:
+            _note(house, connection, statement_id, told=str(reason))
+        except NotFetched as reason:
+            told = f"{statement_id}: its document: {reason}"
+            _note(house, connection, statement_id, told=str(reason))
+            if reason.may_come:
+                done.problems.append(told)
+            else:
+                done.findings.append(Finding(f"{statement_id} document", told))
+        else:
+            _keep(house, connection, statement_id, content)
+    return done
+
+
+def _is_here(house: House, row: StatementDocument) -> bool:
+    return row.path is not None and (house.settings.data_dir / row.path).is_file()
+
+
+def _keep(house: House, connection: Connection, statement_id: str, content: bytes) -> None:
+    """Write the file whole before its row: a row always has its file."""
+    name = hashlib.sha256(statement_id.encode()).hexdigest()[:_NAME_LENGTH]
+    path = FOLDER / connection.name / f"{name}.pdf"
+    place = house.settings.data_dir / path
+    place.parent.mkdir(parents=True, exist_ok=True)
+    draft = place.with_suffix(f".{os.getpid()}.draft")
+    with draft.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(place)
+    digest = hashlib.sha256(content).hexdigest()
+    _note(house, connection, statement_id, path=str(path), sha256=digest, size=len(content))
+
+
+def _note(house: House, connection: Connection, statement_id: str, **found: object) -> None:
+    row = {"connection": connection.name, "statement_id": statement_id, "looked_at": utc_now()}
+    empty = dict.fromkeys(("path", "sha256", "size", "told"))
+    with house.store.connection() as writing:
+        put(writing, StatementDocument, {**empty, **found, **row}, keys=["connection", "statement_id"])

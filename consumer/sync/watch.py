@@ -1,0 +1,138 @@
+"""Watching the mirror: gaps, how far behind each stream is, what drifted and what does not add up, for Prometheus."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+from prometheus_client import REGISTRY
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+from sqlmodel import Session
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window, WindowState
+from consumer.patience import NoAnswer, Patience
+from consumer.sync.lateness import Percentiles, Way, percentiles
+
+_CHECKPOINT: sa.Table = Checkpoint.__table__  # type: ignore[attr-defined]
+_DRIFT: sa.Table = Drift.__table__  # type: ignore[attr-defined]
+_FINDING: sa.Table = StreamFinding.__table__  # type: ignore[attr-defined]
+_WINDOW: sa.Table = Window.__table__  # type: ignore[attr-defined]
+_ANSWER_SECONDS = 3.0
+
+Late = tuple[str, Way, Percentiles]
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """One stream of one connection at a moment; `reached` is None where nothing of it is complete."""
+
+    connection: str
+    stream: str
+    reached: datetime | None
+    gaps: int
+    drift_left: int
+    drift_repaired: int
+    findings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """How many differences of a stream the last comparison could not or was not asked to mend."""
+
+    stream: str
+    count: int
+
+
+def drift_left(session: Session, connection: str) -> list[Left]:
+    counted = _counts(session, _DRIFT, (_DRIFT.c.connection == connection) & _DRIFT.c.repaired_at.is_(None))
+    return [Left(stream, count) for (_, stream), count in sorted(counted.items())]
+
+
+def look(session: Session) -> list[Mirror]:
+    """Measure every stream that was ever read; a handful of grouped counts, whatever the tables hold."""
+    gaps = _counts(session, _WINDOW, _WINDOW.c.state != WindowState.CLOSED)
+    left = _counts(session, _DRIFT, _DRIFT.c.repaired_at.is_(None))
+    repaired = _counts(session, _DRIFT, _DRIFT.c.repaired_at.is_not(None))
+    findings = _counts(session, _FINDING, sa.true())
+    asked = sa.select(_CHECKPOINT.c.connection, _CHECKPOINT.c.stream, _CHECKPOINT.c.complete_until)
+    reached = {(row.connection, row.stream): row.complete_until for row in session.execute(asked)}
+    return [
+        Mirror(*key, reached.get(key), gaps.get(key, 0), left.get(key, 0), repaired.get(key, 0), findings.get(key, 0))
+        for key in sorted({*reached, *gaps, *left, *repaired, *findings})
+    ]
+
+
+def _counts(session: Session, table: sa.Table, condition: sa.ColumnElement[bool]) -> dict[tuple[str, str], int]:
+    keys = table.c.connection, table.c.stream
+    asked = sa.select(*keys, sa.func.count()).where(condition).group_by(*keys)
+    return {(connection, stream): count for connection, stream, count in session.execute(asked)}
+
+
+class MirrorGauges(Collector):
+    """Gauges read from the database when they are asked for, so that any number of processes agrees."""
+
+    def __init__(self, house: House) -> None:
+        self.house = house
+        self._patience = Patience[tuple[list[Mirror], list[Late]]](_ANSWER_SECONDS)
+
+    def describe(self) -> Iterator[Metric]:
+        yield from ()
+
+    def collect(self) -> Iterator[Metric]:
+        try:
+            found, late = self._patience.ask(self._look)
+        except NoAnswer:
+            found, late = [], []
+        now = utc_now()
+        reached = {mirror: (now - mirror.reached).total_seconds() for mirror in found if mirror.reached is not None}
+        yield _gauge("stream_behind_seconds", "Age of the moment up to which a stream is complete.", reached)
+        yield _gauge("stream_gaps", "Windows of a stream that are not closed.", {m: m.gaps for m in found})
+        text = "Differences from the provider that the last comparison left."
+        yield _gauge("drift_left", text, {m: m.drift_left for m in found})
+        text = "Differences from the provider that the last comparison mended."
+        yield _gauge("drift_repaired", text, {m: m.drift_repaired for m in found})
+        text = "What the last pull of a stream brought whole and found not to add up."
+        yield _gauge("stream_findings", text, {m: m.findings for m in found})
+        yield _lateness(late)
+
+    def _look(self) -> tuple[list[Mirror], list[Late]]:
+        """Without its database the process still has counters to show."""
+        now = utc_now()
+        names = [connection.name for connection in self.house.settings.all_connections]
+        try:
+            with self.house.store.reading() as session:
+                measured = [(name, way, percentiles(session, name, way, now=now)) for name in names for way in Way]
+                return look(session), [(name, way, found) for name, way, found in measured if found is not None]
+        except sa.exc.SQLAlchemyError:
+            return [], []
+
+
+def _lateness(late: list[Late]) -> GaugeMetricFamily:
+    text = "How late the events of the last month came, by webhook or in the list."
+    gauge = GaugeMetricFamily("cuadre_lateness_seconds", text, labels=["connection", "way", "quantile"])
+    for name, way, found in late:
+        for quantile, value in (("0.5", found.p50), ("0.95", found.p95), ("0.99", found.p99), ("0.999", found.p999)):
+            gauge.add_metric([name, way.value, quantile], value)
+    return gauge
+
+
+def _gauge(name: str, text: str, values: dict[Mirror, int] | dict[Mirror, float]) -> GaugeMetricFamily:
+    gauge = GaugeMetricFamily(f"cuadre_{name}", text, labels=["connection", "stream"])
+    for mirror, value in values.items():
+        gauge.add_metric([mirror.connection, mirror.stream], value)
+    return gauge
+
+
+_registered: list[MirrorGauges] = []
+
+
+def register_gauges(house: House) -> None:
+    """Show this house's mirror in the process's metrics, in place of any shown before."""
+    while _registered:
+        REGISTRY.unregister(_registered.pop())
+    gauges = MirrorGauges(house)
+    REGISTRY.register(gauges)
+    _registered.append(gauges)

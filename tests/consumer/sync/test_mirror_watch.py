@@ -1,0 +1,146 @@
+"""What Prometheus and the doctor are told of the mirror: gaps, distance, drift and sums, per stream."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from consumer.doctor import Check, Verdict, check_endpoint, examine
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window
+from consumer.sync.watch import MirrorGauges, drift_left, look
+
+NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
+
+
+def difference(id_: str, *, stream: str = "refunds", repaired: bool = False) -> Drift:
+    return Drift(
+        connection="main",
+        stream=stream,
+        id=id_,
+        field="amount",
+        kind="differs",
+        found_at=NOW,
+        repaired_at=NOW if repaired else None,
+    )
+
+
+@pytest.fixture
+def watched(house: House) -> House:
+    """A mirror with a gap, two differences left and one mended, and a sum that is off."""
+    with house.store.transaction() as session:
+        session.add_all(
+            [
+                Window(connection="main", stream="refunds", until=NOW, state="failed", opened_at=NOW),
+                Window(connection="main", stream="payouts", until=NOW, state="closed", opened_at=NOW, closed_at=NOW),
+                Checkpoint(connection="main", stream="payouts", complete_until=NOW, pulled_at=NOW),
+                difference("re_1"),
+                difference("re_2"),
+                difference("re_3", repaired=True),
+                difference("po_1", stream="payouts", repaired=True),
+                StreamFinding(
+                    connection="main", stream="account-movements", subject="acc_1", told="acc_1: off", found_at=NOW
+                ),
+            ]
+        )
+    return house
+
+
+def test_each_stream_is_measured(watched: House) -> None:
+    """Gaps, differences left and mended, findings and how far a stream is complete stand side by side."""
+    with watched.store.reading() as session:
+        found = {one.stream: one for one in look(session)}
+        left = drift_left(session, "main")
+    refunds, payouts, movements = found["refunds"], found["payouts"], found["account-movements"]
+    assert (refunds.gaps, refunds.drift_left, refunds.drift_repaired, refunds.reached) == (1, 2, 1, None)
+    assert (payouts.gaps, payouts.drift_left, payouts.drift_repaired, payouts.reached) == (0, 0, 1, NOW)
+    assert movements.findings == 1
+    assert [(one.stream, one.count) for one in left] == [("refunds", 2)]
+
+
+def test_prometheus_reads_the_mirror(watched: House) -> None:
+    """The gauges carry connection and stream; an age is there only where something is complete."""
+    registry = CollectorRegistry()
+    registry.register(MirrorGauges(watched))
+    text = generate_latest(registry).decode()
+    assert 'cuadre_drift_left{connection="main",stream="refunds"} 2.0' in text
+    assert 'cuadre_drift_repaired{connection="main",stream="payouts"} 1.0' in text
+    assert 'cuadre_stream_gaps{connection="main",stream="refunds"} 1.0' in text
+    assert 'cuadre_stream_findings{connection="main",stream="account-movements"} 1.0' in text
+    assert 'cuadre_stream_behind_seconds{connection="main",stream="payouts"}' in text
+    assert 'cuadre_stream_behind_seconds{connection="main",stream="refunds"}' not in text
+
+
+def answers(request: httpx.Request) -> httpx.Response:
+    date = {"Date": utc_now().strftime("%a, %d %b %Y %H:%M:%S GMT"), "Link": ""}
+    endpoint = {
+        "id": "we_1",
+        "url": "https://pay.test/webhooks",
+        "status": "disabled",
+        "created_at": "2026-10-01T03:00:00Z",
+    }
+    rows: list[Any] = [endpoint] if "webhook_endpoints" in request.url.path else []
+    return httpx.Response(200, json=rows, headers=date)
+
+
+@pytest.fixture
+def checks(watched: House) -> dict[str, Check]:
+    return {check.check: check for check in examine(watched, "main", transport=httpx.MockTransport(answers))}
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_the_doctor_names_drift_and_sums(checks: dict[str, Check]) -> None:
+    """What is left of the last comparison and what does not add up are warnings with what to do."""
+    assert checks["drift"].verdict is Verdict.WARNING
+    assert (checks["drift"].found, checks["drift"].advice) == (
+        "differences left: 2 of refunds",
+        "cuadre drift --repair",
+    )
+    assert checks["sums"].verdict is Verdict.WARNING
+    assert checks["sums"].found == "account-movements: acc_1: off"
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_the_doctor_names_an_address_where_nobody_listens(house: House) -> None:
+    """One failure with the address, at once, and the rest of the doctor goes on."""
+
+    def away(_request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused")
+
+    found = {check.check: check for check in examine(house, "main", transport=httpx.MockTransport(away))}
+    assert found["provider"].verdict is Verdict.FAILURE
+    assert found["provider"].found == "GET /v1/payouts: no answer from http://provider.test (ConnectError)"
+    assert found["provider"].advice == "check CUADRE_PROVIDER_URL and the network"
+    assert found["gaps"].verdict is Verdict.OK
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_an_endpoint_that_was_switched_off_is_found(house: House) -> None:
+    """The hourly look warns of an endpoint that the provider disabled; one with an odd time is a failure, no crash."""
+    found = check_endpoint(house, house.settings.connection("main"), transport=httpx.MockTransport(answers))
+    assert (found.verdict, found.found) == (Verdict.WARNING, "disabled by the provider")
+
+    def odd(_request: httpx.Request) -> httpx.Response:
+        rows = [{"id": "we_1", "url": "u", "status": "enabled", "created_at": "2026-10-01T03:00:00"}]
+        return httpx.Response(200, json=rows, headers={"Link": ""})
+
+    found = check_endpoint(house, house.settings.connection("main"), transport=httpx.MockTransport(odd))
+    assert (found.verdict, found.found) == (
+        Verdict.FAILURE,
+        "webhook_endpoints: the answer is not a webhook endpoint",
+    )
+
+
+def test_an_age_is_counted_from_now(house: House) -> None:
+    """A stream that is complete up to an hour ago is an hour behind."""
+    at = utc_now() - timedelta(hours=1)
+    with house.store.transaction() as session:
+        session.add(Checkpoint(connection="main", stream="refunds", complete_until=at, pulled_at=at))
+    registry = CollectorRegistry()
+    registry.register(MirrorGauges(house))
+    behind = registry.get_sample_value("cuadre_stream_behind_seconds", {"connection": "main", "stream": "refunds"})
+    assert behind is not None
+    assert 3600 <= behind < 3660

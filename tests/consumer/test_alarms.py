@@ -1,0 +1,116 @@
+"""Alarms: each state is one line in the log when it begins and one when it ends, and the same in metric and doctor."""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import structlog
+from prometheus_client import REGISTRY
+
+from consumer.alarms import Alarms
+from consumer.doctor import Verdict, check_inbox
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.jobs import Tick
+from consumer.inbox.record import read_arrival, record_all
+from consumer.inbox.watch import register_gauges
+
+# The gauges know only the real time.
+NOW = utc_now()
+TROUBLE = "main: webhook endpoint: disabled by the provider; cuadre webhook update"
+
+
+@pytest.fixture
+def alarms(house: House) -> Iterator[Alarms]:
+    register_gauges(house)
+    yield Alarms(house, now=lambda: NOW)
+    house.store.close()
+
+
+def receive(house: House, event_id: str, at: datetime, **changes: Any) -> None:
+    event = {"id": event_id, "type": "refund.succeeded", "mode": "test", "data": {"id": "re_1"}}
+    body = json.dumps(event | {"created_at": at.isoformat()} | changes).encode()
+    with house.store.connection() as connection:
+        main = house.settings.connection("main")
+        record_all(connection, [read_arrival(body, connection=main, source="webhook", received_at=at)])
+
+
+def look_at_the_endpoint(house: House, minute: int, state: str, outcome: str) -> None:
+    at = NOW + timedelta(minutes=minute)
+    row = Tick(job="endpoint:main", planned_at=at, state=state, worker="w", started_at=at, lease_until=at)
+    row.finished_at, row.outcome = at, outcome
+    with house.store.transaction() as session:
+        session.add(row)
+
+
+def begin(house: House, what: str) -> None:
+    if what == "inbox":
+        receive(house, "evt_1", NOW - timedelta(minutes=6))
+    elif what == "quarantine":
+        receive(house, "evt_1", NOW, mode="live")
+    elif what == "silence":
+        for week in range(1, 5):
+            receive(house, f"evt_{week}", NOW - timedelta(weeks=week, minutes=5), type="nothing.known")
+        receive(house, "evt_5", NOW - timedelta(hours=3), type="nothing.known")
+    else:
+        look_at_the_endpoint(house, 0, "incomplete", TROUBLE)
+
+
+def end(house: House, what: str) -> None:
+    if what == "silence":
+        receive(house, "evt_6", NOW, type="nothing.known")
+    elif what == "webhook endpoint":
+        look_at_the_endpoint(house, 60, "complete", "enabled and subscribed to every type")
+    else:
+        with house.store.transaction() as session:
+            event = session.get(Event, ("main", "evt_1"))
+            assert event is not None
+            event.state = "applied"
+
+
+@pytest.mark.parametrize(
+    ("what", "metric", "found"),
+    [
+        ("inbox", "lag_seconds", "an event waits since 20"),
+        ("quarantine", "quarantined", "1 events"),
+        ("silence", "silent_seconds", "no webhook for 3:00:00, which is unusual"),
+        ("webhook endpoint", "endpoint_trouble", TROUBLE),
+    ],
+)
+def test_a_state_is_said_once_when_it_begins_and_once_when_it_ends(
+    alarms: Alarms, house: House, what: str, metric: str, found: str
+) -> None:
+    """However often one looks there is a line at each change; meanwhile metric and doctor say the same."""
+    with structlog.testing.capture_logs() as lines:
+        alarms.look()
+        begin(house, what)
+        alarms.look()
+        alarms.look()
+        raised = REGISTRY.get_sample_value(f"cuadre_inbox_{metric}", {"connection": "main"})
+        with house.store.reading() as session:
+            checks = {check.check: check.found for check in check_inbox(session, "main", now=NOW)}
+        end(house, what)
+        alarms.look()
+        alarms.look()
+
+    said = [(line["log_level"], line["event"], line["connection"], line["check"]) for line in lines]
+    assert said == [("warning", "alarm", "main", what), ("info", "alarm over", "main", what)]
+    assert lines[0]["found"].startswith(found)
+    assert raised is not None
+    assert raised >= 1
+    assert what == "webhook endpoint" or checks[what] == lines[0]["found"]
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_nothing_is_said_of_a_quiet_inbox(alarms: Alarms, house: House) -> None:
+    """Where all is well there is no line, and every check of the inbox is ok."""
+    with structlog.testing.capture_logs() as lines:
+        alarms.look()
+    with house.store.reading() as session:
+        verdicts = {check.check: check.verdict for check in check_inbox(session, "main", now=NOW)}
+
+    assert lines == []
+    assert verdicts == dict.fromkeys(("inbox", "silence", "quarantine", "conflicts"), Verdict.OK)

@@ -1,0 +1,43 @@
+"""Patience: a question that is never answered holds one thread and no more, and answers come when it can answer."""
+
+import threading
+
+import pytest
+from flask import Flask
+
+from consumer.facts.house import House
+from consumer.health import health
+from consumer.patience import NoAnswer, Patience
+
+
+def test_a_question_that_hangs_is_asked_once() -> None:
+    """Whoever asks meanwhile is told in time; once it ends the next question is answered."""
+    patience = Patience[int](0.05)
+    held, asked = threading.Event(), []
+
+    def hang() -> int:
+        asked.append(1)
+        held.wait(10)
+        return 1
+
+    for _ in range(3):
+        with pytest.raises(NoAnswer):
+            patience.ask(hang)
+    assert asked == [1]
+    held.set()
+    answered = Patience[int](5)
+    assert answered.ask(lambda: 7) == 7
+    patience._free.acquire(timeout=5)
+    patience._free.release()
+    assert Patience.ask(patience, lambda: 8) == 8
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_a_ready_database_is_said_so(house: House) -> None:
+    """The probe answers 200 when the database is there and migrated."""
+    app = Flask("health")
+    app.register_blueprint(health(house, is_allowed=lambda: False))
+
+    answer = app.test_client().get("/readyz")
+
+    assert (answer.status_code, answer.json) == (200, {"status": "ready"})

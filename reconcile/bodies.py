@@ -1,16 +1,20 @@
 """The bodies of payments and refunds: what in their JSON identifies a sale, and rows of a payout's list; pure."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pandas as pd
 from pandas import DataFrame
 
+from consumer.facts.clock import to_instant
 from reconcile.items import CHARGE_SUBTYPE, FACTS, kinds_of
 from reconcile.rules.inputs import typed
 
 _CARD_SUBTYPES = {"credit": "credit_card", "debit": "debit_card", "prepaid": "prepaid_card"}
+
+
+_MOMENTS = ("created_at", "succeeded_at", "failed_at")
 
 
 class Body(msgspec.Struct):
@@ -86,15 +90,28 @@ def _to_fact(kind: Any, body: str) -> tuple[Any, ...]:
     customer = data.get("customer") if isinstance(data.get("customer"), dict) else {}
     tax_id = customer.get("tax_id")
     sender = data.get("sender_account") if isinstance(data.get("sender_account"), dict) else {}
-    moments = (_moment(data, name) for name in ("created_at", "succeeded_at", "failed_at"))
+    moments = (_moment(data, name) for name in _MOMENTS)
     payer = tax_id.get("value") if isinstance(tax_id, dict) else tax_id
     names = customer.get("name"), sender.get("holder_id")
     return data.get("status"), *moments, _subtype(kind, data), data.get("resource_id"), payer, *names
 
 
 def _moment(data: Mapping[str, Any], field: str) -> Any:
+    """A moment nobody can place is unknown; `unreadable_moments` says so aloud."""
     value = data.get(field)
-    return pd.Timestamp(value).tz_convert("UTC") if isinstance(value, str) else pd.NaT
+    try:
+        return pd.Timestamp(to_instant(value)) if isinstance(value, str) else pd.NaT
+    except ValueError:
+        return pd.NaT
+
+
+def unreadable_moments(listed: DataFrame, bodies: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Name the payout and the reason for every listed resource with a moment that is none, or has no zone."""
+    for payout_id, resource_id, body in zip(listed["payout_id"], listed["resource_id"], bodies, strict=True):
+        data = msgspec.json.decode(body)
+        for field in _MOMENTS:
+            if isinstance(data.get(field), str) and pd.isna(_moment(data, field)):
+                yield payout_id, f"{payout_id}: {resource_id}: {field} {data[field]!r} is not a moment with a zone"
 
 
 def _subtype(kind: Any, data: Mapping[str, Any]) -> str | None:

@@ -22,9 +22,11 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
-from reconcile import comparison, desk, diffs, pairs, records
+from reconcile import comparison, desk, diffs, explanations, pairs, period_commands, records, rule_commands
 from reconcile.books import commands as books
+from reconcile.calendars import CalendarError, read_calendar
 from reconcile.nightly import NightlyOutcome, join
+from reconcile.progress import show_steps
 from reconcile.rules.checks import ChecksFailed
 from reconcile.rules.settings import RulesError, to_rules
 from reconcile.rules.tariff import TariffError, to_tariff
@@ -65,9 +67,11 @@ def reconcile(  # noqa: PLR0913 - one argument per option
     connection = house.settings.connection(connection_name)
     day = as_of or local_date(utc_now(), connection.country.zone)
     try:
-        outcome = start_run(
-            house, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run
-        )  # fmt: skip
+        with show_steps() as watch:
+            outcome = start_run(
+                house, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
+                watch=watch,
+            )  # fmt: skip
     except UnknownPayout as error:
         raise Refusal(str(error)) from None
     except ChecksFailed as error:
@@ -174,7 +178,10 @@ def diff_runs(open_house: OpenHouse, *, before: str, after: str, connection_name
     house = open_house()
     with house.store.reading() as session:
         old, new = _find(session, house, connection_name, before), _find(session, house, connection_name, after)
-        changes = list(comparison.diff(session, house.settings.data_dir, old, new))
+        try:
+            changes = list(comparison.diff(session, house.settings.data_dir, old, new))
+        except comparison.PrunedRun as error:
+            raise Refusal(str(error)) from None
     rows = [{key: getattr(change, key) for key in diffs.KEYS} | {"connection": old.connection} for change in changes]
     print_rows(rows, DIFF_KEYS, as_json=as_json)
 
@@ -203,19 +210,27 @@ def explain(
         found = _find(session, house, connection_name, run_id) if run_id else records.last_run(session, connection.name)
         if found is None:
             raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
-        rows = list(records.explanation(session, found, identity))
+        calendar = read_calendar(house.settings.data_dir, connection.country_code)
+        rows = list(explanations.explain(session, house.settings.data_dir, found, identity, calendar))
     if not rows:
         raise Refusal(f"run {found.id} knows no payout, resource or document {identity}")
+    if not as_json:
+        say(f"run {found.id} of {found.as_of}")
+        for line in explanations.lines_for_people(rows):
+            click.echo(line)
+        return
     keys = ("run_id", "about", "fact", "value")
-    print_rows([dict(zip(keys, (found.id, *row), strict=True)) for row in rows], keys, as_json=as_json)
+    print_rows([dict(zip(keys, (found.id, *row), strict=True)) for row in rows], keys, as_json=True)
 
 
 def check_tables(settings: Settings) -> None:
-    """Refuse a `[tariff]` or `[rules]` that cannot be read when the program starts, not when it reconciles."""
+    """Refuse a tariff, rules or a calendar that cannot be read when the program starts, not when it reconciles."""
     try:
         to_tariff(settings.tariff)
         to_rules(settings.rules)
-    except (TariffError, RulesError) as error:
+        for connection in settings.all_connections:
+            read_calendar(settings.data_dir, connection.country_code)
+    except (TariffError, RulesError, CalendarError) as error:
         raise ConfigError(str(error)) from None
 
 
@@ -229,10 +244,13 @@ def night_command(run_night: Callable[[House, Connection, date], NightlyOutcome]
     def nightly(open_house: OpenHouse, *, on: date | None, connection_name: str | None) -> None:
         """Backfill, pull, compare, reconcile and report one business day."""
         house = open_house()
+        connections = house.connections(connection_name)
+        today = {one.name: local_date(utc_now(), one.country.zone) for one in connections}
+        if on is not None and on > min(today.values()):
+            raise Refusal(f"--date {on} has not come yet: give today or a day before it", Exit.USAGE)
         outcomes = []
-        for connection in house.connections(connection_name):
-            yesterday = local_date(utc_now(), connection.country.zone) - timedelta(days=1)
-            outcomes.append(run_night(house, connection, on or yesterday))
+        for connection in connections:
+            outcomes.append(run_night(house, connection, on or today[connection.name] - timedelta(days=1)))
             for line in outcomes[-1].lines:
                 say(line)
         leave(join(outcome.status for outcome in outcomes))
@@ -240,4 +258,7 @@ def night_command(run_night: Callable[[House, Connection, date], NightlyOutcome]
     return nightly
 
 
-COMMANDS: tuple[click.Command, ...] = (*books.COMMANDS, reconcile, runs, explain, *desk.COMMANDS, *pairs.COMMANDS)
+COMMANDS: tuple[click.Command, ...] = (
+    *books.COMMANDS, reconcile, runs, explain, *desk.COMMANDS, *pairs.COMMANDS, *period_commands.COMMANDS,
+    *rule_commands.COMMANDS,
+)  # fmt: skip

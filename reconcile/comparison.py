@@ -7,15 +7,22 @@ from typing import Any
 from pandas import DataFrame
 from sqlmodel import Session
 
-from reconcile import records, snapshots
+from reconcile import chunks, records, snapshots
 from reconcile.diffs import Causes, Change, Published, compare, explain, find_causes
-from reconcile.tables import DocumentResult, Line, PayoutResult, Run
+from reconcile.tables import Run
 
 NOT_KEPT = Causes({}, ("the inputs of one of the runs are not kept on this machine",))
 
 
+class PrunedRun(Exception):  # noqa: N818 - says what was found
+    """A run of which only the summary is kept."""
+
+
 def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[Change]:
-    """Every change between two runs of one connection with its cause."""
+    """Every change between two runs of one connection with its cause; runs whose rows were dropped are refused."""
+    for run in (before, after):
+        if run.pruned_at is not None:
+            raise PrunedRun(f"the rows of run {run.number} ({run.id}) were dropped on {run.pruned_at:%Y-%m-%d}")
     related: dict[str, set[str]] = {}
     old, new = _published(session, before, related), _published(session, after, related)
     changes = list(compare(old, new))
@@ -24,16 +31,17 @@ def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[
 
 
 def _published(session: Session, run: Run, related: dict[str, set[str]]) -> Published:
-    payouts = {row.payout_id: _payout_words(columns) for row, columns in records.rows_of(session, PayoutResult, run)}
+    payouts = {row["payout_id"]: _payout_words(row) for row in records.payout_rows(session, run)}
     documents = {
-        row.doc_key: f"{row.outcome}, balance {row.balance}" for row, _ in records.rows_of(session, DocumentResult, run)
+        row["doc_key"]: f"{row['outcome']}, balance {row['balance']}" for row in chunks.read_documents(session, run)
     }
     lines: dict[str, str] = {}
-    for row, columns in records.rows_of(session, Line, run):
-        subject = f"{row.resource_id}@{row.payout_id}" if row.payout_id else row.resource_id
-        words = [row.outcome, *(filter(None, [row.doc_key])), *_applied(columns)]
+    for row in chunks.read_lines(session, run):
+        resource, key = row["resource_id"], row["doc_key"]
+        subject = f"{resource}@{row['payout_id']}" if row["payout_id"] else resource
+        words = [row["outcome"], *(filter(None, [key])), *_applied(row)]
         lines[subject] = "; ".join(filter(None, [lines.get(subject, ""), " ".join(words)]))
-        for one, other in ((subject, row.resource_id), (subject, row.doc_key), (row.doc_key, row.resource_id)):
+        for one, other in ((subject, resource), (subject, key), (key, resource)):
             if one and other:
                 related.setdefault(one, set()).add(other)
     exceptions = {}
@@ -65,7 +73,7 @@ def _differing(
     data_dir: Path, before: Run, after: Run, old: dict[str, Any], new: dict[str, Any]
 ) -> Iterator[tuple[str, DataFrame, DataFrame]]:
     for name in snapshots.SCHEMAS:
-        if old["frames"][name] != new["frames"][name]:
+        if old["frames"].get(name) != new["frames"].get(name):
             yield (
                 name,
                 snapshots.read_frame(data_dir, before.connection, before.id, name),

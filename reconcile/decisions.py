@@ -3,75 +3,43 @@
 Every function takes the session of the caller's transaction and a signature. Whoever decides on what another person
 changed meanwhile is refused: `version` is the exception's row version, `seen` the id of the newest decision about the
 payment or document that the person was shown (0 for none); None skips that check.
-
-    DecisionError
-    ├── Unknown        the thing decided about does not exist
-    ├── Stale          somebody changed it since it was looked at
-    └── Impossible     the decision contradicts what is known
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import date, datetime
-from enum import StrEnum
+from datetime import date
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.tables.provider import Charge, PaymentIntent
+from reconcile.decision_terms import (
+    Adjustment,
+    Closed,
+    DecisionError,
+    Impossible,
+    Kind,
+    Pair,
+    Signature,
+    Stale,
+    Unknown,
+)
 from reconcile.exceptions import GONE, State
+from reconcile.periods import last_closed
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice
+from reconcile.turns import Turn, take_turn
 
+# The face that pages and commands see.
+__all__ = [
+    "Adjustment", "Closed", "DecisionError", "Impossible", "Kind", "Pair", "Signature", "Stale", "Unknown",
+    "adjust", "assign", "currency_of", "decline", "history", "match", "note", "reopen", "resolve", "standing",
+    "unmatch",
+]  # fmt: skip
 LONGEST_TEXT = 2000
 
 
-class DecisionError(Exception):
-    """A decision that was not taken; the message says why in one sentence."""
-
-
-class Unknown(DecisionError):  # noqa: N818 - names what was asked for
-    """The exception, payment or document does not exist."""
-
-
-class Stale(DecisionError):  # noqa: N818 - names the state of what the person saw
-    """Somebody changed it since it was looked at."""
-
-
-class Impossible(DecisionError):  # noqa: N818 - names the decision
-    """The decision contradicts what is known."""
-
-
-class Kind(StrEnum):
-    MATCH = "match"
-    UNMATCH = "unmatch"
-    DECLINE = "decline"
-    ADJUST = "adjust"
-
-
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """Who decides, why, and when."""
-
-    author: str
-    reason: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A payment and a document of one connection; some decisions name only one of them."""
-
-    connection: str
-    resource_id: str = ""
-    doc_key: str = ""
-
-    def __str__(self) -> str:
-        return " and ".join(filter(None, (self.resource_id, self.doc_key)))
-
-
 def currency_of(session: Session, pair: Pair) -> str:
-    """Say in which currency an amount of this payment is written."""
-    return _payment(session, pair).currency or ""
+    """Say in which currency an amount of this payment, or of this document alone, is written."""
+    return (_payment(session, pair).currency or "") if pair.resource_id else _document(session, pair).currency
 
 
 def match(
@@ -103,17 +71,30 @@ def decline(session: Session, pair: Pair, signed: Signature, *, seen: int | None
 
 
 def adjust(
-    session: Session, pair: Pair, signed: Signature, *, amount: int | None = None, seen: int | None = None
+    session: Session,
+    pair: Pair,
+    signed: Signature,
+    *,
+    amount: int | None = None,
+    kind: Adjustment = Adjustment.OTHER,
+    seen: int | None = None,
 ) -> Decision:
-    """Accept a difference: an amount of a document, whatever is left of it, or a payment that needs no document."""
+    """Accept a difference: an amount of a document, whatever is left of it, or a payment that needs no document.
+
+    An amount lowers what the document asks for, one below zero raises it; neither goes beyond the document.
+    """
     if bool(pair.resource_id) == bool(pair.doc_key):
         raise Impossible("an adjustment is about one document or one payment")
     if pair.resource_id:
         _payment(session, pair)
         if amount is not None:
             raise Impossible("a payment that needs no document is accepted whole: give no amount")
+    elif amount is not None and not 0 < abs(amount) <= abs(_document(session, pair).total):
+        raise Impossible(f"an adjustment is more than zero and at most the total of {pair.doc_key}")
     _check_document(session, pair)
-    return _decide(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
+    decision = _decide(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
+    decision.reason_type = str(kind)
+    return decision
 
 
 def standing(session: Session, pair: Pair) -> list[Decision]:
@@ -171,6 +152,7 @@ def _decide(
     session: Session, kind: Kind, pair: Pair, signed: Signature, *, amount: int | None, seen: int | None
 ) -> Decision:
     _check_signature(signed)
+    _check_open(session, pair)
     earlier = standing(session, pair)
     newest = max((row.id or 0 for row in earlier), default=0)
     if seen is not None and seen != newest:
@@ -192,6 +174,24 @@ def _decide(
     session.flush()
     _supersede(session, about_pair, decision)
     return decision
+
+
+def _check_open(session: Session, pair: Pair) -> None:
+    """Refuse what belongs to closed days: a payment by when it succeeded, a document alone by when it was issued."""
+    take_turn(session, Turn.PERIODS)
+    period = last_closed(session, pair.connection)
+    if period is None:
+        return
+    if pair.resource_id:
+        payment = _payment(session, pair)
+        moment = payment.succeeded_at or payment.created_at
+        is_closed = moment is not None and moment < period.ends_at
+    else:
+        is_closed = _document(session, pair).issue_date <= period.until
+    if is_closed:
+        raise Closed(
+            f"{pair} belongs to the days up to {period.until}, which {period.closed_by} closed: cuadre periods reopen"
+        )
 
 
 def _supersede(session: Session, earlier: Iterable[Decision], by: Decision) -> None:

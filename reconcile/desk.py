@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import click
 from sqlmodel import Session
 
-from consumer.facts.bankdays import calendar_of
+from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import Connection, House, OpenHouse
 from consumer.facts.terminal import (
@@ -23,11 +23,13 @@ from consumer.facts.terminal import (
     print_rows,
 )
 from reconcile import decisions, records, worklist
+from reconcile.calendars import read_calendar
 from reconcile.decisions import DecisionError, Signature
 from reconcile.tables import ExceptionRow
 
 ROW_KEYS = ("line", "exception_id", "changed", "refused")
 CHANGE_KEYS = ("at", "author", "change", "before", "after")
+GLANCE_KEYS = ("exception", "code", "at risk", "days", "state", "owner", "about")
 SHOWN_KEYS = (*records.EXCEPTION_KEYS, "note", "version")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -73,11 +75,27 @@ def list_exceptions(
     rows: list[dict[str, Any]] = []
     with house.store.reading() as session:
         for connection in house.connections(connection_name):
-            on, calendar = reference_day(session, connection), calendar_of(connection.country_code)
+            on, calendar = reference_day(session, connection), _calendar(house, connection)
             found = records.exceptions(session, connection.name, filters)
             rows += [records.to_exception_row(row, on, calendar) for row in found]
     rows.sort(key=lambda row: row["opened_on"], reverse=True)
-    print_rows(rows[:limit], records.EXCEPTION_KEYS, as_json=as_json)
+    if as_json:
+        print_rows(rows[:limit], records.EXCEPTION_KEYS, as_json=True)
+        return
+    print_rows([_to_glance(row) for row in rows[:limit]], GLANCE_KEYS, as_json=False)
+
+
+def _calendar(house: House, connection: Connection) -> BankCalendar:
+    return read_calendar(house.settings.data_dir, connection.country_code)
+
+
+def _to_glance(row: dict[str, Any]) -> dict[str, Any]:
+    """What fits a terminal's line; `exceptions show` says the rest."""
+    about = row["resource_id"] or row["doc_key"] or row["payout_id"] or row["title"]
+    return {
+        "exception": row["exception_id"], "code": row["code"], "at risk": f"{row['amount_at_risk']} {row['currency']}",
+        "days": row["age_business_days"], "state": row["state"], "owner": row["owner"], "about": about,
+    }  # fmt: skip
 
 
 def reference_day(session: Session, connection: Connection) -> date:
@@ -100,7 +118,7 @@ def show_exception(open_house: OpenHouse, *, exception_id: str, connection_name:
         if row is None:
             raise Refusal(f"there is no exception {exception_id} in connection {connection.name}")
         on = reference_day(session, connection)
-        shown = records.to_exception_row(row, on, calendar_of(connection.country_code))
+        shown = records.to_exception_row(row, on, _calendar(house, connection))
         shown |= {"note": row.note, "version": row.version}
         changes = [
             {name: getattr(change, name) for name in CHANGE_KEYS}
@@ -190,7 +208,7 @@ def export_exceptions(open_house: OpenHouse, *, state: str, out: Path, connectio
     house = open_house()
     connection = house.settings.connection(connection_name)
     with house.store.reading() as session:
-        on, calendar = reference_day(session, connection), calendar_of(connection.country_code)
+        on, calendar = reference_day(session, connection), _calendar(house, connection)
         found = records.exceptions(session, connection.name, {"state": state})
         rows = [
             records.to_exception_row(row, on, calendar) | {"note": row.note, "version": row.version} for row in found
@@ -238,7 +256,7 @@ def _edit(house: House, name: str, edit: Callable[[Session, str], ExceptionRow],
         with house.store.transaction() as session:
             row = edit(session, connection.name)
             on = reference_day(session, connection)
-            shown = records.to_exception_row(row, on, calendar_of(connection.country_code))
+            shown = records.to_exception_row(row, on, _calendar(house, connection))
     except DecisionError as error:
         raise Refusal(str(error)) from None
     shown |= {"note": row.note, "version": row.version}

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, SQLModel
 
-from consumer.facts.bankdays import calendar_of
+from consumer.facts.bankdays import BankCalendar
 from consumer.facts.house import Connection, Settings
-from consumer.facts.tables.business import AccountMovement, AccountNumber, Entity, LinkAccount, LinkMovement, Transfer
+from consumer.facts.tables.business import Entity, Transfer
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.provider import (
     Charge,
@@ -26,8 +26,10 @@ from consumer.facts.tables.provider import (
     Refund,
 )
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
-from reconcile.bank import bank_lines
-from reconcile.bodies import facts_of_bodies, read_bodies
+from reconcile.accounts import read_bank
+from reconcile.bank import account_name
+from reconcile.bodies import facts_of_bodies, read_bodies, unreadable_moments
+from reconcile.calendars import read_calendar
 from reconcile.columnar import batches, read_frame
 from reconcile.conflicts import conflicting_amounts
 from reconcile.gaps import Asked, Listed, clock_of_provider, find_gaps
@@ -38,6 +40,7 @@ from reconcile.rules.inputs import (
     DOCUMENTS,
     FEES,
     PAYOUTS,
+    RATES,
     TEXT,
     Inputs,
     Schema,
@@ -45,7 +48,7 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.settings import to_rules
 from reconcile.rules.tariff import to_tariff
-from reconcile.tables import Decision, LocalInvoice, ProviderFee
+from reconcile.tables import Decision, ExchangeRate, LocalInvoice, ProviderFee
 from reconcile.transfers import WENT_BACK, to_transfers
 
 LAST_DIGITS = 4
@@ -60,7 +63,7 @@ _RESOURCES: tuple[tuple[type[SQLModel], str, dict[str, str]], ...] = (
 
 def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date, now: datetime) -> Inputs:
     """Read everything one run looks at, in one view of the database; `now` only tells which days are over."""
-    reader = _Reader(session, connection)
+    reader, calendar = _Reader(session, connection), read_calendar(settings.data_dir, connection.country_code)
     return Inputs(
         connection=connection.name,
         country=connection.country_code,
@@ -74,11 +77,17 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
         gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds), now=now),
         conflicts=reader.conflicts(),
         decisions=reader.decisions(),
-        bank=reader.bank(),
+        bank=reader.bank(calendar),
+        rates=reader.rates(),
         tariff=to_tariff(settings.tariff),
         rules=to_rules(settings.rules),
-        calendar=calendar_of(connection.country_code),
+        calendar=calendar,
     )
+
+
+def read_documents(session: Session, connection: Connection) -> DataFrame:
+    """Read the merchant's books."""
+    return _Reader(session, connection).documents()
 
 
 def read_transfers(session: Session, connection: Connection) -> DataFrame:
@@ -100,6 +109,7 @@ class _Reader:
     def __init__(self, session: Session, connection: Connection) -> None:
         self._database = session.connection()
         self._connection = connection
+        self._unreadable: list[tuple[str, str]] = []
 
     def _rows(self, statement: sa.Select[Any]) -> Sequence[Any]:
         return self._database.execute(statement).all()
@@ -121,8 +131,10 @@ class _Reader:
         return read_frame(self._database, sa.select(*named).where(*self._mine(table)), schema)
 
     def payouts(self) -> DataFrame:
-        schema = {**PAYOUTS, "recipient_last4": TEXT}
-        found = self._frame(Payout, schema, payout_id="id", recipient_last4="recipient_number")
+        numbers = dict.fromkeys(("recipient_last4", "recipient_account"), "recipient_number")
+        found = self._frame(Payout, PAYOUTS, payout_id="id", **numbers)
+        whole = {number: account_name(number) for number in found["recipient_account"].dropna().unique()}
+        found["recipient_account"] = found["recipient_account"].map(whole).astype(TEXT)
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
         return typed(found.sort_values(["created_at", "payout_id"], ignore_index=True), PAYOUTS)
 
@@ -173,6 +185,7 @@ class _Reader:
             wanted = sa.select(*keys, columns.body).where(*self._mine(PayoutItem), columns.resource_id.in_(ids))
             bodies |= {tuple(row[:3]): row[3] for row in self._rows(wanted)}
         found = [bodies[key] for key in unknown[["payout_id", "resource_type", "resource_id"]].itertuples(index=False)]
+        self._unreadable += unreadable_moments(unknown, found)
         return facts_of_bodies(unknown, found, own)
 
     def _own_entities(self) -> frozenset[str]:
@@ -223,38 +236,11 @@ class _Reader:
         )
         return conflicting_amounts(self._rows(wanted))
 
-    def bank(self) -> DataFrame:
-        """Movements of those accounts that payouts were sent to, on the provider's books or on a linked bank's."""
-        recipients = {
-            row[0] for row in self._rows(sa.select(_columns(Payout).recipient_number).where(*self._mine(Payout)))
-        }
-        numbers = self._rows(
-            sa.select(_columns(AccountNumber).account_id, _columns(AccountNumber).number).where(
-                *self._mine(AccountNumber)
-            )
-        )
-        own = {row.account_id: row.number for row in numbers if row.number in recipients}
-        linked = self._linked_accounts(recipients)
-        return bank_lines(
-            own=self._movements(AccountMovement, own, "direction"),
-            linked=self._movements(LinkMovement, linked, "status"),
-            numbers=own | linked,
-            zone=self._connection.country.zone,
-        )
+    def bank(self, calendar: BankCalendar) -> DataFrame:
+        return read_bank(self._database, self._connection, calendar)
 
-    def _linked_accounts(self, recipients: set[str]) -> dict[str, str]:
-        columns = _columns(LinkAccount)
-        rows = self._rows(sa.select(columns.id, columns.body).where(*self._mine(LinkAccount)))
-        numbers = {row.id: msgspec.json.decode(row.body).get("number") for row in rows}
-        return {account: number for account, number in numbers.items() if number in recipients}
-
-    def _movements(self, table: type[SQLModel], accounts: dict[str, str], extra: str) -> Sequence[Any]:
-        columns = _columns(table)
-        names = ("id", "account_id", "amount", "currency", "created_at", "body", extra)
-        wanted = sa.select(*(columns[name] for name in names)).where(
-            *self._mine(table), columns.account_id.in_(sorted(accounts))
-        )
-        return self._rows(wanted.order_by(columns.id)) if accounts else []
+    def rates(self) -> DataFrame:
+        return self._frame(ExchangeRate, RATES).sort_values(["currency", "on"], ignore_index=True)
 
     def transfers(self) -> DataFrame:
         columns = _columns(Transfer)
@@ -279,6 +265,7 @@ class _Reader:
             reached={row.stream: row.complete_until for row in reached},
             asked=[Asked(*row) for row in asked],
             listed=[Listed(*row) for row in self._counted()],
+            unreadable=self._unreadable,
             settle=settle,
             not_offered={row.stream for row in reached if not row.offered},
             provider_now=clock_of_provider(((row.complete_until, row.pulled_at) for row in reached), now=now),

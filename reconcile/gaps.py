@@ -60,6 +60,7 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
     asked: Sequence[Asked],
     listed: Iterable[Listed],
     settle: timedelta,
+    unreadable: Iterable[tuple[str, str]] = (),
     provider_now: datetime | None = None,
     not_offered: Collection[str] = (),
 ) -> DataFrame:
@@ -74,6 +75,7 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
         row = _open_window(stream, asked, ends) or _short_reach(stream, reached, needed, ends)
         rows += [row] if row else []
     rows += _items(listed)
+    rows += [(ITEMS_STREAM, None, ends, reason, payout_id) for payout_id, reason in sorted(unreadable)]
     return typed(DataFrame(rows, columns=list(GAPS)), GAPS) if rows else empty(GAPS)
 
 
@@ -83,7 +85,7 @@ def is_ahead_of_data(gaps: DataFrame) -> bool:
     return set(STREAMS) <= set(streams["stream"]) and bool(streams["since"].notna().any())
 
 
-Row = tuple[str, datetime | None, datetime | None, str]
+Row = tuple[str, datetime | None, datetime | None, str, str | None]
 
 
 def _open_window(stream: str, asked: Sequence[Asked], ends: datetime) -> Row | None:
@@ -92,18 +94,18 @@ def _open_window(stream: str, asked: Sequence[Asked], ends: datetime) -> Row | N
         return None
     first = min(mine, key=lambda window: (window.since or datetime.min.replace(tzinfo=UTC), window.until))
     reasons = sorted({window.reason or "not read to its end" for window in mine})
-    return stream, first.since, max(window.until for window in mine), "; ".join(reasons)
+    return stream, first.since, max(window.until for window in mine), "; ".join(reasons), None
 
 
 def _short_reach(stream: str, reached: Mapping[str, datetime | None], needed: datetime, ends: datetime) -> Row | None:
     if stream not in reached:
-        return stream, None, ends, "never read: cuadre backfill and cuadre pull all"
+        return stream, None, ends, "never read: cuadre backfill and cuadre pull all", None
     until = reached[stream]
     if until is None:
-        return stream, None, ends, "not complete from its beginning"
+        return stream, None, ends, "not complete from its beginning", None
     if until >= needed:
         return None
-    return stream, until, ends, f"read only up to {format_instant(until)}"
+    return stream, until, ends, f"read only up to {format_instant(until)}", None
 
 
 def _items(listed: Iterable[Listed]) -> list[Row]:
@@ -115,5 +117,5 @@ def _items(listed: Iterable[Listed]) -> list[Row]:
         counts = f"{row.announced} items announced, {row.kept} kept"
         reason = "its items were never listed" if row.kept is None else counts
         until = None if row.created_at is None else row.created_at + _MOMENT
-        rows.append((ITEMS_STREAM, row.created_at, until, f"{row.payout_id}: {reason}"))
+        rows.append((ITEMS_STREAM, row.created_at, until, f"{row.payout_id}: {reason}", row.payout_id))
     return rows

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, timedelta
 from typing import Protocol
 
+from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit, Refusal
+from reconcile.retention import drop_inputs, prune
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome, run
 
@@ -74,7 +76,8 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
     2. Pull every stream, so that objects changed without an event are fresh.
     3. Compare our mirror with the provider's objects and mend what differs.
     4. Reconcile as of the day. On incomplete data the run says so and calls nothing missing.
-    5. Build the day's reports, of an incomplete run too: they carry its state.
+    5. Drop the rows of runs that need not be kept any longer.
+    6. Build the day's reports, of an incomplete run too: they carry its state.
 
     A step that fails does not stop the night: the next one works on what is there, and the outcome says which failed.
     The same night again reads less, finds the same run and the same files.
@@ -84,6 +87,7 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
     for name, step in before.items():
         _take(outcome, name, lambda step=step: step(connection))  # type: ignore[misc]
     _reconcile(house, connection, outcome)
+    _prune(house, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
     if not outcome.complete:
         failed = ", ".join(name for name, status in outcome.statuses.items() if status is not Exit.DONE)
@@ -114,3 +118,13 @@ def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) ->
     state = "complete" if found.complete else "INCOMPLETE: see DATA_GAP"
     closed = f"{found.payouts_closed} of {found.payouts} payouts closed"
     outcome.lines.append(f"{connection.name}: reconcile: run {found.run_id}, {closed}, {state}")
+
+
+def _prune(house: House, connection: Connection, outcome: NightlyOutcome) -> None:
+    months_until = timedelta(days=house.settings.retention_days)
+    with house.store.transaction() as session:
+        dropped = prune(session, connection.name, today=outcome.on, months_until=months_until, at=utc_now())
+    with house.store.reading() as session:
+        drop_inputs(session, house.settings.data_dir, connection.name, at=utc_now())
+    if dropped:
+        outcome.lines.append(f"{connection.name}: the rows of {len(dropped)} earlier runs were dropped")

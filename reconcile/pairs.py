@@ -1,4 +1,4 @@
-"""Commands that decide about a payment and a document: match, unmatch, decline."""
+"""Commands that decide about a payment and a document: match, unmatch, decline, adjust."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,11 +9,13 @@ from consumer.facts.house import OpenHouse
 from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, print_rows
 from reconcile import decisions
-from reconcile.decisions import DecisionError, Pair
+from reconcile.decisions import Adjustment, DecisionError, Pair
 from reconcile.desk import signature
 from reconcile.tables import Decision
 
-DECISION_KEYS = ("connection", "decision_id", "kind", "resource_id", "doc_key", "amount", "reason", "author", "at")
+DECISION_KEYS = (
+    "connection", "decision_id", "kind", "resource_id", "doc_key", "amount", "reason_type", "reason", "author", "at",
+)  # fmt: skip
 
 
 def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, with_amount: bool) -> click.Command:
@@ -51,6 +53,34 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
     return command
 
 
+@click.command("adjust")
+@click.argument("subject")
+@click.option("--type", "kind", type=click.Choice([str(kind) for kind in Adjustment]), required=True)
+@click.option("--amount", help="How much of a document, in major units, below zero where it was paid too much.")
+@click.option("--reason", required=True)
+@click.option("--seen", type=int, help="The newest decision about it you looked at; 0 for none.")
+@click.option("--author", default=None, help="Who decides (default: your login name).")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def adjust(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, subject: str, kind: str, amount: str | None, reason: str, seen: int | None,
+    author: str | None, connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
+    try:
+        with house.store.transaction() as session:
+            currency = decisions.currency_of(session, pair)
+            money, signed = _to_amount(amount, currency), signature(author, reason)
+            decision = decisions.adjust(session, pair, signed, amount=money, kind=Adjustment(kind), seen=seen)
+    except DecisionError as error:
+        raise Refusal(str(error)) from None
+    print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)
+
+
 def is_doc_key(text: str) -> bool:
     return text.startswith(("cl:", "mx:"))
 
@@ -76,4 +106,5 @@ COMMANDS: tuple[click.Command, ...] = (
         "unmatch", "Keep a payment and a document apart, or a payment unmatched.", decisions.unmatch, with_amount=False
     ),
     _pair_command("decline", "Turn down a suggested pair.", decisions.decline, with_amount=False),
+    adjust,
 )

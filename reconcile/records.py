@@ -6,15 +6,14 @@ from datetime import date
 from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import Session, col, select
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.money import format_decimal
+from reconcile import chunks
 from reconcile.exceptions import age_bucket, age_in_bank_days
 from reconcile.tables import (
-    DocumentResult,
     ExceptionRow,
-    Line,
     LocalInvoice,
     PayoutResult,
     Run,
@@ -37,6 +36,9 @@ INVOICE_KEYS = (
 )  # fmt: skip
 
 
+_DIGITS_OF_A_NUMBER = 9
+
+
 def runs(session: Session, connection: str) -> Sequence[Run]:
     """Every run of a connection, newest first."""
     mine = select(Run).where(Run.connection == connection)
@@ -45,16 +47,25 @@ def runs(session: Session, connection: str) -> Sequence[Run]:
 
 def find_run(session: Session, connection: str, name: str) -> Run | None:
     """A run by its id, by the beginning of its id, or by its number."""
-    found = [row for row in runs(session, connection) if row.id.startswith(name) or str(row.number) == name]
-    exact = [row for row in found if name in {row.id, str(row.number)}]
-    return (exact or found)[0] if len(exact or found) == 1 else None
+    mine = select(Run).where(Run.connection == connection)
+    exact = [col(Run.id) == name] + ([col(Run.number) == int(name)] if is_run_number(name) else [])
+    for condition in (sa.or_(*exact), col(Run.id).startswith(name, autoescape=True)):
+        found = session.exec(mine.where(condition).limit(2)).all()
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def is_run_number(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= _DIGITS_OF_A_NUMBER
 
 
 def last_run(session: Session, connection: str) -> Run | None:
     """Find the run that reports show: of the latest day, of all payouts where there is such a run."""
     is_part = sa.or_(*(col(part).is_not(None) for part in (Run.scope_from, Run.scope_to, Run.scope_payout)))
     order = is_part, col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc()
-    return session.exec(select(Run).where(Run.connection == connection).order_by(*order).limit(1)).first()
+    kept = select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))
+    return session.exec(kept.order_by(*order).limit(1)).first()
 
 
 def to_run_row(run: Run) -> dict[str, Any]:
@@ -100,34 +111,34 @@ def invoices(session: Session, connection: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def rows_of(session: Session, table: type[SQLModel], run: Run) -> Iterator[tuple[Any, dict[str, Any]]]:
-    """The rows of one run in one result table, each beside its report columns."""
-    columns: Any = table
-    for row in session.exec(select(columns).where(columns.connection == run.connection, columns.run_id == run.id)):
-        yield row, json.loads(row.columns)
+def payout_rows(session: Session, run: Run) -> Iterator[dict[str, Any]]:
+    """The payouts of one run with their report columns."""
+    mine = PayoutResult.connection == run.connection, PayoutResult.run_id == run.id
+    for payout_id, text in session.execute(select(PayoutResult.payout_id, PayoutResult.columns).where(*mine)):
+        yield json.loads(text) | {"payout_id": payout_id}
 
 
 def explanation(session: Session, run: Run, identity: str) -> Iterator[tuple[str, str, Any]]:
     """Everything a run and the work list say about a payout, a resource or a document, fact by fact."""
-    by: tuple[tuple[str, Any, tuple[str, ...]], ...] = (
-        ("payout", PayoutResult, ("payout_id",)),
-        ("item", Line, ("resource_id", "doc_key")),
-        ("document", DocumentResult, ("doc_key",)),
-    )
-    for kind, table, names in by:
-        for name in names:
-            mine = table.connection == run.connection, table.run_id == run.id, getattr(table, name) == identity
-            for row in session.exec(select(table).where(*mine)):
-                about = f"{kind} {getattr(row, 'resource_id', identity)}"
-                yield from (
-                    (about, fact, value) for fact, value in json.loads(row.columns).items() if value is not None
-                )
+    key = PayoutResult.connection == run.connection, PayoutResult.run_id == run.id
+    payouts = session.scalars(select(PayoutResult.columns).where(*key, PayoutResult.payout_id == identity))
+    yield from (fact for text in payouts for fact in _facts(f"payout {identity}", json.loads(text)))
+    for column in ("resource_id", "doc_key"):
+        for line in chunks.find_lines(session, run, column, identity):
+            yield from _facts(f"item {line['resource_id']}", line)
+    document = chunks.find_document(session, run, identity)
+    if document is not None:
+        yield from _facts(f"document {identity}", document)
     for found in _exceptions_about(session, run.connection, identity):
         about = f"exception {found.id} {found.code}"
         yield about, "state", found.state
         yield about, "title", found.title
         yield from ((about, fact, value) for fact, value in json.loads(found.evidence or "{}").items())
         yield about, "suggested_action", found.suggested_action
+
+
+def _facts(about: str, columns: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
+    return ((about, fact, value) for fact, value in columns.items() if value is not None)
 
 
 def _exceptions_about(session: Session, connection: str, identity: str) -> Iterator[ExceptionRow]:

@@ -1,4 +1,4 @@
-"""A run's result as rows of tables: typed columns that queries need, and all report columns as JSON; pure."""
+"""A run's result as rows of tables: payouts with their report columns as JSON, findings, chunks of the rest; pure."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
+from reconcile import chunks
 from reconcile.exceptions import exception_id
 from reconcile.rules.inputs import Result
 
@@ -30,31 +31,11 @@ def payout_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
         ]  # fmt: skip
 
 
-def line_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
-    names = ("payout_id", "resource_type", "resource_id", "doc_key", "outcome")
-    dates = dict(zip(result.payouts["payout_id"], _days(result.payouts["payout_date"]), strict=True))
-    position = 0
-    for frame, columns in _slices(result.lines, without="doc_key"):
-        typed = zip(*(_plain(frame[name]) for name in names), strict=True)
-        yield [
-            {
-                "connection": connection, "run_id": run_id, "position": place, "payout_id": values[0],
-                "payout_date": dates.get(values[0]), "resource_type": values[1], "resource_id": values[2],
-                "doc_key": values[3], "outcome": values[4], "columns": text,
-            }
-            for place, (values, text) in enumerate(zip(typed, columns, strict=True), start=position)
-        ]  # fmt: skip
-        position += len(frame)
-
-
-def document_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
-    names = ("doc_key", "outcome", "paid", "credited", "balance")
-    for frame, columns in _slices(result.documents):
-        typed = zip(*(_plain(frame[name]) for name in names), strict=True)
-        yield [
-            dict(zip(names, values, strict=True)) | {"connection": connection, "run_id": run_id, "columns": text}
-            for values, text in zip(typed, columns, strict=True)
-        ]
+def chunk_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
+    """Give one chunk at a time, so that a large run is never packed as a whole."""
+    own = {"connection": connection, "run_id": run_id}
+    for packed in (chunks.pack_lines(result.lines, result.payouts), chunks.pack_documents(result.documents)):
+        yield from ([own | chunk] for chunk in packed)
 
 
 def finding_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
@@ -69,11 +50,11 @@ def finding_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]
         ]  # fmt: skip
 
 
-def _slices(frame: DataFrame, without: str = "") -> Iterator[tuple[DataFrame, list[str]]]:
+def _slices(frame: DataFrame) -> Iterator[tuple[DataFrame, list[str]]]:
     """A frame in pieces with their JSON, so that a large run is never text as a whole."""
     for start in range(0, len(frame), ROWS_AT_ONCE):
         piece = frame.iloc[start : start + ROWS_AT_ONCE]
-        yield piece, to_json(piece.drop(columns=[without]) if without else piece)
+        yield piece, to_json(piece)
 
 
 def to_json(frame: DataFrame) -> list[str]:
@@ -89,11 +70,9 @@ def to_json(frame: DataFrame) -> list[str]:
 def _to_json_text(values: Any) -> Any:
     """A column as JSON values, whole columns at a time: rows of a large run are many."""
     if pa.types.is_timestamp(values.type):
-        shape = "%Y-%m-%dT%H:%M:%S" if values.type.tz else "%Y-%m-%d"
-        text = pc.replace_substring_regex(pc.strftime(values, format=shape), r"\.0+$", "")
-        quoted = _in_quotes(text, "Z" if values.type.tz else "")
+        quoted = _in_quotes(chunks.to_iso(values))
     elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        quoted = _in_quotes(_escaped(values.cast(_TEXT)), "")
+        quoted = _in_quotes(_escaped(values.cast(_TEXT)))
     elif pa.types.is_integer(values.type) or pa.types.is_null(values.type):
         quoted = values.cast(_TEXT)
     else:
@@ -101,10 +80,9 @@ def _to_json_text(values: Any) -> Any:
     return quoted.cast(_TEXT).fill_null("null")
 
 
-def _in_quotes(values: Any, end: str) -> Any:
-    scalars = (pa.scalar(text, type=_TEXT) for text in ('"', f'{end}"', ""))
-    first, last, between = scalars
-    return pc.binary_join_element_wise(first, values.cast(_TEXT), last, between)
+def _in_quotes(values: Any) -> Any:
+    mark, between = pa.scalar('"', type=_TEXT), pa.scalar("", type=_TEXT)
+    return pc.binary_join_element_wise(mark, values.cast(_TEXT), mark, between)
 
 
 def _escaped(values: Any) -> Any:

@@ -1,7 +1,7 @@
 """One reconciliation run: a pure function of a snapshot, published in one transaction, once."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Self
@@ -17,17 +17,18 @@ from reconcile.columnar import batches
 from reconcile.exceptions import Merge, Seen, State, exception_id, merge
 from reconcile.frames import read_inputs, read_transfers
 from reconcile.gaps import is_ahead_of_data
+from reconcile.periods import adjust
+from reconcile.progress import Watch, say_nothing
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
 from reconcile.scope import Touched, narrow
 from reconcile.snapshots import Scope, Snapshot
 from reconcile.summary import summarise
 from reconcile.tables import (
-    DocumentResult,
     ExceptionChange,
     ExceptionRow,
-    Line,
     PayoutResult,
+    ResultChunk,
     Run,
     RunFinding,
 )
@@ -84,8 +85,12 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     payout_id: str | None = None,
     dry_run: bool = False,
     rules: Rules = reconcile,
+    watch: Watch = say_nothing,
 ) -> RunOutcome:
     """Reconcile one connection.
+
+    `watch` is told of each step before it begins, and may stop the run by raising: nothing is written before the last
+    step, and that one is a single transaction.
 
     1. Read everything in one view of the database and name it by its content.
     2. A run of that content exists: return it as it was, write nothing.
@@ -94,16 +99,21 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     """
     started_at = utc_now()
     scope = Scope(since, until, payout_id)
+    watch("reading what the provider and the books say")
     with house.store.reading() as session:
         snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
         earlier = session.get(Run, (connection.name, snapshot.run_id))
-    if earlier is not None and not dry_run:
+    if is_published(earlier) and not dry_run:
+        assert earlier is not None
         return RunOutcome.of(earlier)
+    watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
     whole = judge(snapshot, rules)
-    outcome = _summed_up(snapshot, narrow(whole, scope))
+    outcome = summed_up(snapshot, narrow(whole, scope))
     if dry_run:
         return outcome
+    watch("keeping the inputs")
     snapshots.keep(snapshot, house.settings.data_dir)
+    watch("publishing the result")
     with house.store.transaction() as session:
         return publish(session, snapshot, outcome, started_at=started_at, at=utc_now())
 
@@ -120,7 +130,7 @@ def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
     return replace(result, findings=(*result.findings, *returned_findings(snapshot.transfers)))
 
 
-def _summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
+def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
     summary = summarise(result)
     return RunOutcome(
         connection=snapshot.inputs.connection,
@@ -141,7 +151,8 @@ def publish(
     """Write one run whole; where another process published the same content meanwhile, its run is returned."""
     _take_turn(session)
     kept = session.get(Run, (outcome.connection, outcome.run_id))
-    if kept is not None:
+    if is_published(kept):
+        assert kept is not None
         return RunOutcome.of(kept)
     assert outcome.result is not None
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
@@ -150,12 +161,19 @@ def publish(
         is_ahead=is_ahead_of_data(snapshot.inputs.gaps),
     )  # fmt: skip
     leaves_the_list = outcome.as_of < _last_complete(session, outcome.connection)
-    session.add(row)
+    # Content that was pruned and comes again takes its old place.
+    session.merge(row)
     session.flush()
     _insert_results(session, outcome.result, outcome.connection, outcome.run_id)
+    if snapshot.scope.is_everything:
+        adjust(session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=at)
     if not leaves_the_list:
         _write(session, outcome.connection, _merge(session, snapshot.scope, outcome.result, seen))
     return replace(outcome, number=row.number, is_new=True)
+
+
+def is_published(run: Run | None) -> bool:
+    return run is not None and run.pruned_at is None
 
 
 def _take_turn(session: Session) -> None:
@@ -190,15 +208,19 @@ def _last_complete(session: Session, connection: str) -> date:
 def _insert_results(session: Session, result: Result, connection: str, run_id: str) -> None:
     tables: tuple[tuple[type[SQLModel], Callable[[Result, str, str], Iterator[results.Rows]]], ...] = (
         (PayoutResult, results.payout_rows),
-        (Line, results.line_rows),
-        (DocumentResult, results.document_rows),
+        (ResultChunk, results.chunk_rows),
         (RunFinding, results.finding_rows),
     )
     for table, to_rows in tables:
-        # The table, not its class: the object layer would look at each of a million rows.
-        insert = sa.insert(table.__table__)  # type: ignore[attr-defined]
+        insert = sa.insert(table_of(table))
         for rows in to_rows(result, connection, run_id):
             session.connection().execute(insert, rows)
+
+
+def table_of(model: type[SQLModel]) -> sa.Table:
+    """The table, not its class: the object layer would look at each of a million rows."""
+    table: sa.Table = model.__table__  # type: ignore[attr-defined]
+    return table
 
 
 def _merge(session: Session, scope: Scope, result: Result, seen: Seen) -> Merge:
@@ -219,9 +241,18 @@ def _known(session: Session, connection: str, identities: Sequence[str]) -> list
 
 def _write(session: Session, connection: str, merged: Merge) -> None:
     if merged.opened:
-        session.execute(sa.insert(ExceptionRow), merged.opened)
-    for identity, values in merged.changed.items():
-        key = (col(ExceptionRow.connection) == connection, col(ExceptionRow.id) == identity)
-        session.execute(sa.update(ExceptionRow).where(*key).values(**values))
+        session.connection().execute(sa.insert(table_of(ExceptionRow)), merged.opened)
+    for values, identities in _alike(merged.changed):
+        for some in batches(identities):
+            mine = (col(ExceptionRow.connection) == connection, col(ExceptionRow.id).in_(some))
+            session.execute(sa.update(ExceptionRow).where(*mine).values(**values))
     if merged.history:
-        session.execute(sa.insert(ExceptionChange), merged.history)
+        session.connection().execute(sa.insert(table_of(ExceptionChange)), merged.history)
+
+
+def _alike(changed: Mapping[str, dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Group rows that take the same values: most were only seen again."""
+    groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
+    for identity, values in changed.items():
+        groups.setdefault(repr(sorted(values.items())), (values, []))[1].append(identity)
+    yield from groups.values()

@@ -4,12 +4,12 @@ import hashlib
 import inspect
 import io
 import json
-import os
 import shutil
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pandas as pd
@@ -17,16 +17,17 @@ import pyarrow as pa
 import pyarrow.csv
 from pandas import DataFrame
 
-from consumer.facts.bankdays import calendar_of
 from reconcile import rules
+from reconcile.calendars import to_calendar
 from reconcile.rules import inputs as frames
-from reconcile.rules.inputs import Inputs, typed
+from reconcile.rules.inputs import FrameError, Inputs, typed
 from reconcile.rules.settings import to_rules
 from reconcile.rules.tariff import to_tariff
 from reconcile.transfers import TRANSFERS
 
 ID_LENGTH = 32
 MANIFEST = "run.json"
+DRAFT = ".draft"
 SCHEMAS = {
     "payouts": frames.PAYOUTS,
     "items": frames.ITEMS,
@@ -37,6 +38,7 @@ SCHEMAS = {
     "conflicts": frames.CONFLICTS,
     "decisions": frames.DECISIONS,
     "bank": frames.BANK,
+    "rates": frames.RATES,
     "transfers": TRANSFERS,
 }
 
@@ -122,9 +124,9 @@ def keep(snapshot: Snapshot, data_dir: Path) -> Path:
     folder = folder_of(data_dir, snapshot.inputs.connection, snapshot.run_id)
     if folder.exists():
         return folder
-    draft = folder.with_name(f"{folder.name}.{os.getpid()}.draft")
-    shutil.rmtree(draft, ignore_errors=True)
-    draft.mkdir(parents=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Threads of one process may keep the same content at the same time.
+    draft = Path(mkdtemp(prefix=f"{folder.name}.", suffix=DRAFT, dir=folder.parent))
     for name in SCHEMAS:
         snapshot.frame(name).to_parquet(draft / f"{name}.parquet", index=False)
     (draft / MANIFEST).write_text(json.dumps(snapshot.manifest, indent=1, sort_keys=True, default=str), "utf-8")
@@ -148,8 +150,13 @@ def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any
 def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataFrame:
     """One kept frame; bytes that were changed since are refused."""
     folder = folder_of(data_dir, connection, run_id)
-    wanted = read_manifest(data_dir, connection, run_id)["frames"][name]
-    frame = typed(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
+    wanted = read_manifest(data_dir, connection, run_id)["frames"].get(name)
+    if wanted is None:
+        raise SnapshotError(f"run {run_id} was kept by an earlier version, which read no {name}")
+    try:
+        frame = typed(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
+    except FrameError as problem:
+        raise SnapshotError(f"the {name} of run {run_id} were kept by an earlier version: {problem}") from None
     if digest_of(frame) != wanted:
         raise SnapshotError(f"the kept {name} of run {run_id} were changed after the run")
     return frame
@@ -167,7 +174,7 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
         as_of=date.fromisoformat(manifest["as_of"]),
         tariff=to_tariff(manifest["tariff"]),
         rules=to_rules(manifest["chosen_rules"]),
-        calendar=calendar_of(manifest["country"]),
+        calendar=to_calendar(manifest["country"], manifest["calendar"]),
         **kept,
     )
     since, until, payout_id = manifest["scope"]

@@ -1,4 +1,4 @@
-"""What reconciliation keeps: the merchant's books, runs and their lines, exceptions and people's decisions."""
+"""What reconciliation keeps: runs and their lines, exceptions, people's decisions; with the merchant's books."""
 
 from datetime import date, datetime
 
@@ -6,92 +6,39 @@ from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.provider import minor_units, moment
+from reconcile.books.tables import (
+    BankFile,
+    BankLine,
+    ExchangeRate,
+    InvoiceFile,
+    LocalInvoice,
+    LocalInvoiceChange,
+    PayoutReport,
+    ProviderFee,
+)
+from reconcile.period_tables import Adjustment, ClosedFigure, Period
 
-
-class InvoiceFile(SQLModel, table=True):
-    """A file of the merchant's books that went in whole; its digest refuses the same file twice."""
-
-    __tablename__ = "invoice_file"
-
-    connection: str = Field(primary_key=True)
-    sha256: str = Field(primary_key=True)
-    name: str
-    imported_at: datetime = moment(optional=False)
-    rows: int
-    added: int
-    changed: int
-
-
-class LocalInvoice(SQLModel, table=True):
-    """A document of the merchant's own books in its latest known state."""
-
-    __tablename__ = "local_invoice"
-
-    connection: str = Field(primary_key=True)
-    doc_key: str = Field(primary_key=True)
-    country: str
-    doc_type: str
-    series: str = ""
-    folio: str = ""
-    uuid: str = ""
-    issue_date: date
-    due_date: date | None = None
-    customer_tax_id: str = ""
-    customer_name: str = ""
-    net: int | None = minor_units()
-    exempt: int | None = minor_units()
-    vat: int | None = minor_units()
-    total: int = minor_units(optional=False)
-    currency: str
-    status: str
-    order_ref: str = ""
-    ref_type: str = ""
-    ref_number: str = ""
-    payment_method: str = ""
-    payment_form: str = ""
-    raw: str = ""
-    file_sha256: str
-    updated_at: datetime = moment(optional=False)
-
-
-class LocalInvoiceChange(SQLModel, table=True):
-    """What a later file changed of a document that was known: one row per field, never rewritten."""
-
-    __tablename__ = "local_invoice_change"
-    __table_args__ = (Index("local_invoice_change_document", "connection", "doc_key"),)
-
-    id: int | None = Field(default=None, primary_key=True)
-    connection: str
-    doc_key: str
-    at: datetime = moment(optional=False)
-    file_sha256: str
-    field: str
-    before: str
-    after: str
-
-
-class PayoutReport(SQLModel, table=True):
-    """The provider's own CSV of one payout, as it was last imported."""
-
-    __tablename__ = "payout_report"
-
-    connection: str = Field(primary_key=True)
-    payout_id: str = Field(primary_key=True)
-    sha256: str
-    name: str
-    imported_at: datetime = moment(optional=False)
-    rows: int
-
-
-class ProviderFee(SQLModel, table=True):
-    """The fee with VAT that the provider's report tells for one resource of a payout."""
-
-    __tablename__ = "provider_fee"
-
-    connection: str = Field(primary_key=True)
-    payout_id: str = Field(primary_key=True)
-    resource_id: str = Field(primary_key=True)
-    fee_total: int = minor_units(optional=False)
+# The books' own tables are seen through here too, so that other rooms know one door.
+__all__ = [
+    "Adjustment",
+    "BankFile",
+    "BankLine",
+    "ClosedFigure",
+    "Decision",
+    "ExceptionChange",
+    "ExceptionRow",
+    "ExchangeRate",
+    "InvoiceFile",
+    "LocalInvoice",
+    "LocalInvoiceChange",
+    "PayoutReport",
+    "PayoutResult",
+    "Period",
+    "ProviderFee",
+    "ResultChunk",
+    "Run",
+    "RunFinding",
+]
 
 
 class Run(SQLModel, table=True):
@@ -111,6 +58,8 @@ class Run(SQLModel, table=True):
     started_at: datetime = moment(optional=False)
     finished_at: datetime = moment(optional=False)
     number: int
+    # When its rows were dropped; the summary stays.
+    pruned_at: datetime | None = moment()
 
 
 class RunFinding(SQLModel, table=True):
@@ -146,40 +95,21 @@ class PayoutResult(SQLModel, table=True):
     columns: str
 
 
-class Line(SQLModel, table=True):
-    """One payout item (or item still in transit) beside a document it was applied to: the row of `payout-detail`."""
+class ResultChunk(SQLModel, table=True):
+    """Ten thousand lines or documents of a run as typed columns; `since` and `until` are dates of payouts."""
 
-    __tablename__ = "line"
-    __table_args__ = (
-        Index("line_resource", "connection", "resource_id"),
-        Index("line_payout", "connection", "run_id", "payout_id"),
-    )
+    __tablename__ = "result_chunk"
 
     connection: str = Field(primary_key=True)
     run_id: str = Field(primary_key=True)
-    position: int = Field(primary_key=True)
-    payout_id: str | None = None
-    payout_date: date | None = None
-    resource_type: str
-    resource_id: str
-    doc_key: str | None = None
-    outcome: str
-    columns: str
-
-
-class DocumentResult(SQLModel, table=True):
-    """One document of a run: what was paid, credited and is still owed."""
-
-    __tablename__ = "document_result"
-
-    connection: str = Field(primary_key=True)
-    run_id: str = Field(primary_key=True)
-    doc_key: str = Field(primary_key=True)
-    outcome: str
-    paid: int = minor_units(optional=False)
-    credited: int = minor_units(optional=False)
-    balance: int = minor_units(optional=False)
-    columns: str
+    kind: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    rows: int
+    since: date | None = None
+    until: date | None = None
+    undated: int
+    with_balance: int
+    content: bytes
 
 
 class ExceptionRow(SQLModel, table=True):
@@ -238,6 +168,7 @@ class Decision(SQLModel, table=True):
     resource_id: str = ""
     doc_key: str = ""
     amount: int | None = minor_units()
+    reason_type: str = Field(default="", sa_column_kwargs={"server_default": ""})
     reason: str
     author: str
     at: datetime = moment(optional=False)

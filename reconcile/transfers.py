@@ -7,7 +7,7 @@ import msgspec
 import pandas as pd
 from pandas import DataFrame
 
-from consumer.facts.clock import format_instant
+from consumer.facts.clock import format_instant, to_instant
 from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Schema, records, typed
 
 TRANSFERS: Schema = {
@@ -34,9 +34,17 @@ def to_transfers(rows: Iterable[Any]) -> DataFrame:
 
 def _why(body: str) -> tuple[str | None, str | None, pd.Timestamp | None]:
     data = msgspec.json.decode(body)
-    moments = [data[name] for name in _MOMENTS if isinstance(data.get(name), str)]
-    returned_at = pd.Timestamp(moments[0]).tz_convert("UTC") if moments else None
+    moments = [moment for name in _MOMENTS if (moment := _moment(data.get(name))) is not None]
+    returned_at = moments[0] if moments else None
     return _text(data, "return_reason_code"), _text(data, "return_reason"), returned_at
+
+
+def _moment(value: Any) -> pd.Timestamp | None:
+    """A moment nobody can place is unknown: that the money went back is what counts."""
+    try:
+        return pd.Timestamp(to_instant(value)) if isinstance(value, str) else None
+    except ValueError:
+        return None
 
 
 def _text(data: Mapping[str, Any], name: str) -> str | None:

@@ -12,7 +12,7 @@ from sqlmodel import Session
 from consumer.facts.store import Store
 from reconcile import decisions
 from reconcile.books.sheet import SheetError, read_sheets, to_text
-from reconcile.decisions import DecisionError, Signature, Unknown
+from reconcile.decisions import DecisionError, Kind, Pair, Signature, Unknown
 from reconcile.exceptions import State
 from reconcile.records import EXCEPTION_KEYS
 from reconcile.tables import ExceptionRow
@@ -20,6 +20,8 @@ from reconcile.tables import ExceptionRow
 # The report's columns, then the two that a returned sheet needs beside them.
 COLUMNS = (*EXCEPTION_KEYS, "note", "version")
 NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
+# A document a person names here is matched by hand with the payment of the row.
+MATCH = "match_to"
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -56,11 +58,13 @@ def _plain(text: str) -> str:
     return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
 
 
-def read_sheet(content: bytes) -> list[tuple[int, dict[str, str]]]:
-    """Read a returned sheet, CSV or XLSX, whatever separator the spreadsheet gave it."""
+def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> list[tuple[int, dict[str, str]]]:
+    """Read a returned sheet, CSV or XLSX, whatever separator the spreadsheet gave it; `labels` are other headings."""
+    known = labels or {}
     try:
         for sheet in read_sheets(content):
-            names = [to_text(cell) for cell in sheet.rows[0].cells] if sheet.rows else []
+            header = [to_text(cell) for cell in sheet.rows[0].cells] if sheet.rows else []
+            names = [known.get(name, name) for name in header]
             if set(NEEDED) <= set(names):
                 body = [row for row in sheet.rows[1:] if not row.is_blank]
                 return [
@@ -75,7 +79,7 @@ def read_sheet(content: bytes) -> list[tuple[int, dict[str, str]]]:
 def take_back(
     store: Store, connection: str, rows: Iterable[tuple[int, dict[str, str]]], *, author: str, on: date, at: datetime
 ) -> Iterator[RowOutcome]:
-    """Apply each row in its own transaction: owner, note, and a resolution with its reason."""
+    """Apply each row in its own transaction: owner, note, a resolution with its reason, a match by hand."""
     for line, cells in rows:
         identity = cells.get("exception_id", "")
         try:
@@ -96,25 +100,47 @@ def _apply(
     row = session.get(ExceptionRow, (connection, cells["exception_id"]))
     if row is None:
         raise Unknown(f"there is no exception {cells['exception_id']} in connection {connection}")
-    wanted = {name: cells[name] for name in ("owner", "note", "state")}
-    changed = tuple(name for name, value in wanted.items() if value != getattr(row, name))
-    if not changed:
+    pair = _pair(session, connection, row, cells.get(MATCH, "").strip())
+    changed = tuple(name for name in ("owner", "note", "state") if cells[name] != getattr(row, name))
+    if not changed and pair is None:
         return ()
     # Rows nobody filled in are left out above: a run that moved them meanwhile is no quarrel.
-    version = _version(cells["version"])
-    key = (session, connection, row.id)
+    if _version(cells["version"]) != row.version:
+        raise decisions.Stale(f"exception {row.id} was changed meanwhile (version {row.version}): look again")
     signed = Signature(author, "filled in the sheet", at)
-    if "owner" in changed:
-        version = decisions.assign(*key, signed, owner=wanted["owner"], version=version).version
-    if "note" in changed:
-        version = decisions.note(*key, signed, text=wanted["note"], version=version).version
-    if "state" in changed and wanted["state"] == State.RESOLVED:
-        decisions.resolve(*key, Signature(author, cells["resolution"], at), on=on, version=version)
-    elif "state" in changed and wanted["state"] == State.OPEN:
+    _edit(session, row, cells, signed, on=on)
+    if pair is None:
+        return changed
+    decisions.match(session, pair, Signature(author, cells["resolution"].strip() or signed.reason, at))
+    return (*changed, MATCH)
+
+
+def _edit(session: Session, row: ExceptionRow, cells: Mapping[str, str], signed: Signature, *, on: date) -> None:
+    """Take what differs of the row, each edit on top of the one before."""
+    key, version, state = (session, row.connection, row.id), row.version, row.state
+    if cells["owner"] != row.owner:
+        version = decisions.assign(*key, signed, owner=cells["owner"], version=version).version
+    if cells["note"] != row.note:
+        version = decisions.note(*key, signed, text=cells["note"], version=version).version
+    if cells["state"] == state:
+        return
+    if cells["state"] == State.RESOLVED:
+        decisions.resolve(*key, Signature(signed.author, cells["resolution"], signed.at), on=on, version=version)
+    elif cells["state"] == State.OPEN:
         decisions.reopen(*key, signed, version=version)
-    elif "state" in changed:
-        raise decisions.Impossible(f"state {wanted['state']!r} is neither open nor resolved")
-    return changed
+    else:
+        raise decisions.Impossible(f"state {cells['state']!r} is neither open nor resolved")
+
+
+def _pair(session: Session, connection: str, row: ExceptionRow, doc_key: str) -> Pair | None:
+    """Name the payment and the document to match; None where none is asked for or they are matched already."""
+    if not doc_key:
+        return None
+    if row.resource_id is None:
+        raise decisions.Impossible(f"exception {row.id} is about no payment: {MATCH} stays empty")
+    pair = Pair(connection, row.resource_id, doc_key)
+    stands = any(found.kind == Kind.MATCH and found.doc_key == doc_key for found in decisions.standing(session, pair))
+    return None if stands else pair
 
 
 def _version(text: str) -> int:

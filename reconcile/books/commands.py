@@ -1,6 +1,6 @@
 """Commands of the merchant's books: invoice files in, with a preview, and what the books hold."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,9 @@ from consumer.facts.terminal import (
     say,
 )
 from reconcile import records
+from reconcile.books import bank_commands
 from reconcile.books.invoices import ImportOutcome, import_invoices
+from reconcile.books.outcomes import REJECT_KEYS, status_of
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.totals import ControlTotal
 
@@ -30,7 +32,6 @@ FILE_KEYS = (
 )  # fmt: skip
 TOTAL_KEYS = ("doc_type", "currency", "count", "net", "exempt", "vat", "total")
 REPORT_KEYS = ("connection", "file", "accepted", "payout_id", "rows", "fee_total", "currency", "rejects")
-REJECT_KEYS = ("line", "column", "value", "reason")
 
 
 @click.group()
@@ -103,6 +104,9 @@ def import_reports(
     connection = house.settings.connection(connection_name)
     outcomes = [import_payout_report(house, connection, path, payout_id=payout_id) for path in files]
     print_rows([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
+    for outcome in outcomes:
+        if outcome.earlier:
+            say(f"{outcome.name}: {outcome.earlier}")
     if not as_json:
         rejects = [asdict(reject) for outcome in outcomes for reject in outcome.rejects]
         if rejects:
@@ -119,14 +123,6 @@ def _to_report_row(connection: str, outcome: ReportOutcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def status_of(outcomes: Sequence[ImportOutcome] | Sequence[ReportOutcome]) -> Exit:
-    """Some refused: partly done; all refused: nothing done."""
-    refused = sum(not outcome.accepted for outcome in outcomes)
-    if not refused:
-        return Exit.DONE
-    return Exit.NOTHING_DONE if refused == len(outcomes) else Exit.PARTLY_DONE
-
-
 def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, Any]:
     reading = outcome.reading
     return {
@@ -134,7 +130,8 @@ def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, Any]:
         "rows": reading.rows, "added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged,
         "repeated": reading.repeated, "encoding": reading.encoding, "separator": reading.separator,
         "totals": [_to_total_row(total) for total in reading.totals],
-        "rejects": [asdict(reject) for reject in outcome.rejects], "notes": list(reading.notes),
+        "rejects": [asdict(reject) for reject in outcome.rejects],
+        "notes": [*filter(None, [outcome.earlier]), *reading.notes],
     }  # fmt: skip
 
 
@@ -154,7 +151,9 @@ def _show(outcome: ImportOutcome, *, dry_run: bool) -> None:
 
 def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
     reading = outcome.reading
-    if not outcome.accepted:
+    if outcome.earlier:
+        yield f"{outcome.name}: {outcome.earlier}"
+    elif not outcome.accepted:
         yield f"{outcome.name}: refused, nothing of it is in the books ({len(outcome.rejects)} reasons)"
     else:
         verb = "would come in" if dry_run else "came in"
@@ -164,4 +163,4 @@ def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
         yield f"{outcome.name}: {remark}"
 
 
-COMMANDS: tuple[click.Command, ...] = (invoices, payout_report)
+COMMANDS: tuple[click.Command, ...] = (invoices, payout_report, *bank_commands.COMMANDS)

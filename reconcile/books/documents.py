@@ -158,7 +158,7 @@ class RowReader:
     def _total(self, total: int | None, *, is_void: bool | None) -> int | None:
         if total is None and is_void:
             return 0
-        if total is None and not self._text("total"):
+        if total is None and to_written(self._row, self._header, "total", self._convention.currency) is None:
             self._reject("total", "is empty")
         return total
 

@@ -16,8 +16,12 @@ class DecimalMark(StrEnum):
     COMMA = ","
 
 
-# Currency names beside an amount, in either order; the currency itself has a column of its own.
-_DECORATION = re.compile(r"(?:CLP|MXN|USD|EUR|CLF|UF|MN|M\.N\.|US)", re.IGNORECASE)
+# Names of currencies before or after an amount; the currency itself has a column of its own, and both must agree.
+_NAMES = {
+    "CLP": "CLP", "MXN": "MXN", "MN": "MXN", "M.N.": "MXN", "M.N": "MXN", "USD": "USD", "US": "USD", "EUR": "EUR",
+    "CLF": "CLF", "UF": "CLF",
+}  # fmt: skip
+_WORD = re.compile(r"[A-Z](?:[A-Z.]*[A-Z.])?", re.IGNORECASE)
 _SPACES = re.compile(r"[\s\u00a0\u202f\u2007]+")
 _SPACED_GROUPS = re.compile(r"\d{1,3}(?: \d{3})+(?:[.,]\d+)?")
 _SHAPES = {
@@ -42,7 +46,7 @@ class Written:
 
 def to_amount(written: Written, mark: DecimalMark) -> int:
     """Minor units of one amount under the file's decimal mark."""
-    negative, digits = _to_bare(written.text)
+    negative, digits = _to_bare(_without_name(written))
     shape = _SHAPES[DecimalMark.POINT if written.plain else mark]
     if not shape.fullmatch(digits):
         raise FigureError(f"is not an amount written with a decimal {_name(mark)}")
@@ -73,7 +77,7 @@ def _break_tie(written: Sequence[Written], preferred: DecimalMark) -> DecimalMar
     """`1.234` reads under both marks: three digits after a mark are thousands unless the currency has as many."""
     wanted: set[DecimalMark] = set()
     for amount in written:
-        match = _EITHER.fullmatch(_to_bare(amount.text)[1])
+        match = _EITHER.fullmatch(_to_bare(_without_name(amount))[1])
         if match is None:
             continue
         if digits_of(amount.currency) >= THOUSAND_DIGITS:
@@ -92,9 +96,27 @@ def _fits(written: Written, mark: DecimalMark) -> bool:
     return True
 
 
+def _without_name(written: Written) -> str:
+    """Take the currency's name off either end; another currency's name is not decoration but a contradiction."""
+    text = written.text
+    for word in list(_WORD.finditer(text))[::-1]:
+        name = _NAMES.get(word[0].upper())
+        before, after = text[: word.start()], text[word.end() :]
+        if name is None or (_has_digit(before) and _has_digit(after)):
+            continue
+        if name != written.currency:
+            raise FigureError(f"is written in {name}, and its row is in {written.currency}")
+        text = before + after
+    return text
+
+
+def _has_digit(text: str) -> bool:
+    return any(char.isdigit() for char in text)
+
+
 def _to_bare(text: str) -> tuple[bool, str]:
     """Part the sign, in any of its four forms, from the digits; what is no decoration stays and is refused later."""
-    bare = _SPACES.sub(" ", _DECORATION.sub("", text.replace("−", "-"))).replace("$", "").strip()
+    bare = _SPACES.sub(" ", text.replace("−", "-")).replace("$", "").strip()
     negative = False
     if bare.startswith("(") and bare.endswith(")"):
         negative, bare = True, bare[1:-1].strip()

@@ -7,21 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeAlias
 
 from reconcile.books.sheet import Row, to_text
 
-CANONICAL = (
-    "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name",
-    "net", "exempt", "vat", "total", "currency", "status", "order_ref", "ref_type", "ref_number",
-    "payment_method", "payment_form",
-)  # fmt: skip
 REQUIRED = ("doc_type", "issue_date", "total")
-# Two helpers of other columns: a check digit kept apart, and a yes/no column of voided documents.
-EXTRA = ("check_digit", "voided")
 KNOWN_NAMES_OF_A_HEADER = 4
 
-# Within a field the first name that the file has wins.
-SYNONYMS: dict[str, tuple[str, ...]] = {
+# Fields in the order in which they choose their columns; within a field the first name that the file has wins.
+Vocabulary: TypeAlias = Mapping[str, tuple[str, ...]]
+# Beside the canonical ones two helpers: a check digit kept apart, and a yes/no column of voided documents.
+SYNONYMS: Vocabulary = {
     "doc_type": (
         "tipo doc", "tipo dte", "tipo documento", "tipo de documento", "cod tipo de documento",
         "codigo tipo de documento", "tipo docto", "tipo de comprobante", "tipo comprobante", "efecto",
@@ -45,7 +41,8 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
         "rfc cliente", "rut", "rfc",
     ),
     "customer_name": (
-        "razon social receptor", "razon social cliente", "nombre receptor", "nombre del receptor", "nombre cliente",
+        "razon social receptor", "razon social cliente", "nombre razon social receptor", "nombre receptor",
+        "nombre del receptor", "nombre cliente",
         "razon social", "cliente", "nombre",
     ),
     "net": ("monto neto", "neto", "valor neto", "afecto", "monto afecto", "subtotal", "sub total"),
@@ -81,6 +78,7 @@ class Header:
     columns: tuple[str, ...]
     at: dict[str, int]
     names: dict[str, str]
+    cells: int
 
     def cell(self, row: Row, field: str) -> str:
         """Text of one field in one row, empty where the file has no such column."""
@@ -94,6 +92,11 @@ class Header:
     @property
     def width(self) -> int:
         return len(self.columns)
+
+    def twins(self, field: str) -> list[int]:
+        """Number the columns, from one, that bear the name under which a field was found."""
+        wanted = normalise(self.names[field])
+        return [index for index, name in enumerate(self.columns, start=1) if normalise(name) == wanted]
 
     @property
     def is_canonical(self) -> bool:
@@ -109,43 +112,49 @@ def normalise(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", " ", letters).strip()
 
 
-def find_header(rows: tuple[Row, ...], mapping: Mapping[str, str]) -> Header | None:
-    """The first row that holds at least four known names."""
+def find_header(
+    rows: tuple[Row, ...],
+    mapping: Mapping[str, str],
+    *,
+    words: Vocabulary = SYNONYMS,
+    least: int = KNOWN_NAMES_OF_A_HEADER,
+) -> Header | None:
+    """The first row that holds at least so many known names."""
     for row in rows:
         if row.is_blank:
             continue
-        header = _to_header(row, mapping)
-        if len(header.at) >= KNOWN_NAMES_OF_A_HEADER:
+        header = _to_header(row, mapping, words)
+        if len(header.at) >= least:
             return header
     return None
 
 
-def _to_header(row: Row, mapping: Mapping[str, str]) -> Header:
+def _to_header(row: Row, mapping: Mapping[str, str], words: Vocabulary) -> Header:
     names = [to_text(cell) for cell in row.cells]
     found: dict[str, int] = {}
-    for field in (*CANONICAL, *EXTRA):
-        index = _find_column(field, names, mapping)
+    for field in words:
+        index = _find_column(field, names, mapping, words)
         if index is not None and index not in found.values():
             found[field] = index
     filled = [index for index, name in enumerate(names) if name]
     columns = tuple(names[: filled[-1] + 1])
-    return Header(row.line, columns, found, {field: names[index] for field, index in found.items()})
+    return Header(row.line, columns, found, {field: names[index] for field, index in found.items()}, len(names))
 
 
-def _find_column(field: str, names: list[str], mapping: Mapping[str, str]) -> int | None:
+def _find_column(field: str, names: list[str], mapping: Mapping[str, str], words: Vocabulary) -> int | None:
     if field in mapping:
         wanted = normalise(mapping[field])
         return next((index for index, name in enumerate(names) if normalise(name) == wanted), None)
     if field in names:
         return names.index(field)
     plain = [normalise(name) for name in names]
-    for synonym in (normalise(field), *SYNONYMS.get(field, ())):
+    for synonym in (normalise(field), *words[field]):
         if synonym in plain:
             return plain.index(synonym)
     return None
 
 
-def read_mapping(folder: Path, name: str) -> dict[str, str]:
+def read_mapping(folder: Path, name: str, *, words: Vocabulary = SYNONYMS) -> dict[str, str]:
     """Read a saved mapping: a TOML file whose lines say `field = "name of the column"`."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
         raise MappingError(f"{name!r} is not a name of a mapping: use letters, digits, - and _")
@@ -157,8 +166,8 @@ def read_mapping(folder: Path, name: str) -> dict[str, str]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MappingError(f"the mapping {path.name} cannot be read: {error}") from None
     for field, column in values.items():
-        if field not in (*CANONICAL, *EXTRA):
-            raise MappingError(f"{path.name}: {field} is not a field; fields are {', '.join(CANONICAL)}")
+        if field not in words:
+            raise MappingError(f"{path.name}: {field} is not a field; fields are {', '.join(words)}")
         if not isinstance(column, str) or not column.strip():
             raise MappingError(f"{path.name}: {field} must name a column of the file")
     return values

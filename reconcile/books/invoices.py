@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import NO_LINE, Reading, read_invoices
 from reconcile.columnar import batches
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from reconcile.turns import Turn, take_turn
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
 _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
@@ -27,7 +28,7 @@ _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
 
 @dataclass(frozen=True, slots=True)
 class ImportOutcome:
-    """What became of one file; `accepted` also holds for a dry run of a file that would go in."""
+    """What became of one file; `accepted` also holds for a dry run, and for one that came in before (`earlier`)."""
 
     name: str
     sha256: str
@@ -38,6 +39,7 @@ class ImportOutcome:
     added: int = 0
     changed: int = 0
     unchanged: int = 0
+    earlier: str = ""
 
     @property
     def status(self) -> Exit:
@@ -55,11 +57,11 @@ def import_invoices(
         return _refused(path.name, "", f"the file cannot be read: {error.strerror}")
     except MappingError as error:
         return _refused(path.name, "", str(error))
-    sha256 = hashlib.sha256(content).hexdigest()
+    sha256 = _digest(content, columns)
     with house.store.reading() as session:
         earlier = session.get(InvoiceFile, (connection.name, sha256))
         if earlier is not None:
-            return _refused(path.name, sha256, _already(earlier))
+            return _known_already(path.name, sha256, earlier)
     reading = read_invoices(content, country=connection.country_code, mapping=columns)
     outcome = ImportOutcome(path.name, sha256, not reading.rejects, False, reading, reading.rejects)
     if reading.rejects:
@@ -76,8 +78,17 @@ def _refused(name: str, sha256: str, reason: str) -> ImportOutcome:
     return ImportOutcome(name, sha256, False, False, Reading((), (reject,)), (reject,))
 
 
-def _already(file: InvoiceFile) -> str:
-    return f"this very file came in on {file.imported_at:%Y-%m-%d %H:%M} UTC as {file.name}: nothing to do"
+def _digest(content: bytes, columns: Mapping[str, str]) -> str:
+    """Name a file by its bytes, and by the mapping it is read with: under another one it says something else."""
+    digest = hashlib.sha256(content)
+    if columns:
+        digest.update(json.dumps(columns, sort_keys=True).encode())
+    return digest.hexdigest()
+
+
+def _known_already(name: str, sha256: str, file: InvoiceFile) -> ImportOutcome:
+    earlier = f"already imported on {file.imported_at:%Y-%m-%d %H:%M} UTC as {file.name}, nothing changed"
+    return ImportOutcome(name, sha256, True, False, Reading((), (), rows=file.rows), (), earlier=earlier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +102,15 @@ class Changes:
 
 def keep(session: Session, connection: Connection, outcome: ImportOutcome, *, at: datetime) -> ImportOutcome:
     """Write the documents of an accepted file and how they changed."""
+    take_turn(session, Turn.BOOKS)
     changes = find_changes(session, connection, outcome.reading)
     file = {
         "connection": connection.name, "sha256": outcome.sha256, "name": outcome.name, "imported_at": at,
         "rows": outcome.reading.rows, "added": len(changes.added), "changed": len(changes.changed),
     }  # fmt: skip
     if not insert_once(session.connection(), InvoiceFile, [file], keys=["connection", "sha256"]):
-        return replace(outcome, accepted=False, rejects=(Reject(NO_LINE, "", "", "this very file just came in"),))
+        # Another process brought the same file between our look and this turn.
+        return _known_already(outcome.name, outcome.sha256, session.get_one(InvoiceFile, tuple(file.values())[:2]))
     rows = [_row(document, raw, connection, outcome.sha256, at) for document, raw in changes.added]
     if rows:
         session.execute(sa.insert(LocalInvoice), rows)

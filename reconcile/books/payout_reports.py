@@ -4,6 +4,7 @@ The file names no payout, so its rows do: they must be exactly the items of one 
 """
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -20,6 +21,7 @@ from reconcile.books.documents import Reject
 from reconcile.books.headers import normalise
 from reconcile.books.sheet import SheetError, read_sheets, to_text
 from reconcile.tables import PayoutReport, ProviderFee
+from reconcile.turns import Turn, take_turn
 
 COLUMNS = ("id", "amount", "fee", "resource_type")
 REFUND, ADJUSTMENT = "refund", "refund_adjustment"
@@ -34,6 +36,7 @@ class ReportRow:
     resource_id: str
     amount: int
     fee: int
+    cells: str = "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class ReportOutcome:
     rows: int = 0
     fee_total: int = 0
     kept: bool = False
+    earlier: str = ""
     rejects: tuple[Reject, ...] = ()
 
     @property
@@ -88,6 +92,9 @@ def read_report(content: bytes) -> tuple[tuple[ReportRow, ...], tuple[Reject, ..
         names = [normalise(to_text(cell)).replace(" ", "_") for cell in sheet.rows[0].cells]
         if not set(COLUMNS) <= set(names):
             continue
+        doubled = sorted(name for name in COLUMNS if names.count(name) > 1)
+        if doubled:
+            raise ReportError(f"two columns are called {doubled[0]}: rename or delete the one that is not meant")
         rejects: list[Reject] = []
         body = [row for row in sheet.rows[1:] if not row.is_blank]
         if not body:
@@ -111,7 +118,8 @@ def _read_row(line: int, cells: Mapping[str, str], rejects: list[Reject]) -> Rep
     kind = cells.get("resource_type", "")
     if kind == REFUND and numbers["amount"] > 0:
         kind = ADJUSTMENT
-    return ReportRow(line, kind, cells["id"], numbers["amount"], numbers["fee"])
+    written = json.dumps(cells, ensure_ascii=False, sort_keys=True)
+    return ReportRow(line, kind, cells["id"], numbers["amount"], numbers["fee"], written)
 
 
 def keep_report(
@@ -119,6 +127,7 @@ def keep_report(
     payout_id: str | None, at: datetime,
 ) -> ReportOutcome:  # fmt: skip
     """Find the payout these rows are, compare amounts, replace its fees."""
+    take_turn(session, Turn.BOOKS)
     found = payout_id or _find_payout(session, connection, rows)
     items = _items(session, connection, found)
     rejects = tuple(_differences(rows, items, found))
@@ -127,15 +136,20 @@ def keep_report(
         return outcome
     known = session.get(PayoutReport, (connection.name, found))
     if known is not None and known.sha256 == outcome.sha256:
-        raise ReportError(
-            f"this very file came in on {known.imported_at:%Y-%m-%d %H:%M} UTC for {found}: nothing to do"
-        )
+        earlier = f"already imported on {known.imported_at:%Y-%m-%d %H:%M} UTC for {found}, nothing changed"
+        return replace(outcome, earlier=earlier)
     mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
     session.execute(sa.delete(ProviderFee).where(*mine))
     # A refund that came back carries no fee, and may share its id with the refund itself.
     charged = [row for row in rows if row.resource_type != ADJUSTMENT]
     session.add_all(
-        ProviderFee(connection=connection.name, payout_id=found, resource_id=row.resource_id, fee_total=row.fee)
+        ProviderFee(
+            connection=connection.name,
+            payout_id=found,
+            resource_id=row.resource_id,
+            fee_total=row.fee,
+            cells=row.cells,
+        )
         for row in charged
     )
     session.merge(

@@ -44,19 +44,30 @@ def read_invoices(content: bytes, *, country: str, mapping: Mapping[str, str]) -
         reason = "no row holds four known column names: use the canonical header or save a mapping"
         return Reading((), (Reject(NO_LINE, "", "", reason),))
     sheet, header = found
-    missing = tuple(_missing_columns(header))
-    if missing:
-        return Reading((), missing, encoding=sheet.encoding, separator=sheet.separator)
+    unusable = (*_missing_columns(header), *_doubled_columns(header))
+    if unusable:
+        return Reading((), unusable, encoding=sheet.encoding, separator=sheet.separator)
     return _read_rows(sheet, header, country)
 
 
 def _best_sheet(content: bytes, mapping: Mapping[str, str]) -> tuple[Sheet, Header] | None:
     """The way of cutting the file whose header knows most columns."""
     best: tuple[Sheet, Header] | None = None
-    for sheet in read_sheets(content):
-        header = find_header(sheet.rows, mapping)
-        if header is not None and (best is None or len(header.at) > len(best[1].at)):
-            best = sheet, header
+    lists: list[str] = []
+    try:
+        for sheet in read_sheets(content):
+            header = find_header(sheet.rows, mapping)
+            if header is None:
+                continue
+            if not sheet.separator and not tuple(_missing_columns(header)):
+                lists.append(sheet.encoding)
+            if best is None or len(header.at) > len(best[1].at):
+                best = sheet, header
+    except SheetError:
+        if best is None:
+            raise
+    if len(lists) > 1:
+        raise SheetError(f"the workbook lists documents on {len(lists)} sheets ({'; '.join(lists)}): save each alone")
     return best
 
 
@@ -69,6 +80,15 @@ def _missing_columns(header: Header) -> Iterator[Reject]:
         yield Reject(header.line, "folio", "", "the file has neither a folio nor a UUID column")
 
 
+def _doubled_columns(header: Header) -> Iterator[Reject]:
+    for field, name in header.names.items():
+        places = header.twins(field)
+        if len(places) > 1:
+            listed = " and ".join(str(place) for place in places)
+            reason = f"columns {listed} bear this name, and which one is meant is not said: rename or delete the other"
+            yield Reject(header.line, name, "", reason)
+
+
 def _read_rows(sheet: Sheet, header: Header, country: str) -> Reading:
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
     total_rows = [row for row in body if is_total_row(row, header)]
@@ -76,7 +96,7 @@ def _read_rows(sheet: Sheet, header: Header, country: str) -> Reading:
     rows = [row for row in body if row.line not in set_aside]
     if not sheet.separator:
         rows = [_padded(row, header) for row in rows]
-    uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header)]
+    uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header, is_text=bool(sheet.separator))]
     if uneven:
         return Reading((), tuple(uneven), encoding=sheet.encoding, separator=sheet.separator)
     try:
@@ -131,12 +151,15 @@ def _padded(row: Row, header: Header) -> Row:
     return replace(row, cells=row.cells + ("",) * (header.width - len(row.cells)))
 
 
-def _has_other_width(row: Row, header: Header) -> bool:
-    return len(row.cells) < header.width or any(to_text(cell) for cell in row.cells[header.width :])
+def _has_other_width(row: Row, header: Header, *, is_text: bool) -> bool:
+    """In text one separator more or less moves every cell after it, also where the last ones are empty."""
+    if is_text:
+        return len(row.cells) != header.cells
+    return any(to_text(cell) for cell in row.cells[header.width :])
 
 
 def _uneven(row: Row, header: Header) -> Reject:
-    reason = f"the row has {len(row.cells)} columns, the header {header.width}: a separator is missing or too many"
+    reason = f"the row has {len(row.cells)} columns, the header {header.cells}: a separator is missing or too many"
     return Reject(row.line, "", "", reason)
 
 

@@ -27,6 +27,7 @@ SEPARATORS = (";", ",", "\t", "|")
 _MEGABYTE = 1024 * 1024
 _LARGEST_WORKBOOK = 256 * _MEGABYTE
 _MOST_ROWS = 1_048_576
+_ENDLESS = "a cell of the row that begins on line"
 
 
 class SheetError(ValueError):
@@ -83,6 +84,9 @@ def read_sheets(content: bytes) -> Iterator[Sheet]:
             failures.append(str(error))
             continue
         yield Sheet(rows, encoding, separator, notes)
+    endless = next((failure for failure in failures if failure.startswith(_ENDLESS)), None)
+    if endless is not None:
+        raise SheetError(endless)
     if len(failures) == len(SEPARATORS):
         raise SheetError(f"the quotation marks of the file do not close: {failures[0]}")
 
@@ -108,9 +112,15 @@ def _is_twice_encoded(text: str) -> bool:
 def _text_rows(text: str, separator: str) -> Iterator[Row]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     line = 1
-    for cells in reader:
-        yield Row(line, tuple(cells))
-        line = reader.line_num + 1
+    try:
+        for cells in reader:
+            yield Row(line, tuple(cells))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        if "field limit" in str(error):
+            limit = f"{csv.field_size_limit():,} characters"
+            raise csv.Error(f"{_ENDLESS} {line} has more than {limit}: is a quotation mark left open?") from None
+        raise
 
 
 def _workbook_sheets(content: bytes) -> Iterator[Sheet]:

@@ -58,13 +58,19 @@ def pair_in_order(ledger: Ledger, options: Options, reason: Reason) -> None:
     Taking the earliest due at each step also pairs as many as possible, since windows are stretches of days.
     """
     taken: set[int] = set()
+    books = ledger.books
     group = sorted({doc for docs in options.values() for doc in docs})
     for payment in sorted(options):
         free = [doc for doc in options[payment] if doc not in taken and ledger.is_equal(doc, payment)]
         if free:
-            doc = min(free, key=lambda place: (int(ledger.books.until[place]), place))
+            doc = min(free, key=lambda place: (_is_dead_later(ledger, payment, place), int(books.until[place]), place))
             taken.add(doc)
             _pair(ledger, (payment, doc), reason, tuple(other for other in group if other != doc))
+
+
+def _is_dead_later(ledger: Ledger, payment: int, doc: int) -> bool:
+    """Tell whether a document was called off after this payment, and the payment was not given back."""
+    return ledger.books.is_called_off(doc) and payment not in ledger.payments.refunds
 
 
 def _pair_by_deadline(ledger: Ledger, left: DataFrame, right: DataFrame, reason: Reason) -> None:

@@ -1,8 +1,10 @@
 """Checks that stop a run whose books do not balance: nothing lost, nothing twice, nothing beyond its amount."""
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import looked_up
+from reconcile.rules.columns import joined_keys, looked_up
 from reconcile.rules.inputs import Result
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Outcome
@@ -25,9 +27,10 @@ def _check_every_item_once(rows: DataFrame, lines: DataFrame) -> None:
     firsts = lines[(lines["line"] == 1) & (lines["resource_type"] != DISPUTE)]
     names = ["payout_id", "resource_type", "resource_id"]
     _require(len(firsts) == len(rows), f"{len(rows)} items went in and {len(firsts)} came out")
-    _require(not firsts.duplicated(names).any(), "an item has two first lines")
-    lost = rows[names].merge(firsts[names], on=names, how="left", indicator=True)["_merge"] != "both"
-    _require(not lost.any(), f"{int(lost.sum())} items have no line")
+    came_out = joined_keys(firsts, names)
+    _require(pc.count_distinct(came_out).as_py() == len(firsts), "an item has two first lines")
+    found = pc.sum(pc.is_in(joined_keys(rows, names), value_set=came_out)).as_py() or 0
+    _require(found == len(rows), f"{len(rows) - found} items have no line")
     _require(not (lines["outcome"] == Outcome.UNEXPLAINED).any(), "an item was left unexplained")
 
 
@@ -59,8 +62,13 @@ def _check_payments(ledger: Ledger, applied: DataFrame) -> None:
 
 def _check_documents(ledger: Ledger, applied: DataFrame, documents: DataFrame) -> None:
     sums = applied.groupby("doc")["applied"].sum()
-    by_place = documents.set_index("doc_key").loc[ledger.books.keys]
-    paid = by_place["paid"].to_numpy(dtype="int64") + ledger.reopened * ledger.books.is_claim
+    wanted, known = (pa.array(keys, type=pa.large_string()) for keys in (ledger.books.keys, documents["doc_key"]))
+    places = pc.index_in(wanted, value_set=known)
+    _require(places.null_count == 0, "a document is missing")
+    paid = (
+        documents["paid"].to_numpy(dtype="int64")[places.to_numpy(zero_copy_only=False).astype("int64")]
+        + ledger.reopened * ledger.books.is_claim
+    )
     expected = sums.reindex(range(len(paid))).fillna(0).to_numpy(dtype="int64") * ledger.books.is_claim
     _require(bool((paid == expected).all()), "a document's paid amount is not the sum of what was applied to it")
 

@@ -26,3 +26,9 @@ def shared_texts(values: Any) -> Any:
     """Give texts as objects that equal rows share; a missing one is None."""
     codes, distinct = pd.factorize(values)
     return np.array([*distinct, None], dtype=object)[codes]
+
+
+def joined_keys(frame: DataFrame, names: list[str]) -> Any:
+    """Give several text columns as one key; a missing cell is empty text there."""
+    columns = [pc.fill_null(pa.array(frame[name], type=pa.large_string()), "") for name in names]
+    return pc.binary_join_element_wise(*columns, pa.scalar("\x1f", type=pa.large_string()))

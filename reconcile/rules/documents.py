@@ -62,6 +62,10 @@ class Books:
     def is_credited_before(self, doc: int, day: int) -> bool:
         return doc in self.notes and self.credited_by(doc, day) >= int(self.total[doc])
 
+    def is_called_off(self, doc: int) -> bool:
+        """Tell whether notes, whenever they were written, take a document back whole."""
+        return doc in self.notes and int(self.credited[doc]) >= int(self.total[doc])
+
     def successor(self, doc: int) -> int | None:
         """Follow a void or credited document to the one valid invoice that was issued in its place."""
         for _ in range(_MOST_REISSUES):

@@ -114,6 +114,16 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
         "Data is missing, so nothing is called missing",
         "Run backfill and pull, then reconcile again",
     ),
+    Code.RATE_MISSING: (
+        "info",
+        "The rate of a payment's day is not kept",
+        "Import the rate of that day: cuadre rates import",
+    ),
+    Code.CALENDAR_GAP: (
+        "info",
+        "The bank days of this year are not known, only its weekends",
+        "Correct the dates, or update the program and the calendar file",
+    ),
 }
 
 

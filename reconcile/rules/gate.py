@@ -1,5 +1,6 @@
 """The gate: what is not known yet is said, and nothing that depends on it is called missing."""
 
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -40,6 +41,25 @@ def _conflict(row: Any, currency: str) -> Finding:
     return to_finding(Code.EVENT_CONFLICT, about, at_risk=amount or 0)
 
 
+def calendar_findings(rows: DataFrame, inputs: Inputs) -> list[Finding]:
+    """Name each year in which something happened and whose bank holidays nobody knows."""
+    dates = [inputs.payouts["created_at"], rows["local_date"], inputs.documents["issue_date"],
+             inputs.documents["due_date"]]  # fmt: skip
+    counts: Counter[int] = Counter({inputs.as_of.year: 1})
+    for column in dates:
+        counts.update({int(year): int(count) for year, count in column.dropna().dt.year.value_counts().items()})
+    unknown = sorted(year for year in counts if not inputs.calendar.knows(year))
+    return [_unknown_year(year, counts[year], inputs) for year in unknown]
+
+
+def _unknown_year(year: int, dates: int, inputs: Inputs) -> Finding:
+    country = inputs.calendar.country
+    evidence = {"year": year, "dates": dates, "calendar": inputs.calendar.edition}
+    return to_finding(
+        Code.CALENDAR_GAP, About(f"calendar:{country.code}:{year}", country.currency, evidence=evidence), at_risk=0
+    )
+
+
 def allowed(findings: list[Finding], *, complete: bool) -> list[Finding]:
     """Withhold everything that says "missing" while data is incomplete."""
     if complete:
@@ -48,7 +68,7 @@ def allowed(findings: list[Finding], *, complete: bool) -> list[Finding]:
 
 
 def touched(summary: DataFrame, inputs: Inputs) -> Any:
-    """Tell which payouts a gap may concern: those whose window or life it overlaps."""
+    """Tell which payouts a gap may concern: the one it names, else those whose window or life it overlaps."""
     last = summary["created_at_utc"].where(
         summary["succeeded_at_utc"].isna() | (summary["succeeded_at_utc"] < summary["created_at_utc"]),
         summary["succeeded_at_utc"],
@@ -58,6 +78,9 @@ def touched(summary: DataFrame, inputs: Inputs) -> Any:
     )
     mark = pd.Series(data=False, index=summary.index)
     for gap in records(inputs.gaps):
+        if not pd.isna(gap.payout_id):
+            mark |= summary["payout_id"] == gap.payout_id
+            continue
         starts = True if pd.isna(gap.since) else last >= gap.since
         ends = True if pd.isna(gap.until) else first < gap.until
         mark |= starts & ends

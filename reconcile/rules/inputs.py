@@ -5,7 +5,7 @@ Money is nullable `Int64` minor units; text is `str` with NA for "unknown"; mome
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -25,6 +25,7 @@ MOMENT: Any = "datetime64[us, UTC]"
 
 Schema = Mapping[str, str]
 
+# `recipient_account` names the whole account without showing its number; NA where only its last digits are known.
 PAYOUTS: Schema = {
     "payout_id": TEXT,
     "currency": TEXT,
@@ -35,6 +36,7 @@ PAYOUTS: Schema = {
     "ended_at": MOMENT,
     "recipient_institution": TEXT,
     "recipient_last4": TEXT,
+    "recipient_account": TEXT,
 }
 
 # `split` is a JSON list of {"entity_id", "amount", "charge_processing_fee", "own"}; `own` marks the merchant's own
@@ -82,30 +84,27 @@ DOCUMENTS: Schema = {
 }
 
 DISPUTES: Schema = {
-    "dispute_id": TEXT,
-    "resource_id": TEXT,
-    "amount": MONEY,
-    "currency": TEXT,
-    "status": TEXT,
-    "ended_at": MOMENT,
-}
+    "dispute_id": TEXT, "resource_id": TEXT, "amount": MONEY, "currency": TEXT, "status": TEXT, "ended_at": MOMENT,
+}  # fmt: skip
 
 FEES: Schema = {"payout_id": TEXT, "resource_id": TEXT, "fee_total": MONEY}
 
-GAPS: Schema = {"stream": TEXT, "since": MOMENT, "until": MOMENT, "reason": TEXT}
+# A gap that names a payout concerns that one alone, whatever else was alive at its moment.
+GAPS: Schema = {"stream": TEXT, "since": MOMENT, "until": MOMENT, "reason": TEXT, "payout_id": TEXT}
 
 CONFLICTS: Schema = {"event_id": TEXT, "resource_id": TEXT, "amount": MONEY}
 
 DECISIONS: Schema = {"kind": TEXT, "resource_id": TEXT, "doc_key": TEXT, "amount": MONEY, "decision_id": COUNT}
 
+# `account` is named as a payout's `recipient_account` is. Of an imported file's line `known_since` and `known_until`
+# are the days the files of its account speak of without a hole; NA where the provider shows all movements.
 BANK: Schema = {
-    "movement_id": TEXT,
-    "account_last4": TEXT,
-    "amount": MONEY,
-    "currency": TEXT,
-    "booked_on": DAY,
-    "text": TEXT,
-}
+    "movement_id": TEXT, "account": TEXT, "account_last4": TEXT, "amount": MONEY, "currency": TEXT, "booked_on": DAY,
+    "text": TEXT, "known_since": DAY, "known_until": DAY,
+}  # fmt: skip
+
+# What a unit of a currency is worth in the country's money, as decimal text.
+RATES: Schema = {"currency": TEXT, "on": DAY, "value": TEXT}
 
 # The columns of `payout-summary` without `connection`.
 SUMMARY: Schema = {
@@ -232,6 +231,7 @@ class Inputs:
     tariff: Tariff | None
     rules: RuleSet
     calendar: BankCalendar
+    rates: DataFrame = field(default_factory=lambda: empty(RATES))
 
 
 @dataclass(frozen=True, slots=True)

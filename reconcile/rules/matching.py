@@ -20,9 +20,7 @@ from reconcile.rules.shared_keys import place_shared, settle_agreeing
 
 def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     """Decide every payment: decisions of people, keys, references, customers, sets, suggestions, the rest."""
-    frame = payment_rows(rows)
-    said = read_metadata(frame["metadata"])
-    ledger = _open(frame, said, rows, inputs)
+    ledger, said = open_ledger(rows, inputs)
     apply_decisions(ledger, inputs.decisions)
     keys = settle_agreeing(ledger, find_keys(said, ledger.books))
     del said
@@ -35,6 +33,13 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     ledger.leave_rest()
     ledger.accept_rests()
     return ledger
+
+
+def open_ledger(rows: DataFrame, inputs: Inputs) -> tuple[Ledger, list[dict[str, Any]]]:
+    """Open the ledger with nothing decided, and give what each payment's metadata says."""
+    payments = payment_rows(rows)
+    said = read_metadata(payments["metadata"])
+    return _open(payments, said, rows, inputs), said
 
 
 def _open(payments: DataFrame, said: list[dict[str, Any]], rows: DataFrame, inputs: Inputs) -> Ledger:

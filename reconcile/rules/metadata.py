@@ -4,12 +4,22 @@ from typing import Any
 
 import msgspec
 
+_DECODER = msgspec.json.Decoder()
+
 
 def read_metadata(column: Any) -> list[dict[str, Any]]:
     """Read what each payment says about itself; metadata that is no object says nothing."""
-    read, nothing = msgspec.json.Decoder().decode, dict[str, Any]()
-    values = [read(text) if isinstance(text, str) else nothing for text in column.to_numpy(dtype=object)]
-    return [value if isinstance(value, dict) else nothing for value in values]
+    nothing = dict[str, Any]()
+    return [_read(text, nothing) for text in column.to_numpy(dtype=object)]
+
+
+def _read(text: Any, nothing: dict[str, Any]) -> dict[str, Any]:
+    value = _DECODER.decode(text) if isinstance(text, str) else nothing
+    return value if isinstance(value, dict) else nothing
+
+
+def read_said(text: Any) -> dict[str, Any]:
+    return _read(text, {})
 
 
 def order_ref_of(said: dict[str, Any]) -> str | None:

@@ -10,7 +10,7 @@ from pandas import DataFrame
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import in_total_order, shared_texts
 from reconcile.rules.inputs import records
-from reconcile.rules.metadata import declares_instalments, order_ref_of, read_metadata
+from reconcile.rules.metadata import declares_instalments, order_ref_of, read_said
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers
@@ -69,7 +69,7 @@ class Payments:
 
     def said(self, payment: int) -> dict[str, Any]:
         """Read again what one payment says about itself; keeping that of all of them would cost more than it saves."""
-        return read_metadata(self.frame["metadata"].iloc[payment : payment + 1])[0]
+        return read_said(self.frame["metadata"].array[payment])
 
 
 def payment_rows(rows: DataFrame) -> DataFrame:

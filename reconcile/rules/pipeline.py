@@ -8,7 +8,7 @@ from reconcile.rules.checks import check_result
 from reconcile.rules.document_results import build_documents
 from reconcile.rules.fees import item_fees, items_off_tariff
 from reconcile.rules.findings import in_order
-from reconcile.rules.gate import allowed, conflict_findings, gap_findings
+from reconcile.rules.gate import allowed, calendar_findings, conflict_findings, gap_findings
 from reconcile.rules.identity import add_up, identity_findings
 from reconcile.rules.inputs import (
     BANK,
@@ -20,6 +20,7 @@ from reconcile.rules.inputs import (
     GAPS,
     ITEMS,
     PAYOUTS,
+    RATES,
     Finding,
     Inputs,
     Result,
@@ -29,6 +30,7 @@ from reconcile.rules.lines import build_lines, name_exceptions
 from reconcile.rules.matching import match_payments
 from reconcile.rules.outcomes import Code
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, misplaced, place_items
+from reconcile.rules.rates import note_rates
 from reconcile.rules.refunds import note_findings, refund_findings
 from reconcile.rules.splits import split_mismatches
 from reconcile.rules.summary import complete_summary, summarize
@@ -51,11 +53,13 @@ def reconcile(inputs: Inputs) -> Result:
     found = [
         *gap_findings(inputs),
         *conflict_findings(inputs),
+        *calendar_findings(rows, inputs),
         *identity_findings(sums, rows, inputs),
         *items_off_tariff(rows, fees, inputs),
         *bank_findings(summary, inputs),
         *misplaced(rows, inputs),
         *split_mismatches(ledger.payments.frame),
+        *note_rates(ledger, inputs),
         *payment_findings(ledger, applied),
         *refund_findings(ledger),
         *note_findings(ledger),
@@ -93,6 +97,7 @@ def _typed(inputs: Inputs) -> Inputs:
         tariff=inputs.tariff,
         rules=inputs.rules,
         calendar=inputs.calendar,
+        rates=typed(inputs.rates, RATES),
     )
 
 

@@ -26,7 +26,7 @@ def place_keyed(ledger: Ledger, keys: Keys) -> None:
     for rule in sorted(set(rules[plain].tolist())):
         chosen = plain & (rules == rule)
         ledger.match_exactly(payments[chosen], docs[chosen], Reason(Stage.KEY, f"key:{rule}"))
-    _note_other_customers(ledger, payments[plain], docs[plain])
+    note_other_customers(ledger, payments[plain], docs[plain])
     claims: Claims = defaultdict(list)
     for payment, doc, rule in _triples(payments, docs, rules, same & ~plain):
         target = _living_target(ledger, payment, doc, rule)
@@ -104,10 +104,11 @@ def _match(ledger: Ledger, doc: int, claim: tuple[int, str]) -> None:
     payment, rule = claim
     ledger.apply(payment, doc, int(ledger.payments.amount[payment]))
     ledger.decide(payment, Outcome.MATCHED, Reason(Stage.KEY, f"key:{rule}"))
-    _note_other_customers(ledger, np.array([payment]), np.array([doc]))
+    note_other_customers(ledger, np.array([payment]), np.array([doc]))
 
 
-def _note_other_customers(ledger: Ledger, payments: Any, docs: Any) -> None:
+def note_other_customers(ledger: Ledger, payments: Any, docs: Any) -> None:
+    """Say of matched payments that somebody else paid."""
     payer, owner = ledger.payments.customer[payments], ledger.books.customer[docs]
     differs = (payer != owner) & (payer != UNKNOWN) & (owner != UNKNOWN)
     for payment in payments[differs].tolist():
@@ -120,7 +121,7 @@ def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: dict[tuple[i
     payments, books = ledger.payments, ledger.books
     amount, found = int(payments.amount[payment]), ledger.open_at(doc, payment)
     evidence = {"key": rule, "document": books.keys[doc], "amount": amount, "open_balance": found}
-    if found <= 0:
+    if found <= 0 < int(books.total[doc]):
         reason = Reason(Stage.KEY, f"key:{rule}:already_paid", (doc,), evidence)
         ledger.decide(payment, Outcome.DUPLICATE, reason, Code.DUPLICATE_PAYMENT)
         return

@@ -5,6 +5,8 @@ import numpy as np
 from reconcile.rules.keys import Keys
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
+from reconcile.rules.payments import UNKNOWN
+from reconcile.rules.placement import note_other_customers
 
 Names = list[tuple[str, tuple[int, ...]]]
 
@@ -32,9 +34,19 @@ def place_shared(ledger: Ledger, keys: Keys) -> None:
 
 def _allowed(ledger: Ledger, payment: int, names: Names) -> Names:
     kept = [(rule, tuple(doc for doc in docs if (payment, doc) not in ledger.forbidden)) for rule, docs in names]
+    kept = [(rule, _meant(ledger, payment, docs)) for rule, docs in kept if docs]
     # A bare folio says least: beside another key it neither decides nor contradicts.
-    strong = [(rule, docs) for rule, docs in kept if docs and rule != "folio"]
-    return strong or [(rule, docs) for rule, docs in kept if docs]
+    return [(rule, docs) for rule, docs in kept if rule != "folio"] or kept
+
+
+def _meant(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> tuple[int, ...]:
+    """Of documents under one name keep the payer's own, and for void ones take what was issued in their place."""
+    books, payer = ledger.books, ledger.payments.customer[payment]
+    if all(books.is_void[doc] for doc in docs):
+        living = {target for doc in docs if (target := books.successor(doc)) is not None}
+        docs = tuple(sorted(doc for doc in living if (payment, doc) not in ledger.forbidden)) or docs
+    own = tuple(doc for doc in docs if payer != UNKNOWN and books.customer[doc] == payer)
+    return own or docs
 
 
 def _agreed(names: Names) -> tuple[int, str] | None:
@@ -57,14 +69,26 @@ def _place(ledger: Ledger, payment: int, names: Names) -> None:
         and ledger.open_at(doc, payment) > 0
     ]
     equal = [doc for doc in open_ones if ledger.is_equal(doc, payment)]
-    if equal and len({int(books.customer[doc]) for doc in equal}) == 1:
+    # What a later note took back whole is meant last: its place was taken by the others.
+    equal = [doc for doc in equal if not books.is_called_off(doc)] or equal
+    if equal and _has_one_customer(ledger, equal):
         outcome = Outcome.MATCHED if len(equal) == 1 else Outcome.INTERCHANGEABLE
         ledger.apply(payment, equal[0], amount)
         ledger.decide(payment, outcome, Reason(Stage.KEY, f"key:{rule}:equal", tuple(equal[1:])))
-    elif not equal and sum(ledger.open_at(doc, payment) for doc in open_ones) == amount:
+        note_other_customers(ledger, np.array([payment]), np.array([equal[0]]))
+    elif not equal and _has_one_customer(ledger, open_ones) and _sum_open(ledger, payment, open_ones) == amount:
         for doc in open_ones:
             ledger.apply(payment, doc, ledger.open_at(doc, payment))
         ledger.decide(payment, Outcome.SET, Reason(Stage.KEY, f"key:{rule}:all"))
+        note_other_customers(ledger, np.array([payment]), np.array(open_ones[:1]))
+    elif all(books.currency[doc] != ledger.payments.currency[payment] for doc in rivals):
+        evidence = {"key": rule, "amount": amount, "named_documents": [books.keys[doc] for doc in rivals]}
+        reason = Reason(Stage.NONE, f"key:{rule}:currency", rivals, evidence)
+        ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.CURRENCY_DIFF)
+    elif all(books.is_void[doc] for doc in rivals):
+        evidence = {"key": rule, "amount": amount, "named_documents": [books.keys[doc] for doc in rivals]}
+        reason = Reason(Stage.NONE, f"key:{rule}:cancelled", rivals, evidence | {"document_state": "void"})
+        ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAID_CANCELLED_DOC)
     elif common and not open_ones and any(ledger.paid[doc] for doc in common):
         reason = Reason(Stage.KEY, f"key:{rule}:already_paid", tuple(common), {"key": rule, "amount": amount})
         ledger.decide(payment, Outcome.DUPLICATE, reason, Code.DUPLICATE_PAYMENT)
@@ -72,3 +96,11 @@ def _place(ledger: Ledger, payment: int, names: Names) -> None:
         evidence = {"key": rule, "amount": amount, "named_documents": [books.keys[doc] for doc in rivals]}
         reason = Reason(Stage.NONE, f"key:{rule}:several", rivals, evidence)
         ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)
+
+
+def _has_one_customer(ledger: Ledger, docs: list[int]) -> bool:
+    return len({int(ledger.books.customer[doc]) for doc in docs}) == 1
+
+
+def _sum_open(ledger: Ledger, payment: int, docs: list[int]) -> int:
+    return sum(ledger.open_at(doc, payment) for doc in docs)

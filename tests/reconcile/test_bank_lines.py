@@ -1,15 +1,16 @@
 """What arrived at the bank: only money in, on the day the bank says."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from reconcile.bank import bank_lines
+from consumer.facts.bankdays import calendar_of
+from reconcile.bank import Imported, account_name, bank_lines
 
-ZONE = "America/Santiago"
+CHILE = calendar_of("cl")
 LATE = datetime(2026, 10, 2, 1, 30, tzinfo=UTC)
 
 
@@ -22,7 +23,7 @@ def _movement(identity: str, amount: int, *, created_at: datetime | None = None,
 
 
 def _lines(*, own: Any = (), linked: Any = ()) -> list[tuple[Any, ...]]:
-    found = bank_lines(own=own, linked=linked, numbers={"acc_1": "00012345678"}, zone=ZONE)
+    found = bank_lines(own=own, linked=linked, numbers={"acc_1": "00012345678"}, calendar=CHILE)
     days = found["booked_on"].dt.strftime("%Y-%m-%d")
     return list(zip(found["movement_id"], found["account_last4"], found["amount"], days, strict=True))
 
@@ -62,3 +63,50 @@ def test_a_posting_day_is_never_moved_by_a_time_zone(dates: dict[str, Any], book
 def test_a_movement_without_any_date_is_no_line() -> None:
     """Nothing is invented for it."""
     assert _lines(linked=[_movement("mov_1", 500, status="confirmed")]) == []
+
+
+def _file_line(identity: str, day: int, amount: int = 500, account: str = "12345678") -> SimpleNamespace:
+    return SimpleNamespace(
+        id=identity, account=account, booked_on=date(2026, 10, day), amount=amount, currency="CLP", text="PAGO po_1",
+        reference="17",
+    )  # fmt: skip
+
+
+def _files(*stretches: tuple[int, int], lines: list[SimpleNamespace], own: Any = ()) -> list[tuple[Any, ...]]:
+    edges = [("12345678", date(2026, 10, since), date(2026, 10, until)) for since, until in stretches]
+    found = bank_lines(
+        own=own, linked=(), numbers={"acc_1": "00012345678"}, calendar=CHILE, imported=Imported(lines, edges)
+    )
+    days = [found[name].dt.strftime("%d") for name in ("booked_on", "known_since", "known_until")]
+    return list(zip(found["movement_id"], found["text"], *days, strict=True))
+
+
+def test_files_of_one_account_are_joined_where_no_bank_day_lies_between() -> None:
+    """Friday to Monday is no hole; a missing Tuesday is."""
+    lines = [_file_line("bank_1", 2), _file_line("bank_2", 5), _file_line("bank_3", 7), _file_line("bank_4", 5, -1)]
+    assert _files((1, 2), (5, 5), (7, 8), lines=lines) == [
+        ("bank_1", "PAGO po_1\n17", "02", "01", "05"),
+        ("bank_2", "PAGO po_1\n17", "05", "01", "05"),
+        ("bank_3", "PAGO po_1\n17", "07", "07", "08"),
+    ]
+
+
+def test_a_file_counts_only_where_the_provider_shows_no_movement() -> None:
+    """The account's own movements come first, also where none of them is money in."""
+    shown = [_movement("mov_1", 900, direction="outbound", transaction_date="2026-10-01T15:00:00Z")]
+    assert _files((1, 8), lines=[_file_line("bank_1", 2)], own=shown) == []
+    other = _file_line("bank_1", 2, account="12345678")
+    assert [row[0] for row in _files((1, 8), lines=[other])] == ["bank_1"]
+
+
+@pytest.mark.parametrize("number", ["00012345678", "0-001-234.567 8", "12345678"])
+def test_an_account_has_one_name_however_it_is_written(number: str) -> None:
+    """Zeros in front, points, hyphens and spaces are each bank's own; the name shows no digit."""
+    assert account_name(number) == account_name("12345678")
+    assert "5678" not in str(account_name(number))
+
+
+@pytest.mark.parametrize("number", [None, "", "5678", "****5678", "0000*****5678"])
+def test_part_of_a_number_names_no_account(number: str | None) -> None:
+    """Two accounts may end alike."""
+    assert account_name(number) is None

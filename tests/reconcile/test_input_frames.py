@@ -9,6 +9,7 @@ from consumer.config import Connection
 from consumer.facts.house import House
 from reconcile.frames import read_inputs
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
+from reconcile.rules.pipeline import reconcile
 from reconcile.snapshots import digest_of
 
 if TYPE_CHECKING:
@@ -136,4 +137,23 @@ def test_both_databases_give_the_same_content(world: "World", house: House, main
     inputs = _read(house, main)
     assert inputs.items["occurred_at"].tolist() == [pd.Timestamp("2026-09-10T15:00:00.123456Z")]
     digests = [digest_of(frame)[:8] for frame in (inputs.payouts, inputs.items, inputs.documents)]
-    assert digests == ["cbc6484f", "f0841ba5", "1ed24597"]
+    assert digests == ["b1c77320", "f0841ba5", "1ed24597"]
+
+
+def test_a_moment_nobody_can_place_is_a_gap_and_stops_nothing(world: "World", house: House, main: Connection) -> None:
+    """The item keeps its amount, its moment is unknown, and the run is told why it is incomplete."""
+    world.payout("po_1", 1170, ("payment_intent", "pi_1", 1190))
+    world.payout("po_2", 500)
+    world.item(
+        "po_2", "payment_intent", "pi_2", 500, status="succeeded", created_at="2026-09-10T15:00:00", succeeded_at="?"
+    )
+    inputs = _read(house, main)
+    assert inputs.items["resource_id"].tolist() == ["pi_1", "pi_2"]
+    assert inputs.items["amount"].tolist() == [1190, 500]
+    assert inputs.items["occurred_at"].isna().tolist() == [True, True]
+    told = inputs.gaps[inputs.gaps["reason"].str.contains("pi_2")]
+    assert told[["stream", "reason", "payout_id"]].to_numpy().tolist() == [
+        ["payout-items", "po_2: pi_2: created_at '2026-09-10T15:00:00' is not a moment with a zone", "po_2"],
+        ["payout-items", "po_2: pi_2: succeeded_at '?' is not a moment with a zone", "po_2"],
+    ]
+    assert reconcile(inputs).complete is False

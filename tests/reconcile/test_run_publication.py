@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
+from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,10 +14,11 @@ from consumer.config import Connection
 from consumer.facts.house import House
 from consumer.facts.tables.business import Transfer
 from consumer.facts.terminal import Exit
+from reconcile import chunks, records
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome, run
 from reconcile.scope import UnknownPayout
-from reconcile.tables import DocumentResult, ExceptionChange, ExceptionRow, Line, PayoutResult, Run, RunFinding
+from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, Run, RunFinding
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -57,10 +60,13 @@ def test_a_run_writes_its_rows_together(
     columns = json.loads(payout.columns)
     assert (columns["payout_amount"], columns["fee_total"], columns["bank_date"]) == (984, 16, None)
     assert columns["payout_date"] == "2026-09-10"
-    lines = {line.resource_id: line for line in _rows(house, Line)}
-    assert (lines["pi_1"].payout_id, lines["pi_2"].payout_id) == ("po_1", None)
-    assert json.loads(lines["pi_1"].columns)["occurred_at_utc"] == "2026-09-10T15:00:00Z"
-    assert [row.doc_key for row in _rows(house, DocumentResult)] == ["cl:33::7"]
+    (published,) = _rows(house, Run)
+    with house.store.reading() as session:
+        lines = {line["resource_id"]: line for line in chunks.read_lines(session, published)}
+        documents = list(chunks.read_documents(session, published))
+    assert (lines["pi_1"]["payout_id"], lines["pi_2"]["payout_id"]) == ("po_1", None)
+    assert lines["pi_1"]["occurred_at_utc"] == "2026-09-10T15:00:00Z"
+    assert [row["doc_key"] for row in documents] == ["cl:33::7"]
     assert [row.subject for row in _rows(house, RunFinding)] == ["resource:pi_1"]
     assert [(row.code, row.opened_on, row.run_first) for row in _rows(house, ExceptionRow)] == [
         ("PAYMENT_NO_INVOICE", AS_OF, outcome.run_id)
@@ -223,3 +229,59 @@ def test_a_look_ahead_leaves_the_list_to_the_runs_of_real_days(
         "PAYMENT_NO_INVOICE": "resolved",
         "DATA_GAP": "resolved",
     }
+
+
+@pytest.mark.usefixtures("month")
+def test_a_run_that_is_broken_off_leaves_nothing(
+    house: House, main: Connection, tiny_rules: Callable[..., Any]
+) -> None:
+    """Whoever watches may stop it before any step; only the last one writes, in one transaction."""
+    steps: list[str] = []
+
+    def stop_at_the_end(step: str) -> None:
+        steps.append(step)
+        if step == "publishing the result":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _run(house, main, tiny_rules(), watch=stop_at_the_end)
+    assert steps == [
+        "reading what the provider and the books say",
+        "matching 2 items with 1 documents",
+        "keeping the inputs",
+        "publishing the result",
+    ]
+    assert _rows(house, Run) == _rows(house, PayoutResult) == _rows(house, ExceptionRow) == []
+
+
+@pytest.mark.usefixtures("month")
+def test_a_run_is_found_by_number_id_and_beginning(
+    house: House, main: Connection, tiny_rules: Callable[..., Any]
+) -> None:
+    """A number is meant before a beginning, and two runs of one beginning are none."""
+    first = _run(house, main, tiny_rules()).run_id
+    _run(house, main, tiny_rules(), as_of=date(2026, 9, 12))
+    with house.store.reading() as session:
+        found = {name: records.find_run(session, "main", name) for name in ("1", first, first[:12], "", "7", "²")}
+    assert {name: run.number if run else None for name, run in found.items()} == {
+        "1": 1, first: 1, first[:12]: 1, "": None, "7": None, "²": None,
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("month")
+def test_two_threads_at_one_run_publish_it_once(
+    house: House, main: Connection, tiny_rules: Callable[..., Any], finding: Callable[..., Any]
+) -> None:
+    """Both get the same run, and one of them wrote it."""
+    rules = tiny_rules(finding("PAYMENT_NO_INVOICE", "resource:pi_1", 1000, resource_id="pi_1"))
+    both = Barrier(2)
+
+    def meet(step: str) -> None:
+        if step == "publishing the result":
+            both.wait(30)
+
+    with ThreadPoolExecutor(2) as threads:
+        outcomes = list(threads.map(lambda _: _run(house, main, rules, watch=meet), range(2)))
+    assert sorted(outcome.is_new for outcome in outcomes) == [False, True]
+    assert outcomes[0].run_id == outcomes[1].run_id
+    assert (len(_rows(house, Run)), len(_rows(house, ExceptionRow)), len(_rows(house, ExceptionChange))) == (1, 1, 1)

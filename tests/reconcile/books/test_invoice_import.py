@@ -67,13 +67,25 @@ def test_mexican_documents_go_in_by_uuid(house: House) -> None:
 
 
 def test_the_same_file_comes_in_once(house: House, main: Connection, tmp_path: Path) -> None:
-    """Its content counts, not its name; the refusal says when it came in."""
+    """Its content counts, not its name; that is no failure, and it says when the file came in."""
     _import(house, main, tmp_path, "33,7,2026-09-01,1190,,")
     again = _import(house, main, tmp_path, "33,7,2026-09-01,1190,,", name="copy.csv")
-    assert (again.accepted, again.status) == (False, Exit.NOTHING_DONE)
-    assert again.rejects[0].reason.startswith("this very file came in on ")
-    assert again.rejects[0].reason.endswith("as books.csv: nothing to do")
+    assert (again.accepted, again.kept, again.status) == (True, False, Exit.DONE)
+    assert again.earlier.startswith("already imported on ")
+    assert again.earlier.endswith("as books.csv, nothing changed")
     assert len(_rows(house, InvoiceFile)) == 1
+
+
+def test_the_same_file_under_another_mapping_is_another_file(house: House, main: Connection, tmp_path: Path) -> None:
+    """Whoever read a column wrongly can put it right: the mapping is part of what the file says."""
+    folder = house.settings.data_dir / "mappings"
+    folder.mkdir(parents=True)
+    (folder / "gross.toml").write_text('total = "A cobrar"\n', encoding="utf-8")
+    path = tmp_path / "two.csv"
+    path.write_text("Tipo DTE;Folio;Fecha;Total;A cobrar\n33;1;01-09-2026;10;20\n", encoding="utf-8")
+    assert import_invoices(house, main, path).added == 1
+    assert import_invoices(house, main, path, mapping="gross").changed == 1
+    assert [row.total for row in _rows(house, LocalInvoice)] == [20]
 
 
 def test_a_file_with_one_bad_row_leaves_nothing(house: House, main: Connection, tmp_path: Path) -> None:

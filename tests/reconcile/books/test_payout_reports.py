@@ -1,16 +1,19 @@
 """The provider's payout report: its rows name the payout, its fees reach the run, it goes in whole or not at all."""
 
+import json
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlmodel import select
 
 from consumer.config import Connection
 from consumer.facts.house import House
 from consumer.facts.terminal import Exit
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.frames import read_inputs
+from reconcile.tables import ProviderFee
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -61,12 +64,27 @@ def test_a_report_is_known_by_its_rows(house: House, main: Connection, tmp_path:
 
 
 @pytest.mark.usefixtures("paid")
+def test_columns_are_read_by_name_and_unknown_ones_kept(house: House, main: Connection, tmp_path: Path) -> None:
+    """Another order of columns changes nothing, and what nobody reads yet lies beside the fee as it was written."""
+    path = tmp_path / "report.csv"
+    lines = ["extra;fee;resource_type;id;amount", "007;16;payment_intent;pi_1;1000", ";612;refund;re_1;-300"]
+    path.write_text("\n".join([*lines, "x;0;refund;re_2;50", ""]), encoding="utf-8")
+    assert import_payout_report(house, main, path).kept
+    with house.store.reading() as session:
+        kept = {row.resource_id: json.loads(row.cells) for row in session.exec(select(ProviderFee))}
+    assert kept == {
+        "pi_1": {"amount": "1000", "extra": "007", "fee": "16", "id": "pi_1", "resource_type": "payment_intent"},
+        "re_1": {"amount": "-300", "extra": "", "fee": "612", "id": "re_1", "resource_type": "refund"},
+    }
+
+
+@pytest.mark.usefixtures("paid")
 def test_the_same_report_comes_in_once_and_a_new_one_replaces(house: House, main: Connection, tmp_path: Path) -> None:
     """A corrected report takes the place of the earlier one."""
     _import(house, main, tmp_path, *WHOLE)
     again = _import(house, main, tmp_path, *WHOLE)
-    assert again.status is Exit.NOTHING_DONE
-    assert again.rejects[0].reason.endswith("for po_1: nothing to do")
+    assert (again.status, again.kept) == (Exit.DONE, False)
+    assert again.earlier.endswith("for po_1, nothing changed")
     assert _import(house, main, tmp_path, WHOLE[0].replace(";16;", ";17;"), *WHOLE[1:]).kept
     assert _fees(house, main)[0] == ("po_1", "pi_1", 17)
 

@@ -18,6 +18,7 @@ from reconcile.rules.inputs import (
     GAPS,
     ITEMS,
     PAYOUTS,
+    RATES,
     Finding,
     Inputs,
     Result,
@@ -140,6 +141,7 @@ _SCHEMAS: dict[str, Schema] = {
     "conflicts": CONFLICTS,
     "decisions": DECISIONS,
     "bank": BANK,
+    "rates": RATES,
 }
 
 

@@ -175,3 +175,24 @@ def test_findings_are_sorted_by_severity_code_and_subject(case: "Case") -> None:
         ("PAYMENT_NO_INVOICE", "resource:pi_1"),
         ("PAYMENT_NO_INVOICE", "resource:pi_2"),
     ]
+
+
+def test_a_short_list_of_one_payout_leaves_its_neighbours_alone(case: "Case") -> None:
+    """A gap that names a payout concerns that one, whatever else was alive at its moment."""
+    for number in (1, 2):
+        case.payment(f"pi_{number}", 50_000, payout_id=f"po_{number}")
+        case.payout(f"po_{number}", 49_000)
+    moment = "2026-10-05T17:20:00Z"
+    case.add("gaps", stream="payout-items", since=moment, until=moment, reason="po_2: short", payout_id="po_2")
+    run = case.run()
+    assert run.payout("po_1", "status_recon") == ("closed",)
+    assert run.payout("po_2", "status_recon") == ("incomplete",)
+
+
+def test_a_year_whose_bank_days_nobody_knows_is_said(case: "Case") -> None:
+    """Dates outside the calendar are judged by weekends alone, and each such year is one piece of information."""
+    case.invoice("1", 50_000, due_date=date(2206, 10, 30))
+    case.invoice("2", 50_000, issue_date=date(2014, 3, 3), due_date=date(2026, 10, 30))
+    run = case.run()
+    assert run.found() == {("CALENDAR_GAP", "calendar:cl:2014", 0), ("CALENDAR_GAP", "calendar:cl:2206", 0)}
+    assert {finding.severity for finding in run.result.findings} == {"info"}

@@ -1,0 +1,178 @@
+"""Bank files of the merchant's own accounts: a file goes in whole or not at all, and no line twice."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import Connection, House
+from consumer.facts.tables.provider import Payout
+from consumer.facts.terminal import Exit
+from reconcile.books.bank_sheets import COLUMNS, read_bank_sheet
+from reconcile.books.bank_statements import (
+    NO_LINE,
+    BankFileError,
+    BankReading,
+    Statement,
+    account_digits,
+    check_statements,
+)
+from reconcile.books.camt import is_xml, read_camt
+from reconcile.books.documents import Reject
+from reconcile.books.headers import MappingError, read_mapping
+from reconcile.books.swift import is_mt940, read_mt940
+from reconcile.columnar import batches
+from reconcile.tables import BankFile, BankLine
+from reconcile.turns import Turn, take_turn
+
+_ID_LENGTH = 20
+_SHORTEST_ACCOUNT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class BankOutcome:
+    """What became of one file; `accepted` also holds for a dry run, and for one that came in before (`earlier`)."""
+
+    name: str
+    reading: BankReading
+    rejects: tuple[Reject, ...] = ()
+    kept: bool = False
+    added: int = 0
+    known: int = 0
+    earlier: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        return not self.rejects
+
+    @property
+    def rows(self) -> int:
+        return sum(len(statement.rows) for statement in self.reading.statements)
+
+    @property
+    def status(self) -> Exit:
+        return Exit.DONE if self.accepted else Exit.NOTHING_DONE
+
+
+def import_bank_file(
+    house: House,
+    connection: Connection,
+    path: Path,
+    *,
+    account: str,
+    mapping: str | None = None,
+    dry_run: bool = False,
+) -> BankOutcome:
+    """Read one file and keep its lines in one transaction; a dry run says what would happen."""
+    outcome = BankOutcome(path.name, BankReading(""))
+    try:
+        _check_account(account)
+        content = path.read_bytes()
+        folder = house.settings.data_dir / "mappings"
+        columns = read_mapping(folder, mapping, words=COLUMNS) if mapping else {}
+        reading = read_bank_file(content, country=connection.country_code, mapping=columns)
+    except OSError as error:
+        return _refused(outcome, f"the file cannot be read: {error.strerror}")
+    except (BankFileError, MappingError) as error:
+        return _refused(outcome, str(error))
+    rejects = reading.rejects or tuple(check_statements(reading.statements, account))
+    outcome = replace(outcome, reading=reading, rejects=rejects)
+    if rejects:
+        return outcome
+    file = _file_row(connection, path.name, content, reading, account=account, at=utc_now())
+    with house.store.transaction() if not dry_run else house.store.reading() as session:
+        return _keep(session, outcome, file, dry_run=dry_run)
+
+
+def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
+    """Tell the format by its content, whatever the file is called; pure."""
+    if is_xml(content):
+        return read_camt(content)
+    for encoding in ("utf-8-sig", "cp1252"):
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if is_mt940(text):
+            return read_mt940(text)
+        break
+    return read_bank_sheet(content, country=country, mapping=mapping)
+
+
+def _check_account(account: str) -> None:
+    if len(account_digits(account)) < _SHORTEST_ACCOUNT:
+        raise BankFileError("--account must be the whole number of the account, not its last digits")
+
+
+def _refused(outcome: BankOutcome, reason: str) -> BankOutcome:
+    return replace(outcome, rejects=(Reject(NO_LINE, "", "", reason),))
+
+
+def _file_row(
+    connection: Connection, name: str, content: bytes, reading: BankReading, *, account: str, at: datetime
+) -> dict[str, Any]:
+    edges = [statement.days for statement in reading.statements]
+    number = account_digits(account)
+    return {
+        "connection": connection.name, "sha256": hashlib.sha256(content + number.encode()).hexdigest(), "name": name,
+        "account": number, "file_format": reading.file_format, "since": min(edge[0] for edge in edges),
+        "until": max(edge[1] for edge in edges), "imported_at": at,
+        "rows": sum(len(statement.rows) for statement in reading.statements),
+    }  # fmt: skip
+
+
+def _keep(session: Session, outcome: BankOutcome, file: dict[str, Any], *, dry_run: bool) -> BankOutcome:
+    if not dry_run:
+        take_turn(session, Turn.BOOKS)
+    earlier = session.get(BankFile, (file["connection"], file["sha256"]))
+    if earlier is not None:
+        when = f"{earlier.imported_at:%Y-%m-%d %H:%M} UTC as {earlier.name}"
+        return replace(outcome, earlier=f"already imported on {when}, nothing changed")
+    lines = list(_lines(outcome.reading.statements, file))
+    known = set(_known(session, file["connection"], [line["id"] for line in lines]))
+    new = [line for line in lines if line["id"] not in known]
+    outcome = replace(outcome, added=len(new), known=len(known), notes=tuple(_notes(session, file)))
+    if dry_run:
+        return outcome
+    session.add(BankFile(**file, added=len(new)))
+    if new:
+        session.execute(sa.insert(BankLine), new)
+    return replace(outcome, kept=True)
+
+
+def _lines(statements: Sequence[Statement], file: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Name each line by what it says and by how many before it on its day say the same, so files may overlap."""
+    seen: Counter[tuple[object, ...]] = Counter()
+    for statement in statements:
+        for row in statement.rows:
+            said = (file["account"], row.booked_on, row.amount, statement.currency, row.text, row.reference)
+            seen[said] += 1
+            digest = hashlib.sha256("|".join(map(str, (*said, seen[said]))).encode()).hexdigest()[:_ID_LENGTH]
+            yield {
+                "connection": file["connection"], "id": f"bank_{digest}", "account": file["account"],
+                "booked_on": row.booked_on, "amount": row.amount, "currency": statement.currency, "text": row.text,
+                "reference": row.reference, "file_sha256": file["sha256"],
+            }  # fmt: skip
+
+
+def _known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[str]:
+    for some in batches(ids):
+        yield from session.exec(
+            select(BankLine.id).where(BankLine.connection == connection, col(BankLine.id).in_(some))
+        )
+
+
+def _notes(session: Session, file: Mapping[str, Any]) -> Iterator[str]:
+    wanted = select(Payout.recipient_number).where(Payout.connection == file["connection"]).distinct()
+    recipients = [number for number in session.exec(wanted) if number]
+    if recipients and file["account"] not in {account_digits(number) for number in recipients}:
+        ends = ", ".join(sorted({number[-4:] for number in recipients}))
+        yield f"no payout we know goes to this account; payouts go to accounts ending in {ends}"

@@ -1,0 +1,214 @@
+"""Bank files as sheets (CSV, XLSX): columns by their usual names, one convention, running balances checked; pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+from consumer.facts.countries import COUNTRIES
+from reconcile.books import words
+from reconcile.books.bank_statements import NO_LINE, Balance, BankFileError, BankReading, BankRow, Statement
+from reconcile.books.dates import DateError, decide_style, to_date
+from reconcile.books.documents import Reject, to_written
+from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
+from reconcile.books.headers import Header, Vocabulary, find_header, normalise
+from reconcile.books.sheet import Row, SheetError, read_sheets, to_text
+
+COLUMNS: Vocabulary = {
+    "booked_on": (
+        "date", "fecha movimiento", "fecha contable", "fecha operacion", "fecha de operacion", "fecha transaccion",
+        "fecha", "dia",
+    ),
+    "amount": ("monto", "importe", "valor", "monto movimiento"),
+    "credit": ("abono", "abonos", "monto abono", "deposito", "depositos", "depositos y abonos", "haber", "ingreso"),
+    "debit": ("cargo", "cargos", "monto cargo", "retiro", "retiros", "giros y cargos", "debe", "egreso"),
+    "direction": ("cargo abono", "abono cargo", "c a", "tipo movimiento", "tipo de movimiento", "naturaleza", "signo"),
+    "text": ("description", "descripcion", "detalle", "glosa", "concepto", "descripcion movimiento"),
+    "reference": (
+        "referencia", "n documento", "no documento", "nro documento", "numero documento", "numero de documento",
+        "documento", "clave de rastreo", "n operacion", "numero de operacion",
+    ),
+    "balance": ("saldo", "saldo contable", "saldo disponible"),
+    "currency": ("moneda",),
+    "account": ("cuenta", "n cuenta", "numero de cuenta", "nro cuenta", "clabe"),
+}  # fmt: skip
+_LEAST_NAMES = 2
+_IN = {"a", "abono", "abonos", "credito", "haber", "deposito", "cr", "h", "crdt", "ingreso", "in", "inbound"}
+_OUT = {"cargo", "cargos", "debito", "debe", "retiro", "d", "db", "dr", "dbit", "egreso", "out", "outbound"}
+_AMOUNTS = ("amount", "credit", "debit", "balance")
+
+
+@dataclass(frozen=True, slots=True)
+class _Convention:
+    """What holds for every row of one file; `c_is_credit` says what the letter C means there."""
+
+    mark: DecimalMark
+    style: str
+    currency: str
+    c_is_credit: bool | None
+
+
+def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
+    """Read a whole file under one convention; any reject keeps all of it out."""
+    try:
+        sheets = [(sheet, find_header(sheet.rows, mapping, words=COLUMNS, least=_LEAST_NAMES))
+                  for sheet in read_sheets(content)]  # fmt: skip
+    except SheetError as error:
+        raise BankFileError(str(error)) from None
+    usable = [(sheet, header) for sheet, header in sheets if header is not None and _has_money(header)]
+    if not usable:
+        raise BankFileError(
+            "no row names a date and an amount (or credit and debit) column: save a mapping, or use MT940 or camt.053"
+        )
+    sheet, header = max(usable, key=lambda pair: len(pair[1].at))
+    name = "CSV" if sheet.separator else "XLSX"
+    doubled = tuple(_doubled(header))
+    if doubled:
+        return BankReading(name, rejects=doubled)
+    body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
+    rows = [row for row in body if not _is_total(row)]
+    uneven = [row for row in rows if sheet.separator and len(row.cells) != header.cells]
+    if uneven:
+        reason = f"the row has not the {header.cells} columns of the header: a separator is missing or too many"
+        return BankReading(name, rejects=tuple(Reject(row.line, "", "", reason) for row in uneven))
+    return _read(name, rows, header, country)
+
+
+def _has_money(header: Header) -> bool:
+    return "booked_on" in header.at and ("amount" in header.at or {"credit", "debit"} <= header.at.keys())
+
+
+def _doubled(header: Header) -> Iterator[Reject]:
+    for field, name in header.names.items():
+        if len(header.twins(field)) > 1:
+            yield Reject(header.line, name, "", "two columns bear this name: rename or delete the one not meant")
+
+
+def _is_total(row: Row) -> bool:
+    first = next((normalise(to_text(cell)).split() for cell in row.cells if to_text(cell)), [])
+    return bool(first) and first[0] in {"total", "totales", "saldo", "saldos", "subtotal"}
+
+
+def _read(name: str, rows: Sequence[Row], header: Header, country: str) -> BankReading:
+    try:
+        convention = _decide(rows, header, country)
+    except FigureError as error:
+        return BankReading(name, rejects=(Reject(header.line, "", "", f"an amount {error}"),))
+    except words.WordError as error:
+        return BankReading(name, rejects=(Reject(header.line, header.name("currency"), "", str(error)),))
+    rejects: list[Reject] = []
+    found = [(row, _to_row(row, header, convention, rejects)) for row in rows]
+    pairs = [(row, line) for row, line in found if line is not None]
+    if rejects:
+        return BankReading(name, rejects=tuple(rejects))
+    if not pairs:
+        return BankReading(name, rejects=(Reject(NO_LINE, "", "", "the file has no movements"),))
+    opening, closing, broken = _balances(pairs, header, convention)
+    account = next((text for row in rows if (text := header.cell(row, "account"))), "")
+    statement = Statement(account, convention.currency, tuple(line for _, line in pairs), opening, closing)
+    return BankReading(name, (statement,), rejects=broken)
+
+
+def _decide(rows: Sequence[Row], header: Header, country: str) -> _Convention:
+    home = COUNTRIES[country].currency
+    said = {words.to_currency(header.cell(row, "currency"), country, home) for row in rows}
+    if len(said) > 1:
+        raise words.WordError(f"the file mixes {', '.join(sorted(said))}: an account has one currency")
+    currency = said.pop() if said else home
+    amounts = [
+        written
+        for row in rows
+        for field in _AMOUNTS
+        if (written := to_written(row, header, field, currency)) is not None
+    ]
+    preferred = DecimalMark.COMMA if country == "cl" and not header.is_canonical else DecimalMark.POINT
+    style = decide_style(text for row in rows if (text := header.cell(row, "booked_on")))
+    flags = {normalise(header.cell(row, "direction")) for row in rows} - {""}
+    c_is_credit = True if flags & {"d", "debito"} else False if flags & {"a", "abono"} else None
+    return _Convention(decide_mark(amounts, preferred=preferred), style, currency, c_is_credit)
+
+
+def _to_row(row: Row, header: Header, convention: _Convention, rejects: list[Reject]) -> BankRow | None:
+    def refuse(field: str, reason: str) -> None:
+        rejects.append(Reject(row.line, header.name(field), header.cell(row, field), reason))
+
+    text = header.cell(row, "text")
+    try:
+        booked_on = _to_day(header.cell(row, "booked_on"), convention)
+        amount = _to_money(row, header, convention)
+    except DateError as error:
+        refuse("booked_on", str(error))
+        return None
+    except FigureError as error:
+        refuse("amount" if "amount" in header.at else "credit", str(error))
+        return None
+    if amount is None:
+        # A line that only states a balance moved nothing.
+        if "saldo" not in normalise(text):
+            refuse("amount" if "amount" in header.at else "credit", "is empty")
+        return None
+    return BankRow(row.line, booked_on, amount, " ".join(text.split()), header.cell(row, "reference"))
+
+
+def _to_day(text: str, convention: _Convention) -> date:
+    if not text:
+        raise DateError("is empty")
+    return to_date(text, convention.style)
+
+
+def _to_money(row: Row, header: Header, convention: _Convention) -> int | None:
+    """One signed amount from one column, from two, or from one with a word for its direction."""
+
+    def read(field: str) -> int | None:
+        written: Written | None = to_written(row, header, field, convention.currency)
+        return None if written is None else to_amount(written, convention.mark)
+
+    if "amount" in header.at:
+        amount = read("amount")
+        return amount if amount is None else _directed(amount, header.cell(row, "direction"), convention)
+    credit, debit = read("credit"), read("debit")
+    if credit and debit:
+        raise FigureError("stands beside a charge: a line is one of the two")
+    if credit is None and debit is None:
+        return None
+    return (credit or 0) - abs(debit or 0)
+
+
+def _directed(amount: int, flag: str, convention: _Convention) -> int:
+    word = normalise(flag)
+    if not word or word in {"-", "+"}:
+        return -abs(amount) if flag.strip() == "-" else amount
+    if word == "c" and convention.c_is_credit is None:
+        raise FigureError("has the direction C, a charge at one bank and a credit at another: write it as a sign")
+    if word in _IN or (word == "c" and convention.c_is_credit):
+        return abs(amount)
+    if word in _OUT or word == "c":
+        return -abs(amount)
+    raise FigureError(f"has the direction {flag!r}, which is neither in (abono) nor out (cargo)")
+
+
+def _balances(
+    pairs: Sequence[tuple[Row, BankRow]], header: Header, convention: _Convention
+) -> tuple[Balance | None, Balance | None, tuple[Reject, ...]]:
+    """Follow the running balance, down the file or up it; where it is broken the file is not whole."""
+    stated: list[tuple[BankRow, int]] = []
+    for row, line in pairs:
+        written = to_written(row, header, "balance", convention.currency)
+        if written is None:
+            return None, None, ()
+        try:
+            stated.append((line, to_amount(written, convention.mark)))
+        except FigureError as error:
+            return None, None, (Reject(row.line, header.name("balance"), written.text, str(error)),)
+    down, up = _breaks(stated), _breaks(stated[::-1])
+    ordered, breaks = (stated, down) if len(down) <= len(up) else (stated[::-1], up)
+    if breaks:
+        line, balance = breaks[0]
+        reason = "the balance before and this amount do not make this balance: a line is missing or was changed"
+        return None, None, (Reject(line.line, header.name("balance"), str(balance), reason),)
+    first, last = ordered[0], ordered[-1]
+    return Balance(first[1] - first[0].amount, first[0].booked_on), Balance(last[1], last[0].booked_on), ()
+
+
+def _breaks(stated: Sequence[tuple[BankRow, int]]) -> list[tuple[BankRow, int]]:
+    return [after for before, after in pairwise(stated) if before[1] + after[0].amount != after[1]]

@@ -1,0 +1,95 @@
+"""What a bank file says, whatever its format: statements of lines with their balances, and if they add up; pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+
+from consumer.facts.money import format_decimal
+from reconcile.books.documents import Reject
+
+NO_LINE = 0
+
+
+@dataclass(frozen=True, slots=True)
+class BankRow:
+    """One movement of the account: what came in is positive; `line` is where it stands in its file."""
+
+    line: int
+    booked_on: date
+    amount: int
+    text: str
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """What the bank says the account held at a statement's edge."""
+
+    amount: int
+    on: date
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """Lines between two balances; a format that states none has None, and an account it does not name is empty."""
+
+    account: str
+    currency: str
+    rows: tuple[BankRow, ...]
+    opening: Balance | None = None
+    closing: Balance | None = None
+
+    @property
+    def days(self) -> tuple[date, date]:
+        """The first and last day it speaks of."""
+        said = [row.booked_on for row in self.rows]
+        said += [balance.on for balance in (self.opening, self.closing) if balance is not None]
+        return min(said), max(said)
+
+
+@dataclass(frozen=True, slots=True)
+class BankReading:
+    """What a file says, whether or not it may be kept."""
+
+    file_format: str
+    statements: tuple[Statement, ...] = ()
+    rejects: tuple[Reject, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class BankFileError(ValueError):
+    """A file that cannot be read as a bank's at all; one sentence for a person."""
+
+
+def account_digits(number: str) -> str:
+    """An account's number without the spaces, points, hyphens and leading zeros that every bank writes otherwise."""
+    return "".join(char for char in number.upper() if char.isalnum()).lstrip("0")
+
+
+def check_statements(statements: Sequence[Statement], account: str) -> Iterator[Reject]:
+    """Find what keeps a file out: another account, balances its lines do not explain, a hole between two statements."""
+    wanted = account_digits(account)
+    for statement in statements:
+        if statement.account and account_digits(statement.account) != wanted:
+            reason = f"the file is of an account ending in {statement.account[-4:]}, not of the one given"
+            yield Reject(NO_LINE, "account", f"…{statement.account[-4:]}", reason)
+        yield from _check_sum(statement)
+    for before, after in pairwise(statements):
+        if before.currency != after.currency or not before.closing or not after.opening:
+            continue
+        if before.closing.amount != after.opening.amount:
+            closing, opening = (format_decimal(b.amount, before.currency) for b in (before.closing, after.opening))
+            reason = f"a statement closes with {closing} and the next one opens with {opening}: one between is missing"
+            yield Reject(NO_LINE, "opening", opening, reason)
+
+
+def _check_sum(statement: Statement) -> Iterator[Reject]:
+    opening, closing, currency = statement.opening, statement.closing, statement.currency
+    if opening is None or closing is None:
+        return
+    total = sum(row.amount for row in statement.rows)
+    if opening.amount + total != closing.amount:
+        first, moved, last = (format_decimal(amount, currency) for amount in (opening.amount, total, closing.amount))
+        reason = f"it opens with {first}, its {len(statement.rows)} lines add up to {moved}, and it closes with {last}"
+        yield Reject(NO_LINE, "closing", last, f"{reason}: lines are missing or were changed")

@@ -1,0 +1,137 @@
+"""camt.053 files: booked entries and their balances, from XML that may hold no entities; pure."""
+
+from collections.abc import Iterator
+from datetime import date
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
+
+from consumer.facts.money import MoneyError, to_minor
+from reconcile.books.bank_statements import Balance, BankFileError, BankReading, BankRow, Statement
+
+NAME = "camt.053"
+_DAY = len("2026-10-31")
+_OPENING, _CLOSING = ("OPBD", "PRCD"), ("CLBD",)
+_BOOKED = "BOOK"
+
+
+def is_xml(content: bytes) -> bool:
+    return content.lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n\x00")[:1] == b"<"
+
+
+def read_camt(content: bytes) -> BankReading:
+    """Read each statement; entries that are only announced are left out aloud."""
+    try:
+        root = fromstring(content, forbid_dtd=True)
+    except DefusedXmlException:
+        raise BankFileError("the file declares entities or a document type, which no bank file needs") from None
+    except (ParseError, ValueError, LookupError) as error:
+        raise BankFileError(f"the file is not XML that can be read: {error}") from None
+    parts = [part for part in root if _name(part) == "BkToCstmrStmt"]
+    if not parts:
+        raise BankFileError("the file is not a bank statement (camt.053): it has no BkToCstmrStmt")
+    found = [_statement(one) for one in _all(parts[0], "Stmt")]
+    if not found:
+        raise BankFileError("the file holds no statement (Stmt)")
+    waiting = sum(count for _, count in found)
+    notes = (f"{waiting} entries are not booked yet and were left out",) if waiting else ()
+    return BankReading(NAME, tuple(statement for statement, _ in found), notes=notes)
+
+
+def _statement(element: Element) -> tuple[Statement, int]:
+    balances = {_text(balance, "Tp", "CdOrPrtry", "Cd"): balance for balance in _all(element, "Bal")}
+    opening, closing = _edge(balances, _OPENING, "opening"), _edge(balances, _CLOSING, "closing")
+    currency = _amount_of(opening).get("Ccy", "")
+    entries = list(_all(element, "Ntry"))
+    booked = [(place, entry) for place, entry in enumerate(entries, start=1) if _state(entry) == _BOOKED]
+    statement = Statement(
+        account=_text(element, "Acct", "Id", "IBAN") or _text(element, "Acct", "Id", "Othr", "Id"),
+        currency=currency,
+        rows=tuple(_row(place, entry, currency) for place, entry in booked),
+        opening=Balance(_signed(opening, currency), _day(opening, "Dt")),
+        closing=Balance(_signed(closing, currency), _day(closing, "Dt")),
+    )
+    return statement, len(entries) - len(booked)
+
+
+def _edge(balances: dict[str, Element], codes: tuple[str, ...], word: str) -> Element:
+    for code in codes:
+        if code in balances:
+            return balances[code]
+    raise BankFileError(
+        f"a statement states no {word} balance ({codes[0]}), so nobody can tell whether lines are missing"
+    )
+
+
+def _row(place: int, entry: Element, currency: str) -> BankRow:
+    details = [node for block in _all(entry, "NtryDtls") for node in _all(block, "TxDtls")]
+    texts = [_text(entry, "AddtlNtryInf"), *(text for node in details for text in _remittance(node))]
+    references = [_text(node, "Refs", "EndToEndId") for node in details]
+    own = _text(entry, "AcctSvcrRef")
+    said = [own, *(text for text in references if text != "NOTPROVIDED")]
+    return BankRow(
+        line=place,
+        booked_on=_day(entry, "BookgDt"),
+        amount=_signed(entry, currency),
+        text=" ".join(" ".join(text.split()) for text in texts if text),
+        reference=" ".join(dict.fromkeys(filter(None, said))),
+    )
+
+
+def _remittance(details: Element) -> Iterator[str]:
+    for block in _all(details, "RmtInf"):
+        yield from (node.text or "" for node in _all(block, "Ustrd"))
+    yield _text(details, "AddtlTxInf")
+
+
+def _signed(element: Element, currency: str) -> int:
+    """Amounts are positive in the file; the indicator says which way the money went."""
+    amount = _amount_of(element)
+    if amount.get("Ccy") != currency:
+        raise BankFileError(f"an amount is in {amount.get('Ccy')} in a statement of {currency}")
+    side = _text(element, "CdtDbtInd")
+    if side not in {"CRDT", "DBIT"}:
+        raise BankFileError(f"an amount says {side or 'nothing'} where CRDT or DBIT must stand")
+    try:
+        value = to_minor((amount.text or "").strip(), currency)
+    except MoneyError as error:
+        raise BankFileError(f"an amount cannot be read: {error}") from None
+    return value if side == "CRDT" else -value
+
+
+def _amount_of(element: Element) -> Element:
+    amounts = list(_all(element, "Amt"))
+    if not amounts:
+        raise BankFileError("a balance or an entry has no amount (Amt)")
+    return amounts[0]
+
+
+def _state(entry: Element) -> str:
+    return _text(entry, "Sts", "Cd") or _text(entry, "Sts")
+
+
+def _day(element: Element, name: str) -> date:
+    text = _text(element, name, "Dt") or _text(element, name, "DtTm")
+    try:
+        return date.fromisoformat(text[:_DAY])
+    except ValueError:
+        raise BankFileError(f"{name} {text!r} is not a day") from None
+
+
+def _text(element: Element, *path: str) -> str:
+    """The text at the end of a path, whatever version of the message names the elements; empty where there is none."""
+    for name in path:
+        found = next(_all(element, name), None)
+        if found is None:
+            return ""
+        element = found
+    return (element.text or "").strip()
+
+
+def _all(element: Element, name: str) -> Iterator[Element]:
+    return (child for child in element if _name(child) == name)
+
+
+def _name(element: Element) -> str:
+    return str(element.tag).rpartition("}")[2]

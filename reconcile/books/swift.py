@@ -1,0 +1,82 @@
+"""MT940 files through the mt-940 reader: every line given must come out, and the balances must be there; pure."""
+
+import io
+import re
+from datetime import date
+from decimal import Decimal
+from typing import Any
+
+import mt940
+
+from consumer.facts.money import MoneyError, digits_of, to_minor
+from reconcile.books.bank_statements import Balance, BankFileError, BankReading, BankRow, Statement
+
+NAME = "MT940"
+_LINE = re.compile(r"^:61:", re.MULTILINE)
+_BLOCK = re.compile(r"^:20:", re.MULTILINE)
+_BALANCES = (("final_opening_balance", "intermediate_opening_balance"),
+             ("final_closing_balance", "intermediate_closing_balance"))  # fmt: skip
+_NO_REFERENCE = {"NONREF", "NOTPROVIDED"}
+
+
+def is_mt940(text: str) -> bool:
+    return bool(_BLOCK.search(text)) and ":60" in text
+
+
+def read_mt940(text: str) -> BankReading:
+    """Read each statement of a file; amounts of the reader are exact decimals."""
+    try:
+        blocks = mt940.parse_statements(io.StringIO(text), options=mt940.Options.all())
+    except (ValueError, RuntimeError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
+        raise BankFileError(f"the file is not MT940 that can be read: {error}") from None
+    statements = tuple(_statement(block) for block in blocks)
+    written, read = len(_LINE.findall(text)), sum(len(statement.rows) for statement in statements)
+    if written != read:
+        raise BankFileError(f"the file has {written} lines (:61:) and {read} can be read: one is not written as MT940")
+    return BankReading(NAME, statements)
+
+
+def _statement(block: Any) -> Statement:
+    opening, closing = (_balance(block.data, names) for names in _BALANCES)
+    currency = str(opening.amount.currency)
+    rows = tuple(_row(place, line.data, currency) for place, line in enumerate(block, start=1))
+    return Statement(
+        account=str(block.data.get("account_identification", "")).rpartition("/")[2],
+        currency=currency,
+        rows=rows,
+        opening=Balance(_minor(opening.amount.amount, currency), _day(opening.date)),
+        closing=Balance(_minor(closing.amount.amount, currency), _day(closing.date)),
+    )
+
+
+def _balance(data: dict[str, Any], names: tuple[str, ...]) -> Any:
+    for name in names:
+        if data.get(name) is not None:
+            return data[name]
+    edge = "opening (:60F:)" if "opening" in names[0] else "closing (:62F:)"
+    raise BankFileError(f"a statement states no {edge} balance, so nobody can tell whether lines are missing")
+
+
+def _row(place: int, data: dict[str, Any], currency: str) -> BankRow:
+    references = [data.get(name) for name in ("customer_reference", "bank_reference")]
+    said = [text for text in references if text and text.strip() not in _NO_REFERENCE]
+    details = [data.get(name) for name in ("transaction_details", "purpose", "extra_details", "applicant_name")]
+    return BankRow(
+        line=place,
+        booked_on=_day(data.get("entry_date") or data["date"]),
+        amount=_minor(data["amount"].amount, currency),
+        text=" ".join(" ".join(str(part).split()) for part in details if part),
+        reference=" ".join(said),
+    )
+
+
+def _minor(amount: Decimal, currency: str) -> int:
+    try:
+        digits_of(currency)
+        return to_minor(f"{amount:f}", currency)
+    except MoneyError as error:
+        raise BankFileError(f"an amount cannot be read: {error}") from None
+
+
+def _day(value: date) -> date:
+    return date(value.year, value.month, value.day)

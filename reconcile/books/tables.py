@@ -1,0 +1,141 @@
+"""What the merchant's books keep: invoice files and documents, payout reports, bank files and their lines."""
+
+from datetime import date, datetime
+
+from sqlalchemy import Index
+from sqlmodel import Field, SQLModel
+
+from consumer.facts.tables.provider import minor_units, moment
+
+
+class InvoiceFile(SQLModel, table=True):
+    """A file of the merchant's books that went in whole; its digest refuses the same file twice."""
+
+    __tablename__ = "invoice_file"
+
+    connection: str = Field(primary_key=True)
+    sha256: str = Field(primary_key=True)
+    name: str
+    imported_at: datetime = moment(optional=False)
+    rows: int
+    added: int
+    changed: int
+
+
+class LocalInvoice(SQLModel, table=True):
+    """A document of the merchant's own books in its latest known state."""
+
+    __tablename__ = "local_invoice"
+
+    connection: str = Field(primary_key=True)
+    doc_key: str = Field(primary_key=True)
+    country: str
+    doc_type: str
+    series: str = ""
+    folio: str = ""
+    uuid: str = ""
+    issue_date: date
+    due_date: date | None = None
+    customer_tax_id: str = ""
+    customer_name: str = ""
+    net: int | None = minor_units()
+    exempt: int | None = minor_units()
+    vat: int | None = minor_units()
+    total: int = minor_units(optional=False)
+    currency: str
+    status: str
+    order_ref: str = ""
+    ref_type: str = ""
+    ref_number: str = ""
+    payment_method: str = ""
+    payment_form: str = ""
+    raw: str = ""
+    file_sha256: str
+    updated_at: datetime = moment(optional=False)
+
+
+class LocalInvoiceChange(SQLModel, table=True):
+    """What a later file changed of a document that was known: one row per field, never rewritten."""
+
+    __tablename__ = "local_invoice_change"
+    __table_args__ = (Index("local_invoice_change_document", "connection", "doc_key"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    doc_key: str
+    at: datetime = moment(optional=False)
+    file_sha256: str
+    field: str
+    before: str
+    after: str
+
+
+class PayoutReport(SQLModel, table=True):
+    """The provider's own CSV of one payout, as it was last imported."""
+
+    __tablename__ = "payout_report"
+
+    connection: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    sha256: str
+    name: str
+    imported_at: datetime = moment(optional=False)
+    rows: int
+
+
+class ProviderFee(SQLModel, table=True):
+    """The fee with VAT that the provider's report tells for one resource of a payout."""
+
+    __tablename__ = "provider_fee"
+
+    connection: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    resource_id: str = Field(primary_key=True)
+    fee_total: int = minor_units(optional=False)
+    # The whole row as the provider wrote it, by header, columns that nobody reads yet included.
+    cells: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+
+
+class ExchangeRate(SQLModel, table=True):
+    """What one unit of a currency was worth in the country's money on a day; the value is decimal text."""
+
+    __tablename__ = "exchange_rate"
+
+    connection: str = Field(primary_key=True)
+    currency: str = Field(primary_key=True)
+    on: date = Field(primary_key=True)
+    value: str
+
+
+class BankFile(SQLModel, table=True):
+    """A bank file of one account that went in whole, and the days it speaks of."""
+
+    __tablename__ = "bank_file"
+
+    connection: str = Field(primary_key=True)
+    sha256: str = Field(primary_key=True)
+    name: str
+    account: str
+    file_format: str
+    since: date
+    until: date
+    imported_at: datetime = moment(optional=False)
+    rows: int
+    added: int
+
+
+class BankLine(SQLModel, table=True):
+    """One line of the merchant's own bank account; what came in is positive."""
+
+    __tablename__ = "bank_line"
+    __table_args__ = (Index("bank_line_day", "connection", "account", "booked_on"),)
+
+    connection: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    account: str
+    booked_on: date
+    amount: int = minor_units(optional=False)
+    currency: str
+    text: str = ""
+    reference: str = ""
+    file_sha256: str

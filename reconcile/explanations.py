@@ -1,0 +1,66 @@
+"""Why a row is what it is: what the run published of it, and a payment beside the documents it could have meant."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+from textwrap import wrap
+from typing import Any
+
+from sqlmodel import Session
+
+from consumer.facts.bankdays import BankCalendar
+from reconcile import chunks, records, snapshots
+from reconcile.rules.comparisons import candidates, checks_of, first_failed
+from reconcile.rules.inputs import records as rows_of
+from reconcile.rules.payouts import PAYMENT_TYPES
+from reconcile.rules.settings import to_rules
+from reconcile.tables import Run
+
+Fact = tuple[str, str, Any]
+_WIDTH, _INDENT, _NAME = 100, 2, 22
+
+
+def explain(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
+    """Everything known about a payout, a resource or a document, fact by fact; payments also test by test."""
+    facts = list(records.explanation(session, run, identity))
+    yield from facts
+    if not any(about == f"item {identity}" for about, _, _ in facts):
+        return
+    try:
+        yield from _compared(session, data_dir, run, identity, calendar)
+    except snapshots.SnapshotError as problem:
+        yield f"item {identity}", "compared", f"not again: {problem}"
+
+
+def _compared(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
+    items = snapshots.read_frame(data_dir, run.connection, run.id, "items")
+    mine = items[(items["resource_id"] == identity) & items["resource_type"].isin(PAYMENT_TYPES)]
+    if mine.empty:
+        return
+    item = rows_of(mine)[0]
+    rules = to_rules(snapshots.read_manifest(data_dir, run.connection, run.id)["chosen_rules"])
+    applied: dict[str, int] = {}
+    for line in chunks.find_lines(session, run, "resource_id", identity):
+        if line["doc_key"] and line["applied_amount"]:
+            applied[line["doc_key"]] = applied.get(line["doc_key"], 0) + int(line["applied_amount"])
+    documents = snapshots.read_frame(data_dir, run.connection, run.id, "documents")
+    chosen = candidates(item, documents)
+    missing = [key for key in applied if key not in set(chosen["doc_key"])]
+    for document in [*rows_of(documents[documents["doc_key"].isin(missing)]), *rows_of(chosen)]:
+        result = chunks.find_document(session, run, document.doc_key)
+        own = applied.get(document.doc_key, 0)
+        balance = int(result["balance"]) + own if result is not None else int(document.total)
+        checks = list(checks_of(item, document, balance=balance, rules=rules, calendar=calendar))
+        about = f"compared with {document.doc_key}" + (" (applied)" if own else "")
+        yield about, "first_failed", first_failed(checks)
+        yield from ((about, check.name, str(check)) for check in checks)
+
+
+def lines_for_people(facts: Iterable[Fact]) -> Iterator[str]:
+    """Set facts under what they are about, no line wider than a terminal."""
+    for place, (about, own) in enumerate(groupby(facts, key=lambda fact: fact[0])):
+        yield from ["", about] if place else [about]
+        for _, name, value in own:
+            first, *rest = wrap(str(value), _WIDTH - _INDENT - _NAME, break_on_hyphens=False) or [""]
+            yield f"{'':{_INDENT}}{name:<{_NAME - 1}} {first}"
+            yield from (f"{'':{_INDENT + _NAME}}{line}" for line in rest)

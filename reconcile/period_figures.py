@@ -1,0 +1,87 @@
+"""The figures a closed period keeps of a result, and what another result says otherwise; pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pandas as pd
+from pandas import DataFrame
+
+from reconcile.rules.inputs import Result
+from reconcile.rules.payouts import DISPUTE
+
+KEYS = ["kind", "subject", "words"]
+_PAYOUT = ("status", "payout_amount", "computed_amount", "fee_total", "difference")
+_DOCUMENT = ("total", "currency")
+_VOID = "void"
+GONE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """One figure that is not what it was; an empty side is one that was or is not there."""
+
+    kind: str
+    subject: str
+    before: str
+    after: str
+
+
+def figures_of(result: Result, since: date | None, until: date) -> DataFrame:
+    """Write down what belongs to the days: payouts by payout date, items by local date, documents by issue date.
+
+    What goes on after a period ends is left out: when money arrives at the bank, which payout carries an item later,
+    what is still owed on a document.
+    """
+    payouts = _within(result.payouts, "payout_date", since, until)
+    lines = _within(result.lines[result.lines["resource_type"] != DISPUTE], "local_date", since, until)
+    documents = _within(result.documents, "issue_date", since, until)
+    is_void = documents["outcome"] == _VOID
+    totals = _words(documents, _DOCUMENT).where(~is_void, _VOID)
+    frames = [
+        DataFrame({"kind": "payout", "subject": payouts["payout_id"], "words": _words(payouts, _PAYOUT)}),
+        item_words(lines),
+        DataFrame({"kind": "document", "subject": documents["doc_key"], "words": totals}),
+    ]
+    return pd.concat(frames, ignore_index=True).astype("str")
+
+
+def moved(before: DataFrame, after: DataFrame) -> Iterator[Moved]:
+    """Compare figures as they stood with figures as they are, in the order of kind and subject."""
+    both = before.merge(after, on=["kind", "subject"], how="outer", suffixes=("_before", "_after"))
+    both[["words_before", "words_after"]] = both[["words_before", "words_after"]].fillna(GONE)
+    changed = both[both["words_before"] != both["words_after"]].sort_values(["kind", "subject"])
+    for row in changed.itertuples(index=False):
+        yield Moved(str(row.kind), str(row.subject), str(row.words_before), str(row.words_after))
+
+
+def _within(frame: DataFrame, column: str, since: date | None, until: date) -> DataFrame:
+    days = frame[column]
+    mask = days <= pd.Timestamp(until)
+    if since is not None:
+        mask &= days >= pd.Timestamp(since)
+    return DataFrame(frame[mask])
+
+
+def _words(frame: DataFrame, names: tuple[str, ...]) -> Any:
+    """Write columns as `name value` parts, amounts in minor units."""
+    parts = [f"{name.replace('_', ' ')} " + frame[name].astype("string").fillna("unknown") for name in names]
+    words = pd.Series("", index=frame.index, dtype="string") if not parts else parts[0]
+    for part in parts[1:]:
+        words = words + ", " + part
+    return words
+
+
+def item_words(lines: DataFrame) -> DataFrame:
+    """Say of each item what it became: its outcome, and each document with the amount applied."""
+    applied = lines["doc_key"].astype("string") + " " + lines["applied_amount"].astype("string")
+    words = lines["outcome"].astype("string") + (" " + applied).fillna("")
+    amount = "amount " + lines["amount_signed"].astype("string")
+    words = words.where(lines["amount_signed"].isna(), amount + ", " + words)
+    frame = DataFrame({"kind": "item", "subject": lines["resource_type"] + " " + lines["resource_id"], "words": words})
+    frame = frame.drop_duplicates()
+    is_single = ~frame["subject"].duplicated(keep=False)
+    several = frame[~is_single].sort_values(["subject", "words"])
+    joined = several.groupby("subject", sort=True)["words"].agg("; ".join).reset_index().assign(kind="item")
+    return pd.concat([frame[is_single], joined[KEYS]], ignore_index=True)

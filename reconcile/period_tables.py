@@ -1,0 +1,54 @@
+"""What closing a period keeps: who closed it, the figures as they stood, and what later facts changed of them."""
+
+from datetime import date, datetime
+
+from sqlalchemy import Index
+from sqlmodel import Field, SQLModel
+
+from consumer.facts.tables.provider import moment
+
+
+class Period(SQLModel, table=True):
+    """Days whose books a person closed; `ends_at` is the first instant after its last day. Reopening keeps the row."""
+
+    __tablename__ = "period"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str = Field(index=True)
+    since: date | None = None
+    until: date
+    ends_at: datetime = moment(optional=False)
+    run_id: str
+    reason: str
+    closed_by: str
+    closed_at: datetime = moment(optional=False)
+    reopened_by: str = ""
+    reopened_at: datetime | None = moment()
+    reopened_for: str = ""
+
+
+class ClosedFigure(SQLModel, table=True):
+    """One payout, item or document of a closed period as it stood."""
+
+    __tablename__ = "closed_figure"
+
+    period_id: int = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    subject: str = Field(primary_key=True)
+    words: str
+
+
+class Adjustment(SQLModel, table=True):
+    """What a later run found otherwise in a closed period: a line beside the closed figure, which stays."""
+
+    __tablename__ = "adjustment"
+    __table_args__ = (Index("adjustment_subject", "period_id", "kind", "subject"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    period_id: int
+    run_id: str
+    kind: str
+    subject: str
+    before: str
+    after: str
+    found_at: datetime = moment(optional=False)

@@ -1,0 +1,62 @@
+"""Which runs keep their rows and inputs: the last weeks whole, then each month's last run, then only their summary.
+
+A run's own row stays for ever. Decisions and exceptions are not part of any run and are never touched here.
+"""
+
+import shutil
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from reconcile.snapshots import DRAFT
+from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
+
+WHOLE_DAYS = 35
+_DRAFTS_LIVE = timedelta(days=1)
+_RESULTS: tuple[Any, ...] = (ResultChunk, PayoutResult, RunFinding)
+
+
+def prune(session: Session, connection: str, *, today: date, months_until: timedelta, at: datetime) -> list[str]:
+    """Drop the rows of runs that need not be kept, and name those runs."""
+    runs = session.exec(select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))).all()
+    dropped = find_droppable(runs, today=today, months_until=months_until)
+    for run in dropped:
+        for table in _RESULTS:
+            session.execute(sa.delete(table).where(table.connection == connection, table.run_id == run.id))
+        run.pruned_at = at
+        session.add(run)
+    return [run.id for run in dropped]
+
+
+def find_droppable(runs: Iterable[Run], *, today: date, months_until: timedelta) -> list[Run]:
+    """Choose by the day a run is about: the newest whole run always stays, of each older month the last whole one."""
+    ordered = sorted(runs, key=lambda run: (run.as_of, run.number), reverse=True)
+    months: set[tuple[int, int]] = set()
+    dropped = []
+    for run in ordered:
+        is_whole = all(scope is None for scope in (run.scope_from, run.scope_to, run.scope_payout))
+        month = (run.as_of.year, run.as_of.month)
+        is_first = is_whole and month not in months
+        if is_first:
+            months.add(month)
+        is_young = run.as_of >= today - timedelta(days=WHOLE_DAYS)
+        is_month_end = is_first and (len(months) == 1 or run.as_of >= today - months_until)
+        if not (is_young or is_month_end):
+            dropped.append(run)
+    return dropped
+
+
+def drop_inputs(session: Session, data_dir: Path, connection: str, *, at: datetime) -> None:
+    """Remove the kept inputs of pruned runs from this machine, and drafts that a killed process left behind."""
+    folder = data_dir / "runs" / connection
+    here = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    for draft in folder.glob(f"*{DRAFT}"):
+        if draft.stat().st_mtime < (at - _DRAFTS_LIVE).timestamp():
+            shutil.rmtree(draft)
+    pruned = session.exec(select(Run.id).where(Run.connection == connection, col(Run.pruned_at).is_not(None))).all()
+    for run_id in sorted(set(here) & set(pruned)):
+        shutil.rmtree(folder / run_id)

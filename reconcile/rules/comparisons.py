@@ -1,0 +1,87 @@
+"""A payment beside the documents it could have meant: every test with both values, so that anybody can check it; pure.
+
+This looks at rows alone and shares no code with the stages that decide: it is how a decision is checked again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import pandas as pd
+from pandas import DataFrame
+
+from consumer.facts.bankdays import BankCalendar
+from reconcile.rules.metadata import read_metadata, to_text
+from reconcile.rules.settings import RuleSet
+
+_NAMES = ("order_ref", "order_id", "uuid", "invoice", "invoice_id", "folio")
+_NEAREST = 3
+_VOID = ("void", "anulada", "anulado", "cancelada", "cancelado", "cancelled", "canceled")
+HOLDS = "holds"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One test of a pair: what each side says, and whether they agree; None where it could not be asked."""
+
+    name: str
+    payment: str
+    document: str
+    holds: bool | None
+
+    def __str__(self) -> str:
+        word = {True: HOLDS, False: "fails", None: "not known"}[self.holds]
+        return f"{word}: payment {self.payment or 'unknown'}, document {self.document or 'unknown'}"
+
+
+def candidates(item: Any, documents: DataFrame) -> DataFrame:
+    """Choose the documents to compare: those it names, its customer's nearest amounts, equal amounts of anybody."""
+    said = _said(item)
+    columns = [documents[name].astype("string").str.upper() for name in ("order_ref", "uuid", "doc_key", "folio")]
+    is_named = pd.Series(data=False, index=documents.index)
+    for column in columns:
+        is_named |= column.isin(said).fillna(value=False)
+    payer = _payer(item)
+    own = documents[(documents["customer_tax_id"] == payer) & (documents["currency"] == item.currency)]
+    distance = (own["total"] - item.amount).abs()
+    near = own.loc[distance.sort_values(kind="stable").index].head(_NEAREST)
+    parts = [documents[is_named].head(_NEAREST), near]
+    same = (documents["currency"] == item.currency) & (documents["total"] == item.amount)
+    parts.append(documents[same].head(_NEAREST))
+    return DataFrame(pd.concat(parts).drop_duplicates("doc_key"))
+
+
+def checks_of(item: Any, document: Any, *, balance: int, rules: RuleSet, calendar: BankCalendar) -> Iterator[Check]:
+    """Ask what the stages ask, in their order; `balance` is what the document asked for without this payment."""
+    said = sorted(_said(item))
+    names = {str(value).upper() for value in (document.order_ref, document.uuid, document.doc_key, document.folio)}
+    bears = [to_text(value) for value in (document.order_ref, document.folio) if not pd.isna(value)]
+    yield Check("reference", " ".join(said), " ".join(bears), bool(names & set(said)) if said else None)
+    yield Check("currency", item.currency, document.currency, item.currency == document.currency)
+    is_valid = str(document.status).strip().lower() not in _VOID
+    yield Check("state", "valid", str(document.status), is_valid)
+    payer, owner = _payer(item), "" if pd.isna(document.customer_tax_id) else str(document.customer_tax_id)
+    yield Check("customer", payer, owner, payer == owner if payer and owner else None)
+    yield Check(
+        "amount", str(int(item.amount)), f"{balance} open of {int(document.total)}", int(item.amount) == balance
+    )
+    paid_on = item.occurred_at.tz_convert(calendar.country.zone).date()
+    due = document.issue_date.date() + timedelta(days=rules.due_days) if pd.isna(document.due_date) else None
+    due = due or document.due_date.date()
+    first = calendar.shift(document.issue_date.date(), -rules.days_before_issue)
+    last = calendar.shift(due, rules.days_after_due)
+    yield Check("window", paid_on.isoformat(), f"{first} to {last}", first <= paid_on <= last)
+
+
+def first_failed(checks: list[Check]) -> str:
+    return next((check.name for check in checks if check.holds is False), "none")
+
+
+def _said(item: Any) -> set[str]:
+    words: Mapping[str, Any] = read_metadata(pd.Series([item.metadata]))[0]
+    return {to_text(words.get(name)).upper() for name in _NAMES} - {""}
+
+
+def _payer(item: Any) -> str:
+    return next((str(value) for value in (item.customer_tax_id, item.sender_tax_id) if not pd.isna(value)), "")

@@ -1,0 +1,260 @@
+"""Encodings, separators, title and total rows, columns and workbooks: the shapes invoice files come in."""
+
+import codecs
+import io
+from datetime import date, datetime
+
+import openpyxl
+import pytest
+
+from reconcile.books.documents import Document
+from reconcile.books.reading import Reading, read_invoices
+
+CANONICAL = (
+    "doc_type,series,folio,uuid,issue_date,due_date,customer_tax_id,customer_name,net,exempt,vat,total,currency,"
+    "status,order_ref,ref_type,ref_number,payment_method,payment_form"
+)
+REGISTER = "Tipo Doc;Rut cliente;Razon Social;Folio;Fecha Docto;Monto Exento;Monto Neto;Monto IVA;Monto total"
+GOOD = "33;76192083-9;Peñón Ltda;7;13-09-2026;0;1000;190;1190"
+
+
+def _read(text: str, *, country: str = "cl", encoding: str = "utf-8", **mapping: str) -> Reading:
+    return read_invoices(text.encode(encoding), country=country, mapping=mapping)
+
+
+def _documents(reading: Reading) -> list[Document]:
+    assert reading.rejects == ()
+    return [document for document, _ in reading.documents]
+
+
+def _one(text: str, **settings: str) -> Document:
+    return _documents(_read(text, **settings))[0]
+
+
+def _reasons(reading: Reading) -> list[tuple[int, str, str, str]]:
+    assert reading.rejects
+    return [(reject.line, reject.column, reject.value, reject.reason) for reject in reading.rejects]
+
+
+def _register(*rows: str) -> str:
+    return "\n".join([REGISTER, *rows, ""])
+
+
+def test_the_canonical_form_needs_no_mapping() -> None:
+    """All nineteen columns under their own names are read as they stand."""
+    row = "33,,7,,2026-09-01,2026-10-01,76192083-9,Uno SpA,1000,,190,1190,CLP,valid,PED-1,,,credit,03"
+    assert _one(f"{CANONICAL}\n{row}\n") == Document(
+        doc_key="cl:33::7", doc_type="33", series="", folio="7", uuid="", issue_date=date(2026, 9, 1),
+        due_date=date(2026, 10, 1), customer_tax_id="76192083-9", customer_name="Uno SpA", net=1000, exempt=None,
+        vat=190, total=1190, currency="CLP", is_void=False, order_ref="PED-1", ref_type="", ref_number="",
+        payment_method="credit", payment_form="03",
+    )  # fmt: skip
+
+
+def test_usual_names_are_found_by_synonym() -> None:
+    """A Mexican ERP's headers with accents and capitals are understood without a mapping."""
+    text = (
+        "Folio fiscal,Serie,Folio,Fecha de emisión,RFC receptor,Razón social receptor,Subtotal,IVA,Total,Moneda,"
+        "Estado SAT,Efecto,Método de pago,Forma de pago,UUID relacionado\n"
+        "6f0c6a5e-0b1d-4c1e-9d52-0a6b8a8c9d10,A,1,01/09/2026,AAA010101AAA,Uno SA,100.00,16.00,116.00,MXN,Cancelado,"
+        "Ingreso,PUE,03,\n"
+    )
+    document = _one(text, country="mx")
+    assert (document.doc_type, document.net, document.vat, document.total) == ("I", 10000, 1600, 11600)
+    assert (document.is_void, document.payment_form, document.customer_name) == (True, "03", "Uno SA")
+
+
+@pytest.mark.parametrize(
+    ("content", "used"),
+    [
+        (_register(GOOD).encode(), "utf-8"),
+        (_register(GOOD).encode("utf-8-sig"), "utf-8-sig"),
+        (codecs.BOM_UTF16_LE + _register(GOOD).encode("utf-16-le"), "utf-16"),
+        (codecs.BOM_UTF16_BE + _register(GOOD).encode("utf-16-be"), "utf-16"),
+        (_register(GOOD).encode("cp1252"), "cp1252"),
+    ],
+)
+def test_encodings_are_found_and_shown(content: bytes, used: str) -> None:
+    """Marks first, then strict UTF-8, then Windows text; the accents are right in each."""
+    reading = read_invoices(content, country="cl", mapping={})
+    assert (reading.encoding, _documents(reading)[0].customer_name) == (used, "Peñón Ltda")
+
+
+def test_text_encoded_twice_is_remarked() -> None:
+    """The pairs that double encoding leaves are a note, since names do not identify anybody."""
+    reading = _read(_register(GOOD.replace("Peñón", "PeÃ±Ã³n")))
+    assert reading.rejects == ()
+    assert reading.notes == ("the text looks encoded twice (Ã where accents should be)",)
+
+
+@pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
+def test_the_separator_is_read_off_the_header(separator: str) -> None:
+    """Any usual separator works."""
+    reading = _read(_register(GOOD).replace(";", separator))
+    assert (reading.separator, _documents(reading)[0].total) == (separator, 1190)
+
+
+def test_a_row_with_another_number_of_columns_is_refused() -> None:
+    """A separator inside a name shifts every amount after it, so the row is named."""
+    reading = _read(_register(GOOD, "33;76192083-9;Uno; Dos;8;13-09-2026;0;1000;190;1190"))
+    assert _reasons(reading) == [
+        (3, "", "", "the row has 10 columns, the header 9: a separator is missing or too many")
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["33,,7,,2026-09-01,,76192083-9,Uno SpA,,1000,,190,1190,CLP,valid,PED-1,,,,", "33,,7,,2026-09-01,,,,,,,1190,,,,,,"],
+)
+def test_a_separator_too_many_is_refused_where_the_last_cells_are_empty(row: str) -> None:
+    """One more or less moves amounts into other columns, and empty cells at the end do not make it good."""
+    reading = _read(f"{CANONICAL}\n{row}\n")
+    assert [reject.reason for reject in reading.rejects] == [
+        f"the row has {row.count(',') + 1} columns, the header 19: a separator is missing or too many"
+    ]
+
+
+@pytest.mark.parametrize("twin", ["Total", "TOTAL", "total "])
+def test_two_columns_of_one_name_are_refused(twin: str) -> None:
+    """Nobody says which of the two is meant, so neither is taken silently."""
+    reading = _read(f"Tipo DTE;Folio;Fecha;Total;{twin}\n33;1;01-09-2026;10;20\n")
+    reason = "columns 4 and 5 bear this name, and which one is meant is not said: rename or delete the other"
+    assert [reject[3] for reject in _reasons(reading)] == [reason]
+
+
+def test_two_columns_nobody_reads_may_share_a_name() -> None:
+    """Only columns that mean something must be told apart."""
+    assert _one("Tipo DTE;Folio;Fecha;Total;Obs;Obs\n33;1;01-09-2026;10;a;b\n").total == 10
+
+
+def test_a_cell_without_end_names_its_line() -> None:
+    """A quotation mark left open swallows the rest of the file: the message says where it began."""
+    reading = _read(_register(GOOD, '33;76192083-9;"Uno;8;' + "x" * 140_000))
+    assert [reject[3] for reject in _reasons(reading)] == [
+        "a cell of the row that begins on line 3 has more than 131,072 characters: is a quotation mark left open?"
+    ]
+
+
+def test_a_workbook_with_two_lists_is_refused() -> None:
+    """Taking one sheet of two would leave half the books out without a word."""
+    book = openpyxl.Workbook()
+    for title in ("Septiembre", "Octubre"):
+        sheet = book.create_sheet(title)
+        sheet.append(["Tipo Doc", "Folio", "Fecha Docto", "Monto total"])
+        sheet.append([33, 7, "2026-09-13", 1190])
+    kept = io.BytesIO()
+    book.save(kept)
+    reading = read_invoices(kept.getvalue(), country="cl", mapping={})
+    assert [reject[3] for reject in _reasons(reading)] == [
+        "the workbook lists documents on 2 sheets (XLSX, sheet Septiembre; XLSX, sheet Octubre): save each alone"
+    ]
+
+
+def test_title_rows_above_and_total_rows_below_are_set_aside() -> None:
+    """The header is the first row with four known names; the total row agrees and is dropped."""
+    text = _register(GOOD, GOOD.replace(";7;", ";8;"), "Total;;;;;0;2000;380;2.380")
+    reading = _read("Libro de ventas\nSeptiembre 2026;;\n\n" + text)
+    assert [document.folio for document in _documents(reading)] == ["7", "8"]
+
+
+def test_a_total_row_that_disagrees_refuses_the_file() -> None:
+    """A file that was cut off or edited is not taken."""
+    reading = _read(_register(GOOD, "Total general;;;;;;1000;190;1191"))
+    assert _reasons(reading) == [
+        (3, "Monto total", "1191", "the total row does not agree: the rows above add up to 1190")
+    ]
+
+
+def test_quoted_cells_may_hold_separators_and_lines() -> None:
+    """Quotation marks protect, and line numbers stay those of the file."""
+    reading = _read(_register(GOOD.replace("Peñón Ltda", '"Uno; y\nDos"'), GOOD.replace("1190", "x")))
+    assert [reject.line for reject in reading.rejects] == [4]
+
+
+def test_a_saved_mapping_wins_over_synonyms() -> None:
+    """The merchant's own names of columns are used where a mapping says so."""
+    text = "Tipo DTE;Folio;Fecha;Total;A cobrar\n33;1;01-09-2026;10;20\n"
+    assert _one(text, total="A cobrar").total == 20
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"", "the file is empty"),
+        (b"   \n", "the file is empty"),
+        (b"a;b;c\n1;2;3\n", "no row holds four known column names"),
+        (b"Folio;Fecha;Neto;IVA\n1;01-09-2026;1;1\n", "the file has no such column"),
+        (b"Tipo DTE;Fecha;Total;IVA\n33;01-09-2026;1;1\n", "the file has neither a folio nor a UUID column"),
+        (b"PK\x03\x04 not a workbook", "the file is not a workbook"),
+        (b"\x00\x01\x02\x03" * 9, "the file is not text"),
+        (b"\x81\x8d\x8f\x90", "the file is neither UTF-8, UTF-16 nor Windows text"),
+    ],
+)
+def test_what_is_no_table_of_invoices_is_refused(content: bytes, words: str) -> None:
+    """A wrong file is named as such, in one sentence."""
+    reading = read_invoices(content, country="cl", mapping={})
+    assert reading.documents == ()
+    assert reading.rejects[0].reason.startswith(words)
+
+
+def test_names_that_could_run_as_formulas_stay_text() -> None:
+    """What begins like a formula is kept as it stands; exports defuse it."""
+    assert _one(_register(GOOD.replace("Peñón Ltda", "=1+1"))).customer_name == "=1+1"
+
+
+def test_a_workbook_is_read_by_its_cells() -> None:
+    """Numbers, dates and text of XLSX need no convention, and blanks stay blank."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(["Libro de ventas"])
+    sheet.append(["Tipo Doc", "Rut cliente", "Folio", "Fecha Docto", "Monto Neto", "Monto IVA", "Monto total"])
+    sheet.append([33, "76.192.083-9", 7, datetime(2026, 9, 13), 1000.0, 190, 1190])  # noqa: DTZ001 - as Excel keeps it
+    sheet.append([61, None, "F-8", datetime(2026, 9, 14), None, None, -50])  # noqa: DTZ001 - as Excel keeps it
+    sheet.append(["Total", None, None, None, 1000, 190, 1140])
+    kept = io.BytesIO()
+    book.save(kept)
+    reading = read_invoices(kept.getvalue(), country="cl", mapping={})
+    documents = _documents(reading)
+    assert [document.doc_key for document in documents] == ["cl:33::7", "cl:61:F:8"]
+    assert [(document.net, document.total) for document in documents] == [(1000, 1190), (None, 50)]
+    assert documents[0].issue_date == date(2026, 9, 13)
+    assert reading.encoding == "XLSX, sheet Sheet"
+
+
+def test_a_workbooks_rows_may_end_early() -> None:
+    """Spreadsheets do not store the empty cells at a row's end; the canonical form goes in without them."""
+    canonical = [
+        "doc_type",
+        "series",
+        "folio",
+        "uuid",
+        "issue_date",
+        "due_date",
+        "customer_tax_id",
+        "customer_name",
+        "net",
+        "exempt",
+        "vat",
+        "total",
+        "currency",
+        "status",
+        "order_ref",
+        "ref_type",
+        "ref_number",
+        "payment_method",
+        "payment_form",
+    ]
+    row = ["33", "", "7", "", "2026-09-13", "", "76192083-9", "Ana SpA", "1000", "", "190", "1190", "CLP", "valid"]
+    book = openpyxl.Workbook()
+    sheet = book.active
+    assert sheet is not None
+    sheet.append(canonical)
+    sheet.append([cell or None for cell in row])
+    kept = io.BytesIO()
+    book.save(kept)
+
+    reading = read_invoices(kept.getvalue(), country="cl", mapping={})
+
+    assert reading.rejects == ()
+    assert [(document.doc_key, document.total) for document in _documents(reading)] == [("cl:33::7", 1190)]

@@ -1,0 +1,93 @@
+"""Imports that are killed or that meet: a file is there whole or not at all, and nothing is there twice."""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from sqlmodel import func, select
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from consumer.facts.store import Store
+from reconcile.books.invoices import ImportOutcome, import_invoices
+from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
+
+ROOT = Path(__file__).resolve().parents[3]
+ROWS = 2_000
+HEADER = "doc_type,folio,issue_date,total,order_ref"
+
+
+def _books(path: Path, *, total: int) -> Path:
+    rows = (f"33,{folio},2026-09-01,{total},PED-{folio}" for folio in range(1, ROWS + 1))
+    path.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
+    return path
+
+
+def _start(database_url: str, folder: Path, books: Path) -> subprocess.Popen[bytes]:
+    foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
+    own = {
+        "CUADRE_DATABASE_URL": database_url, "CUADRE_DATA_DIR": str(folder), "CUADRE_COUNTRY": "cl",
+        "CUADRE_PROVIDER_URL": "http://provider.test", "CUADRE_API_KEY": "sk_test_kills", "CUADRE_SECRET_KEY": "k" * 40,
+    }  # fmt: skip
+    command = [sys.executable, "-m", "app", "invoices", "import", str(books)]
+    return subprocess.Popen(command, cwd=ROOT, env=foreign | own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _counts(store: Store) -> tuple[int, int, int]:
+    with store.reading() as session:
+        tables = (InvoiceFile, LocalInvoice, LocalInvoiceChange)
+        files, documents, changes = (session.exec(select(func.count()).select_from(table)).one() for table in tables)
+    return files, documents, changes
+
+
+@pytest.mark.parametrize("wait", [0.05, 0.4])
+def test_a_killed_import_leaves_all_of_a_file_or_nothing(
+    store: Store, migrated_url: str, tmp_path: Path, wait: float
+) -> None:
+    """The process dies while it writes; the same command afterwards makes it whole, once."""
+    books = _books(tmp_path / "books.csv", total=1190)
+    process = _start(migrated_url, tmp_path / "data", books)
+    deadline = time.monotonic() + 60
+    # Its data folder appears once it has read its settings: the import itself follows within a second.
+    while process.poll() is None and not (tmp_path / "data").exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    time.sleep(wait)
+    process.kill()
+    process.wait()
+    assert _counts(store) in {(0, 0, 0), (1, ROWS, 0)}
+    assert _start(migrated_url, tmp_path / "data", books).wait(timeout=120) == 0
+    assert _counts(store) == (1, ROWS, 0)
+
+
+def test_two_imports_of_one_file_at_once_are_one(house: House, main: Connection, tmp_path: Path) -> None:
+    """Both say it is in, and it is there once."""
+    books = _books(tmp_path / "books.csv", total=1190)
+    outcomes = _together(house, main, books, books)
+    assert [outcome.accepted for outcome in outcomes] == [True, True]
+    assert sorted(outcome.added for outcome in outcomes) == [0, ROWS]
+    assert _counts(house.store) == (1, ROWS, 0)
+
+
+def test_two_files_about_the_same_documents_at_once_take_turns(house: House, main: Connection, tmp_path: Path) -> None:
+    """One brings the documents, the other changes them, with a line of history for each."""
+    first, second = _books(tmp_path / "one.csv", total=1190), _books(tmp_path / "two.csv", total=1200)
+    outcomes = _together(house, main, first, second)
+    assert sorted((outcome.added, outcome.changed) for outcome in outcomes) == [(0, ROWS), (ROWS, 0)]
+    assert _counts(house.store) == (2, ROWS, ROWS)
+
+
+def _together(house: House, connection: Connection, *paths: Path) -> list[ImportOutcome]:
+    outcomes: list[ImportOutcome] = []
+    threads = [
+        threading.Thread(target=lambda path=path: outcomes.append(import_invoices(house, connection, path)))
+        for path in paths
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return outcomes

@@ -1,0 +1,46 @@
+"""Rates into the books."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+from sqlmodel import select
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from reconcile.books.rates import import_rates, read_rates
+from reconcile.tables import ExchangeRate
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Fecha;Valor\n05-10-2026;39.123,45\n", "date,value\n2026-10-05,39123.45\n", "Fecha;UF\n05/10/2026;$39123,45\n"],
+)
+def test_a_day_and_its_value(text: str) -> None:
+    """Either decimal mark, one for the file."""
+    assert read_rates("uf.csv", text.encode()).rates == ((date(2026, 10, 5), "39123.45"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("a;b\n1;2\n", "no row names a date (fecha) and a value (valor) column"),
+        ("Fecha;Valor\n05-10-2026;x\n", "is not a rate above zero"),
+        ("Fecha;Valor\n05-10-2026;0,00\n", "is not a rate above zero"),
+        ("Fecha;Valor\nayer;39\n", "is not a date written yyyy-mm-dd as the rest of the file"),
+        ("Fecha;Valor\n05-10-2026;39\n05-10-2026;40\n", "another value stands for 2026-10-05 above"),
+    ],
+)
+def test_what_is_no_rate_is_refused(text: str, reason: str) -> None:
+    """Nothing is guessed."""
+    assert [one.reason for one in read_rates("uf.csv", text.encode()).rejects] == [reason]
+
+
+def test_a_later_value_replaces(house: House, main: Connection, tmp_path: Path) -> None:
+    """One value a day."""
+    path = tmp_path / "uf.csv"
+    for value in ("39.123,45", "39.124,00"):
+        path.write_text(f"Fecha;Valor\n05-10-2026;{value}\n", encoding="utf-8")
+        assert import_rates(house, main, path, currency="CLF").accepted
+    with house.store.reading() as session:
+        assert [(row.currency, row.value) for row in session.exec(select(ExchangeRate))] == [("CLF", "39124.00")]

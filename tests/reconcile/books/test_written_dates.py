@@ -1,0 +1,67 @@
+"""Dates as invoice files write them: the day first, one way for the whole file."""
+
+from datetime import date
+
+import pytest
+
+from reconcile.books.documents import Document
+from reconcile.books.reading import Reading, read_invoices
+
+
+def _read(text: str, *, country: str = "cl", encoding: str = "utf-8", **mapping: str) -> Reading:
+    return read_invoices(text.encode(encoding), country=country, mapping=mapping)
+
+
+def _documents(reading: Reading) -> list[Document]:
+    assert reading.rejects == ()
+    return [document for document, _ in reading.documents]
+
+
+def _one(text: str, **settings: str) -> Document:
+    return _documents(_read(text, **settings))[0]
+
+
+def _reasons(reading: Reading) -> list[tuple[int, str, str, str]]:
+    assert reading.rejects
+    return [(reject.line, reject.column, reject.value, reject.reason) for reject in reading.rejects]
+
+
+@pytest.mark.parametrize(
+    "written", ["2026-09-13", "13-09-2026", "13/09/2026", "13.09.2026", "2026/09/13", "20260913", "46278",
+                "13/09/2026 10:05:00", "2026-09-13T10:05:00", "13-9-2026"],
+)  # fmt: skip
+def test_dates_are_read_day_first(written: str) -> None:
+    """ISO, the usual local forms, stamps and Excel's serial numbers."""
+    assert _one(f"Tipo DTE;Folio;Fecha;Total\n33;1;{written};10").issue_date == date(2026, 9, 13)
+
+
+@pytest.mark.parametrize(
+    ("written", "reason"),
+    [
+        ("09/13/2026", "is no day of the calendar (written dd/mm/yyyy)"),
+        ("13/09/26", "has a year of two digits: write four"),
+        ("2026-09-13", "is not a date written dd/mm/yyyy as the rest of the file"),
+        ("30/02/2026", "is no day of the calendar (written dd/mm/yyyy)"),
+        ("", "is empty"),
+    ],
+)
+def test_a_date_unlike_the_rest_of_its_file_is_refused(written: str, reason: str) -> None:
+    """One way of writing dates holds for the whole file."""
+    rows = "\n".join(f"33;{folio};0{folio}/09/2026;10" for folio in (2, 3, 4))
+    reading = _read(f"Tipo DTE;Folio;Fecha;Total\n33;1;{written};10\n{rows}\n")
+    assert _reasons(reading) == [(2, "Fecha", written, reason)]
+
+
+@pytest.mark.parametrize(
+    ("terms", "due"),
+    [
+        ("30 días", date(2026, 10, 1)),
+        ("Contado", date(2026, 9, 1)),
+        ("Crédito 45 dias", date(2026, 10, 16)),
+        ("", None),
+    ],
+)
+def test_due_dates_may_be_written_as_terms(terms: str, due: date | None) -> None:
+    """Days after issue, or at once."""
+    text = f"Efecto;Folio;Fecha;Total;Condiciones\nI;1;2026-09-01;10.00;{terms}\n"
+    assert _one(text, country="mx").due_date == due

@@ -1,0 +1,59 @@
+"""A payment beside a document, test by test, without the stages that decide."""
+
+from datetime import date
+from typing import TYPE_CHECKING
+
+from reconcile.rules.comparisons import candidates, checks_of, first_failed
+from reconcile.rules.inputs import records
+
+if TYPE_CHECKING:
+    from tests.reconcile.rules.conftest import Case
+
+ANA, BRUNO = "11111111-1", "22222222-2"
+
+
+def _checks(case: "Case", doc_key: str, balance: int) -> dict[str, str]:
+    inputs = case.inputs()
+    item = records(inputs.items)[0]
+    document = next(row for row in records(inputs.documents) if row.doc_key == doc_key)
+    found = list(checks_of(item, document, balance=balance, rules=inputs.rules, calendar=inputs.calendar))
+    return {check.name: str(check) for check in found} | {"first": first_failed(found)}
+
+
+def test_every_test_shows_both_values(case: "Case") -> None:
+    """Whoever reads it can check it with the two rows in hand."""
+    case.invoice("1", 60_000)
+    case.payment("pi_1", 50_000, customer_tax_id=BRUNO, metadata='{"order_ref": "PED-1"}')
+    assert _checks(case, "cl:33::1", 55_000) == {
+        "reference": "holds: payment PED-1, document PED-1 1",
+        "currency": "holds: payment CLP, document CLP",
+        "state": "holds: payment valid, document valid",
+        "customer": "fails: payment 22222222-2, document 11111111-1",
+        "amount": "fails: payment 50000, document 55000 open of 60000",
+        "window": "holds: payment 2026-10-05, document 2026-09-28 to 2026-11-13",
+        "first": "customer",
+    }
+
+
+def test_what_is_not_known_neither_holds_nor_fails(case: "Case") -> None:
+    """A payment that names nobody and nothing is not held against the document."""
+    case.invoice("1", 50_000, due_date=None, issue_date=date(2026, 10, 1))
+    case.payment("pi_1", 50_000)
+    found = _checks(case, "cl:33::1", 50_000)
+    assert found["reference"] == "not known: payment unknown, document PED-1 1"
+    assert found["customer"] == "not known: payment unknown, document 11111111-1"
+    assert found["window"] == "holds: payment 2026-10-05, document 2026-09-28 to 2026-11-13"
+    assert found["first"] == "none"
+
+
+def test_the_documents_compared_are_the_named_the_near_and_the_equal(case: "Case") -> None:
+    """At most three of each kind, each document once."""
+    case.invoice("1", 900, customer_tax_id=BRUNO)
+    case.invoice("2", 50_000)
+    for number in range(3, 8):
+        case.invoice(str(number), 50_000 + number)
+    case.invoice("8", 50_000, customer_tax_id=BRUNO)
+    case.payment("pi_1", 50_000, customer_tax_id=ANA, metadata='{"order_ref": "ped-1"}')
+    inputs = case.inputs()
+    chosen = candidates(records(inputs.items)[0], inputs.documents)
+    assert chosen["doc_key"].tolist() == ["cl:33::1", "cl:33::2", "cl:33::3", "cl:33::4", "cl:33::8"]

@@ -1,0 +1,118 @@
+"""The merchant's own bank from file to verdict: imported, seen by a run, and listed."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from consumer.facts.house import House
+from reconcile.commands import COMMANDS
+from reconcile.frames import read_inputs
+from reconcile.rules.pipeline import reconcile
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+Call = Callable[..., Result]
+BANK = ("bank", "import", "--account", "1234567-8")
+
+
+@pytest.fixture
+def call(house: House) -> Call:
+    group = click.Group(commands={command.name or "": command for command in COMMANDS})
+
+    def invoke(*arguments: object) -> Result:
+        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
+
+    return invoke
+
+
+@pytest.fixture
+def trade(world: "World") -> "World":
+    """A payout of Thursday 10 September to the account 00012345678."""
+    world.payment("pi_1", 1190)
+    world.payout("po_1", 1174, ("payment_intent", "pi_1", 1190))
+    world.complete(datetime(2026, 9, 20, 6, tzinfo=UTC))
+    return world
+
+
+def _file(folder: Path, *rows: str, name: str = "bank.csv") -> Path:
+    path = folder / name
+    path.write_text("\n".join(["Fecha;Detalle;Abonos;Cargos", *rows, ""]), encoding="utf-8")
+    return path
+
+
+def _json(result: Result) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def _payout(house: House) -> tuple[Any, ...]:
+    connection = house.settings.connection("main")
+    with house.store.reading() as session:
+        now = datetime(2026, 9, 20, 12, tzinfo=UTC)
+        inputs = read_inputs(session, connection, house.settings, as_of=now.date(), now=now)
+    result = reconcile(inputs)
+    row = result.payouts.iloc[0]
+    found = tuple(finding.code for finding in result.findings if finding.payout_id == "po_1" and "BANK" in finding.code)
+    return str(row["bank_date"])[:10], row["bank_amount"], row["status_recon"], found
+
+
+@pytest.mark.usefixtures("trade")
+def test_a_bank_file_shows_what_arrived(call: Call, house: House, tmp_path: Path) -> None:
+    """The payout's line comes in with its control totals, and the next run sees it."""
+    path = _file(tmp_path, "10-09-2026;PAGO po_1;1.174;", "11-09-2026;COMISION;;500")
+    result = call(*BANK, path, "--json")
+    assert result.exit_code == 0, result.output
+    row = _json(result)[0]
+    assert (row["format"], row["account_last4"], row["rows"], row["added"], row["imported"]) == (
+        "CSV",
+        "5678",
+        2,
+        2,
+        True,
+    )
+    assert row["statements"][0]["inbound"] == "1174"
+    assert row["statements"][0]["outbound"] == "-500"
+    assert _payout(house) == ("2026-09-10", 1174, "closed", ())
+    listed = _json(call("bank", "list", "--json"))
+    assert [(line["booked_on"], line["amount"], line["account_last4"]) for line in listed] == [
+        ("2026-09-11", "-500", "5678"),
+        ("2026-09-10", "1174", "5678"),
+    ]
+
+
+@pytest.mark.usefixtures("trade")
+def test_a_bank_file_without_the_payout_says_it_is_missing(call: Call, house: House, tmp_path: Path) -> None:
+    """Only where the files cover every day in which it should have arrived."""
+    early = _file(tmp_path, "09-09-2026;OTRO;7;", "11-09-2026;OTRO;8;")
+    assert call(*BANK, early).exit_code == 0
+    assert _payout(house)[3] == ()
+    later = _file(tmp_path, "14-09-2026;OTRO;9;", name="later.csv")
+    assert call(*BANK, later).exit_code == 0
+    assert _payout(house)[3] == ("PAYOUT_NOT_IN_BANK",)
+
+
+@pytest.mark.usefixtures("trade")
+def test_files_are_refused_one_by_one_and_remarks_are_made(call: Call, tmp_path: Path) -> None:
+    """A refused file leaves the other in; an account nobody pays out to is remarked."""
+    good, bad = _file(tmp_path, "10-09-2026;X;1;"), _file(tmp_path, "10-09-2026;X;uno;", name="bad.csv")
+    result = call("bank", "import", "--account", "999999999", good, bad)
+    assert result.exit_code == 3
+    assert "no payout we know goes to this account; payouts go to accounts ending in 5678" in result.stderr
+    assert "bad.csv: refused, nothing of it is kept (1 reasons)" in result.stderr
+    assert call("bank", "import", "--account", "999999999", bad).exit_code == 1
+    again = call("bank", "import", "--account", "999999999", good)
+    assert (again.exit_code, "nothing changed" in again.stderr) == (0, True)
+
+
+@pytest.mark.usefixtures("trade")
+def test_rates_come_in_by_command(call: Call, tmp_path: Path) -> None:
+    """One value a day."""
+    path = tmp_path / "uf.csv"
+    path.write_text("Fecha;Valor\n10-09-2026;39.123,45\n", encoding="utf-8")
+    assert _json(call("rates", "import", path, "--json"))[0]["rates"] == 1

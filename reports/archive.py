@@ -1,6 +1,7 @@
 """The archive of report files: written once they are whole, each with its digest and the runs it was made from."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -9,6 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.house import Connection, House
+from consumer.facts.money import format_decimal
 from consumer.facts.terminal import Exit
 from reports import catalogue, files
 from reports.build import Report
@@ -18,16 +20,24 @@ from reports.files import Shape
 from reports.query import Query
 from reports.spans import Span
 from reports.tables import ReportFile
+from reports.workbook import sums
 
 NIGHTLY = ("payout-summary", "payout-detail", "exceptions", "documents", "receivables", "in-transit", "control")
 
 
-def keep(house: House, made: Sequence[Report], shape: Shape, *, now: datetime) -> ReportFile:
+def keep(
+    house: House,
+    made: Sequence[Report],
+    shape: Shape,
+    *,
+    now: datetime,
+    on_bytes: Callable[[int], None] = lambda _count: None,
+) -> ReportFile:
     """Write a report, with its further sheets, into the archive; the same file again replaces its own record."""
     report = made[0]
     name = files.name_of(report, shape.format)
     folder = Path("reports") / report.as_of.isoformat() / f"{shape.profile}-{shape.language}"
-    digest = files.write(house.settings.data_dir / folder / name, files.pieces(made, shape))
+    digest = files.write(house.settings.data_dir / folder / name, files.pieces(made, shape), on_bytes=on_bytes)
     row = ReportFile(
         name=report.definition.name,
         format=shape.format.value,
@@ -38,11 +48,22 @@ def keep(house: House, made: Sequence[Report], shape: Shape, *, now: datetime) -
         row_count=report.table.num_rows,
         sha256=digest,
         made_at=now,
+        since=report.span.since,
+        until=report.span.until,
+        as_of=report.as_of,
+        zones=report.facts["zones"],
+        calendars=report.facts["calendars"],
+        sums=json.dumps(sums_of(report)),
     )
     with house.store.transaction() as session:
         session.execute(sa.delete(ReportFile).where(col(ReportFile.path) == row.path))
         session.add(row)
     return row
+
+
+def sums_of(report: Report) -> dict[str, str]:
+    """Add up every money column by currency, in major units: what a reader checks a file against."""
+    return {f"{name} {currency}": format_decimal(amount, currency) for name, currency, amount in sums(report)}
 
 
 @dataclass(frozen=True, slots=True)

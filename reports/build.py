@@ -15,7 +15,8 @@ from reports.definitions import Definition
 from reports.spans import Row, Span
 
 CURRENCY = "_currency"
-_DUE_DAYS = 30
+# What the rules take where `[rules]` does not say otherwise.
+DUE_DAYS = 30
 # What a document is called until its due date, which the asked day may be beyond.
 _UNTIL_DUE = {"open_not_due", "partly_paid"}
 
@@ -54,6 +55,24 @@ def to_table(definition: Definition, rows: Iterable[Row], *, currency: Callable[
     typed.sort(key=lambda row: tuple(_sortable(row[name]) for name in definition.sort))
     fields = [pa.field(column.name, TYPES[column.kind]) for column in definition.columns]
     return pa.Table.from_pylist(typed, schema=pa.schema([*fields, pa.field(CURRENCY, pa.string())]))
+
+
+def from_columns(definition: Definition, parts: Iterable[tuple[str, pa.Table]]) -> pa.Table:
+    """Type and sort what is stored as columns already; each part belongs to one connection."""
+    fields = [pa.field(column.name, TYPES[column.kind]) for column in definition.columns]
+    schema = pa.schema([*fields, pa.field(CURRENCY, pa.string())])
+    typed = [_from_part(definition, schema, connection, part) for connection, part in parts if part.num_rows]
+    whole = pa.concat_tables(typed) if typed else schema.empty_table()
+    return whole.sort_by([(name, "ascending") for name in definition.sort]).combine_chunks()
+
+
+def _from_part(definition: Definition, schema: pa.Schema, connection: str, part: pa.Table) -> pa.Table:
+    columns = {"connection": pa.array([connection] * part.num_rows), CURRENCY: part["currency"]}
+    found = {name: part[name] for name in definition.names if name in part.column_names} | columns
+    missing = next((name for name in definition.names if name not in found), None)
+    if missing is not None:
+        raise BuildError(f"{definition.name}: a row has no {missing}")
+    return pa.table([found[field.name].cast(field.type) for field in schema], schema=schema)
 
 
 def _sortable(value: Any) -> tuple[bool, Any]:
@@ -127,11 +146,12 @@ def documents(rows: Iterable[Row], *, span: Span) -> Iterator[Row]:
     return (row for row in rows if span.holds(_to_date(row["issue_date"])))
 
 
-def receivables(documents: Iterable[Row], lines: Iterable[Row], *, as_of: date) -> Iterator[Row]:
-    """List documents with a balance by days overdue; the last payment is the latest line that names the document."""
-    last = _last_payments(lines)
+def receivables(
+    documents: Iterable[Row], last: Mapping[tuple[str, str], str], *, as_of: date, due_days: int = DUE_DAYS
+) -> Iterator[Row]:
+    """List documents with a balance by days overdue; `last` names the latest payment of each."""
     for row in documents:
-        due = _to_date(row["due_date"]) if row["due_date"] else _to_date(row["issue_date"]) + timedelta(days=_DUE_DAYS)
+        due = _to_date(row["due_date"]) if row["due_date"] else _to_date(row["issue_date"]) + timedelta(days=due_days)
         days = max(0, (as_of - due).days)
         yield {
             **row,
@@ -140,15 +160,6 @@ def receivables(documents: Iterable[Row], lines: Iterable[Row], *, as_of: date) 
             "last_payment_id": last.get((row["connection"], row["doc_key"])),
             "state": "overdue" if days and row["outcome"] in _UNTIL_DUE else row["outcome"],
         }
-
-
-def _last_payments(lines: Iterable[Row]) -> dict[tuple[str, str], str]:
-    last: dict[tuple[str, str], tuple[str, str]] = {}
-    for line in lines:
-        if line["doc_key"] and line["resource_type"] in {"payment_intent", "charge"} and line["applied_amount"]:
-            key, seen = (line["connection"], line["doc_key"]), (line["occurred_at_utc"] or "", line["resource_id"])
-            last[key] = max(last.get(key, seen), seen)
-    return {key: resource_id for key, (_, resource_id) in last.items()}
 
 
 def labels(definition: Definition, language: str | None) -> list[str]:

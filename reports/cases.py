@@ -8,13 +8,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile import decisions
+from reconcile import chunks, decisions
 from reconcile.decisions import Pair
-from reconcile.tables import Decision, DocumentResult, ExceptionChange, ExceptionRow, Line, LocalInvoice, Run
-from reports.frames import decode
+from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice, Run
 from reports.spans import Row
 
 _MOST_CANDIDATES = 20
+_NO_DATE = "9999-12-31"
 _PAYMENTS = ("payment_intent", "charge")
 
 
@@ -58,18 +58,10 @@ def to_evidence(text: str) -> dict[str, Any]:
 
 def find_payment(session: Session, run: Run, resource_id: str) -> Row | None:
     """Find the payment's first line; refunds and disputes are not matched with documents by hand."""
-    query = (
-        sa.select(col(Line.columns))
-        .where(
-            col(Line.connection) == run.connection,
-            col(Line.run_id) == run.id,
-            col(Line.resource_id) == resource_id,
-            col(Line.resource_type).in_(_PAYMENTS),
-        )
-        .order_by(col(Line.position))
-    )
-    text = session.scalar(query.limit(1))
-    return None if text is None else {**decode(text), "connection": run.connection}
+    for line in chunks.find_lines(session, run, "resource_id", resource_id):
+        if line["resource_type"] in _PAYMENTS:
+            return {**line, "connection": run.connection}
+    return None
 
 
 def find_candidates(session: Session, run: Run, payment: Row, evidence: dict[str, Any]) -> list[Row]:
@@ -77,32 +69,30 @@ def find_candidates(session: Session, run: Run, payment: Row, evidence: dict[str
 
     The closest in amount come first; what tells identical ones apart is in their columns.
     """
-    result, invoice = DocumentResult, LocalInvoice
     amount = abs(payment["amount_signed"])
-    reasons = [col(result.balance) == amount, col(result.doc_key).in_(_keys_in(evidence))]
-    if payment["customer_tax_id"]:
-        reasons.append(col(invoice.customer_tax_id) == payment["customer_tax_id"])
-    same_document = sa.and_(
-        col(invoice.connection) == col(result.connection), col(invoice.doc_key) == col(result.doc_key)
+    could_be = chunks.find_open_documents(
+        session,
+        run,
+        currency=payment["currency"],
+        amount=amount,
+        customer=payment["customer_tax_id"],
+        doc_keys=_keys_in(evidence),
     )
-    query = (
-        sa.select(col(result.columns), col(invoice.order_ref))
-        .join(invoice, same_document)
-        .where(
-            col(result.connection) == run.connection,
-            col(result.run_id) == run.id,
-            col(result.balance) > 0,
-            col(invoice.currency) == payment["currency"],
-            sa.or_(*reasons),
-        )
-        .order_by(sa.func.abs(col(result.balance) - amount), col(invoice.due_date), col(result.doc_key))
-        .limit(_MOST_CANDIDATES)
-    )
-    found = []
-    for columns, order_ref in session.execute(query):
-        document = decode(columns)
-        found.append({**document, "order_ref": order_ref, "difference": amount - document["balance"]})
-    return found
+    nearest = sorted(
+        could_be, key=lambda row: (abs(row["balance"] - amount), row["due_date"] or _NO_DATE, row["doc_key"])
+    )[:_MOST_CANDIDATES]
+    orders = _orders(session, run.connection, [row["doc_key"] for row in nearest])
+    return [
+        {**row, "order_ref": orders.get(row["doc_key"], ""), "difference": amount - row["balance"]} for row in nearest
+    ]
+
+
+def _orders(session: Session, connection: str, doc_keys: Sequence[str]) -> dict[str, str]:
+    invoice = LocalInvoice
+    mine = col(invoice.connection) == connection, col(invoice.doc_key).in_(doc_keys)
+    return {
+        row[0]: row[1] for row in session.execute(sa.select(col(invoice.doc_key), col(invoice.order_ref)).where(*mine))
+    }
 
 
 def _keys_in(evidence: Any) -> list[str]:

@@ -1,7 +1,8 @@
 """Make any report of the catalogue: read what it needs in one view of the database and build it."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlmodel import Session
 
@@ -19,31 +20,55 @@ class NoRunError(LookupError):
     """There is no finished reconciliation to report on; an empty file would read as nothing to do."""
 
 
-def make(house: House, query: Query) -> Report:
+OnRows = Callable[[int], None]
+
+
+def _uncounted(_rows: int) -> None:
+    """Nobody waits for the rows one by one."""
+
+
+def make(house: House, query: Query, on_rows: OnRows = _uncounted) -> Report:
     """Build one report; `incomplete` and `missing` in its facts name the connections that are not whole."""
     with house.store.reading() as session:
-        return _build(session, query)
+        return _build(house, session, query, on_rows)
 
 
-def make_sheets(house: House, query: Query) -> list[Report]:
+def make_sheets(house: House, query: Query, on_rows: OnRows = _uncounted) -> list[Report]:
     """Build a report with those that explain it, of one moment: the sheets of its workbook."""
     with house.store.reading() as session:
-        first = _build(session, query)
+        first = _build(house, session, query, on_rows)
         beside = BESIDE.get(query.name, ())
-        return [first, *(_build(session, replace(query, name=name, as_of=first.as_of)) for name in beside)]
+        further = (replace(query, name=name, as_of=first.as_of) for name in beside)
+        return [first, *(_build(house, session, each, on_rows) for each in further)]
 
 
-def _build(session: Session, query: Query) -> Report:
+def _build(house: House, session: Session, query: Query, on_rows: OnRows) -> Report:
     definition = definition_of(query.name)
     names = [connection.name for connection in query.connections]
-    runs = frames.latest_runs(session, names, as_of=query.as_of, span=query.span)
+    runs = frames.latest_runs(session, names, today=query.today, as_of=query.as_of, span=query.span)
     if not runs and query.name not in WITHOUT_RUN:
         raise NoRunError("there is no finished run to report on: cuadre reconcile")
     # A clock that is behind the run, as in a demo, must not hide what the run found.
     as_of = query.as_of or max([query.today, *(run.as_of for run in runs)])
-    rows = MAKERS[query.name](Source(session, runs, query, as_of))
-    table = build.to_table(definition, rows, currency=_currency_of(definition, query.connections))
+    source = Source(session, runs, query, as_of, house)
+    if query.name in IN_COLUMNS:
+        table = build.from_columns(definition, _counted_parts(IN_COLUMNS[query.name](source), on_rows))
+    else:
+        rows = _counted(MAKERS[query.name](source), on_rows)
+        table = build.to_table(definition, rows, currency=_currency_of(definition, query.connections))
     return Report(definition, table, query.span, as_of, facts=_facts(query, runs))
+
+
+def _counted(rows: Iterable[Row], on_rows: OnRows) -> Iterator[Row]:
+    for row in rows:
+        on_rows(1)
+        yield row
+
+
+def _counted_parts(parts: Iterable[tuple[str, Any]], on_rows: OnRows) -> Iterator[tuple[str, Any]]:
+    for connection, part in parts:
+        on_rows(part.num_rows)
+        yield connection, part
 
 
 def _currency_of(definition: Definition, connections: Iterable[Connection]) -> Callable[[Row], str]:
@@ -77,6 +102,14 @@ def _lines(source: Source) -> Iterable[Row]:
     return frames.line_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
 
 
+def _figures(source: Source) -> Iterable[Row]:
+    return frames.figure_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
+
+
+def _line_tables(source: Source) -> Iterable[tuple[str, Any]]:
+    return frames.line_tables(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
+
+
 def _exceptions(source: Source) -> Iterable[Row]:
     rows = frames.exception_rows(source.session, source.names)
     return build.exceptions(rows, source.calendars, span=source.query.span, as_of=source.as_of)
@@ -87,14 +120,15 @@ def _documents(source: Source) -> Iterable[Row]:
 
 
 def _receivables(source: Source) -> Iterable[Row]:
-    documents = frames.document_rows(source.session, source.runs, with_balance=True)
-    lines = frames.line_rows(source.session, source.runs, Span(), paid_out=None)
-    return build.receivables(documents, lines, as_of=source.as_of)
+    documents = list(frames.document_rows(source.session, source.runs, with_balance=True))
+    last = frames.last_payments(source.session, source.runs, [row["doc_key"] for row in documents])
+    due_days = source.house.settings.rules.get("due_days", build.DUE_DAYS)
+    return build.receivables(documents, last, as_of=source.as_of, due_days=due_days)
 
 
 def _waiting(source: Source) -> Iterable[Row]:
     return clearing.waiting(
-        frames.line_rows(source.session, source.runs, Span(), paid_out=None),
+        frames.item_rows(source.session, source.runs),
         frames.payout_rows(source.session, source.runs, Span()),
     )
 
@@ -105,18 +139,18 @@ def _in_transit(source: Source) -> Iterable[Row]:
 
 def _rollforward(source: Source) -> Iterable[Row]:
     rows = clearing.rollforward(
-        frames.line_rows(source.session, source.runs, Span(), paid_out=None),
+        frames.item_rows(source.session, source.runs),
         frames.payout_rows(source.session, source.runs, Span()),
     )
     return (row for row in rows if source.query.span.holds(row["date"]))
 
 
 def _control(source: Source) -> Iterable[Row]:
-    every = Source(source.session, source.runs, Query("", source.query.connections, source.as_of), source.as_of)
+    every = replace(source, query=Query("", source.query.connections, source.as_of))
     return control(
         Books(
             payouts=list(_payouts(source)),
-            lines=list(_lines(source)),
+            lines=list(_figures(source)),
             documents=list(_documents(every)),
             receivables=list(_receivables(source)),
             in_transit=list(_in_transit(source)),
@@ -142,6 +176,8 @@ MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
     "run-diff": changes.run_diff,
     "control": _control,
 }
+# These may be millions of rows: built from columns, never row by row.
+IN_COLUMNS: dict[str, Callable[[Source], Iterable[tuple[str, Any]]]] = {"payout-detail": _line_tables}
 # These show what the provider says; a run only adds which payout a transfer is.
 WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"})
 

@@ -102,6 +102,8 @@ money doc_balance_after|Saldo del documento|Document balance after
 text expected_doc|Documento esperado|Expected document
 text exception_code|Excepción|Exception
 text note|Nota|Note
+id match_to|Conciliar con (documento)|Match with (document)
+int version|Versión (no cambiar)|Version (leave as it is)
 id exception_id|Excepción (id)|Exception id
 text code|Código|Code
 text severity|Gravedad|Severity

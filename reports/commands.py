@@ -28,10 +28,11 @@ from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.export import Format
 from reports.files import Shape
-from reports.people import PeopleError, Role, add_user, create_token, disable_user, new_password, revoke_token
+from reports.people import PeopleError, Role, add_user, disable_user, new_password
 from reports.query import Query
 from reports.spans import Span
 from reports.tables import User
+from reports.tokens import Scope, create_token, revoke_token
 from reports.workbook import TooManyRowsError
 
 _ROLES = click.Choice([role.value for role in Role])
@@ -196,12 +197,16 @@ def tokens() -> None:
 @tokens.command("create")
 @click.argument("name")
 @click.option("--role", type=_ROLES, default=Role.VIEWER.value, show_default=True)
+@click.option(
+    "--scope", "scopes", multiple=True, type=click.Choice(list(Scope)), help="What it opens; repeat (default all)."
+)
 @click.pass_obj
-def tokens_create(open_house: OpenHouse, *, name: str, role: str) -> None:
+def tokens_create(open_house: OpenHouse, *, name: str, role: str, scopes: tuple[str, ...]) -> None:
     """Make a token and print it; it cannot be shown again."""
+    wanted = tuple(map(Scope, scopes)) or tuple(Scope)
     try:
         with open_house().store.transaction() as session:
-            token = create_token(session, name, Role(role), now=utc_now())
+            token = create_token(session, name, Role(role), now=utc_now(), scopes=wanted)
     except PeopleError as error:
         raise Refusal(str(error)) from None
     say("keep this token now: it is not shown again")

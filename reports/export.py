@@ -1,10 +1,13 @@
 """Pure: a built report as the bytes of a CSV, XLSX or Parquet file; the same report is the same bytes."""
 
 import functools
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +19,7 @@ from reports.build import CURRENCY, Report, labels
 from reports.columns import Column, Kind
 
 _ROWS_AT_ONCE = 100_000
+_CORES = 2
 _NEWLINE = "\r\n"
 _RISKY = pa.array(list("=+-@\t\r\n\x00＝＋－＠"))
 # A spreadsheet reads 2-3 as the second of March.
@@ -56,12 +60,26 @@ def to_csv(report: Report, profile: Profile, language: str) -> Iterator[bytes]:
     """Write the header, then rows in pieces; whole columns are formatted at once, ten times faster than cells."""
     line = profile.delimiter.join(_quoted_text(label, profile) for label in header(report, profile, language))
     yield profile.mark + line.encode() + _NEWLINE.encode()
-    for start in range(0, report.table.num_rows, _ROWS_AT_ONCE):
-        part = report.table.slice(start, _ROWS_AT_ONCE).combine_chunks()
-        cells = [_quoted(_to_text(part, column, profile), column, profile) for column in report.definition.columns]
-        joined = pc.binary_join_element_wise(*cells, profile.delimiter, null_handling="replace", null_replacement="")
-        lines = pc.binary_join_element_wise(joined, "", _NEWLINE)
-        yield b"".join(_bytes_of(chunk) for chunk in _chunks(lines))
+    yield from _side_by_side(lambda start: _lines(report, profile, start), report.table.num_rows)
+
+
+def _lines(report: Report, profile: Profile, start: int) -> bytes:
+    part = report.table.slice(start, _ROWS_AT_ONCE).combine_chunks()
+    cells = [_quoted(_to_text(part, column, profile), column, profile) for column in report.definition.columns]
+    joined = pc.binary_join_element_wise(*cells, profile.delimiter, null_handling="replace", null_replacement="")
+    lines = pc.binary_join_element_wise(joined, "", _NEWLINE)
+    return b"".join(_bytes_of(chunk) for chunk in _chunks(lines))
+
+
+def _side_by_side(write: Callable[[int], bytes], rows: int) -> Iterator[bytes]:
+    """Write pieces on two cores, in their order; only the next two are ever held, however slow the reader is."""
+    starts = iter(range(0, rows, _ROWS_AT_ONCE))
+    with ThreadPoolExecutor(_CORES) as pool:
+        ahead = deque(pool.submit(write, start) for start in islice(starts, _CORES))
+        while ahead:
+            piece = ahead.popleft().result()
+            ahead.extend(pool.submit(write, start) for start in islice(starts, 1))
+            yield piece
 
 
 def _quoted_text(text: str, profile: Profile) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from reports import export, workbook
 from reports.build import Report
 from reports.columns import LANGUAGES
 from reports.export import PROFILES, Format
+from reports.vocabulary import in_words
 
 MIME = {
     Format.CSV: "text/csv; charset=utf-8",
@@ -54,6 +55,8 @@ def name_of(report: Report, file_format: Format) -> str:
 def pieces(reports: Sequence[Report], shape: Shape) -> Iterator[bytes]:
     """Give a file's bytes; reports after the first become further sheets where the format has sheets."""
     profile = PROFILES[shape.profile]
+    if profile.for_people and shape.format is not Format.PARQUET:
+        reports = [in_words(report, shape.language) for report in reports]
     match shape.format:
         case Format.CSV:
             yield from export.to_csv(reports[0], profile, shape.language)
@@ -63,7 +66,7 @@ def pieces(reports: Sequence[Report], shape: Shape) -> Iterator[bytes]:
             yield export.to_parquet(reports[0])
 
 
-def write(path: Path, content: Iterator[bytes]) -> str:
+def write(path: Path, content: Iterator[bytes], *, on_bytes: Callable[[int], None] = lambda _count: None) -> str:
     """Write beside the target, then rename: a reader never sees half a file. Returns the SHA-256."""
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256()
@@ -72,6 +75,7 @@ def write(path: Path, content: Iterator[bytes]) -> str:
             for piece in content:
                 digest.update(piece)
                 file.write(piece)
+                on_bytes(len(piece))
             file.flush()
             os.fsync(file.fileno())
             Path(file.name).chmod(0o640)

@@ -47,8 +47,8 @@ class ExceptionFilter:
     search: str = ""
 
 
-def runs_now(session: Session, connections: Sequence[str]) -> list[Run]:
-    return latest_runs(session, connections, as_of=None, span=Span())
+def runs_now(session: Session, connections: Sequence[str], today: date) -> list[Run]:
+    return latest_runs(session, connections, today=today)
 
 
 def payouts(session: Session, runs: Sequence[Run], asked: PayoutFilter, number: int) -> Page[Row]:

@@ -43,3 +43,12 @@ def format_moment(at: datetime, language: str, zone: str) -> str:
     """Write an instant in the reader's zone, to the minute."""
     local = at.astimezone(ZoneInfo(zone))
     return f"{format_date(local.date(), language)} {local:%H:%M}"
+
+
+def format_duration(seconds: int, language: str) -> str:
+    """Write a length of time in its largest whole unit: what is late by hours needs no seconds."""
+    days = "days" if language == "en" else "días"
+    for size, unit in ((86_400, days), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{format_count(seconds // size, language)} {unit}"
+    return f"{format_count(seconds, language)} s"

@@ -1,9 +1,9 @@
-"""The queries behind the pages of operation: runs, events, conflicts, gaps and jobs, newest first, with stable keys."""
+"""The queries behind the pages of operation: runs, events, conflicts, gaps, jobs and the trail, newest first."""
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import date, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -13,8 +13,12 @@ from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventC
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from reconcile.tables import Run
+from reports import trail
+from reports.build import Report, to_table
+from reports.columns import Column, Kind
+from reports.definitions import Definition
 from reports.lists import PAGE_ROWS, Page
-from reports.spans import Row
+from reports.spans import WHOLE, Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,7 @@ class Listing:
     query: Callable[[Wanted], sa.Select[Any]]
     to_row: Callable[[Any], Row]
     states: tuple[str, ...] = ()
+    for_admins: bool = False
 
 
 def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None = None) -> Page[Row]:
@@ -45,8 +50,13 @@ def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None
     query = listing.query(wanted)
     skip = (wanted.number - 1) * wanted.size if skip is None else skip
     total = count(session, listing, wanted)
-    rows = session.scalars(query.limit(wanted.size).offset(skip))
-    return Page([listing.to_row(row) for row in rows], wanted.number, total, wanted.size)
+    rows = session.execute(query.limit(wanted.size).offset(skip))
+    return Page([_to_row(listing, row) for row in rows], wanted.number, total, wanted.size)
+
+
+def _to_row(listing: Listing, row: Any) -> Row:
+    """Hand over the one object a query selects, or the row of several columns."""
+    return listing.to_row(row[0] if len(row) == 1 else row)
 
 
 def count(session: Session, listing: Listing, wanted: Wanted) -> int:
@@ -133,6 +143,14 @@ def _job_row(tick: Tick) -> Row:
     return {key: getattr(tick, key) for key in JOB_KEYS}
 
 
+def _trail(wanted: Wanted) -> sa.Select[Any]:
+    return trail.entries(wanted.search)
+
+
+def _trail_row(row: Any) -> Row:
+    return dict(zip(trail.KEYS, row, strict=True))
+
+
 RUN_KEYS = ("number", "connection", "id", "as_of", "state", "payouts", "payouts_closed", "exceptions", "finished_at")
 
 LISTINGS = {
@@ -149,9 +167,47 @@ LISTINGS = {
         ),
         Listing("conflicts", "Conflicts", CONFLICT_KEYS, _conflicts, _conflict_row),
         Listing("gaps", "Gaps", GAP_KEYS, _gaps, to_gap, ("open", "failed")),
-        Listing("jobs", "Jobs", JOB_KEYS, _jobs, _job_row),
+        Listing("jobs", "Jobs", JOB_KEYS, _jobs, _job_row, ("running", "complete", "incomplete", "failed", "missed")),
+        Listing("trail", "Trail", trail.KEYS, _trail, _trail_row, for_admins=True),
     )
 }
+
+
+COUNTS = {"attempts", "times", "pages", "events", "payouts", "payouts_closed", "exceptions"}
+# A list is for looking; who wants millions of rows reads the API page by page.
+MOST_ROWS = 100_000
+
+
+class TooLongError(ValueError):
+    """A list with more rows than a file of it may hold."""
+
+
+def kind_of(key: str) -> Kind:
+    """Say what the cells under a key of a list hold."""
+    if key in COUNTS:
+        return Kind.INT
+    if key in {"at", "from", "to"} or key.endswith("_at"):
+        return Kind.INSTANT
+    if key == "as_of":
+        return Kind.DATE
+    return Kind.ID if key in {"id", "resource_id"} or key.endswith("sha256") else Kind.TEXT
+
+
+def to_report(
+    session: Session, listing: Listing, wanted: Wanted, *, label: Callable[[str, str], str], as_of: date
+) -> Report:
+    """Give a whole list as a report, so that it becomes a file like any other."""
+    if (total := count(session, listing, wanted)) > MOST_ROWS:
+        raise TooLongError(f"{listing.name} has {total} rows; a file holds {MOST_ROWS}: narrow it, or page the API")
+    columns = tuple(
+        Column(key, kind_of(key), label(key, "es-CL"), label(key, "es-MX"), label(key, "en")) for key in listing.keys
+    )
+    titles = (label(f"title:{listing.title}", language) for language in ("es-CL", "en"))
+    definition = Definition(listing.name, columns, (), *titles)
+    rows = read(session, listing, replace(wanted, number=1, size=MOST_ROWS)).rows
+    table = to_table(definition, rows, currency=lambda _row: "")
+    facts = {"runs": "", "run_numbers": "", "countries": "", "incomplete": "", "missing": ""}
+    return Report(definition, table, WHOLE, as_of, facts=facts | {"connections": "-".join(wanted.connections)})
 
 
 def gaps_open(session: Session, connections: Sequence[str]) -> int:

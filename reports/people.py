@@ -1,6 +1,5 @@
-"""People and machines that may look: passwords, lockout after failures, tokens kept only as digests, the trail."""
+"""People who may look: passwords, roles, and the lock after failures of an account or an address."""
 
-import hashlib
 import secrets
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -12,13 +11,12 @@ from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store
-from reports.tables import AuditEntry, Token, User
+from reports import guesses
+from reports.tables import AuditEntry, User
 
 SHORTEST_PASSWORD = 12
 FAILURES_BEFORE_LOCK = 5
 LOCKED_FOR = timedelta(minutes=15)
-_USE_NOTED_EVERY = timedelta(minutes=1)
-_TOKEN_PREFIX = "cuadre_"  # noqa: S105 - what every token begins with, so that scanners find one that leaked
 
 _hasher = PasswordHasher()
 # Verified when nobody has that name, so that the time taken does not tell who exists.
@@ -41,6 +39,10 @@ class PeopleError(ValueError):
 
 class LoginRefusedError(Exception):
     """Wrong name or password; which of the two is not said."""
+
+
+class AddressShutError(LoginRefusedError):
+    """Too many failures from one address, whatever the names; nobody's account is locked by it."""
 
 
 class LockedError(LoginRefusedError):
@@ -95,6 +97,7 @@ def find_user(session: Session, email: str) -> User | None:
 
 
 def disable_user(session: Session, email: str, *, now: datetime) -> None:
+    """Shut a person out, also where they are logged in: a session asks for its person every time."""
     user = find_user(session, to_email(email))
     if user is None:
         raise PeopleError(f"there is no user {email}")
@@ -102,19 +105,25 @@ def disable_user(session: Session, email: str, *, now: datetime) -> None:
     session.add(user)
 
 
-def login(store: Store, email: str, password: str, *, now: datetime) -> User:
-    """Check a password and count failures, which are kept even though the login is refused."""
+def login(store: Store, email: str, password: str, *, now: datetime, address: str = "") -> User:
+    """Check a password and count failures of the account and the address, kept even though the login is refused."""
     email = email.strip().lower()
     with store.reading() as session:
         # Hashing takes a tenth of a second, too long to hold the one write lock of SQLite.
+        if guesses.is_shut(session, address, now=now):
+            raise AddressShutError
         refusal = _refusal(find_user(session, email), password, now)
     with store.transaction() as session:
+        # Guesses made side by side all hashed before the first of them was counted.
+        if guesses.is_shut(session, address, now=now):
+            raise AddressShutError
         user = session.scalar(sa.select(User).where(col(User.email) == email).with_for_update())
         if user is not None:
-            # Guesses made side by side all hashed before the first of them was counted.
             refusal = _lock_of(user, now) or refusal
             _count(user, refusal, now)
             session.add(user)
+        if refusal is not None:
+            guesses.count(session, address, now=now)
         session.add(AuditEntry(at=now, who=user.email if user else "unknown", action=_action(refusal), subject="login"))
     if refusal is not None or user is None:
         raise refusal or LoginRefusedError
@@ -155,61 +164,3 @@ def _action(refusal: LoginRefusedError | None) -> str:
     if refusal is None:
         return "login"
     return "login locked" if isinstance(refusal, LockedError) else "login refused"
-
-
-def create_token(session: Session, name: str, role: Role, *, now: datetime) -> str:
-    """Make a token and return it: the only time it can be seen."""
-    if not name.strip():
-        raise PeopleError("a token needs a name")
-    if session.scalar(sa.select(Token).where(col(Token.name) == name)) is not None:
-        raise PeopleError(f"there is already a token {name}")
-    token = _TOKEN_PREFIX + secrets.token_urlsafe(32)
-    session.add(Token(name=name, sha256=_digest(token), role=role, created_at=now))
-    return token
-
-
-def revoke_token(session: Session, name: str, *, now: datetime) -> None:
-    row = session.scalar(sa.select(Token).where(col(Token.name) == name))
-    if row is None:
-        raise PeopleError(f"there is no token {name}")
-    row.revoked_at = row.revoked_at or now
-    session.add(row)
-
-
-def find_token(store: Store, token: str, *, now: datetime) -> Token | None:
-    """Find a token that is not revoked, and note its use to the minute."""
-    query = sa.select(Token).where(col(Token.sha256) == _digest(token), col(Token.revoked_at).is_(None))
-    with store.reading() as session:
-        row = session.scalar(query)
-    if row is None or (row.last_used_at and now - row.last_used_at < _USE_NOTED_EVERY):
-        return row
-    with store.transaction() as session:
-        session.execute(sa.update(Token).where(col(Token.id) == row.id).values(last_used_at=now))
-    return row
-
-
-def _digest(token: str) -> str:
-    # Tokens are long and random, so a fast digest hides them as well as a slow one.
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
-def note(store: Store, who: str, action: str, subject: str, *, now: datetime) -> None:
-    """Add to the trail of who did what."""
-    with store.transaction() as session:
-        session.add(AuditEntry(at=now, who=who, action=action, subject=subject))
-
-
-def fingerprint(user: User) -> str:
-    """Name a session's user so that a changed password ends the session."""
-    return f"{user.id}.{_digest(user.password_hash)[:16]}"
-
-
-def user_of_session(store: Store, key: str) -> User | None:
-    number, _, _ = key.partition(".")
-    if not (key.isascii() and number.isdigit()):
-        return None
-    with store.reading() as session:
-        user = session.get(User, int(number))
-    if user is None or user.disabled_at is not None or not secrets.compare_digest(fingerprint(user), key):
-        return None
-    return user

@@ -7,7 +7,7 @@ from datetime import date
 from sqlmodel import Session
 
 from consumer.facts.bankdays import BankCalendar, calendar_of
-from consumer.facts.house import Connection
+from consumer.facts.house import Connection, House
 from reconcile.tables import Run
 from reports.spans import Span
 
@@ -32,6 +32,7 @@ class Source:
     runs: Sequence[Run]
     query: Query
     as_of: date
+    house: House
 
     @property
     def names(self) -> list[str]:

@@ -22,3 +22,6 @@ class Span:
         if on is None:
             return self.since is None and self.until is None
         return (self.since is None or on >= self.since) and (self.until is None or on <= self.until)
+
+
+WHOLE = Span()

@@ -1,7 +1,8 @@
-"""What the report room keeps: people, machine tokens, archived files and the trail of who did what."""
+"""What the report room keeps: people and their sessions, machine tokens, files made and being made, the trail."""
 
-from datetime import datetime
+from datetime import date, datetime
 
+from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.provider import moment
@@ -20,8 +21,42 @@ class User(SQLModel, table=True):
     locked_until: datetime | None = moment()
 
 
+class LoginSession(SQLModel, table=True):
+    """One login of one person; the cookie holds a key of which only the digest is kept, and ends with this row."""
+
+    __tablename__ = "login_session"
+
+    sha256: str = Field(primary_key=True)
+    person_id: int = Field(index=True)
+    password_sha256: str
+    opened_at: datetime = moment(optional=False)
+    expires_at: datetime = moment(optional=False)
+    ended_at: datetime | None = moment()
+
+
+class Invitation(SQLModel, table=True):
+    """A link that makes the first admin, once; only its digest is kept."""
+
+    __tablename__ = "invitation"
+
+    sha256: str = Field(primary_key=True)
+    made_at: datetime = moment(optional=False)
+    expires_at: datetime = moment(optional=False)
+    used_at: datetime | None = moment()
+
+
+class LoginAddress(SQLModel, table=True):
+    """Failed logins from one network address since a moment; the row goes when the address behaves again."""
+
+    __tablename__ = "login_address"
+
+    address: str = Field(primary_key=True)
+    failures: int = 0
+    since: datetime = moment(optional=False)
+
+
 class Token(SQLModel, table=True):
-    """A machine's key to downloads; only its digest is kept."""
+    """A machine's key; only its digest is kept, and `scopes` names what it opens."""
 
     __tablename__ = "token"
 
@@ -29,6 +64,7 @@ class Token(SQLModel, table=True):
     name: str = Field(unique=True)
     sha256: str = Field(unique=True)
     role: str
+    scopes: str = Field(default="reports api metrics", sa_column_kwargs={"server_default": "reports api metrics"})
     created_at: datetime = moment(optional=False)
     revoked_at: datetime | None = moment()
     last_used_at: datetime | None = moment()
@@ -49,10 +85,35 @@ class ReportFile(SQLModel, table=True):
     row_count: int
     sha256: str
     made_at: datetime = moment(optional=False)
+    since: date | None = None
+    until: date | None = None
+    as_of: date | None = None
+    zones: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    calendars: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    sums: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+
+
+class ReportOrder(SQLModel, table=True):
+    """A large file that somebody asked for: made beside the pages, with how far it is."""
+
+    __tablename__ = "report_order"
+
+    id: int | None = Field(default=None, primary_key=True)
+    who: str
+    asked: str
+    state: str
+    rows_done: int = 0
+    rows_total: int = 0
+    file_id: int | None = None
+    error: str = ""
+    ordered_at: datetime = moment(optional=False)
+    seen_at: datetime = moment(optional=False)
+    finished_at: datetime | None = moment()
 
 
 class AuditEntry(SQLModel, table=True):
     __tablename__ = "audit_entry"
+    __table_args__ = (Index("audit_entry_at", "at"),)
 
     id: int | None = Field(default=None, primary_key=True)
     at: datetime = moment(optional=False)

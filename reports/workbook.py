@@ -1,11 +1,12 @@
 """Pure: built reports as one XLSX workbook: typed cells, text identifiers, frozen header, filters, parameters."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import xlsxwriter
 
@@ -87,27 +88,53 @@ def _write_sheet(book: Any, styles: _Styles, report: Report, titles: Sequence[st
     sheet.freeze_panes(1, 1)
     sheet.autofilter(0, 0, table.num_rows, len(columns) - 1)
     _set_print(sheet, report)
-    values = [table.column(column.name).to_pylist() for column in columns]
-    for row, (currency, *cells) in enumerate(zip(table.column(CURRENCY).to_pylist(), *values, strict=True), start=1):
-        for index, (column, value) in enumerate(zip(columns, cells, strict=True)):
+    _write_cells(sheet, styles, report)
+
+
+def _write_cells(sheet: Any, styles: _Styles, report: Report) -> None:
+    """Write row by row, as constant memory wants it, with everything that holds for a column done before."""
+    table, columns = report.table.combine_chunks(), report.definition.columns
+    currencies = table.column(CURRENCY).to_pylist()
+    writers = [_writer(sheet, column.kind) for column in columns]
+    formats = {currency: [styles.of(column.kind, currency) for column in columns] for currency in set(currencies)}
+    values = [_values(table, column, currencies) for column in columns]
+    for row, (currency, *cells) in enumerate(zip(currencies, *values, strict=True), start=1):
+        for index, (write, value, style) in enumerate(zip(writers, cells, formats[currency], strict=True)):
             if value is not None:
-                _write(sheet, (row, index), value, column, styles.of(column.kind, currency), currency)
+                write(row, index, value, style)
 
 
-def _write(sheet: Any, at: tuple[int, int], value: Any, column: Column, style: Any, currency: str) -> None:
+def _writer(sheet: Any, kind: Kind) -> Callable[..., Any]:
+    if kind in {Kind.MONEY, Kind.INT, Kind.DECIMAL}:
+        return sheet.write_number  # type: ignore[no-any-return]
+    return sheet.write_datetime if kind in {Kind.DATE, Kind.INSTANT} else sheet.write_string  # type: ignore[no-any-return]
+
+
+def _values(table: pa.Table, column: Column, currencies: Sequence[str]) -> Sequence[Any]:
+    """Give a column as the cells hold it; what no sheet may hold is looked for once a column."""
+    found = table.column(column.name)
     match column.kind:
         case Kind.MONEY:
-            sheet.write_number(*at, Decimal(value).scaleb(-digits_of(currency)), style)
-        case Kind.INT:
-            sheet.write_number(*at, value, style)
+            digits = {currency: digits_of(currency) for currency in set(currencies)}
+            if not any(digits.values()):
+                return found.to_pylist()  # type: ignore[no-any-return]
+            pairs = zip(found.to_pylist(), currencies, strict=True)
+            return [None if value is None else Decimal(value).scaleb(-digits[currency]) for value, currency in pairs]
         case Kind.DECIMAL:
-            sheet.write_number(*at, Decimal(value), style)
-        case Kind.DATE:
-            sheet.write_datetime(*at, datetime(value.year, value.month, value.day), style)  # noqa: DTZ001 - a sheet has no zones
+            return [None if value is None else Decimal(value) for value in found.to_pylist()]
         case Kind.INSTANT:
-            sheet.write_datetime(*at, value.replace(tzinfo=None), style)
-        case _:
-            sheet.write_string(*at, value.translate(_UNPRINTABLE)[:_LONGEST_TEXT], style)
+            return found.cast(pa.timestamp("us")).to_pylist()  # type: ignore[no-any-return]
+        case Kind.TEXT | Kind.ID:
+            return _printable(found)
+    return found.to_pylist()  # type: ignore[no-any-return]
+
+
+def _printable(texts: pa.ChunkedArray) -> Sequence[str | None]:
+    strange = pc.match_substring_regex(texts, r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+    too_long = pc.greater(pc.utf8_length(texts), _LONGEST_TEXT)
+    if not pc.any(pc.or_kleene(strange, too_long), min_count=0).as_py():
+        return texts.to_pylist()  # type: ignore[no-any-return]
+    return [None if text is None else text.translate(_UNPRINTABLE)[:_LONGEST_TEXT] for text in texts.to_pylist()]
 
 
 def _set_print(sheet: Any, report: Report) -> None:

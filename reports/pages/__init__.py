@@ -11,13 +11,13 @@ from flask_login import current_user
 from flask_wtf.csrf import CSRFError
 from werkzeug.exceptions import HTTPException
 
+from consumer.facts.errands import Errands
 from consumer.facts.house import House
-from reports import notation
+from reports import codes, notation
 from reports.definitions import CATALOGUE
 from reports.pages import (
     api,
     case,
-    codes,
     desk,
     downloads,
     evidence,
@@ -31,8 +31,9 @@ from reports.pages import (
     views,
     words,
 )
-from reports.pages.desk import EXTENSION, BadQueryError
+from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
+from reports.tokens import Scope
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
@@ -65,9 +66,10 @@ def pages() -> list[Blueprint]:
     ]
 
 
-def register(app: Flask, house: House, *, public: Collection[str] = PUBLIC) -> None:
+def register(app: Flask, house: House, *, errands: Errands | None = None, public: Collection[str] = PUBLIC) -> None:
     """Add the pages to an application; `public` names endpoints or blueprints that answer without a login."""
     app.extensions[EXTENSION] = house
+    app.extensions[ERRANDS] = errands
     app.config["SESSION_COOKIE_SECURE"] = (house.settings.public_url or "").startswith("https://")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     protect(app, public)
@@ -83,7 +85,12 @@ def register(app: Flask, house: House, *, public: Collection[str] = PUBLIC) -> N
 
 def token_check(house: House) -> Callable[[], bool]:
     """Make the check of a request's token, for routes outside the pages such as the metrics."""
-    return lambda: find_machine(house.store, request.headers.get("Authorization", "")) is not None
+
+    def may_read_metrics() -> bool:
+        machine = find_machine(house.store, request.headers.get("Authorization", ""))
+        return machine is not None and Scope.METRICS in machine.scopes
+
+    return may_read_metrics
 
 
 def _words() -> dict[str, Any]:
@@ -100,6 +107,7 @@ def _words() -> dict[str, Any]:
         "count": lambda number: notation.format_count(number, language),
         "day": lambda on: _day(on, language),
         "moment": lambda at, connection: _moment(at, language, connection),
+        "duration": lambda seconds: notation.format_duration(seconds, language),
         "rate": lambda text: text.replace(".", ",") if language == "es-CL" else text,
         "report_title": lambda name: CATALOGUE[name].title(language),
         "menu": _menu,
@@ -119,7 +127,7 @@ def _menu() -> list[tuple[str, str, tuple[str, ...]]]:
         (url_for("exceptions.index"), "Exceptions", ("exceptions", "case")),
         (url_for("views.show", place="receivables"), "Receivables", ()),
         (url_for("views.show", place="in-transit"), "In transit", ()),
-        (url_for("operations.index", name="runs"), "Operation", ("operations",)),
+        (url_for("operations.overview"), "Operation", ("operations",)),
         (url_for("downloads.index"), "Reports", ("downloads",)),
         (url_for("settings.show"), "Settings", ("settings",)),
     ]

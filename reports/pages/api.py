@@ -17,6 +17,8 @@ from reports.operations import LISTINGS, Listing, Wanted
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.openapi import describe
+from reports.pages.protection import need
+from reports.people import Role
 from reports.query import Query
 
 blueprint = Blueprint("api", __name__, url_prefix="/api/v1")
@@ -35,6 +37,8 @@ def openapi() -> ResponseReturnValue:
 def index(name: str) -> ResponseReturnValue:
     """Answer one page of a report of the catalogue or of a list of operation."""
     if name in LISTINGS:
+        if LISTINGS[name].for_admins:
+            need(Role.ADMIN)
         return _list(LISTINGS[name])
     if name not in catalogue.AVAILABLE:
         abort(404, f"there is no list {name!r}; there are {', '.join((*catalogue.AVAILABLE, *LISTINGS))}")

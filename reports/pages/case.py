@@ -14,7 +14,7 @@ from reports import cases, lists
 from reports.pages import desk
 from reports.pages.protection import need
 from reports.pages.words import translate
-from reports.people import Role, note
+from reports.people import Role
 
 blueprint = Blueprint("case", __name__, url_prefix="/exceptions")
 
@@ -24,7 +24,7 @@ _LONGEST = 2000
 @blueprint.get("/<connection>/<exception_id>")
 def show(connection: str, exception_id: str) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, _known(connection))
+        runs = lists.runs_now(session, _known(connection), desk.today())
         case = cases.find_case(session, runs, connection, exception_id)
     if case is None:
         abort(404)
@@ -48,7 +48,7 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
 
 
 def decide_one(action: str, connection: str, exception_id: str, *, version: int) -> str | None:
-    """Take a decision in a transaction of its own, note it in the trail, and return why it was refused."""
+    """Take a decision in a transaction of its own, and return why it was refused."""
     who, now = desk.reader().name, desk.now()
     signed = Signature(author=who, reason=_text("reason") or "decided on the page", at=now)
     try:
@@ -56,7 +56,6 @@ def decide_one(action: str, connection: str, exception_id: str, *, version: int)
             ACTIONS[action](session, connection, exception_id, signed, version)
     except DecisionError as error:
         return str(error)
-    note(desk.house().store, who, action, f"exception {connection} {exception_id}", now=now)
     return None
 
 
@@ -86,7 +85,9 @@ def _note(session: Session, connection: str, exception_id: str, signed: Signatur
 
 
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
-    on = local_date(signed.at, desk.zone_of(connection))
+    # The day of the newest run, as the commands have it: an age must not depend on where somebody decided.
+    runs = lists.runs_now(session, [connection], local_date(signed.at, desk.zone_of(connection)))
+    on = max((run.as_of for run in runs), default=local_date(signed.at, desk.zone_of(connection)))
     decisions.resolve(session, connection, exception_id, _reasoned(signed), on=on, version=version)
 
 

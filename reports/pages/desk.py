@@ -10,12 +10,16 @@ from flask import current_app, request, session, url_for
 from flask_login import current_user
 
 from consumer.facts.clock import local_date, utc_now
+from consumer.facts.errands import Errands
 from consumer.facts.house import ConfigError, Connection, House
 from reports.columns import LANGUAGES
 from reports.people import Role
 from reports.spans import Span
+from reports.tokens import Scope
 
 EXTENSION = "cuadre_pages"
+ERRANDS = "cuadre_errands"
+_THIS_MACHINE = {"127.0.0.1", "::1"}
 # Nine digits fit 32 bits, and int() refuses some thousands with an error of its own.
 _LONGEST_NUMBER = 9
 
@@ -32,6 +36,7 @@ class Person:
     name: str
     role: Role
     is_machine: bool = False
+    scopes: frozenset[Scope] = frozenset()
     is_authenticated: bool = True
     is_active: bool = True
     is_anonymous: bool = False
@@ -45,6 +50,12 @@ def house() -> House:
     return found
 
 
+def errands() -> Errands | None:
+    """What a page may set going; None where the pages stand alone."""
+    found: Errands | None = current_app.extensions[ERRANDS]
+    return found
+
+
 def reader() -> Person:
     """Name the person or machine of this request; routes that call it require a login."""
     person: Person = current_user._get_current_object()  # noqa: SLF001 - the documented way to leave the proxy
@@ -53,6 +64,13 @@ def reader() -> Person:
 
 def now() -> datetime:
     return utc_now()
+
+
+def address() -> str:
+    """Name where a request comes from; a proxy on this machine writes that last, whatever the client claims."""
+    told = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
+    here = request.remote_addr or ""
+    return (told if told and here in _THIS_MACHINE else here)[:64]
 
 
 def connections() -> tuple[Connection, ...]:

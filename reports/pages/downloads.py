@@ -1,33 +1,40 @@
 """Downloads: every report of the catalogue as a file, by session or token, and the archive of those already made."""
 
-from flask import Blueprint, Response, abort, render_template, request, send_file, url_for
+import json
+
+from flask import Blueprint, Response, abort, redirect, render_template, request, send_file, url_for
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.house import House
-from reports import archive, catalogue, files, lists
+from reports import archive, catalogue, files, lists, operations, orders
 from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.definitions import definition_of
 from reports.export import PROFILES, Format
 from reports.files import MIME, Shape
+from reports.operations import LISTINGS, Listing, TooLongError, Wanted
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
+from reports.pages.protection import need
 from reports.pages.views import PLACES
-from reports.people import note
+from reports.pages.words import translate
+from reports.people import Role
 from reports.query import Query
 from reports.tables import ReportFile
+from reports.trail import note
 from reports.workbook import TooManyRowsError
 
 blueprint = Blueprint("downloads", __name__, url_prefix="/reports")
 
 _KNOWN = {"from", "to", "as_of", "connection", "profile", "language", "payout"}
+_OF_LISTS = {"connection", "state", "q", "profile", "language"}
 
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
     with desk.house().store.reading() as session:
-        kept = archive.kept_files(session)
-        runs = lists.runs_now(session, desk.names())
+        kept = [(file, json.loads(file.sums)) for file in archive.kept_files(session)]
+        runs = lists.runs_now(session, desk.names(), desk.today())
     as_of = desk.day("as_of") or max((run.as_of for run in runs), default=None)
     definitions = [definition_of(name) for name in catalogue.AVAILABLE]
     profile = desk.home_connection().country.profile
@@ -54,8 +61,16 @@ def _places() -> dict[str, str]:
 
 @blueprint.get("/<name>.<file_format>")
 def download(name: str, file_format: str) -> ResponseReturnValue:
-    """Build one report now and send it, noting who took it."""
+    """Build one report now and send it, noting who took it; a large one a browser orders and comes back for."""
+    if name in LISTINGS:
+        return _download_list(LISTINGS[name], file_format)
     query, shape = _asked(name, file_format)
+    with desk.house().store.reading() as session:
+        rows = orders.rows_of(session, query)
+    if orders.is_large(rows, shape) and not desk.reader().is_machine:
+        number = orders.order(desk.house(), query, shape, who=desk.reader().name, rows=rows, now=desk.now())
+        note(desk.house().store, desk.reader().name, "order", f"{name}.{file_format}", now=desk.now())
+        return redirect(url_for("downloads.ordered", number=number), 303)
     try:
         build = catalogue.make_sheets if shape.format is Format.XLSX else _make_alone
         made = build(desk.house(), query)
@@ -69,22 +84,37 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     return Response(body, headers=_headers(made[0], shape), content_type=MIME[shape.format])
 
 
+def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
+    """Send a list of operation as it is filtered on its page."""
+    if listing.for_admins:
+        need(Role.ADMIN)
+    _check_names(_OF_LISTS)
+    shape = _shape(file_format)
+    wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search())
+    try:
+        with desk.house().store.reading() as session:
+            report = operations.to_report(session, listing, wanted, label=_label, as_of=desk.today())
+    except TooLongError as error:
+        return _sentence(str(error), 413)
+    note(desk.house().store, desk.reader().name, "download", f"{listing.name}.{file_format}", now=desk.now())
+    body = b"".join(files.pieces([report], shape))
+    return Response(body, headers=_headers(report, shape), content_type=MIME[shape.format])
+
+
+def _label(key: str, language: str) -> str:
+    title = key.removeprefix("title:")
+    return translate(title if title != key else f"key.{key}", language)
+
+
 def _make_alone(house: House, query: Query) -> list[Report]:
     return [catalogue.make(house, query)]
 
 
 def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
-    unknown = sorted(set(request.args) - _KNOWN)
-    if unknown:
-        raise BadQueryError(f"{unknown[0]} is not a parameter; there are {', '.join(sorted(_KNOWN))}")
+    _check_names(_KNOWN)
     if name not in catalogue.AVAILABLE:
-        abort(404, f"there is no report {name!r}; there are {', '.join(catalogue.AVAILABLE)}")
-    if file_format not in set(Format):
-        abort(404, f"there is no format {file_format!r}; there are {', '.join(Format)}")
-    try:
-        shape = files.to_shape(file_format, request.args.get("profile"), request.args.get("language"))
-    except ValueError as error:
-        raise BadQueryError(str(error)) from None
+        abort(404, f"there is no report {name!r}; there are {', '.join((*catalogue.AVAILABLE, *LISTINGS))}")
+    shape = _shape(file_format)
     query = Query(
         name,
         desk.connections(),
@@ -94,6 +124,21 @@ def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
         payout_id=request.args.get("payout") or None,
     )
     return query, shape
+
+
+def _check_names(known: set[str]) -> None:
+    unknown = sorted(set(request.args) - known)
+    if unknown:
+        raise BadQueryError(f"{unknown[0]} is not a parameter; there are {', '.join(sorted(known))}")
+
+
+def _shape(file_format: str) -> Shape:
+    if file_format not in set(Format):
+        abort(404, f"there is no format {file_format!r}; there are {', '.join(Format)}")
+    try:
+        return files.to_shape(file_format, request.args.get("profile"), request.args.get("language"))
+    except ValueError as error:
+        raise BadQueryError(str(error)) from None
 
 
 def _headers(report: Report, shape: Shape) -> dict[str, str]:
@@ -107,6 +152,19 @@ def _headers(report: Report, shape: Shape) -> dict[str, str]:
 
 def _sentence(text: str, status: int) -> Response:
     return Response(text + "\n", status, mimetype="text/plain")
+
+
+@blueprint.get("/orders/<int(max=2147483647):number>")
+def ordered(number: int) -> ResponseReturnValue:
+    """Show how far a large file is; the page looks again by itself until it is done."""
+    with desk.house().store.reading() as session:
+        row = orders.find(session, number, now=desk.now())
+        file = session.get(ReportFile, row.file_id) if row is not None and row.file_id is not None else None
+    if row is None:
+        abort(404)
+    page = render_template("order.html", order=row, file=file, asked=json.loads(row.asked))
+    # A header and no script: it works everywhere, and a finished page stands still.
+    return Response(page, headers={"Refresh": "2"} if row.state == orders.State.MAKING else {})
 
 
 @blueprint.get("/archive/<int(max=2147483647):number>")

@@ -69,6 +69,14 @@ _SPANISH = {
 }
 
 
+# What the rules write in whole sentences.
+_SENTENCES = {
+    "the document the customer meant, or a key in the payment's metadata": (
+        "el documento que el cliente quiso pagar, o una clave en los metadatos del pago"
+    ),
+}
+
+
 def name_of(name: str, language: str) -> str:
     words = name.replace("_", " ")
     return words if language == "en" else _SPANISH.get(name, words)
@@ -94,6 +102,8 @@ def shown(name: str, value: Any, currency: str, language: str) -> str:
 
 
 def _text(text: str, language: str) -> str:
+    if language != "en" and text in _SENTENCES:
+        return _SENTENCES[text]
     try:
         return notation.format_date(date.fromisoformat(text), language)
     except ValueError:

@@ -1,20 +1,24 @@
-"""The door: log in, log out, choose a language."""
+"""The door: log in, log out, choose a language, and the first admin's one-time link."""
 
-from flask import Blueprint, redirect, render_template, request, session, url_for
+from flask import Blueprint, abort, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import login_user, logout_user
 
+from reports import invitations, sessions
 from reports.columns import LANGUAGES
+from reports.invitations import InvitationOverError
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
-from reports.people import LoginRefusedError, Role, fingerprint, login, note
+from reports.people import AddressShutError, LoginRefusedError, PeopleError, Role, login
+from reports.tables import User
+from reports.trail import note
 
 blueprint = Blueprint("login", __name__)
 
 
 @blueprint.get("/login")
 def form() -> ResponseReturnValue:
-    return render_template("login.html", failed=False, next=request.args.get("next", ""))
+    return render_template("login.html", failed=None, next=request.args.get("next", ""))
 
 
 @blueprint.post("/login")
@@ -22,16 +26,46 @@ def enter() -> ResponseReturnValue:
     email, password = request.form.get("email", ""), request.form.get("password", "")
     target = request.form.get("next", "")
     try:
-        user = login(desk.house().store, email, password, now=desk.now())
+        user = login(desk.house().store, email, password, now=desk.now(), address=desk.address())
+    except AddressShutError:
+        return render_template("login.html", failed="login.shut", next=target, email=email), 429
     except LoginRefusedError:
-        return render_template("login.html", failed=True, next=target, email=email), 401
+        return render_template("login.html", failed="login.failed", next=target, email=email), 401
+    _open(user)
+    return redirect(_own_address(target) or url_for("today.show"))
+
+
+def _open(user: User) -> None:
+    """Begin a session under a new key, whatever the browser brought."""
     language = session.get("language")
     session.clear()
     session.permanent = True
     if language:
         session["language"] = language
-    login_user(Person(id=fingerprint(user), name=user.email, role=Role(user.role)))
-    return redirect(_own_address(target) or url_for("today.show"))
+    key = sessions.open_session(desk.house().store, user, now=desk.now())
+    login_user(Person(id=key, name=user.email, role=Role(user.role)))
+
+
+@blueprint.get("/welcome/<key>")
+def welcome(key: str) -> ResponseReturnValue:
+    """Ask for the first admin's address and password; a link that is over leads nowhere."""
+    if not invitations.is_open(desk.house().store, key, now=desk.now()):
+        abort(404)
+    return render_template("welcome.html", key=key, refusal=None)
+
+
+@blueprint.post("/welcome/<key>")
+def accept(key: str) -> ResponseReturnValue:
+    email, password = request.form.get("email", ""), request.form.get("password", "")
+    try:
+        user = invitations.accept(desk.house().store, key, email, password, now=desk.now())
+    except InvitationOverError:
+        abort(404)
+    except PeopleError as error:
+        return render_template("welcome.html", key=key, refusal=str(error), email=email), 400
+    note(desk.house().store, user.email, "first admin", "login", now=desk.now())
+    _open(user)
+    return redirect(url_for("today.show"))
 
 
 def _own_address(target: str) -> str | None:
@@ -42,7 +76,9 @@ def _own_address(target: str) -> str | None:
 
 @blueprint.post("/logout")
 def leave() -> ResponseReturnValue:
+    """End the session on the server: a copy of the cookie is worth nothing from here on."""
     note(desk.house().store, desk.reader().name, "logout", "login", now=desk.now())
+    sessions.end_session(desk.house().store, desk.reader().id, now=desk.now())
     logout_user()
     session.clear()
     return redirect(url_for("login.form"))

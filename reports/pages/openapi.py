@@ -5,7 +5,7 @@ from typing import Any
 from reports.catalogue import AVAILABLE
 from reports.columns import Kind
 from reports.definitions import CATALOGUE, Definition
-from reports.operations import LISTINGS, Listing
+from reports.operations import LISTINGS, Listing, kind_of
 
 _TYPES: dict[Kind, dict[str, Any]] = {
     Kind.TEXT: {"type": ["string", "null"]},
@@ -16,7 +16,6 @@ _TYPES: dict[Kind, dict[str, Any]] = {
     Kind.DATE: {"type": ["string", "null"], "format": "date"},
     Kind.INSTANT: {"type": ["string", "null"], "format": "date-time"},
 }
-_COUNTS = {"attempts", "times", "pages", "events", "payouts", "payouts_closed", "exceptions"}
 
 
 def describe(usual: int, most: int) -> dict[str, Any]:
@@ -53,16 +52,8 @@ def _list_path(listing: Listing, usual: int, most: int) -> dict[str, Any]:
     parameters = [_parameter("q", {"type": "string"}, "search")]
     if listing.states:
         parameters.append(_parameter("state", {"type": "string", "enum": list(listing.states)}, "one state only"))
-    row = {key: _type_of(key) for key in listing.keys}
+    row = {key: _TYPES[kind_of(key)] for key in listing.keys}
     return _path(listing.title, listing.name, parameters, _page_of(row, with_run=False), usual, most)
-
-
-def _type_of(key: str) -> dict[str, Any]:
-    if key in _COUNTS:
-        return _TYPES[Kind.INT]
-    if key.endswith("_at") or key in {"from", "to"}:
-        return _TYPES[Kind.INSTANT]
-    return _TYPES[Kind.DATE if key == "as_of" else Kind.TEXT]
 
 
 def _path(

@@ -1,13 +1,71 @@
-"""How the machinery fares: runs, events, conflicts, gaps and jobs, each as a list with its filter."""
+"""How the machinery fares: runs, events, conflicts, gaps, jobs and the trail, with what a person may set going."""
 
-from flask import Blueprint, abort, render_template
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
+from sqlmodel import Session
 
-from reports import operations
-from reports.operations import LISTINGS, Wanted
-from reports.pages import desk
+from consumer.facts.errands import ErrandRefusedError, Errands
+from consumer.facts.house import Connection
+from reports import operations, trends
+from reports.operations import LISTINGS, Listing, Wanted
+from reports.pages import desk, drawing
+from reports.pages.desk import BadQueryError
+from reports.pages.drawing import Chart
+from reports.pages.protection import need
+from reports.pages.words import translate
+from reports.people import Role
+from reports.trail import note
+from reports.trends import Hour
 
 blueprint = Blueprint("operations", __name__, url_prefix="/operation")
+
+_MOST_PICKED = 500
+# Replaying what went well changes nothing; these are the lists where it may help.
+_WORTH_A_REPLAY = {"failed", "quarantined"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """How one connection's data comes in."""
+
+    connection: Connection
+    complete_until: datetime | None
+    gaps: int
+    hours: Sequence[Hour]
+    events: Chart
+    sample: int
+    late: Sequence[tuple[int, int, int]]
+
+
+@blueprint.get("")
+def overview() -> ResponseReturnValue:
+    """Show at a glance whether everything comes in, and how late."""
+    with desk.house().store.reading() as session:
+        found = [_part(session, connection) for connection in desk.connections()]
+    return render_template("overview.html", parts_of=found, listings=_listings())
+
+
+def _part(session: Session, connection: Connection) -> Part:
+    hours = trends.by_hour(session, connection.name)
+    sample, late = trends.lateness(session, connection.name)
+    widths = drawing.lengths([seconds for _, seconds in late])
+    return Part(
+        connection=connection,
+        complete_until=trends.complete_until(session, connection.name),
+        gaps=operations.gaps_open(session, [connection.name]),
+        hours=hours,
+        events=drawing.columns([hour.events for hour in hours], [hour.in_gap for hour in hours]),
+        sample=sample,
+        late=[(share, seconds, width) for (share, seconds), width in zip(late, widths, strict=True)],
+    )
+
+
+def _listings() -> list[Listing]:
+    return [each for each in LISTINGS.values() if not each.for_admins or desk.reader().role.may(Role.ADMIN)]
 
 
 @blueprint.get("/<name>")
@@ -15,19 +73,94 @@ def index(name: str) -> ResponseReturnValue:
     if name not in LISTINGS:
         abort(404)
     listing = LISTINGS[name]
+    if listing.for_admins:
+        need(Role.ADMIN)
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
     with desk.house().store.reading() as session:
         page = operations.read(session, listing, wanted)
-    return render_template("listing.html", listing=listing, page=page, wanted=wanted, listings=LISTINGS.values())
+    errands = desk.errands() if desk.reader().role.may(Role.FINANCE) else None
+    return render_template(
+        "listing.html",
+        listing=listing,
+        page=page,
+        wanted=wanted,
+        listings=_listings(),
+        errands=errands,
+        may_replay=errands is not None and name == "events" and wanted.state in _WORTH_A_REPLAY,
+    )
 
 
 @blueprint.get("/events/<connection>/<event_id>")
 def event(connection: str, event_id: str) -> ResponseReturnValue:
     """Show one event: what is known of it and the body as it came."""
-    if connection not in {own.name for own in desk.house().settings.all_connections}:
-        abort(404)
+    _known(connection)
     with desk.house().store.reading() as session:
         found = operations.find_event(session, connection, event_id)
     if found is None:
         abort(404)
-    return render_template("event.html", event=found)
+    may_replay = desk.errands() is not None and desk.reader().role.may(Role.FINANCE)
+    return render_template("event.html", event=found, may_replay=may_replay)
+
+
+@blueprint.post("/replay")
+def replay() -> ResponseReturnValue:
+    """Apply the chosen events again and say of each what became of it."""
+    errands = _errands()
+    picks = [pick.partition("/") for pick in request.form.getlist("pick")[:_MOST_PICKED]]
+    if not picks:
+        raise BadQueryError("pick: choose an event first")
+    names = [(_known(connection).name, event_id) for connection, _, event_id in picks]
+    return render_template("replayed.html", outcomes=errands.replay(names, desk.reader().name))
+
+
+@blueprint.post("/pull")
+def pull() -> ResponseReturnValue:
+    """Fetch a stream of the provider anew, beside the page."""
+    errands = _errands()
+    stream = request.form.get("stream", "")
+    if stream not in errands.streams:
+        raise BadQueryError(f"stream: {stream[:40]!r} is not one of {', '.join(errands.streams)}")
+    connection = _known(request.form.get("connection", ""))
+    try:
+        errands.pull(connection, stream, desk.reader().name)
+    except ErrandRefusedError as error:
+        return _told(str(error), "alert")
+    _note("pull", f"{connection.name} {stream}")
+    return _told(translate("errand.pull", desk.language()), "done")
+
+
+@blueprint.post("/backfill")
+def backfill() -> ResponseReturnValue:
+    """Read the provider's log of events anew, beside the page."""
+    errands = _errands()
+    connection = _known(request.form.get("connection", ""))
+    try:
+        errands.backfill(connection, desk.reader().name)
+    except ErrandRefusedError as error:
+        return _told(str(error), "alert")
+    _note("backfill", connection.name)
+    return _told(translate("errand.backfill", desk.language()), "done")
+
+
+def _errands() -> Errands:
+    need(Role.FINANCE)
+    found = desk.errands()
+    if found is None:
+        abort(404, "these pages stand alone: nothing can be set going here")
+    return found
+
+
+def _known(name: str) -> Connection:
+    found = next((own for own in desk.house().settings.all_connections if own.name == name), None)
+    if found is None:
+        abort(404)
+    return found
+
+
+def _note(action: str, subject: str) -> None:
+    note(desk.house().store, desk.reader().name, action, subject, now=desk.now())
+
+
+def _told(sentence: str, category: str) -> ResponseReturnValue:
+    flash(sentence, category)
+    return redirect(url_for("operations.index", name="jobs"))

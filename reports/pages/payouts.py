@@ -31,7 +31,7 @@ _MOST_ITEMS = 500
 def index() -> ResponseReturnValue:
     asked = PayoutFilter(status=desk.choice("status", STATUSES), search=desk.search(), span=desk.span())
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, desk.names())
+        runs = lists.runs_now(session, desk.names(), desk.today())
         page = lists.payouts(session, runs, asked, desk.page_number())
     return render_template("payouts.html", page=page, asked=asked, statuses=STATUSES, runs=runs)
 
@@ -39,7 +39,7 @@ def index() -> ResponseReturnValue:
 @blueprint.get("/<payout_id>")
 def show(payout_id: str) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, desk.names())
+        runs = lists.runs_now(session, desk.names(), desk.today())
         payout = lists.find_payout(session, runs, payout_id)
         if payout is None:
             abort(404)

@@ -10,10 +10,15 @@ from flask_wtf import CSRFProtect
 from consumer.facts.store import Store
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
-from reports.people import Role, find_token, fingerprint, user_of_session
+from reports.people import Role
+from reports.sessions import LASTS, user_of_session
+from reports.tokens import Scope, find_token
 
-OPEN = frozenset({"login.form", "login.enter", "login.speak", "static", "pages.static"})
-_FOR_MACHINES = frozenset({"downloads", "api"})
+OPEN = frozenset(
+    {"login.form", "login.enter", "login.speak", "login.welcome", "login.accept", "static", "pages.static"}
+)
+# What a machine's token may open, by blueprint, and the scope it needs there.
+_FOR_MACHINES = {"downloads": Scope.REPORTS, "lists": Scope.REPORTS, "api": Scope.API}
 _SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -37,7 +42,7 @@ def protect(app: Flask, public: Collection[str]) -> None:
         WTF_CSRF_TIME_LIMIT=None,  # as long as the session
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
-        PERMANENT_SESSION_LIFETIME=12 * 3600,
+        PERMANENT_SESSION_LIFETIME=LASTS,
     )
     _csrf.init_app(app)
     _login_manager().init_app(app)
@@ -81,9 +86,17 @@ def _refuse_strangers() -> ResponseReturnValue | None:
             return Response("a login or a valid token is needed\n", 401, {"WWW-Authenticate": "Bearer"}, "text/plain")
         wanted = request.full_path.rstrip("?") if request.method == "GET" else None
         return redirect(url_for("login.form", next=wanted if wanted != "/" else None))
-    if current_user.is_machine and request.blueprint not in _FOR_MACHINES:
-        abort(403)
+    if current_user.is_machine:
+        _check_scope(desk.reader())
     return None
+
+
+def _check_scope(machine: Person) -> None:
+    scope = _FOR_MACHINES.get(request.blueprint or "")
+    if scope is None:
+        abort(403)
+    if scope not in machine.scopes:
+        abort(403, f"{machine.name} has no scope {scope}")
 
 
 def _has_nul(asked: Request) -> bool:
@@ -107,8 +120,8 @@ def _login_manager() -> LoginManager:
 
 
 def _person(key: str) -> Person | None:
-    user = user_of_session(desk.house().store, key)
-    return None if user is None else Person(id=fingerprint(user), name=user.email, role=Role(user.role))
+    user = user_of_session(desk.house().store, key, now=desk.now())
+    return None if user is None else Person(id=key, name=user.email, role=Role(user.role))
 
 
 def _machine(incoming: Request) -> Person | None:
@@ -121,4 +134,5 @@ def find_machine(store: Store, authorization: str) -> Person | None:
     row = find_token(store, token.strip(), now=desk.now()) if scheme.lower() == "bearer" and token.strip() else None
     if row is None:
         return None
-    return Person(id=row.name, name=f"token {row.name}", role=Role(row.role), is_machine=True)
+    scopes = frozenset(Scope(word) for word in row.scopes.split())
+    return Person(id=row.name, name=f"token {row.name}", role=Role(row.role), is_machine=True, scopes=scopes)

@@ -1,17 +1,19 @@
 """Reports as pages: the same rows as the file, a hundred at a time, with what people look at drawn beside it."""
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 import pyarrow as pa
-from flask import Blueprint, abort, render_template
+from flask import Blueprint, abort, current_app, render_template
 from flask.typing import ResponseReturnValue
 
-from reports import catalogue
+from reports import catalogue, lists
 from reports.build import CURRENCY, Report
 from reports.catalogue import NoRunError
 from reports.columns import Column
+from reports.frames import latest_runs
 from reports.lists import Page
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
@@ -20,6 +22,7 @@ from reports.query import Query
 blueprint = Blueprint("views", __name__)
 
 ROWS = 100
+_KEPT = "cuadre_views"
 # Where each report lives among the pages, in the order of the menu.
 PLACES = {
     "receivables": "receivables",
@@ -51,10 +54,10 @@ def show(place: str) -> ResponseReturnValue:
     if PLACES.get(place) not in catalogue.AVAILABLE:
         abort(404)
     # As of the run's own day, which is what its states were judged by.
-    query = Query(PLACES[place], desk.connections(), date.min, desk.span(), desk.day("as_of"))
+    query = Query(PLACES[place], desk.connections(), desk.today(), desk.span(), desk.day("as_of") or _day_of_runs())
     number = desk.page_number()
     try:
-        report = catalogue.make(desk.house(), query)
+        report = _made(query)
     except NoRunError:
         return render_template("view.html", report=None, place=place, name=PLACES[place])
     rows = report.table.slice((number - 1) * ROWS, ROWS).to_pylist()
@@ -68,6 +71,34 @@ def show(place: str) -> ResponseReturnValue:
         ageing=ageing(report),
         currency_key=CURRENCY,
     )
+
+
+# Reports of a run never change, so the next page of one need not build it again; each holds what is open, not all.
+_OF_RUNS = frozenset({"receivables", "documents", "in-transit", "clearing-rollforward", "control"})
+_MOST_KEPT = 8
+
+
+def _made(query: Query) -> Report:
+    """Build a report, or take the one that was built for the same runs, days and connections."""
+    if query.name not in _OF_RUNS:
+        return catalogue.make(desk.house(), query)
+    kept: OrderedDict[object, Report] = current_app.extensions.setdefault(_KEPT, OrderedDict())
+    with desk.house().store.reading() as session:
+        names = [connection.name for connection in query.connections]
+        runs = latest_runs(session, names, today=query.today, as_of=query.as_of, span=query.span)
+    key = (query.name, tuple((run.connection, run.id) for run in runs), query.span, query.as_of)
+    report = kept.get(key)
+    if report is None:
+        report = kept[key] = catalogue.make(desk.house(), query)
+        while len(kept) > _MOST_KEPT:
+            kept.popitem(last=False)
+    return report
+
+
+def _day_of_runs() -> date | None:
+    with desk.house().store.reading() as session:
+        runs = lists.runs_now(session, desk.names(), desk.today())
+    return max((run.as_of for run in runs), default=None)
 
 
 def shown(report: Report) -> list[Column]:

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from werkzeug.serving import make_server
 
 import app
+from consumer.serving import start_worker
 from sandbox.event_types import TYPES
 from sandbox.serve import RunningSandbox
 from sandbox.steer import Steer
@@ -38,7 +39,7 @@ def _receiving(port: int) -> Iterator[None]:
     server = make_server("127.0.0.1", port, app.create_app(house), threaded=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
-    worker = app.start_worker(house)
+    worker = start_worker(house)
     yield
     server.shutdown()
     server.server_close()

@@ -110,24 +110,12 @@ def test_receivables_by_days_overdue(due: str | None, days: int, bucket: str) ->
         "due_date": due,
         "outcome": "overdue",
     }
-    rows = list(build.receivables([document], [], as_of=date(2026, 10, 8)))
+    rows = list(build.receivables([document], {}, as_of=date(2026, 10, 8)))
     assert [(row["days_overdue"], row["bucket"], row["state"]) for row in rows] == [(days, bucket, "overdue")]
 
 
-def test_the_last_payment_of_a_document_is_the_latest_one() -> None:
-    """Of several payments the one that happened last is named, and refunds are not payments."""
-    line = {"connection": "main", "doc_key": "cl:33::1", "resource_type": "payment_intent", "applied_amount": 10}
-    lines = [
-        {**line, "resource_id": "pi_late", "occurred_at_utc": "2026-10-05T10:00:00Z"},
-        {**line, "resource_id": "pi_early", "occurred_at_utc": "2026-10-01T10:00:00Z"},
-        {**line, "resource_type": "refund", "resource_id": "re_1", "occurred_at_utc": "2026-10-07T10:00:00Z"},
-    ]
-    document = {
-        "connection": "main",
-        "doc_key": "cl:33::1",
-        "issue_date": "2026-10-01",
-        "due_date": None,
-        "outcome": "",
-    }
-    rows = list(build.receivables([document], lines, as_of=date(2026, 10, 8)))
-    assert [row["last_payment_id"] for row in rows] == ["pi_late"]
+def test_the_agreed_days_decide_where_no_due_date_is() -> None:
+    """`due_days` of the rules counts for receivables too: ten days after issue, not thirty."""
+    document = {"connection": "main", "doc_key": "cl:33::1", "issue_date": "2026-09-20", "due_date": None}
+    row = next(build.receivables([document | {"outcome": "overdue"}], {}, as_of=date(2026, 10, 8), due_days=10))
+    assert (row["days_overdue"], row["last_payment_id"]) == (8, None)

@@ -1,4 +1,4 @@
-"""People and tokens: what is kept, who gets in, and how long the door stays shut after failures."""
+"""People: who gets in, and how long the door stays shut after failures of an account or an address."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 from consumer.facts.store import Store
 from reports import people
-from reports.people import LockedError, LoginRefusedError, PeopleError, Role
-from reports.tables import AuditEntry, Token, User
+from reports.people import AddressShutError, LockedError, LoginRefusedError, PeopleError, Role
+from reports.tables import AuditEntry, LoginAddress, User
 
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
@@ -74,27 +74,35 @@ def test_a_success_forgets_earlier_failures(ana: Store) -> None:
 
 
 def test_a_disabled_person_stays_outside(ana: Store) -> None:
-    """Disabling shuts out at once, and a session that is open ends."""
-    key = people.fingerprint(people.login(ana, EMAIL, PASSWORD, now=NOW))
-    assert people.user_of_session(ana, key) is not None
+    """Disabling shuts out at once, also with the right password."""
     with ana.transaction() as session:
         people.disable_user(session, EMAIL, now=NOW)
-    assert people.user_of_session(ana, key) is None
     with pytest.raises(LoginRefusedError):
         people.login(ana, EMAIL, PASSWORD, now=NOW)
 
 
-def test_a_new_password_ends_older_sessions(ana: Store) -> None:
-    """A session names the password it was opened with."""
-    key = people.fingerprint(people.login(ana, EMAIL, PASSWORD, now=NOW))
-    people.ensure_user(ana, EMAIL, "una clave nueva", Role.FINANCE)
-    assert people.user_of_session(ana, key) is None
+def guess(store: Store, times: int, address: str, at: datetime = NOW) -> None:
+    for number in range(times):
+        with pytest.raises(LoginRefusedError):
+            people.login(store, f"nadie{number}@tienda.test", "una clave cualquiera", now=at, address=address)
 
 
-@pytest.mark.parametrize("key", ["", "x", "1", "1.abc", "99.abc", "١.x"])
-def test_a_made_up_session_is_nobody(ana: Store, key: str) -> None:
-    """A session key that was not given out names no one."""
-    assert people.user_of_session(ana, key) is None
+def test_an_address_that_guesses_waits_and_nobody_else_does(ana: Store) -> None:
+    """After thirty failures of any names an address is refused with the right password too; another comes in."""
+    guess(ana, 30, "203.0.113.9")
+    with pytest.raises(AddressShutError):
+        people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=14), address="203.0.113.9")
+    assert people.login(ana, EMAIL, PASSWORD, now=NOW, address="198.51.100.7").email == EMAIL
+    assert people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=15), address="203.0.113.9").email == EMAIL
+
+
+def test_addresses_that_behave_again_are_forgotten(ana: Store) -> None:
+    """A count lasts a quarter of an hour and its row goes with it."""
+    guess(ana, 3, "203.0.113.9")
+    guess(ana, 1, "198.51.100.7", NOW + timedelta(minutes=15))
+    with ana.reading() as session:
+        rows = session.scalars(sa.select(LoginAddress)).all()
+    assert [(row.address, row.failures) for row in rows] == [("198.51.100.7", 1)]
 
 
 def test_ensuring_a_user_twice_leaves_one(store: Store) -> None:
@@ -116,30 +124,6 @@ def test_an_address_that_is_none_is_refused(store: Store, email: str) -> None:
     """A person is named by an email address."""
     with store.transaction() as session, pytest.raises(PeopleError, match="is not an email address"):
         people.add_user(session, email, PASSWORD, Role.VIEWER, now=NOW)
-
-
-def test_a_token_is_kept_as_its_digest_only(store: Store) -> None:
-    """The database never holds what would open the door."""
-    with store.transaction() as session:
-        token = people.create_token(session, "erp", Role.VIEWER, now=NOW)
-    with store.reading() as session:
-        row = session.scalars(sa.select(Token)).one()
-    assert token.startswith("cuadre_")
-    assert token not in (row.sha256, row.name)
-    assert len(row.sha256) == 64
-
-
-def test_a_token_works_until_it_is_revoked(store: Store) -> None:
-    """A revoked or made-up token opens nothing; the last use is kept."""
-    with store.transaction() as session:
-        token = people.create_token(session, "erp", Role.VIEWER, now=NOW)
-    assert people.find_token(store, token, now=NOW) is not None
-    with store.reading() as session:
-        assert session.scalars(sa.select(Token)).one().last_used_at == NOW
-    with store.transaction() as session:
-        people.revoke_token(session, "erp", now=NOW)
-    assert people.find_token(store, token, now=NOW) is None
-    assert people.find_token(store, token + "x", now=NOW) is None
 
 
 def test_roles_reach_downwards() -> None:

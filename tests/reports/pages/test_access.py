@@ -9,10 +9,12 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
-from reports.people import Role, add_user, create_token, revoke_token
+from reports import invitations
+from reports.people import Role, add_user
+from reports.tokens import Scope, create_token, revoke_token
 
 # Everything that answers without a login; a new route is shut until somebody adds it here.
-OPEN = {"/login", "/language", "/assets/<path:filename>", "/static/<path:filename>"}
+OPEN = {"/login", "/language", "/welcome/<key>", "/assets/<path:filename>", "/static/<path:filename>"}
 CSP = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -32,6 +34,7 @@ PATHS = (
     "/reports",
     "/settings",
     "/people",
+    "/operation/trail",
 )
 
 
@@ -44,7 +47,7 @@ def routes(app: Flask) -> list[tuple[str, str]]:
 
 
 def path_of(rule: str) -> str:
-    return re.sub(r"<(int:)?[^>]+>", "1", rule)
+    return re.sub(r"<[^>]+>", "1", re.sub(r"<any\((\w+)[^>]*>", r"\1", rule))
 
 
 def test_every_route_needs_a_login_but_those_named(app: Flask) -> None:
@@ -141,6 +144,52 @@ def test_leaving_ends_the_session(client: FlaskClient, csrf: Csrf) -> None:
     assert client.get("/").headers["Location"] == "/login"
 
 
+def test_a_copied_cookie_dies_with_the_logout(app: Flask, client: FlaskClient, csrf: Csrf) -> None:
+    """Who copied the cookie before the logout is a stranger after it."""
+    copied = client.get("/").request.headers["Cookie"].partition("=")[2]
+    thief = app.test_client()
+    thief.set_cookie("session", copied)
+    assert thief.get("/").status_code == 200
+    client.post("/logout", data={"csrf_token": csrf(client, "/")})
+    assert thief.get("/").headers["Location"] == "/login"
+
+
+def test_an_address_that_guesses_is_told_to_wait(stranger: FlaskClient, csrf: Csrf) -> None:
+    """The thirty-first guess from one address is a 429, whatever name it tries; others log in."""
+    token = csrf(stranger)
+    answers = []
+    for number in range(31):
+        form = {"email": f"nadie{number}@tienda.test", "password": "una clave cualquiera", "csrf_token": token}
+        headers = {"X-Forwarded-For": "10.0.0.1, 203.0.113.9"}
+        answers.append(stranger.post("/login", data=form, headers=headers).status_code)
+    assert answers == [401] * 30 + [429]
+    form = {"email": "ana@tienda.test", "password": "una clave larga", "csrf_token": token}
+    assert stranger.post("/login", data=form).status_code == 302
+
+
+def test_the_first_admin_comes_in_by_the_link(house: House, make_app: Callable[[House], Flask], csrf: Csrf) -> None:
+    """The link asks for an address and a password, opens the pages at once, and leads nowhere afterwards."""
+    key = invitations.invite(house.store, now=utc_now())
+    client = make_app(house).test_client()
+    token = csrf(client, f"/welcome/{key}")
+    short = client.post(f"/welcome/{key}", data={"email": "a@b.test", "password": "corta", "csrf_token": token})
+    assert (short.status_code, "12 characters" in short.get_data(as_text=True)) == (400, True)
+    form = {"email": "jefa@tienda.test", "password": "una clave muy larga", "csrf_token": token}
+    assert client.post(f"/welcome/{key}", data=form).headers["Location"] == "/"
+    assert "jefa@tienda.test" in client.get("/people").get_data(as_text=True)
+    assert client.get(f"/welcome/{key}").status_code == 404
+
+
+def test_a_token_opens_what_its_scopes_name(reconciled: House, app: Flask) -> None:
+    """A token for lists downloads no file, and is told which scope it lacks."""
+    with reconciled.store.transaction() as session:
+        token = create_token(session, "lista", Role.VIEWER, now=utc_now(), scopes=[Scope.API])
+    headers = {"Authorization": f"Bearer {token}"}
+    assert app.test_client().get("/api/v1/control", headers=headers).status_code == 200
+    refused = app.test_client().get("/reports/control.csv", headers=headers)
+    assert (refused.status_code, refused.get_data(as_text=True)) == (403, "token lista has no scope reports\n")
+
+
 def test_a_token_opens_downloads_and_nothing_else(reconciled: House, app: Flask) -> None:
     """A program downloads with its token; pages and a revoked token are refused without a redirect."""
     with reconciled.store.transaction() as session:
@@ -164,15 +213,14 @@ def test_settings_show_no_secret(client: FlaskClient) -> None:
     assert ">1 set<" in page
 
 
-def test_only_an_admin_sees_people_and_the_trail(reconciled: House, app: Flask, login: Login) -> None:
-    """An admin reads who may look and who did what, without any hash; finance is refused."""
+def test_only_an_admin_sees_people(reconciled: House, app: Flask, login: Login) -> None:
+    """An admin reads who may look and what tokens open, without any hash; finance is refused."""
     with reconciled.store.transaction() as session:
         add_user(session, "luz@tienda.test", "otra clave larga", Role.FINANCE, now=utc_now())
         token = create_token(session, "erp", Role.VIEWER, now=utc_now())
     page = login(app).get("/people").get_data(as_text=True)
     assert "luz@tienda.test" in page
     assert ">erp<" in page
-    assert ">login<" in page
     assert token not in page
     assert "argon2" not in page
     assert login(app, "luz@tienda.test", "otra clave larga").get("/people").status_code == 403
@@ -181,4 +229,6 @@ def test_only_an_admin_sees_people_and_the_trail(reconciled: House, app: Flask, 
 def test_a_download_is_in_the_trail(client: FlaskClient) -> None:
     """Who took which file can be read later."""
     client.get("/reports/control.csv")
-    assert "control.csv" in client.get("/people").get_data(as_text=True)
+    page = client.get("/operation/trail").get_data(as_text=True)
+    assert "control.csv" in page
+    assert ">login<" in page

@@ -164,5 +164,6 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/tax-invoices",
         "/tax-returns",
         "/tax-statements",
+        "/trail",
         "/transfers",
     ]

@@ -16,8 +16,8 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import Decision, ExceptionRow, LocalInvoice
+from reports import trail
 from reports.people import Role, add_user
-from reports.tables import AuditEntry
 
 CASE = "/exceptions/main/00aa00aa00aa00aa"
 Csrf = Callable[..., str]
@@ -140,8 +140,9 @@ def test_a_decision_needs_a_reason_of_its_own(act: Callable[..., str], reconcile
 def test_a_decision_is_in_the_trail(act: Callable[..., str], reconciled: House) -> None:
     """Who decided what can be read later."""
     act("assign", owner="luz@tienda.test", version=1)
-    trail = [(row.who, row.action, row.subject) for row in kept(reconciled, AuditEntry)]
-    assert ("ana@tienda.test", "assign", "exception main 00aa00aa00aa00aa") in trail
+    with reconciled.store.reading() as session:
+        found = [tuple(row)[1:] for row in session.execute(trail.entries())]
+    assert ("ana@tienda.test", "change owner", "exception main 00aa00aa00aa00aa") in found
 
 
 def test_a_viewer_looks_and_does_not_decide(
@@ -195,3 +196,11 @@ def test_a_bulk_form_that_was_tampered_with_is_refused(client: FlaskClient, csrf
     """Only rows of the list can be chosen, and only what the page offers can be done with them."""
     form = {"csrf_token": csrf(client, "/exceptions"), **fields}
     assert client.post("/exceptions/bulk", data=form).status_code == 400
+
+
+def test_a_page_resolves_on_the_day_of_the_run(act: Callable[..., str], reconciled: House) -> None:
+    """As the commands do: an age must not depend on where somebody decided."""
+    act("resolve", reason="boleta emitida", version=1)
+    assert [str(row.resolved_on) for row in kept(reconciled, ExceptionRow) if row.id == "00aa00aa00aa00aa"] == [
+        "2026-10-08"
+    ]

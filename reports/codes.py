@@ -1,4 +1,4 @@
-"""What each exception means and asks for, in a reader's words."""
+"""What each exception means and asks for, in a reader's words; pure."""
 
 from dataclasses import dataclass
 

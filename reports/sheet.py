@@ -1,0 +1,86 @@
+"""The work list as a sheet to fill in: out as the reader's spreadsheet opens it, and back row by row."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime
+
+from consumer.facts.bankdays import calendar_of
+from consumer.facts.house import Connection, House
+from reconcile import worklist
+from reconcile.tables import Run
+from reconcile.worklist import RowOutcome
+from reports import build, frames
+from reports.build import Report
+from reports.columns import COLUMNS, LANGUAGES
+from reports.definitions import Definition
+from reports.lists import runs_now
+from reports.spans import WHOLE
+from reports.vocabulary import WORDS
+
+_NAMES = (
+    "exception_id code title severity amount_at_risk currency payout_id resource_id doc_key opened_on "
+    "age_business_days suggested_action owner state resolution note match_to version connection"
+)
+SHEET = Definition(
+    "exceptions-sheet",
+    tuple(COLUMNS[name] for name in _NAMES.split()),
+    sort=("connection", "severity", "opened_on", "exception_id"),
+    es="Excepciones por resolver",
+    en="Exceptions to resolve",
+)
+
+
+def make(house: House, connections: Sequence[Connection], *, today: date) -> Report:
+    """List what is open with its row version, so that a row that somebody changed meanwhile is refused alone."""
+    names = [connection.name for connection in connections]
+    with house.store.reading() as session:
+        runs = runs_now(session, names, today)
+        rows = [row for row in frames.exception_rows(session, names) if row["resolved_on"] is None]
+    as_of = _day(runs, today)
+    calendars = {connection.name: calendar_of(connection.country_code) for connection in connections}
+    aged = (
+        {
+            **row,
+            "match_to": None,
+            "age_business_days": max(0, calendars[row["connection"]].days_between(row["opened_on"], as_of)),
+        }
+        for row in rows
+    )
+    table = build.to_table(SHEET, aged, currency=lambda row: str(row["currency"]))
+    facts = {
+        "runs": " ".join(f"{run.connection}:{run.id}" for run in runs),
+        "run_numbers": "-".join(f"r{run.number:04d}" for run in runs),
+        "connections": "-".join(names),
+        "countries": "-".join(dict.fromkeys(connection.country_code for connection in connections)),
+    }
+    return Report(SHEET, table, WHOLE, as_of, facts=facts)
+
+
+def _day(runs: Sequence[Run], today: date) -> date:
+    return max((run.as_of for run in runs), default=today)
+
+
+def take_back(
+    house: House, connections: Sequence[Connection], content: bytes, *, author: str, at: datetime, today: date
+) -> Iterator[tuple[str, RowOutcome]]:
+    """Apply a returned sheet, each row on its own; rows without a connection belong to the first one.
+
+    Raises `worklist.SheetRefused` before anything is applied where the file is no such sheet.
+    """
+    by_name = {connection.name: connection for connection in connections}
+    with house.store.reading() as session:
+        days = {name: _day(runs_now(session, [name], today), today) for name in by_name}
+    for line, cells in worklist.read_sheet(content, labels=_labels()):
+        name = cells.get("connection") or connections[0].name
+        if name not in by_name:
+            yield name, RowOutcome(line, cells.get("exception_id", ""), (), f"there is no connection {name}")
+            continue
+        row = (line, {**cells, "state": _STATES.get(cells.get("state", "").strip().lower(), cells.get("state", ""))})
+        for outcome in worklist.take_back(house.store, name, [row], author=author, on=days[name], at=at):
+            yield name, outcome
+
+
+def _labels() -> Mapping[str, str]:
+    return {column.label(language): column.name for column in SHEET.columns for language in LANGUAGES}
+
+
+_STATES = {word.lower(): state for state, words in WORDS["exception"].items() for word in (state, *words)}

@@ -1,0 +1,144 @@
+"""What people look at over time: match rate and value at risk by run, events and gaps by hour, how late events come."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from consumer.facts.tables.inbox import Event, Source
+from consumer.facts.tables.sync import Checkpoint, Window, WindowState
+from reconcile.rules.outcomes import APPLIED, Outcome
+from reconcile.tables import Run, RunFinding
+
+RUNS = 30
+HOURS = 48
+_SAMPLE = 2_000
+_EVENTS = "events"
+_HOUR = timedelta(hours=1)
+# They need no document, so they say nothing about matching.
+_NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
+PERCENTILES = (50, 90, 99, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """The last run of one day in figures; `at_risk` is in the currency of the connection."""
+
+    as_of: date
+    number: int
+    payouts: int
+    payouts_closed: int
+    items: int
+    matched: int
+    at_risk: int
+
+    @property
+    def rate_bps(self) -> int | None:
+        """Matched items in hundredths of a percent of those that need a document."""
+        return None if not self.items else self.matched * 10_000 // self.items
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """What is known of one hour of the provider's log; in a gap the count is only what came so far."""
+
+    start: datetime
+    events: int
+    in_gap: bool
+
+
+def by_run(session: Session, connection: str, currency: str, today: date) -> list[Day]:
+    """Sum up the last run of each of the latest days, oldest first; runs of part of the books are left out."""
+    whole = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
+    newest = sa.select(Run).where(col(Run.connection) == connection, *whole)
+    known = newest.where(col(Run.as_of) <= today)
+    order = (col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc())
+    # More than are shown, since a day may have several.
+    found = session.scalars(known.order_by(*order).limit(4 * RUNS)).all()
+    found = found or session.scalars(newest.order_by(*order).limit(4 * RUNS)).all()
+    last: dict[date, Run] = {}
+    for run in found:
+        last.setdefault(run.as_of, run)
+    runs = list(last.values())[:RUNS]
+    risks = _risks(session, connection, currency, [run.id for run in runs])
+    return [_to_day(run, risks.get(run.id, 0)) for run in reversed(runs)]
+
+
+def _risks(session: Session, connection: str, currency: str, ids: Sequence[str]) -> dict[str, int]:
+    query = sa.select(col(RunFinding.run_id), sa.func.sum(col(RunFinding.amount_at_risk))).where(
+        col(RunFinding.connection) == connection, col(RunFinding.run_id).in_(ids), col(RunFinding.currency) == currency
+    )
+    return {run_id: int(amount) for run_id, amount in session.execute(query.group_by(col(RunFinding.run_id)))}
+
+
+def _to_day(run: Run, at_risk: int) -> Day:
+    summary = json.loads(run.summary)
+    outcomes = summary.get("items_by_outcome", {})
+    return Day(
+        as_of=run.as_of,
+        number=run.number,
+        payouts=summary.get("payouts", 0),
+        payouts_closed=summary.get("payouts_closed", 0),
+        items=sum(count for word, count in outcomes.items() if word not in _NO_MATCH_NEEDED),
+        matched=sum(count for word, count in outcomes.items() if word in APPLIED),
+        at_risk=at_risk,
+    )
+
+
+def by_hour(session: Session, connection: str) -> list[Hour]:
+    """Count events by the hour they were made, up to the newest one; a demo's hours are not this machine's."""
+    mine = col(Event.connection) == connection
+    newest = session.scalar(sa.select(sa.func.max(Event.created_at)).where(mine))
+    if newest is None:
+        return []
+    end = newest.replace(minute=0, second=0, microsecond=0) + _HOUR
+    gaps = _gaps(session, connection, end - HOURS * _HOUR)
+    inside = (col(Event.created_at) >= sa.bindparam("start"), col(Event.created_at) < sa.bindparam("end"))
+    counted = sa.select(sa.func.count()).select_from(Event).where(mine, *inside)
+    hours = []
+    for back in range(HOURS, 0, -1):
+        start = end - back * _HOUR
+        count = session.scalar(counted, {"start": start, "end": start + _HOUR}) or 0
+        in_gap = any((since is None or since < start + _HOUR) and until > start for since, until in gaps)
+        hours.append(Hour(start, count, in_gap))
+    return hours
+
+
+def _gaps(session: Session, connection: str, since: datetime) -> list[tuple[datetime | None, datetime]]:
+    query = sa.select(col(Window.since), col(Window.until)).where(
+        col(Window.connection) == connection,
+        col(Window.stream) == _EVENTS,
+        col(Window.state) != WindowState.CLOSED,
+        col(Window.until) > since,
+    )
+    return [(row[0], row[1]) for row in session.execute(query)]
+
+
+def lateness(session: Session, connection: str) -> tuple[int, list[tuple[int, int]]]:
+    """Say how late the newest webhooks came: how many were looked at, and seconds by percentile."""
+    query = (
+        sa.select(col(Event.created_at), col(Event.received_at))
+        .where(col(Event.connection) == connection, col(Event.created_at).is_not(None))
+        .where(col(Event.source) == Source.WEBHOOK)
+        .order_by(col(Event.created_at).desc())
+        .limit(_SAMPLE)
+    )
+    late = sorted(max(0, int((received - made).total_seconds())) for made, received in session.execute(query))
+    if not late:
+        return 0, []
+    # The smallest value that this share of the sample does not exceed.
+    return len(late), [(share, late[max(0, -(-len(late) * share // 100) - 1)]) for share in PERCENTILES]
+
+
+def complete_until(session: Session, connection: str) -> datetime | None:
+    """Say up to when the log of events is known to be whole; None before it was ever read."""
+    mark = session.get(Checkpoint, (connection, _EVENTS))
+    if mark is None or mark.complete_until is None:
+        return None
+    begins = [since for since, _ in _gaps(session, connection, datetime.min.replace(tzinfo=mark.complete_until.tzinfo))]
+    if None in begins:
+        return None
+    return min([mark.complete_until, *(since for since in begins if since is not None)])

@@ -1,0 +1,127 @@
+"""The finance guide, walked through on the demo in a real browser: its pictures are taken here, and none is missing.
+
+CUADRE_TEST_KEEP_IMAGES=1 writes the pictures into docs/images; otherwise they only have to come out.
+"""
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+IMAGES = ROOT / "docs" / "images"
+EMAIL, PASSWORD = "finanzas@demo.cuadre", "cuadre-demo-2026"
+SIZE = {"width": 1280, "height": 800}
+PHONE = {"width": 390, "height": 780}
+# What each language's reader clicks on: an exception with candidates, a way to start the hand match, the sheet.
+WORDS = {"es": ("Varios documentos calzan", "Decidir"), "en": ("Several documents fit", "Decide")}
+LARGEST = 200_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        pytest.skip("no Chromium is installed")
+    with sync_playwright() as playwright:
+        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars"]
+        browser = playwright.chromium.launch(executable_path=found, args=options)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The demo as anybody runs it, until the guide is done."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path_factory.mktemp("guide")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CUADRE_")}
+    command = [sys.executable, "-m", "app", "demo", "--port", str(port)]
+    environ = {**clean, "CUADRE_DATA_DIR": str(folder), "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as demo:
+        assert demo.stdout is not None
+        assert any(b"Ctrl-C stops" in line for line in demo.stdout), "the demo ended before it served"
+        yield f"http://127.0.0.1:{port}"
+        demo.send_signal(signal.SIGTERM)
+        demo.wait(30)
+
+
+def enter(browser: Browser, address: str, language: str, size: dict[str, int]) -> Page:
+    page = browser.new_context(viewport=size, color_scheme="light").new_page()  # type: ignore[arg-type]
+    page.set_default_timeout(15_000)
+    page.goto(f"{address}/login")
+    if language == "en":
+        page.get_by_role("button", name="English").click()
+    return page
+
+
+def log_in(page: Page) -> None:
+    page.locator("#email").fill(EMAIL)
+    page.locator("#password").fill(PASSWORD)
+    page.locator("button.main").click()
+    page.locator(".figures").first.wait_for()
+
+
+def walk(page: Page, address: str, language: str, folder: Path) -> None:
+    """Go through the guide once and take its pictures."""
+
+    def take(name: str) -> None:
+        page.screenshot(path=folder / f"guide-{language}-{name}.png")
+
+    kind, decide = WORDS[language]
+    take("login")
+    log_in(page)
+    take("today")
+    page.goto(f"{address}/payouts")
+    take("payouts")
+    page.goto(f"{address}/payouts?status=open")
+    page.locator("tbody th a").first.click()
+    take("payout")
+    page.goto(f"{address}/exceptions")
+    take("exceptions")
+    page.goto(f"{address}/exceptions?code=AMBIGUOUS")
+    page.get_by_role("link", name=kind).first.click()
+    page.get_by_text(decide, exact=True).first.click()
+    page.locator("tbody details[open]").first.scroll_into_view_if_needed()
+    take("case")
+    page.goto(f"{address}/exceptions")
+    page.locator("#sheet").scroll_into_view_if_needed()
+    take("sheet")
+    page.goto(f"{address}/view/receivables")
+    take("receivables")
+    page.goto(f"{address}/reports")
+    take("reports")
+    page.goto(f"{address}/operation")
+    take("operation")
+
+
+def test_the_guide_shows_what_is_there(browser: Browser, address: str, tmp_path: Path) -> None:
+    """Every picture is taken on the way, in both languages and on a phone, and the guide shows all of them."""
+    for language in WORDS:
+        page = enter(browser, address, language, SIZE)
+        walk(page, address, language, tmp_path)
+        page.context.close()
+        page = enter(browser, address, language, PHONE)
+        log_in(page)
+        page.screenshot(path=tmp_path / f"guide-{language}-phone.png")
+        page.context.close()
+    shutil.copy(tmp_path / "guide-es-payouts.png", tmp_path / "payouts.png")
+
+    taken = {path.name: path for path in tmp_path.glob("*.png")}
+    guide = (ROOT / "docs" / "finance-guide.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"images/([a-z-]+\.png)", guide)) == set(taken) - {"payouts.png"}
+    assert {name for name, path in taken.items() if path.stat().st_size > LARGEST} == set()
+    if os.environ.get("CUADRE_TEST_KEEP_IMAGES") == "1":
+        for path in taken.values():
+            shutil.copy(path, IMAGES)
+    assert set(taken) <= {path.name for path in IMAGES.glob("*.png")}

@@ -1,0 +1,120 @@
+"""A real browser on the pages of the made-up run, and a reader who has logged in."""
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from flask import Flask
+from playwright.sync_api import Browser, Page, sync_playwright
+from werkzeug.serving import make_server
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.provider import PaymentIntent
+from reconcile.tables import LocalInvoice
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+_QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+Enter = Callable[..., Page]
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        pytest.skip("no Chromium is installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def books(reconciled: House) -> House:
+    """The made-up run with the payment of 50.000, an open document of the same customer, and an event."""
+    now = utc_now()
+    with reconciled.store.transaction() as session:
+        money: dict[str, Any] = {"amount": 50000, "currency": "CLP", "version_at": now, "body": "{}"}
+        session.add(PaymentIntent(connection="main", id="pi_2", mode="test", status="succeeded", **money))
+        session.add(
+            LocalInvoice(
+                connection="main",
+                doc_key="cl:33::1105",
+                country="cl",
+                doc_type="33",
+                folio="1105",
+                issue_date=now.date(),
+                total=75000,
+                currency="CLP",
+                status="valid",
+                order_ref="00018",
+                file_sha256="0",
+                updated_at=now,
+            )
+        )
+        session.add(
+            Event(
+                connection="main",
+                id="evt_1",
+                type="payout.succeeded",
+                mode="test",
+                created_at=now,
+                received_at=now,
+                source="webhook",
+                state="applied",
+                body=b'{"id": "evt_1"}',
+                raw_sha256="0" * 64,
+                meaning_sha256="0" * 64,
+                last_arrival_at=now,
+            )
+        )
+    return reconciled
+
+
+@pytest.fixture
+def serving() -> Iterator[Callable[[Flask], str]]:
+    """Serve an application on a free port of this machine for as long as the test lasts."""
+    running = []
+
+    def serve(app: Flask) -> str:
+        server = make_server("127.0.0.1", 0, app, threaded=True)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        running.append((server, thread))
+        return f"http://127.0.0.1:{server.server_port}"
+
+    yield serve
+    for server, thread in running:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def address(books: House, make_app: Callable[..., Flask], serving: Callable[[Flask], str]) -> str:
+    return serving(make_app(books))
+
+
+@pytest.fixture
+def enter(browser: Browser, address: str) -> Iterator[Enter]:
+    """Log in through the form of a new browser window."""
+    contexts = []
+
+    def come_in(*, width: int = 1280, scheme: str = "light") -> Page:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.goto(f"{address}/login")
+        page.get_by_label("Correo").fill("ana@tienda.test")
+        page.get_by_label("Contraseña").fill("una clave larga")
+        page.get_by_role("button", name="Entrar").click()
+        page.get_by_role("link", name="Hoy").wait_for()
+        return page
+
+    yield come_in
+    for context in contexts:
+        context.close()

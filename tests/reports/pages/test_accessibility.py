@@ -1,0 +1,48 @@
+"""Every page under axe, the accessibility engine, in light and in dark: no serious finding."""
+
+from collections.abc import Callable
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]  # it ships no types
+from playwright.sync_api import Page
+
+Enter = Callable[..., Page]
+PATHS = (
+    "/",
+    "/payouts",
+    "/payouts/po_1",
+    "/exceptions",
+    "/exceptions/main/00aa00aa00aa00aa",
+    "/view/receivables",
+    "/view/documents",
+    "/view/control",
+    "/operation",
+    "/operation/runs",
+    "/operation/events",
+    "/operation/events/main/evt_1",
+    "/operation/gaps",
+    "/operation/jobs",
+    "/operation/trail",
+    "/reports",
+    "/settings",
+    "/people",
+    "/nowhere",
+)
+
+
+def findings(page: Page, path: str) -> list[str]:
+    found = Axe().run(page).response["violations"]
+    return [f"{path}: {one['id']}" for one in found if one["impact"] in {"serious", "critical"}]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_has_a_serious_finding(enter: Enter, address: str, scheme: str) -> None:
+    """Contrast, names, roles, labels and order hold on every page, in both colour schemes."""
+    page = enter(scheme=scheme)
+    told = []
+    for path in PATHS:
+        page.goto(address + path)
+        told += findings(page, path)
+    page.get_by_role("button", name="Salir").click()
+    page.get_by_role("button", name="Entrar").wait_for()
+    assert told + findings(page, "/login") == []

@@ -1,0 +1,60 @@
+"""The first admin's link: works once, for a day, and only while nobody can log in."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from consumer.facts.store import Store
+from reports import invitations, people
+from reports.invitations import InvitationOverError
+from reports.people import PeopleError, Role
+
+NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
+EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
+
+
+def made(store: Store, at: datetime = NOW) -> str:
+    key = invitations.invite(store, now=at)
+    assert key is not None
+    return key
+
+
+def test_the_link_makes_one_admin(store: Store) -> None:
+    """The first who opens it is the admin; the second is told that it is over."""
+    key = made(store)
+    assert invitations.accept(store, key, EMAIL, PASSWORD, now=NOW).role == "admin"
+    assert people.login(store, EMAIL, PASSWORD, now=NOW).email == EMAIL
+    with pytest.raises(InvitationOverError):
+        invitations.accept(store, key, "otra@tienda.test", PASSWORD, now=NOW)
+
+
+def test_a_refused_password_leaves_the_link_open(store: Store) -> None:
+    """Nothing is used up by a password that is too short."""
+    key = made(store)
+    with pytest.raises(PeopleError, match="12 characters"):
+        invitations.accept(store, key, EMAIL, "corta", now=NOW)
+    assert invitations.is_open(store, key, now=NOW)
+
+
+def test_a_link_ends_after_a_day_or_with_the_next(store: Store) -> None:
+    """Each start prints a new link, and only the newest works, for 24 hours."""
+    first, second = made(store), made(store)
+    assert not invitations.is_open(store, first, now=NOW)
+    assert invitations.is_open(store, second, now=NOW + timedelta(hours=23))
+    assert not invitations.is_open(store, second, now=NOW + timedelta(hours=24))
+
+
+def test_no_link_where_somebody_can_log_in(store: Store) -> None:
+    """Once there is a person no link is made, and an older one is dead."""
+    key = made(store)
+    with store.transaction() as session:
+        people.add_user(session, EMAIL, PASSWORD, Role.VIEWER, now=NOW)
+    assert invitations.invite(store, now=NOW) is None
+    assert not invitations.is_open(store, key, now=NOW)
+
+
+@pytest.mark.parametrize("key", ["", "x", "a" * 300])
+def test_a_made_up_link_leads_nowhere(store: Store, key: str) -> None:
+    """A key that was never printed is no link."""
+    made(store)
+    assert not invitations.is_open(store, key, now=NOW)

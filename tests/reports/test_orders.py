@@ -1,0 +1,110 @@
+"""Large files on order: made beside the pages, told how far they are, found again, and dead with their process."""
+
+import hashlib
+import time
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from consumer.facts.house import House
+from reports import archive, orders
+from reports.export import Format
+from reports.files import Shape
+from reports.orders import State
+from reports.query import Query
+from reports.tables import ReportFile, ReportOrder
+
+NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
+
+
+def asked(house: House, name: str = "payout-detail") -> Query:
+    return Query(name, house.connections(None), today=date(2026, 10, 8))
+
+
+def wait(house: House, number: int) -> ReportOrder:
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        with house.store.reading() as session:
+            row = orders.find(session, number, now=NOW)
+        assert row is not None
+        if row.state != State.MAKING:
+            return row
+        time.sleep(0.02)
+    raise AssertionError("the order was never done")
+
+
+def test_an_order_ends_in_the_archive(reconciled: House) -> None:
+    """The file is the report's, with its runs, window, zone, calendar, rows, sums and digest beside it."""
+    number = orders.order(reconciled, asked(reconciled), Shape(), who="ana", rows=4, now=NOW)
+    row = wait(reconciled, number)
+    assert (row.state, row.rows_done, row.rows_total, row.error) == ("done", 3, 4, "")
+    with reconciled.store.reading() as session:
+        file = session.get(ReportFile, row.file_id)
+    assert file is not None
+    assert (file.row_count, file.run_ids, file.as_of) == (3, "main:run-1", date(2026, 10, 8))
+    assert (file.zones, file.calendars, file.since) == ("America/Santiago", "holidays cl", None)
+    assert '"amount_signed CLP": "140000"' in file.sums
+    whole = archive.path_of(reconciled, file).read_bytes()
+    assert (len(whole.splitlines()), file.sha256) == (4, hashlib.sha256(whole).hexdigest())
+
+
+def test_a_failure_is_told(house: House) -> None:
+    """Without a run there is no file, and the order says why."""
+    row = wait(house, orders.order(house, asked(house), Shape(), who="ana", rows=0, now=NOW))
+    assert (row.state, row.error) == ("failed", "there is no finished run to report on: cuadre reconcile")
+
+
+def test_the_same_order_is_not_made_twice(reconciled: House) -> None:
+    """Who asks again while it is being made gets the same number; another question gets its own."""
+    with reconciled.store.transaction() as session:
+        query, shape = asked(reconciled), Shape()
+        row = ReportOrder(who="luz", asked=orders.to_text(query, shape), state="making", ordered_at=NOW, seen_at=NOW)
+        session.add(row)
+    assert orders.order(reconciled, query, shape, who="ana", rows=4, now=NOW) == row.id
+    other = orders.order(reconciled, query, Shape(Format.PARQUET), who="ana", rows=4, now=NOW)
+    assert wait(reconciled, other).state == "done"
+
+
+def test_an_order_dies_with_its_process(reconciled: House) -> None:
+    """After ten silent minutes an order has failed and may be given again."""
+    with reconciled.store.transaction() as session:
+        row = ReportOrder(who="luz", asked="{}", state="making", ordered_at=NOW, seen_at=NOW)
+        session.add(row)
+    with reconciled.store.reading() as session:
+        found = orders.find(session, row.id or 0, now=NOW + timedelta(minutes=10))
+    assert found is not None
+    assert (found.state, found.error) == ("failed", "the process that made it has ended: order it again")
+    with reconciled.store.reading() as session:
+        assert session.scalars(sa.select(ReportOrder)).one().state == "making"
+
+
+@pytest.mark.parametrize(
+    ("rows", "shape", "is_large"),
+    [
+        (200_000, Shape(), False),
+        (200_001, Shape(), True),
+        (20_001, Shape(), False),
+        (20_001, Shape(Format.XLSX), True),
+    ],
+)
+def test_what_is_large_depends_on_the_format(rows: int, shape: Shape, *, is_large: bool) -> None:
+    """A workbook takes longer than a text of the same rows."""
+    assert orders.is_large(rows, shape) is is_large
+
+
+def test_lines_are_counted_without_being_read(reconciled: House) -> None:
+    """Reports of lines are sized by the run's chunks; one payout, and reports without lines, are small."""
+    with reconciled.store.reading() as session:
+        assert orders.rows_of(session, asked(reconciled)) == 4
+        assert orders.rows_of(session, asked(reconciled, "exceptions")) == 0
+
+
+def test_the_archive_lies_in_the_data_folder(reconciled: House) -> None:
+    """An ordered file is where the nightly ones are."""
+    row = wait(reconciled, orders.order(reconciled, asked(reconciled), Shape(), who="ana", rows=4, now=NOW))
+    with reconciled.store.reading() as session:
+        file = session.get(ReportFile, row.file_id)
+    assert file is not None
+    assert Path(file.path).parts[:2] == ("reports", "2026-10-08")

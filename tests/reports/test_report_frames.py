@@ -1,0 +1,51 @@
+"""What the reports ask of results: which run is shown, the last payment of a document, how many lines there are."""
+
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+
+from consumer.facts.house import House
+from reports import frames
+from reports.spans import WHOLE, Span
+
+TODAY = date(2026, 10, 8)
+
+
+def shown(house: House, as_of: date | None = None) -> list[int]:
+    with house.store.reading() as session:
+        return [run.number for run in frames.latest_runs(session, ["main"], today=TODAY, as_of=as_of)]
+
+
+def test_a_run_of_days_to_come_is_not_what_pages_show(reconciled: House, keep_run: Callable[..., None]) -> None:
+    """Who asks what will be due at the end of the year does not change what everybody sees today."""
+    with reconciled.store.transaction() as session:
+        keep_run(session, run_id="run-9", number=99, as_of=date(2026, 12, 31))
+    assert shown(reconciled) == [42]
+    assert shown(reconciled, as_of=date(2026, 12, 31)) == [99]
+
+
+def test_a_demo_ahead_of_the_clock_is_shown(house: House, keep_run: Callable[..., None]) -> None:
+    """Where every run is of days to come, the latest of them is better than nothing."""
+    with house.store.transaction() as session:
+        keep_run(session, run_id="run-1", number=1, as_of=date(2026, 11, 1))
+        keep_run(session, run_id="run-2", number=2, as_of=date(2026, 11, 2))
+    assert shown(house) == [2]
+
+
+@pytest.mark.parametrize(("doc_keys", "found"), [(["cl:33::1201"], {("main", "cl:33::1201"): "pi_1"}), ([], {})])
+def test_the_last_payment_is_of_the_documents_asked_for(
+    reconciled: House, doc_keys: list[str], found: dict[tuple[str, str], str]
+) -> None:
+    """Only payments that were applied count, and only for the documents named."""
+    with reconciled.store.reading() as session:
+        runs = frames.latest_runs(session, ["main"], today=TODAY)
+        assert frames.last_payments(session, runs, doc_keys) == found
+
+
+def test_lines_are_counted_by_whole_chunks(reconciled: House) -> None:
+    """A range that meets no chunk holds no line."""
+    with reconciled.store.reading() as session:
+        runs = frames.latest_runs(session, ["main"], today=TODAY)
+        assert frames.count_lines(session, runs, WHOLE) == 4
+        assert frames.count_lines(session, runs, Span(date(2027, 1, 1), None)) == 0

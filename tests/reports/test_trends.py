@@ -1,0 +1,135 @@
+"""What people look at over time: the last run of each day, hours of the log with their gaps, how late events come."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from consumer.facts.store import Store
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.sync import Checkpoint, Window
+from reconcile.tables import Run, RunFinding
+from reports import trends
+
+NOON = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
+SUMMARY = {
+    "payouts": 5,
+    "payouts_closed": 4,
+    "items_by_outcome": {"matched": 6, "set": 1, "no_document": 3, "refund": 2, "adjustment": 1},
+}
+
+
+def keep_run(store: Store, number: int, as_of: date, **changes: Any) -> None:
+    values: dict[str, Any] = {
+        "complete": True,
+        "calendar": "c",
+        "summary": json.dumps(SUMMARY),
+        "started_at": NOON,
+    } | changes
+    finished = NOON + timedelta(minutes=number)
+    with store.transaction() as session:
+        session.add(
+            Run(connection="main", id=f"run-{number}", as_of=as_of, finished_at=finished, number=number, **values)
+        )
+
+
+def keep_event(store: Store, number: int, made: datetime, late: int, source: str = "webhook") -> None:
+    came = made + timedelta(seconds=late)
+    with store.transaction() as session:
+        session.add(
+            Event(
+                connection="main",
+                id=f"evt_{number}",
+                type="payout.succeeded",
+                mode="test",
+                created_at=made,
+                received_at=came,
+                source=source,
+                state="applied",
+                raw_sha256="",
+                meaning_sha256="",
+                last_arrival_at=came,
+            )
+        )
+
+
+def test_a_day_shows_its_last_run(store: Store) -> None:
+    """Oldest day first; an earlier run of the day, a run of part of the books and one of days to come are left out."""
+    keep_run(store, 1, date(2026, 10, 7))
+    keep_run(store, 2, date(2026, 10, 8))
+    keep_run(store, 3, date(2026, 10, 8))
+    keep_run(store, 4, date(2026, 10, 8), scope_payout="po_1")
+    keep_run(store, 5, date(2026, 12, 31))
+    with store.transaction() as session:
+        for number, amount in ((1, 700), (2, 300)):
+            session.add(
+                RunFinding(
+                    connection="main",
+                    run_id="run-3",
+                    exception_id=str(number),
+                    code="AMBIGUOUS",
+                    severity="medium",
+                    subject=str(number),
+                    amount_at_risk=amount,
+                    currency="CLP",
+                )
+            )
+    with store.reading() as session:
+        days = trends.by_run(session, "main", "CLP", date(2026, 10, 9))
+    assert [(day.as_of, day.number, day.at_risk) for day in days] == [
+        (date(2026, 10, 7), 1, 0),
+        (date(2026, 10, 8), 3, 1000),
+    ]
+    # Seven of the ten that need a document have one; refunds and adjustments need none.
+    assert (days[1].matched, days[1].items, days[1].rate_bps, days[1].payouts_closed) == (7, 10, 7000, 4)
+
+
+def test_hours_end_with_the_newest_event(store: Store) -> None:
+    """Two days of hours up to the newest event, each with its count, and those in a gap marked."""
+    keep_event(store, 1, NOON - timedelta(hours=47, minutes=30), 1)
+    keep_event(store, 2, NOON + timedelta(minutes=10), 1)
+    keep_event(store, 3, NOON + timedelta(minutes=59), 1)
+    with store.transaction() as session:
+        window: dict[str, Any] = {"connection": "main", "stream": "events", "opened_at": NOON}
+        session.add(Window(since=NOON - timedelta(hours=1), until=NOON, state="failed", **window))
+        session.add(Window(since=NOON - timedelta(hours=5), until=NOON, state="closed", **window))
+    with store.reading() as session:
+        hours = trends.by_hour(session, "main")
+    assert (len(hours), hours[-1].start, hours[-1].events, hours[-1].in_gap) == (48, NOON, 2, False)
+    assert [hour.start for hour in hours if hour.in_gap] == [NOON - timedelta(hours=1)]
+    assert sum(hour.events for hour in hours) == 2
+
+
+def test_a_log_without_events_has_no_hours(store: Store) -> None:
+    """Nothing is drawn where nothing came."""
+    with store.reading() as session:
+        assert trends.by_hour(session, "main") == []
+        assert trends.lateness(session, "main") == (0, [])
+
+
+def test_lateness_is_of_webhooks_alone(store: Store) -> None:
+    """Half came within 5 seconds, nine of ten within 9, the last after an hour; a backfill says nothing."""
+    for number, late in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 3600)):
+        keep_event(store, number, NOON + timedelta(minutes=number), late)
+    keep_event(store, 99, NOON, 86_400, source="backfill")
+    with store.reading() as session:
+        assert trends.lateness(session, "main") == (10, [(50, 5), (90, 9), (99, 3600), (100, 3600)])
+
+
+@pytest.mark.parametrize(
+    ("gap_since", "expected"),
+    [(None, NOON), (NOON - timedelta(hours=3), NOON - timedelta(hours=3)), (NOON + timedelta(hours=1), NOON)],
+)
+def test_complete_means_no_gap_before(store: Store, gap_since: datetime | None, expected: datetime) -> None:
+    """The log is whole up to its checkpoint or the first gap, whichever is earlier."""
+    with store.transaction() as session:
+        session.add(Checkpoint(connection="main", stream="events", complete_until=NOON, pulled_at=NOON))
+        if gap_since is not None:
+            until = gap_since + timedelta(hours=1)
+            session.add(
+                Window(connection="main", stream="events", since=gap_since, until=until, state="open", opened_at=NOON)
+            )
+    with store.reading() as session:
+        assert trends.complete_until(session, "main") == expected
+        assert trends.complete_until(session, "other") is None

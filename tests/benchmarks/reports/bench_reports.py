@@ -1,0 +1,188 @@
+"""Files of a million rows and pages of a hundred thousand payouts: seconds, bytes and ratios, median of rounds.
+
+Variants run interleaved, so that noise falls on all alike. Prints one line a figure; Sizes are options.
+"""
+
+import argparse
+import io
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import xlsxwriter
+
+from consumer.config import load
+from consumer.facts import schema
+from consumer.facts.house import House
+from consumer.facts.store import Store
+from reports import build, files
+from reports.build import CURRENCY, Report
+from reports.columns import Kind
+from reports.definitions import CATALOGUE
+from reports.export import Format
+from reports.files import Shape
+from reports.spans import WHOLE
+from tests.benchmarks.reports.made_up import fill, lines
+
+DETAIL = CATALOGUE["payout-detail"]
+PAGES = (
+    "/", "/payouts", "/payouts?page=1900", "/payouts?status=open", "/payouts/po_0050000", "/exceptions",
+    "/view/receivables", "/view/in-transit", "/view/control", "/operation",
+    "/operation/events", "/operation/runs", "/reports",
+)  # fmt: skip
+EMAIL, PASSWORD = "banco@tienda.test", "una clave de prueba"
+
+
+def seconds(work: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def rounds(variants: dict[str, Callable[[], Any]], count: int) -> dict[str, list[float]]:
+    """Time every variant once a round, in an order that turns."""
+    found: dict[str, list[float]] = {name: [] for name in variants}
+    names = list(variants)
+    for turn in range(count):
+        for name in names[turn % len(names) :] + names[: turn % len(names)]:
+            found[name].append(seconds(variants[name]))
+    return found
+
+
+def show(title: str, times: dict[str, list[float]], base: str) -> None:
+    reference = statistics.median(times[base])
+    for name, values in times.items():
+        median = statistics.median(values)
+        ratio = f"{median / reference:.2f} x {base}"
+        print(f"{title}: {name}: {median:.2f} s ({min(values):.2f}-{max(values):.2f}), {ratio}")  # noqa: T201
+
+
+def report_of(table: pa.Table) -> Report:
+    facts = {"run_numbers": "r0001", "countries": "cl", "connections": "main"}
+    return Report(DETAIL, table, WHOLE, date(2026, 10, 31), facts=facts)
+
+
+def drain(pieces: Iterator[bytes]) -> int:
+    return sum(map(len, pieces))
+
+
+def pandas_csv(table: pa.Table) -> None:
+    table.drop_columns([CURRENCY]).to_pandas().to_csv(io.StringIO(), index=False)
+
+
+def bench_csv(rows: int, count: int) -> None:
+    """Write the file once the report is built; pyarrow's own writer and pandas write the same columns unformatted."""
+    # A fifth made up and taken five times: making up is slower than everything measured here.
+    parts = [("main", part) for part in lines(rows // 5)] * 5
+    start = time.perf_counter()
+    table = build.from_columns(DETAIL, parts)
+    print(f"build of {rows} rows from stored columns: {time.perf_counter() - start:.2f} s")  # noqa: T201
+    report = report_of(table)
+    variants: dict[str, Callable[[], Any]] = {
+        "cuadre machine": lambda: drain(files.pieces([report], Shape())),
+        "cuadre cl": lambda: drain(files.pieces([report], Shape(Format.CSV, "cl", "es-CL"))),
+        "pyarrow.csv": lambda: pa_csv.write_csv(table, io.BytesIO()),
+    }
+    show(f"CSV of {rows} rows", rounds(variants, count), "pyarrow.csv")
+    print(f"CSV of {rows} rows: pandas, once: {seconds(lambda: pandas_csv(table)):.2f} s")  # noqa: T201
+
+
+def plain_workbook(columns: Sequence[tuple[Kind, list[Any]]], rows: int) -> None:
+    """Write the same cells with xlsxwriter alone, in constant memory: each kind by its own method and format."""
+    book = xlsxwriter.Workbook(io.BytesIO(), {"constant_memory": True})
+    sheet = book.add_worksheet()
+    plain, number, day = (
+        book.add_format(),
+        book.add_format({"num_format": "#,##0"}),
+        book.add_format({"num_format": "d"}),
+    )
+    for row in range(rows):
+        for place, (kind, values) in enumerate(columns):
+            value = values[row]
+            if value is None:
+                continue
+            if kind in {Kind.MONEY, Kind.INT}:
+                sheet.write_number(row + 1, place, value, number)
+            elif kind in {Kind.DATE, Kind.INSTANT}:
+                sheet.write_datetime(row + 1, place, value, day)
+            else:
+                sheet.write_string(row + 1, place, value, plain)
+    book.close()
+
+
+def bench_xlsx(rows: int, count: int) -> None:
+    table = build.from_columns(DETAIL, (("main", part) for part in lines(rows)))
+    report = report_of(table)
+    cells = []
+    for column in DETAIL.columns:
+        values = table.column(column.name).to_pylist()
+        if column.kind is Kind.INSTANT:
+            values = [None if value is None else value.replace(tzinfo=None) for value in values]
+        cells.append((column.kind, values))
+    variants: dict[str, Callable[[], Any]] = {
+        "cuadre": lambda: drain(files.pieces([report], Shape(Format.XLSX, "cl", "es-CL"))),
+        "xlsxwriter": lambda: plain_workbook(cells, rows),
+    }
+    show(f"XLSX of {rows} rows x {len(cells)} columns", rounds(variants, count), "xlsxwriter")
+
+
+def bench_pages(payouts: int, count: int) -> None:
+    """Open each page of a run of many payouts: whole answer in this process, without the network."""
+    from flask import Flask  # noqa: PLC0415 - not needed for the files
+
+    from reports.pages import register  # noqa: PLC0415
+
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(f"sqlite:///{folder}/pages.db")
+        schema.upgrade(store)
+        fill(store, payouts, email=EMAIL, password=PASSWORD)
+        environ = {"CUADRE_COUNTRY": "cl", "CUADRE_API_KEY": "sk_test_x", "CUADRE_PROVIDER_URL": "http://127.0.0.1:9"}
+        app = Flask("bench")
+        app.config["SECRET_KEY"] = "only for the measurement"
+        settings = load({**environ, "CUADRE_DATA_DIR": folder}, folder=Path(folder))
+        register(app, House(settings=settings, store=store))
+        client = app.test_client()
+        page = client.get("/login").get_data(as_text=True)
+        token = page.split('name="csrf_token" value="', 1)[1].split('"', 1)[0]
+        client.post("/login", data={"email": EMAIL, "password": PASSWORD, "csrf_token": token})
+        for path in PAGES:
+            begun = time.perf_counter()
+            answer = client.get(path)
+            first = 1000 * (time.perf_counter() - begun)
+            times = [seconds(lambda path=path: client.get(path)) for _ in range(count)]  # type: ignore[misc]
+            weight, middle = len(answer.data), 1000 * statistics.median(times)
+            spread = f"{1000 * min(times):.0f}-{1000 * max(times):.0f}"
+            told = f"first {first:.0f} ms, then {middle:.0f} ms ({spread}), {weight / 1000:.0f} kB"
+            print(f"page {path}: {answer.status_code}, {told}")  # noqa: T201
+        store.close()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--sheet-rows", type=int, default=50_000)
+    parser.add_argument("--payouts", type=int, default=100_000)
+    parser.add_argument("--only", choices=["csv", "xlsx", "pages"])
+    asked = parser.parse_args()
+    print(f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC, {asked.rounds} rounds, exact decimals of {Decimal.__name__}")  # noqa: T201
+    if asked.only in {None, "csv"}:
+        bench_csv(asked.rows, asked.rounds)
+    if asked.only in {None, "xlsx"}:
+        bench_xlsx(asked.sheet_rows, asked.rounds)
+    if asked.only in {None, "pages"}:
+        bench_pages(asked.payouts, asked.rounds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,129 @@
+"""Made-up results at size: lines as a run stores them, and a database of many payouts for the pages."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import sqlalchemy as sa
+
+from consumer.facts.store import Store
+from consumer.facts.tables.inbox import Event
+from reconcile import chunks
+from reconcile.rules.inputs import LINES as LINE_COLUMNS
+from reconcile.rules.inputs import typed
+from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
+from reports.people import Role, add_user
+
+_A_CHUNK = 10_000
+_BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+_NAMES = ("Comercial Ñandú SpA", "Ferretería San Joaquín, EIRL", 'Panadería "La Espiga"', "Textil Río Claro S.A.")
+
+
+def lines(rows: int, payouts: int | None = None) -> Iterator[pa.Table]:
+    """Give tables of lines, eight to a payout where their number is not given."""
+    for start in range(0, rows, _A_CHUNK):
+        found = [_line(number, payouts or rows // 8 or 1) for number in range(start, min(rows, start + _A_CHUNK))]
+        frame = typed(pd.DataFrame(found, columns=list(LINE_COLUMNS)), LINE_COLUMNS)
+        yield pa.Table.from_pandas(frame, preserve_index=False)
+
+
+def _line(number: int, payouts: int) -> dict[str, Any]:
+    at = _BEGIN + timedelta(seconds=31 * number)
+    amount, folio = 1000 + number * 37 % 900_000, str(10_000 + number)
+    is_matched = number % 10 > 0
+    document = {
+        "doc_country": "cl", "doc_type": "33", "doc_folio": folio, "doc_date": at.date().isoformat(),
+        "doc_due_date": at.date().isoformat(), "doc_total": amount, "applied_amount": amount, "doc_balance_after": 0,
+        "doc_key": f"cl:33::{folio}",
+    }  # fmt: skip
+    return {
+        "payout_id": f"po_{number * payouts // max(1, payouts * 8) % payouts:07d}",
+        "resource_type": "payment_intent", "resource_subtype": "bank_transfer", "resource_id": f"pi_{number:024d}",
+        "line": 1, "source_event_id": f"evt_{number:020d}", "occurred_at_utc": f"{at:%Y-%m-%dT%H:%M:%S}Z",
+        "local_date": at.date().isoformat(), "local_time": f"{at:%H:%M:%S}", "bank_day": at.date().isoformat(),
+        "amount_signed": amount, "fee_total": amount // 60, "fee_net": amount // 71, "fee_vat": amount // 380,
+        "net_amount": amount - amount // 60, "currency": "CLP", "customer_tax_id": "76078328-5",
+        "customer_name": _NAMES[number % 4], "order_ref": f"{number:08d}",
+        "outcome": "matched" if is_matched else "no_document", "match_stage": "key" if is_matched else "none",
+        "match_rule": "order_ref" if is_matched else None, "difference": 0, "expected_doc": "33",
+        "exception_code": None if is_matched else "PAYMENT_NO_INVOICE", "note": None,
+        **(document if is_matched else {}),
+    }  # fmt: skip
+
+
+def _payout(number: int) -> dict[str, Any]:
+    on = date(2024, 1, 1) + timedelta(days=number // 150)
+    return {
+        "payout_id": f"po_{number:07d}", "mode": "test", "country": "cl", "currency": "CLP", "status": "succeeded",
+        "created_at_utc": f"{on}T12:00:00Z", "succeeded_at_utc": f"{on}T15:00:00Z", "payout_date": on.isoformat(),
+        "bank_day": on.isoformat(), "window_start": f"{on}T12:00:00Z", "window_end": f"{on}T12:00:00Z",
+        "recipient_institution": "cl_banco_security", "recipient_account_last4": "2296", "payments_count": 8,
+        "payments_gross": 800_000, "charges_count": 0, "charges_gross": 0, "refunds_count": 0, "refunds_gross": 0,
+        "refund_adjustments": 0, "disputes": 0, "fee_total": 13_000, "fee_net": 10_924, "fee_vat": 2_076,
+        "fee_rate_pct": "1.63", "fee_source": "tariff", "computed_amount": 787_000, "payout_amount": 787_000,
+        "difference": 0 if number % 50 else -5, "expected_arrival": on.isoformat(), "bank_date": on.isoformat(),
+        "bank_movement_id": f"mov_{number}", "bank_amount": 787_000, "bank_difference": 0, "days_late": 0,
+        "matched_count": 7, "unmatched_count": 1, "status_recon": "closed" if number % 50 else "open", "exceptions": 1,
+    }  # fmt: skip
+
+
+def fill(store: Store, payouts: int, *, email: str, password: str) -> None:
+    """Keep one run of many payouts with eight lines each, an exception to every fifth, and an event to every payout."""
+    now = datetime.now(UTC)
+    of_run = {"connection": "main", "run_id": "run-1"}
+    summary = {"payouts": payouts, "payouts_closed": payouts, "items_by_outcome": {"matched": 7 * payouts}}
+    dates = pd.DataFrame([{"payout_id": "none", "payout_date": pd.Timestamp("2026-01-01")}])
+    with store.transaction() as session:
+        moments: dict[str, Any] = {"started_at": now, "finished_at": now}
+        run: dict[str, Any] = {
+            "as_of": now.date(),
+            "complete": True,
+            "calendar": "c",
+            "summary": json.dumps(summary),
+            "number": 1,
+        }
+        session.add(Run(connection="main", id="run-1", **run, **moments))
+        add_user(session, email, password, Role.ADMIN, now=now)
+    with store.connection() as connection:
+        for start in range(0, payouts, _A_CHUNK):
+            rows = [_payout(number) for number in range(start, min(payouts, start + _A_CHUNK))]
+            kept = [
+                of_run | {"payout_id": row["payout_id"], "payout_date": date.fromisoformat(row["payout_date"]),
+                          "status_recon": row["status_recon"], "difference": row["difference"],
+                          "columns": json.dumps(row)}
+                for row in rows
+            ]  # fmt: skip
+            connection.execute(sa.insert(PayoutResult), kept)
+        for number, table in enumerate(lines(8 * payouts, payouts)):
+            packed = next(iter(chunks.pack_lines(table.to_pandas(types_mapper=pd.ArrowDtype), dates)))
+            connection.execute(sa.insert(ResultChunk), [of_run | packed | {"number": number}])
+        connection.execute(sa.insert(ExceptionRow), [_exception(number, now.date()) for number in range(payouts // 5)])
+        for start in range(0, payouts, _A_CHUNK):
+            connection.execute(sa.insert(Event), [_event(n, now) for n in range(start, min(payouts, start + _A_CHUNK))])
+
+
+def _exception(number: int, today: date) -> dict[str, Any]:
+    codes = ("PAYMENT_NO_INVOICE", "INVOICE_NO_PAYMENT", "AMOUNT_DIFF", "PAYOUT_IDENTITY")
+    return {
+        "connection": "main", "id": f"{number:016x}", "code": codes[number % 4],
+        "severity": ("medium", "medium", "medium", "high")[number % 4], "subject": f"resource:pi_{number}",
+        "title": "Something", "opened_on": today - timedelta(days=number % 90), "last_seen_on": today,
+        "amount_at_risk": number, "currency": "CLP", "payout_id": f"po_{number:07d}",
+        "resource_id": f"pi_{number:024d}",
+        "evidence": "{}", "suggested_action": "Look", "owner": "", "note": "", "state": "open", "resolution": "",
+        "run_first": "run-1", "run_last": "run-1", "version": 1,
+    }  # fmt: skip
+
+
+def _event(number: int, now: datetime) -> dict[str, Any]:
+    made = now - timedelta(seconds=number)
+    return {
+        "connection": "main", "id": f"evt_{number:020d}", "type": "payout.succeeded", "mode": "test",
+        "created_at": made, "received_at": made + timedelta(seconds=number % 60), "source": "webhook",
+        "state": "applied",
+        "resource_id": f"po_{number:07d}", "body": b"{}" * 400, "raw_sha256": "0", "meaning_sha256": "0", "arrivals": 1,
+        "last_arrival_at": made, "attempts": 1,
+    }  # fmt: skip

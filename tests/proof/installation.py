@@ -1,0 +1,62 @@
+"""The product's processes without its pages, for proofs that kill them: ROLE [PORT [PROCESSES]], settings as always."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import sqlalchemy as sa
+from flask import Flask
+
+from consumer.config import load
+from consumer.facts.house import House
+from consumer.facts.store import Store
+from consumer.health import health
+from consumer.inbox.apply import drain
+from consumer.jobs.worker import Worker, worker_name
+from consumer.logs import configure_logs
+from consumer.serving import listen
+from consumer.webhooks.blueprint import webhooks
+from consumer.webhooks.writer import PATIENCE_SECONDS, Writer
+
+
+def open_house() -> House:
+    configure_logs()
+    settings = load(os.environ, folder=Path.cwd())
+    return House(settings, Store(settings.database_url))
+
+
+def receiver() -> Flask:
+    """What each process of the server builds."""
+    house = open_house()
+    app = Flask("receiver")
+    # The short form of the proofs does not wait the contract's ten seconds.
+    patience = float(os.environ.get("CUADRE_TEST_PATIENCE", PATIENCE_SECONDS))
+    app.register_blueprint(webhooks(house, writer=Writer(house.store, patience=patience)))
+    app.register_blueprint(health(house, is_allowed=lambda: False))
+    return app
+
+
+def work(*, batch: int = 20) -> None:
+    house = open_house()
+    worker = Worker(lambda: drain(house.store, house.settings, worker=worker_name(), batch=batch).claimed)
+    worker.start()
+    worker.wait()
+
+
+def write() -> None:
+    """Be in the middle of a write a third of the time, as a command beside the others would be."""
+    store = open_house().store
+    while True:
+        with store.connection() as connection:
+            connection.execute(sa.text("UPDATE event SET arrivals = arrivals WHERE id = 'evt_0'"))
+            time.sleep(0.02)
+        time.sleep(0.04)
+
+
+if __name__ == "__main__":
+    role, *rest = sys.argv[1:]
+    if role == "receive":
+        listen("installation:receiver", "127.0.0.1", int(rest[0]), processes=int(rest[1]))
+    else:
+        {"work": work, "write": write}[role]()

@@ -19,6 +19,7 @@ import reconcile.commands
 import reports.commands
 import sandbox.commands
 from consumer.config import Connection, load
+from consumer.errands import errands
 from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
@@ -26,25 +27,25 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.terminal import Exit, Refusal, json_option, leave, say
 from consumer.health import health
+from consumer.inbox import watch as inbox_watch
 from consumer.inbox.apply import drain
-from consumer.inbox.retention import prune
-from consumer.inbox.watch import register_gauges
-from consumer.jobs import schedule, ticks
-from consumer.jobs.schedule import Job, JobIncomplete
-from consumer.jobs.worker import Worker, worker_name
+from consumer.jobs import asked, schedule, table, ticks
+from consumer.jobs.schedule import Job
+from consumer.jobs.worker import worker_name
 from consumer.logs import configure_logs
+from consumer.sync import watch as sync_watch
 from consumer.sync.backfill import backfill
 from consumer.sync.drift import drift
 from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
-from consumer.sync.streams import STREAMS
+from consumer.sync.streams import CUT_STREAMS, STREAMS
 from consumer.webhooks.blueprint import webhooks
 from reconcile import runs
 from reconcile.books.invoices import import_invoices
 from reconcile.commands import check_tables, night_command
 from reconcile.nightly import NightlyOutcome, Steps, nightly
 from reconcile.tables import InvoiceFile
-from reports import archive, pages, people
+from reports import archive, invitations, pages, people
 from sandbox.clock import START_AT
 from sandbox.demo import Findings, Terms, play, show
 from sandbox.scenarios import NAMES
@@ -72,8 +73,9 @@ def create_app(house: House) -> Flask:
     app = Flask(__name__, static_folder=None)
     app.config["SECRET_KEY"] = house.settings.secret_key.get_secret_value()
     app.register_blueprint(webhooks(house))
-    register_gauges(house)
-    pages.register(app, house)
+    inbox_watch.register_gauges(house)
+    sync_watch.register_gauges(house)
+    pages.register(app, house, errands=errands(house))
     app.register_blueprint(health(house, is_allowed=pages.token_check(house)))
     return app
 
@@ -82,7 +84,7 @@ def serve_all() -> Flask:
     """Receiver, pages, worker and scheduler in this process: what `cuadre serve` runs."""
     configure_logs()
     house = open_house()
-    start_worker(house)
+    consumer.serving.start_worker(house)
     start_scheduler(house)
     return create_app(house)
 
@@ -91,7 +93,7 @@ def serve_without_nights() -> Flask:
     """Run the same without the scheduler: where another process runs the nights, and in the demo."""
     configure_logs()
     house = open_house()
-    start_worker(house)
+    consumer.serving.start_worker(house)
     return create_app(house)
 
 
@@ -101,32 +103,14 @@ def serve_web() -> Flask:
     return create_app(open_house())
 
 
-def start_worker(house: House) -> Worker:
-    """Apply the inbox from a thread of this process."""
-    worker = Worker(lambda: drain(house.store, house.settings, worker=worker_name()).claimed)
-    worker.start()
-    return worker
-
-
 def start_scheduler(house: House) -> None:
     """Run the nights that fall due from threads of this process."""
     schedule.start(job_table(house), house.store, worker=worker_name())
 
 
 def job_table(house: House) -> Sequence[Job]:
-    """List what happens every night, for each connection at its own local time."""
-
-    def night_of(connection: Connection) -> Job:
-        def run(on: date) -> str:
-            outcome = run_night(house, connection, on)
-            prune(house.store, house.settings, now=utc_now())
-            if not outcome.complete:
-                raise JobIncomplete("; ".join(outcome.lines))
-            return "; ".join(outcome.lines)
-
-        return Job(f"nightly:{connection.name}", house.settings.nightly_at, connection.country.zone, run)
-
-    return [night_of(connection) for connection in house.settings.all_connections]
+    """List what happens when; the nights are put together below."""
+    return table.job_table(house, night=run_night, cut=run_cut)
 
 
 def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
@@ -138,6 +122,25 @@ def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
         report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
     )
     return nightly(house, connection, on=on, steps=steps)
+
+
+def run_cut(house: House, connection: Connection, on: date) -> NightlyOutcome:
+    """Look at the running day once its payouts are made; the night compares and reads everything else."""
+    steps = Steps(
+        backfill=lambda c: catch_up(house, c),
+        pull=lambda c: pull(house, c, CUT_STREAMS),
+        drift=lambda _c: Outcome(),
+        report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
+    )
+    return nightly(house, connection, on=on, steps=steps)
+
+
+def run_night_by_hand(house: House, connection: Connection, on: date) -> NightlyOutcome:
+    """Run a night that somebody asked for, seen among the jobs like any other."""
+    with asked.noted(house.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
+        outcome = run_night(house, connection, on)
+        end(outcome.complete, "; ".join(outcome.lines))
+    return outcome
 
 
 def catch_up(house: House, connection: Connection) -> Outcome:
@@ -179,7 +182,7 @@ class DemoMerchant:
         outcome = runs.run(house, connection, as_of=today.date())
         with house.store.reading() as session:
             stored = session.exec(select(func.count()).select_from(Event)).one()
-        ending = (ticks.TickState.DONE, outcome.run_id)
+        ending = (ticks.TickState.COMPLETE, outcome.run_id)
         ticks.finish(house.store, DEMO, self.started_at, worker=DEMO, now=utc_now(), ending=ending)
         return Findings(stored, outcome.payouts, outcome.payouts_closed, outcome.exceptions, outcome.run_id)
 
@@ -272,10 +275,10 @@ def open_store() -> Store:
 
 
 for _command in (
-    *consumer.serving.commands(start_worker=start_worker, start_scheduler=start_scheduler),
+    *consumer.serving.commands(start_scheduler=start_scheduler, greet=invitations.greet),
     *consumer.commands.commands(open_store=open_store, job_table=job_table),
     *reconcile.commands.COMMANDS,
-    night_command(run_night),
+    night_command(run_night_by_hand),
     *reports.commands.COMMANDS,
     sandbox.commands.sandbox,
 ):

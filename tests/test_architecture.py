@@ -17,7 +17,15 @@ DOORS = {
     "app": ROOMS,
     "consumer": (),
     "reconcile": ("consumer.facts",),
-    "reports": ("consumer.facts", "reconcile.tables", "reconcile.rules.outcomes", "reconcile.decisions"),
+    "reports": (
+        "consumer.facts",
+        "reconcile.tables",
+        "reconcile.chunks",
+        "reconcile.rules.outcomes",
+        "reconcile.decisions",
+        "reconcile.worklist",
+        "reconcile.comparison",
+    ),
     "sandbox": (),
 }
 # A library's home, by prefix of the importing module.
@@ -34,6 +42,8 @@ HOMES = {
     "granian": ("consumer.serving",),
     "xlsxwriter": ("reports",),
     "openpyxl": ("reconcile.books",),
+    "mt940": ("reconcile.books",),
+    "defusedxml": ("reconcile.books",),
     "cryptography": ("consumer.webhooks", "sandbox"),
     "alembic": ("consumer.facts.schema", "consumer.facts.migrations"),
     "holidays": ("consumer.facts.bankdays",),

@@ -6,18 +6,14 @@ from datetime import date, datetime, timedelta
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from consumer.facts.bankdays import BankCalendar, calendar_of
 from consumer.facts.countries import COUNTRIES
-from reconcile.rules.assignment import forced_pairs
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
-from reconcile.rules.sets import find_sets
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.tariff import to_tariff
 
@@ -198,27 +194,6 @@ def test_confirming_a_suggestion_keeps_it_and_turns_nothing_else(case: "Case") -
     assert run.line("pi_2", "outcome", "doc_key") == ("suggested", "cl:33::2")
 
 
-@pytest.mark.parametrize(
-    ("rules", "outcome"),
-    [({}, "partial"), ({"amount_tolerance": 100}, "matched_with_difference")],
-)
-def test_a_tolerance_a_hundred_times_wider_is_seen(case: "Case", rules: dict[str, Any], outcome: str) -> None:
-    """A rule that is off turns an expected row red."""
-    case.rules = rules
-    case.invoice("1", 50_000)
-    case.payment("pi_1", 49_950, metadata='{"order_ref": "PED-1"}')
-    assert case.run().line("pi_1", "outcome") == (outcome,)
-
-
-@pytest.mark.parametrize(("rules", "outcome"), [({}, "no_document"), ({"days_after_due": 100}, "matched")])
-def test_a_window_ten_times_wider_is_seen(case: "Case", rules: dict[str, Any], outcome: str) -> None:
-    """A payment weeks after the window is matched only when the rule is off."""
-    case.rules, case.as_of = rules, date(2026, 12, 1)
-    case.invoice("1", 50_000)
-    case.payment("pi_1", 50_000, sender_tax_id="11111111-1", occurred_at="2026-11-30T15:00:00Z")
-    assert case.run().line("pi_1", "outcome") == (outcome,)
-
-
 def _inputs(case: "Case", seed: int) -> Inputs:
     """Fill a fresh copy of the empty case, since one test tries several seeds."""
     return _fill(deepcopy(case), seed).inputs()
@@ -290,36 +265,3 @@ def test_nothing_is_lost_and_nothing_is_used_twice(case: "Case", seed: int) -> N
     paid = dict(zip(result.documents["doc_key"], result.documents["paid"], strict=True))
     for doc, applied in homes.groupby("doc_key")["applied_amount"].sum().items():
         assert int(applied) >= int(paid[str(doc)])
-
-
-@pytest.mark.parametrize(
-    "edges", [[(1, 1), (1, 2), (2, 1)], [(1, 1), (2, 2)], [(1, 1), (1, 2), (2, 1), (2, 2), (3, 3)]]
-)
-def test_sides_swapped_give_the_mirrored_pairs(edges: list[tuple[int, int]]) -> None:
-    """The assignment knows no left and right: what is forced one way is forced the other."""
-    mirrored = [(right, left) for left, right in edges]
-    assert sorted((left, right) for right, left in forced_pairs(mirrored)) == sorted(forced_pairs(edges))
-
-
-@pytest.mark.parametrize(("narrow", "wide"), [(0, 3), (3, 10), (10, 40)])
-def test_a_wider_window_never_loses_a_candidate(case: "Case", narrow: int, wide: int) -> None:
-    """Whatever was a rival, a suggestion or a match in a narrow window is still one of them in a wider one."""
-    case.as_of = date(2026, 12, 20)
-    for folio, due in (("1", date(2026, 10, 20)), ("2", date(2026, 10, 30)), ("3", date(2026, 11, 9))):
-        case.invoice(folio, 50_000, due_date=due, issue_date=date(2026, 10, 1))
-    case.payment("pi_1", 50_000, sender_tax_id="11111111-1", occurred_at="2026-11-11T15:00:00Z")
-    case.payment("pi_2", 50_000, sender_tax_id="11111111-1", occurred_at="2026-11-12T15:00:00Z")
-    found = []
-    for days in (narrow, wide):
-        case.rules = {"days_after_due": days}
-        lines = case.run().result.lines
-        keys = " ".join([*lines["doc_key"].dropna(), *lines["rivals"].dropna()])
-        found.append(set(keys.split()))
-    assert found[0] <= found[1]
-
-
-def test_sets_hold_mixed_signs_and_never_nothing() -> None:
-    """A sum of nought is made by amounts that cancel out, never by no amounts at all."""
-    assert find_sets(np.array([500, -500, 300]), 0, 5) == [(0, 1)]
-    assert find_sets(np.array([500, 300]), 0, 5) == []
-    assert find_sets(np.array([], dtype=np.int64), 0, 5) == []

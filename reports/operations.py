@@ -64,6 +64,14 @@ def count(session: Session, listing: Listing, wanted: Wanted) -> int:
     return session.scalar(sa.select(sa.func.count()).select_from(query)) or 0
 
 
+def trouble(session: Session, connections: Sequence[str]) -> Sequence[tuple[str, str, int]]:
+    """Say which events of these connections somebody must look at: list, state and how many."""
+    asked = (("conflicts", "", _conflicts), ("events", "quarantined", _events))
+    queries = [(name, state, query(Wanted(connections, state)).order_by(None)) for name, state, query in asked]
+    counts = [session.scalar(sa.select(sa.func.count()).select_from(query.subquery())) or 0 for _, _, query in queries]
+    return [(name, state, number) for (name, state, _), number in zip(queries, counts, strict=True) if number]
+
+
 def _runs(wanted: Wanted) -> sa.Select[Any]:
     query = sa.select(Run).where(col(Run.connection).in_(wanted.connections))
     if wanted.state:

@@ -78,11 +78,13 @@ def index(name: str) -> ResponseReturnValue:
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
     with desk.house().store.reading() as session:
         page = operations.read(session, listing, wanted)
+        trouble = operations.trouble(session, wanted.connections) if name == "events" else ()
     errands = desk.errands() if desk.reader().role.may(Role.FINANCE) else None
     return render_template(
         "listing.html",
         listing=listing,
         page=page,
+        trouble=trouble,
         wanted=wanted,
         listings=_listings(),
         errands=errands,

@@ -1,5 +1,6 @@
 """Payouts: the list with its filters, and one payout from gross to net with every item and document behind it."""
 
+from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -25,6 +26,7 @@ _STEPS = (
     ("Difference", "difference", 1),
 )
 _MOST_ITEMS = 500
+_NOT_IN_BANK = "PAYOUT_NOT_IN_BANK"
 
 
 @blueprint.get("")
@@ -53,7 +55,7 @@ def show(payout_id: str) -> ResponseReturnValue:
         lines=lines[:_MOST_ITEMS],
         total=len(lines),
         exceptions=found,
-        trace=trace(payout),
+        trace=trace(payout, [one["code"] for one in found if one["resolved_on"] is None]),
     )
 
 
@@ -66,7 +68,7 @@ def waterfall(payout: Row) -> list[Bar]:
     return bars([*walk, ("Paid out", 0, payout["payout_amount"])])
 
 
-def trace(payout: Row) -> dict[str, Any]:
+def trace(payout: Row, open_codes: Sequence[str]) -> dict[str, Any]:
     """Say for each hop whether it is done: invoices to payments, payments to payout, payout to bank."""
     items = (payout["matched_count"] or 0) + (payout["unmatched_count"] or 0)
     return {
@@ -75,5 +77,6 @@ def trace(payout: Row) -> dict[str, Any]:
         "sums_done": payout["difference"] == 0,
         "paid_done": payout["status"] == "succeeded",
         "bank_known": payout["bank_date"] is not None,
+        "bank_absent": _NOT_IN_BANK in open_codes,
         "bank_done": payout["bank_date"] is not None and not payout["bank_difference"],
     }

@@ -112,6 +112,7 @@ SPANISH = {
     "a difference of {amount}": "una diferencia de {amount}",
     "with a difference of {amount}": "con una diferencia de {amount}",
     "no bank data": "sin datos del banco",
+    "not in the bank; expected {day}": "no está en el banco; se esperaba el {day}",
     "no bank data; expected {day}": "sin datos del banco; se espera el {day}",
     "Done": "Listo",
     "Open": "Abierto",

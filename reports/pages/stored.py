@@ -39,6 +39,14 @@ _TEXTS = {
     "sheet.note": ("note", "nota"),
     "sheet.state": ("state", "estado"),
     "sheet.match_to": ("matched by hand", "conciliada a mano"),
+    "trouble.conflicts": (
+        "{n} known events came again with another meaning: the first was kept; look at each.",
+        "{n} eventos conocidos llegaron otra vez con otro contenido: se conservó el primero; revise cada uno.",
+    ),
+    "trouble.events": (
+        "{n} events could not be applied and were set aside: mend the cause and apply them again.",
+        "{n} eventos no se pudieron aplicar y quedaron apartados: corrija la causa y aplíquelos de nuevo.",
+    ),
     "errand.pull": ("Started. It is in this list until it is done.", "Empezó. Está en esta lista hasta que termine."),
     "errand.backfill": (
         "Started. It is in this list until it is done.",

@@ -1,5 +1,6 @@
 -- Hands out each request of a file once, for a stated time, then lets the connections fall silent, so that every
--- request that was handed out is also answered. Arguments: FILE SECONDS. The file holds "LENGTH\nREQUEST" pieces.
+-- request that was handed out is also answered. Arguments: FILE SECONDS CONNECTIONS.
+-- The file holds "LENGTH\nREQUEST" pieces.
 local ffi = require("ffi")
 ffi.cdef [[
 typedef struct { long tv_sec; long tv_nsec; } bench_timespec;
@@ -31,6 +32,7 @@ function init(args)
     place = stop + length + 1
   end
   lasts = tonumber(args[2])
+  connections = tonumber(args[3])
   handed, first, last = 0, 0, 0
 end
 
@@ -49,7 +51,8 @@ function request()
 end
 
 function delay()
-  if first > 0 and (now() - first > lasts or handed >= #requests) then
+  -- Every other connection may have been let through already and ask after this.
+  if first > 0 and (now() - first > lasts or handed + connections >= #requests) then
     return 3600000
   end
   return 0

@@ -114,6 +114,17 @@ def test_a_report_is_also_a_page(client: FlaskClient, path: str, shown: str) -> 
     assert shown in text_of(client, path)
 
 
+def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) -> None:
+    """Events in two versions and events set aside are said above the list, and the warning leads to them."""
+    page = text_of(busy, "/operation/events")
+    assert "1 eventos conocidos llegaron otra vez con otro contenido" in page
+    assert "1 eventos no se pudieron aplicar y quedaron apartados" in page
+    raw = busy.get("/operation/events").get_data(as_text=True)
+    assert 'href="/operation/conflicts"' in raw
+    assert 'href="/operation/events?state=quarantined"' in raw
+    assert "otro contenido:" not in text_of(busy, "/operation/gaps")
+
+
 @pytest.mark.parametrize(
     ("path", "shown"),
     [

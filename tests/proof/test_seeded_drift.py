@@ -92,12 +92,12 @@ def _damage(house: House, luck: Random, seed: int) -> Found:
                 session.execute(core.delete().where(mine))
                 planted.add((name, id_, "missing_here", None))
             elif kind == "changed":
-                body = json.loads(session.execute(sa.select(core.c.body).where(mine)).scalar_one()) | {
-                    "status": "made_up"
-                }
-                changed = {"body": json.dumps(body), "status": "made_up", "version_at": LATER}
+                body = json.loads(session.execute(sa.select(core.c.body).where(mine)).scalar_one())
+                field = "status" if "status" in body else "name"
+                assert field in body
+                changed = {"body": json.dumps(body | {field: "made_up"}), "version_at": LATER}
                 session.execute(core.update().where(mine).values(changed))
-                planted.add((name, id_, "differs", "status"))
+                planted.add((name, id_, "differs", field))
             elif kind == "invented":
                 row = dict(session.execute(sa.select(core).where(mine)).mappings().one())
                 twin = f"made_up_{seed}_{number}"

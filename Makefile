@@ -1,5 +1,6 @@
 # Every command of the project; README says what each is for.
 PYTHON ?= python3
+PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
 CODE := app.py consumer reconcile reports sandbox tests
@@ -25,7 +26,7 @@ install: $(VENV)/.runtime  ## make the environment alone, from the hashed lock
 install-dev: $(VENV)/.development
 
 run: install  ## the whole product with a sandbox provider and a month of trade
-	$(BIN)/cuadre demo
+	$(BIN)/cuadre demo --port $(PORT)
 
 test: install-dev lint types  ## linters, types and every test
 	$(BIN)/python -m pytest -n 2 --dist worksteal

@@ -29,7 +29,7 @@ from consumer.facts.terminal import Exit, Refusal, json_option, leave, say
 from consumer.health import health
 from consumer.inbox import watch as inbox_watch
 from consumer.inbox.apply import drain
-from consumer.jobs import asked, schedule, table, ticks
+from consumer.jobs import by_hand, schedule, table, ticks
 from consumer.jobs.schedule import Job
 from consumer.jobs.worker import worker_name
 from consumer.logs import configure_logs
@@ -137,7 +137,7 @@ def run_cut(house: House, connection: Connection, on: date) -> NightlyOutcome:
 
 def run_night_by_hand(house: House, connection: Connection, on: date) -> NightlyOutcome:
     """Run a night that somebody asked for, seen among the jobs like any other."""
-    with asked.noted(house.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
+    with by_hand.noted(house.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
         outcome = run_night(house, connection, on)
         end(outcome.complete, "; ".join(outcome.lines))
     return outcome
@@ -286,6 +286,8 @@ for _command in (
 
 
 def main() -> None:
+    # Bodies, books and reports hold personal data: what this program writes is its owner's alone.
+    os.umask(0o077)
     cli(prog_name="cuadre")
 
 

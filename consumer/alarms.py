@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime
+from functools import partial
 
 import sqlalchemy as sa
 import structlog
@@ -12,6 +13,7 @@ from consumer.doctor import ENDPOINT, Check, Verdict, check_inbox
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.inbox.watch import endpoint_trouble
+from consumer.jobs.worker import keep_at
 
 EVERY_SECONDS = 60.0
 
@@ -62,8 +64,9 @@ def start(house: House, *, until: threading.Event) -> None:
     """Look every minute, from a thread of the process that works; where several work, each says what it sees."""
     alarms = Alarms(house)
 
-    def watch() -> None:
-        while not until.wait(EVERY_SECONDS):
-            alarms.look()
+    def look() -> float:
+        alarms.look()
+        return EVERY_SECONDS
 
+    watch = partial(keep_at, look, until=until, pause=EVERY_SECONDS)
     threading.Thread(target=watch, name="alarms", daemon=True).start()

@@ -9,8 +9,8 @@ import click
 import sqlalchemy as sa
 
 import consumer.inbox.commands
-import consumer.provider.backoffice
 import consumer.provider.commands
+import consumer.provider.write_commands
 import consumer.sync.commands
 from consumer.config import ConfigError
 from consumer.doctor import KEYS, Verdict, examine
@@ -83,7 +83,7 @@ def commands(
         doctor,
         *consumer.inbox.commands.COMMANDS,
         *consumer.provider.commands.COMMANDS,
-        *consumer.provider.backoffice.COMMANDS,
+        *consumer.provider.write_commands.COMMANDS,
         *consumer.sync.commands.COMMANDS,
         *job_commands(job_table),
     )

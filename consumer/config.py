@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import re
 import secrets
 import tomllib
 from collections.abc import Mapping
@@ -27,6 +28,7 @@ from consumer.facts.countries import COUNTRIES, Country
 
 PREFIX = "CUADRE_"
 _HOME = Path(__file__).resolve().parent.parent
+_VISIBLE = re.compile(r"[!-~]+")
 
 
 class ConfigError(Exception):
@@ -41,7 +43,11 @@ def _to_list(value: Any) -> Any:
 
 def _check_url(value: str) -> str:
     parts = urlsplit(value)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    try:
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
         raise ValueError("must be an http or https address")
     return value.rstrip("/")
 
@@ -49,7 +55,13 @@ def _check_url(value: str) -> str:
 def _check_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
     if any(not value.get_secret_value().strip() for value in values):
         raise ValueError("holds an empty secret")
-    return values
+    return tuple(map(_check_key, values))
+
+
+def _check_key(value: SecretStr) -> SecretStr:
+    if not _VISIBLE.fullmatch(value.get_secret_value()):
+        raise ValueError("holds a blank, a control character or a letter outside ASCII")
+    return value
 
 
 def _check_database(value: str) -> str:
@@ -59,6 +71,8 @@ def _check_database(value: str) -> str:
         raise ValueError("must look like sqlite:///file or postgresql+psycopg://user@host/name") from None
     if url.drivername not in {"sqlite", "postgresql+psycopg"}:
         raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
+    if url.drivername == "sqlite" and url.database in {None, "", ":memory:"}:
+        raise ValueError("must name a file: what lies in memory alone is lost")
     return value
 
 
@@ -70,17 +84,18 @@ def _check_engine(value: str) -> str:
 
 def _to_time(value: Any) -> Any:
     if isinstance(value, str):
-        try:
-            return time.fromisoformat(value)
-        except ValueError:
-            raise ValueError("must be a local time such as 03:15") from None
+        if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?", value):
+            raise ValueError("must be a local time such as 03:15")
+        return time.fromisoformat(value)
     return value
 
 
 Url = Annotated[str, AfterValidator(_check_url)]
 Texts = Annotated[tuple[str, ...], BeforeValidator(_to_list)]
 Secrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_to_list), AfterValidator(_check_secrets)]
-Key = Annotated[SecretStr, Field(min_length=1)]
+Key = Annotated[SecretStr, Field(min_length=1), AfterValidator(_check_key)]
+# A year at most, so that no sum of times leaves the calendar.
+Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 
 
 class Connection(BaseModel):
@@ -94,7 +109,7 @@ class Connection(BaseModel):
     link_tokens: Secrets = ()
     country_code: Literal["cl", "mx"] = Field(alias="country")
     mode: Literal["test", "live"]
-    api_version: str | None = None
+    api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
 
     @model_validator(mode="before")
     @classmethod
@@ -122,19 +137,19 @@ class Settings(BaseModel):
     country: Literal["cl", "mx"]
     database_url: Annotated[str, AfterValidator(_check_database)] = Field(repr=False)
     data_dir: Path
-    api_version: str | None = None
+    api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
     header_prefix: str = Field(default="Fintoc", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,39}$")
     webhook_secrets: Secrets = ()
     link_tokens: Secrets = ()
-    signature_tolerance: int = Field(default=300, gt=0)
+    signature_tolerance: Annotated[Seconds, Field(gt=0)] = 300
     rate_limit: float = Field(default=25, gt=0, allow_inf_nan=False)
-    settle_seconds: int = Field(default=60, ge=0)
-    overlap_seconds: int = Field(default=3600, ge=0)
+    settle_seconds: Seconds = 60
+    overlap_seconds: Seconds = 3600
     nightly_at: Annotated[time, BeforeValidator(_to_time)] = time(3, 15)
-    max_body_bytes: int = Field(default=1048576, gt=0)
-    max_attempts: int = Field(default=8, gt=0)
-    retention_days: int = Field(default=400, gt=0)
-    secret_key: Key
+    max_body_bytes: int = Field(default=1048576, gt=0, le=1_000_000_000)
+    max_attempts: int = Field(default=8, gt=0, le=1_000)
+    retention_days: int = Field(default=400, gt=0, le=36_500)
+    secret_key: SecretStr = Field(min_length=1)
     public_url: Url | None = None
     engine: Annotated[str, AfterValidator(_check_engine)] = "local"
     download_hosts: Texts = ()

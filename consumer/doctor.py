@@ -10,6 +10,7 @@ from sqlmodel import Session
 from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.house import House
+from consumer.facts.lateness import Way, percentiles
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
@@ -17,7 +18,7 @@ from consumer.provider.endpoints import Endpoint, list_endpoints, to_address
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.provider.routes import PAYOUTS
 from consumer.sync.findings import findings_of
-from consumer.sync.lateness import MOST_OVERLAP, Way, overlap, percentiles
+from consumer.sync.lateness import MOST_OVERLAP, overlap
 from consumer.sync.watch import drift_left
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets

@@ -8,7 +8,7 @@ from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Refusal
 from consumer.inbox.apply import drain
 from consumer.inbox.replay import Replay
-from consumer.jobs import asked
+from consumer.jobs import by_hand
 from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill
 from consumer.sync.outcome import Outcome
@@ -40,12 +40,12 @@ def errands(house: House) -> Errands:
     return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS))
 
 
-def _start(house: House, job: str, by: str, work: asked.Work) -> None:
+def _start(house: House, job: str, by: str, work: by_hand.Work) -> None:
     def signed() -> tuple[bool, str]:
         complete, told = work()
         return complete, f"{told} ({by})"
 
-    asked.start(house.store, job, signed, worker=worker_name())
+    by_hand.start(house.store, job, signed, worker=worker_name())
 
 
 def _told(do: Callable[[], Outcome]) -> tuple[bool, str]:

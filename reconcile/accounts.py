@@ -77,10 +77,10 @@ class _Accounts:
 
     def imported(self) -> Imported:
         lines, files = _columns(BankLine), _columns(BankFile)
-        names = ("id", "account", "booked_on", "amount", "currency", "text", "reference")
+        names = ("id", "account", "booked_on", "amount", "currency", "text", "reference", "file_sha256")
         mine = sa.select(*(lines[name] for name in names)).where(lines.connection == self._connection.name)
-        edges = sa.select(files.account, files.since, files.until).where(files.connection == self._connection.name)
-        return Imported(self._rows(mine), [(row.account, row.since, row.until) for row in self._rows(edges)])
+        own = sa.select(files).where(files.connection == self._connection.name)
+        return Imported(self._rows(mine), [BankFile(**row) for row in self._database.execute(own).mappings()])
 
 
 def _columns(table: type[SQLModel]) -> Any:

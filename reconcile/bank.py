@@ -12,10 +12,11 @@ from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import local_date, to_instant
-from reconcile.books.bank_statements import account_digits
+from reconcile.books.bank_statements import LAST_DIGITS, account_digits
+from reconcile.books.bank_stretches import join_files
+from reconcile.books.tables import BankFile
 from reconcile.rules.inputs import BANK, typed
 
-LAST_DIGITS = 4
 _DAY = len("2026-10-31")
 _NAME_LENGTH = 16
 _SHORTEST = 5
@@ -33,10 +34,10 @@ def account_name(number: str | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Lines of imported bank files, and for each file its account and the days it speaks of."""
+    """Lines of imported bank files, and the files: their accounts, days and balances."""
 
     lines: Iterable[Any] = ()
-    files: Iterable[tuple[str, date, date]] = ()
+    files: Iterable[BankFile] = ()
 
 
 def bank_lines(
@@ -76,26 +77,21 @@ def _lines(rows: Iterable[Any], numbers: Mapping[str, str], zone: str) -> Iterat
 
 
 def _file_lines(imported: Imported, shown: set[str], calendar: BankCalendar) -> Iterator[tuple[Any, ...]]:
-    stretches = _stretches(imported.files, calendar)
+    """Give each stretch that files speak of as a row without money, then each line with the stretch of its file."""
+    known: dict[str, tuple[date, date]] = {}
+    for number, files in enumerate(join_files(imported.files, calendar), start=1):
+        account, currency, since = files[0].account, files[0].currency, files[0].since
+        until = max(file.until for file in files)
+        known |= {file.sha256: (since, until) for file in files}
+        name, last4 = account_name(account), account[-LAST_DIGITS:]
+        if account not in shown:
+            yield f"known_{number}", name, last4, 0, currency, since, None, since, until
     for line in imported.lines:
         if line.account in shown or line.amount <= 0:
             continue
-        since, until = next(edge for edge in stretches[line.account] if edge[0] <= line.booked_on <= edge[1])
         text = "\n".join(filter(None, (line.text, line.reference))) or None
         name, last4 = account_name(line.account), line.account[-LAST_DIGITS:]
-        yield line.id, name, last4, line.amount, line.currency, line.booked_on, text, since, until
-
-
-def _stretches(files: Iterable[tuple[str, date, date]], calendar: BankCalendar) -> dict[str, list[tuple[date, date]]]:
-    """Join what the files of each account speak of; days without business between two of them are no hole."""
-    joined: dict[str, list[tuple[date, date]]] = {}
-    for account, since, until in sorted(files):
-        known = joined.setdefault(account, [])
-        if known and since <= calendar.next_bank_day(known[-1][1]):
-            known[-1] = known[-1][0], max(known[-1][1], until)
-        else:
-            known.append((since, until))
-    return joined
+        yield line.id, name, last4, line.amount, line.currency, line.booked_on, text, *known[line.file_sha256]
 
 
 def _booked_on(body: Mapping[str, Any], created_at: datetime | None, zone: str) -> date | None:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 from sqlmodel import Session
 
+from consumer.facts.calendars import CalendarError, read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import ConfigError, Connection, House, OpenHouse, Settings
 from consumer.facts.money import format_decimal
@@ -24,7 +25,6 @@ from consumer.facts.terminal import (
 )
 from reconcile import comparison, desk, diffs, explanations, pairs, period_commands, records, rule_commands
 from reconcile.books import commands as books
-from reconcile.calendars import CalendarError, read_calendar
 from reconcile.nightly import NightlyOutcome, join
 from reconcile.progress import show_steps
 from reconcile.rules.checks import ChecksFailed

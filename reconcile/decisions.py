@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.tables.provider import Charge, PaymentIntent
+from consumer.facts.turns import Turn, take_turn
 from reconcile.decision_terms import (
     Adjustment,
     Closed,
@@ -26,7 +27,6 @@ from reconcile.decision_terms import (
 from reconcile.exceptions import GONE, State
 from reconcile.periods import last_closed
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice
-from reconcile.turns import Turn, take_turn
 
 # The face that pages and commands see.
 __all__ = [

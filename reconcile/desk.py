@@ -11,6 +11,7 @@ import click
 from sqlmodel import Session
 
 from consumer.facts.bankdays import BankCalendar
+from consumer.facts.calendars import read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import Connection, House, OpenHouse
 from consumer.facts.terminal import (
@@ -23,7 +24,6 @@ from consumer.facts.terminal import (
     print_rows,
 )
 from reconcile import decisions, records, worklist
-from reconcile.calendars import read_calendar
 from reconcile.decisions import DecisionError, Signature
 from reconcile.tables import ExceptionRow
 

@@ -12,6 +12,7 @@ from pandas import DataFrame
 from sqlmodel import Session, SQLModel
 
 from consumer.facts.bankdays import BankCalendar
+from consumer.facts.calendars import read_calendar
 from consumer.facts.house import Connection, Settings
 from consumer.facts.tables.business import Entity, Transfer
 from consumer.facts.tables.inbox import Event, EventConflict
@@ -29,7 +30,7 @@ from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from reconcile.accounts import read_bank
 from reconcile.bank import account_name
 from reconcile.bodies import facts_of_bodies, read_bodies, unreadable_moments
-from reconcile.calendars import read_calendar
+from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.columnar import batches, read_frame
 from reconcile.conflicts import conflicting_amounts
 from reconcile.gaps import Asked, Listed, clock_of_provider, find_gaps
@@ -51,7 +52,6 @@ from reconcile.rules.tariff import to_tariff
 from reconcile.tables import Decision, ExchangeRate, LocalInvoice, ProviderFee
 from reconcile.transfers import WENT_BACK, to_transfers
 
-LAST_DIGITS = 4
 _FROM_BODY = frozenset({"metadata", "texts", "split", "customer_id"})
 # Each table of resources with its kind and the columns that bear another name there.
 _RESOURCES: tuple[tuple[type[SQLModel], str, dict[str, str]], ...] = (

@@ -15,10 +15,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from pandas import DataFrame
 
 from consumer.facts.clock import day_start, format_instant
+from reconcile.rules.identity import ITEMS_STREAM
 from reconcile.rules.inputs import GAPS, empty, typed
 
 STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disputes")
-ITEMS_STREAM = "payout-items"
 _MOMENT = timedelta(microseconds=1)
 
 

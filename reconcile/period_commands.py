@@ -41,9 +41,10 @@ def close_period(  # noqa: PLR0913 - one argument per option
     """Close every day up to one: decisions about it are refused, later facts become adjustment lines."""
     house = open_house()
     connection = house.settings.connection(connection_name)
-    day = as_of or local_date(utc_now(), connection.country.zone)
-    if day < until:
-        raise Refusal(f"{until} is not over on {day}: close up to a day before")
+    today = local_date(utc_now(), connection.country.zone)
+    day = as_of or today
+    if day < until or until >= today:
+        raise Refusal(f"{until} is not over on {min(day, today)}: close up to a day before")
     kept = run(house, connection, as_of=day)
     seen = run(house, connection, as_of=day, dry_run=True)
     if seen.result is None or seen.run_id != kept.run_id:

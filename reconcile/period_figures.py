@@ -66,9 +66,9 @@ def _within(frame: DataFrame, column: str, since: date | None, until: date) -> D
 
 def _words(frame: DataFrame, names: tuple[str, ...]) -> Any:
     """Write columns as `name value` parts, amounts in minor units."""
-    parts = [f"{name.replace('_', ' ')} " + frame[name].astype("string").fillna("unknown") for name in names]
-    words = pd.Series("", index=frame.index, dtype="string") if not parts else parts[0]
-    for part in parts[1:]:
+    first, *others = [f"{name.replace('_', ' ')} " + frame[name].astype("string").fillna("unknown") for name in names]
+    words = first
+    for part in others:
         words = words + ", " + part
     return words
 

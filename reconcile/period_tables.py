@@ -38,7 +38,7 @@ class ClosedFigure(SQLModel, table=True):
     words: str
 
 
-class Adjustment(SQLModel, table=True):
+class PeriodAdjustment(SQLModel, table=True):
     """What a later run found otherwise in a closed period: a line beside the closed figure, which stays."""
 
     __tablename__ = "adjustment"

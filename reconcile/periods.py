@@ -15,10 +15,10 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import day_start
 from consumer.facts.house import Connection
+from consumer.facts.turns import Turn, take_turn
 from reconcile.period_figures import KEYS, Moved, figures_of, moved
 from reconcile.rules.inputs import Result
-from reconcile.tables import Adjustment, ClosedFigure, Period
-from reconcile.turns import Turn, take_turn
+from reconcile.tables import ClosedFigure, Period, PeriodAdjustment
 
 _AT_ONCE = 20_000
 _DAY = timedelta(days=1)
@@ -100,7 +100,7 @@ def adjust(session: Session, connection: str, result: Result, *, run_id: str, as
     count = 0
     for period, found in find_adjustments(session, connection, result, as_of=as_of):
         session.add_all(
-            Adjustment(
+            PeriodAdjustment(
                 period_id=period.id or 0, run_id=run_id, kind=one.kind, subject=one.subject, before=one.before,
                 after=one.after, found_at=at,
             )
@@ -111,10 +111,10 @@ def adjust(session: Session, connection: str, result: Result, *, run_id: str, as
     return count
 
 
-def adjustments(session: Session, period: Period) -> Sequence[Adjustment]:
+def adjustments(session: Session, period: Period) -> Sequence[PeriodAdjustment]:
     """The adjustment lines of a period, oldest first."""
-    mine = select(Adjustment).where(Adjustment.period_id == period.id)
-    return session.exec(mine.order_by(col(Adjustment.id))).all()
+    mine = select(PeriodAdjustment).where(PeriodAdjustment.period_id == period.id)
+    return session.exec(mine.order_by(col(PeriodAdjustment.id))).all()
 
 
 def _standing(session: Session, period: Period) -> DataFrame:

@@ -1,6 +1,7 @@
 """Which runs keep their rows and inputs: the last weeks whole, then each month's last run, then only their summary.
 
-A run's own row stays for ever. Decisions and exceptions are not part of any run and are never touched here.
+The run that a closed period stands on keeps them until the period is opened again. A run's own row stays for ever.
+Decisions and exceptions are not part of any run and are never touched here.
 """
 
 import shutil
@@ -12,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from reconcile import periods
 from reconcile.snapshots import DRAFT
 from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
 
@@ -23,7 +25,9 @@ _RESULTS: tuple[Any, ...] = (ResultChunk, PayoutResult, RunFinding)
 def prune(session: Session, connection: str, *, today: date, months_until: timedelta, at: datetime) -> list[str]:
     """Drop the rows of runs that need not be kept, and name those runs."""
     runs = session.exec(select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))).all()
-    dropped = find_droppable(runs, today=today, months_until=months_until)
+    standing = {period.run_id for period in periods.closed(session, connection)}
+    droppable = find_droppable(runs, today=today, months_until=months_until)
+    dropped = [run for run in droppable if run.id not in standing]
     for run in dropped:
         for table in _RESULTS:
             session.execute(sa.delete(table).where(table.connection == connection, table.run_id == run.id))

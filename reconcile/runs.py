@@ -12,6 +12,7 @@ from sqlmodel import Session, SQLModel, col, select
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit
+from consumer.facts.turns import Turn, take_turn
 from reconcile import results, snapshots
 from reconcile.columnar import batches
 from reconcile.exceptions import Merge, Seen, State, exception_id, merge
@@ -34,7 +35,6 @@ from reconcile.tables import (
 )
 from reconcile.transfers import returned_findings
 
-_RUN_LOCK = 717_061
 Rules = Callable[[Inputs], Result]
 
 
@@ -149,7 +149,8 @@ def publish(
     session: Session, snapshot: Snapshot, outcome: RunOutcome, *, started_at: datetime, at: datetime
 ) -> RunOutcome:
     """Write one run whole; where another process published the same content meanwhile, its run is returned."""
-    _take_turn(session)
+    # Runs number themselves and merge one list of exceptions.
+    take_turn(session, Turn.RUNS)
     kept = session.get(Run, (outcome.connection, outcome.run_id))
     if is_published(kept):
         assert kept is not None
@@ -174,12 +175,6 @@ def publish(
 
 def is_published(run: Run | None) -> bool:
     return run is not None and run.pruned_at is None
-
-
-def _take_turn(session: Session) -> None:
-    """Runs publish one after another: they number themselves and merge one list of exceptions."""
-    if session.connection().dialect.name == "postgresql":
-        session.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _RUN_LOCK})
 
 
 def _run_row(session: Session, snapshot: Snapshot, outcome: RunOutcome, *, started_at: datetime, at: datetime) -> Run:

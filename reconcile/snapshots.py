@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.csv
 from pandas import DataFrame
 
+from consumer.facts.calendars import to_calendar
 from reconcile import rules
-from reconcile.calendars import to_calendar
 from reconcile.rules import inputs as frames
 from reconcile.rules.inputs import FrameError, Inputs, typed
 from reconcile.rules.settings import to_rules

@@ -16,11 +16,10 @@ from reconcile.books.tables import (
     PayoutReport,
     ProviderFee,
 )
-from reconcile.period_tables import Adjustment, ClosedFigure, Period
+from reconcile.period_tables import ClosedFigure, Period, PeriodAdjustment
 
 # The books' own tables are seen through here too, so that other rooms know one door.
 __all__ = [
-    "Adjustment",
     "BankFile",
     "BankLine",
     "ClosedFigure",
@@ -34,6 +33,7 @@ __all__ = [
     "PayoutReport",
     "PayoutResult",
     "Period",
+    "PeriodAdjustment",
     "ProviderFee",
     "ResultChunk",
     "Run",

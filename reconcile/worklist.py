@@ -9,6 +9,7 @@ from typing import Any
 
 from sqlmodel import Session
 
+from consumer.facts import formulas
 from consumer.facts.store import Store
 from reconcile import decisions
 from reconcile.books.sheet import SheetError, read_sheets, to_text
@@ -22,7 +23,6 @@ COLUMNS = (*EXCEPTION_KEYS, "note", "version")
 NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
 # A document a person names here is matched by hand with the payment of the row.
 MATCH = "match_to"
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class SheetRefused(ValueError):  # noqa: N818 - names what came in
@@ -44,18 +44,12 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    writer.writerows([_defused(row[name]) for name in COLUMNS] for row in rows)
+    writer.writerows([_to_cell(row[name]) for name in COLUMNS] for row in rows)
     return out.getvalue()
 
 
-def _defused(value: Any) -> str:
-    """Text that a spreadsheet would run as a formula gets an apostrophe, which `read_sheet` takes off again."""
-    text = "" if value is None else str(value)
-    return f"'{text}" if text.startswith(_FORMULA) else text
-
-
-def _plain(text: str) -> str:
-    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+def _to_cell(value: Any) -> str:
+    return "" if value is None else formulas.defuse(str(value))
 
 
 def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> list[tuple[int, dict[str, str]]]:
@@ -67,10 +61,8 @@ def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> li
             names = [known.get(name, name) for name in header]
             if set(NEEDED) <= set(names):
                 body = [row for row in sheet.rows[1:] if not row.is_blank]
-                return [
-                    (row.line, {name: _plain(to_text(cell)) for name, cell in zip(names, row.cells, strict=False)})
-                    for row in body
-                ]
+                texts = ((row.line, [formulas.restore(to_text(cell)) for cell in row.cells]) for row in body)
+                return [(line, dict(zip(names, cells, strict=False))) for line, cells in texts]
     except SheetError as error:
         raise SheetRefused(str(error)) from None
     raise SheetRefused(f"the header must name {', '.join(NEEDED)}: export the work list and fill that sheet in")
@@ -102,6 +94,8 @@ def _apply(
         raise Unknown(f"there is no exception {cells['exception_id']} in connection {connection}")
     pair = _pair(session, connection, row, cells.get(MATCH, "").strip())
     changed = tuple(name for name in ("owner", "note", "state") if cells[name] != getattr(row, name))
+    if "state" not in changed and not cells.get(MATCH, "").strip():
+        _check_unresolved(row, cells["resolution"].strip())
     if not changed and pair is None:
         return ()
     # Rows nobody filled in are left out above: a run that moved them meanwhile is no quarrel.
@@ -113,6 +107,14 @@ def _apply(
         return changed
     decisions.match(session, pair, Signature(author, cells["resolution"].strip() or signed.reason, at))
     return (*changed, MATCH)
+
+
+def _check_unresolved(row: ExceptionRow, resolution: str) -> None:
+    """A resolution without its state would be dropped, and the row counted as untouched."""
+    if resolution and resolution != row.resolution.strip():
+        raise decisions.Impossible(
+            f"exception {row.id} has a resolution and is still {row.state}: set its state too, or leave it empty"
+        )
 
 
 def _edit(session: Session, row: ExceptionRow, cells: Mapping[str, str], signed: Signature, *, on: date) -> None:

@@ -1,6 +1,6 @@
 """Make any report of the catalogue: read what it needs in one view of the database and build it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +10,7 @@ from consumer.facts.house import Connection, House
 from reconcile.tables import Run
 from reports import build, changes, clearing, frames, mirror
 from reports.build import Report
+from reports.clearing import Account
 from reports.control import Books, control
 from reports.definitions import CATALOGUE, Definition, definition_of
 from reports.query import Query, Source
@@ -98,10 +99,6 @@ def _payouts(source: Source) -> Iterable[Row]:
     return frames.payout_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
 
 
-def _lines(source: Source) -> Iterable[Row]:
-    return frames.line_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
-
-
 def _figures(source: Source) -> Iterable[Row]:
     return frames.figure_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
 
@@ -122,51 +119,53 @@ def _documents(source: Source) -> Iterable[Row]:
 def _receivables(source: Source) -> Iterable[Row]:
     documents = list(frames.document_rows(source.session, source.runs, with_balance=True))
     last = frames.last_payments(source.session, source.runs, [row["doc_key"] for row in documents])
+    return _aged(source, documents, last)
+
+
+def _aged(source: Source, documents: Iterable[Row], last: Mapping[tuple[str, str], str]) -> Iterable[Row]:
     due_days = source.house.settings.rules.get("due_days", build.DUE_DAYS)
     return build.receivables(documents, last, as_of=source.as_of, due_days=due_days)
 
 
-def _waiting(source: Source) -> Iterable[Row]:
-    return clearing.waiting(
-        frames.item_rows(source.session, source.runs),
-        frames.payout_rows(source.session, source.runs, Span()),
-    )
+def _accounts(source: Source) -> Iterator[Account]:
+    for run in sorted(source.runs, key=lambda run: run.connection):
+        payouts = list(frames.payout_rows(source.session, [run], Span()))
+        yield Account(run.connection, frames.item_table(source.session, run), payouts)
 
 
-def _in_transit(source: Source) -> Iterable[Row]:
-    return clearing.in_transit(_waiting(source), source.calendars, as_of=source.as_of)
+def _in_transit(source: Source) -> Iterable[tuple[str, Any]]:
+    for account in _accounts(source):
+        calendar = source.calendars[account.connection]
+        yield account.connection, clearing.in_transit(clearing.waiting(account), calendar, as_of=source.as_of)
 
 
 def _rollforward(source: Source) -> Iterable[Row]:
-    rows = clearing.rollforward(
-        frames.item_rows(source.session, source.runs),
-        frames.payout_rows(source.session, source.runs, Span()),
-    )
+    rows = (row for account in _accounts(source) for row in clearing.rollforward(account))
     return (row for row in rows if source.query.span.holds(row["date"]))
 
 
 def _control(source: Source) -> Iterable[Row]:
-    every = replace(source, query=Query("", source.query.connections, source.as_of))
+    accounts = list(_accounts(source))
+    documents = list(frames.document_rows(source.session, source.runs, with_balance=True))
     return control(
         Books(
             payouts=list(_payouts(source)),
-            lines=list(_figures(source)),
-            documents=list(_documents(every)),
-            receivables=list(_receivables(source)),
-            in_transit=list(_in_transit(source)),
-            rollforward=list(_rollforward(every)),
+            figures=list(_figures(source)),
+            documents=documents,
+            # Totals do not ask which payment was the last.
+            receivables=list(_aged(source, documents, {})),
+            in_transit=[row for account in accounts for row in clearing.totals(account)],
+            rollforward=[row for account in accounts for row in clearing.rollforward(account)],
         )
     )
 
 
 MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
     "payout-summary": _payouts,
-    "payout-detail": _lines,
     "exceptions": _exceptions,
     "documents": _documents,
     "receivables": _receivables,
     "clearing-rollforward": _rollforward,
-    "in-transit": _in_transit,
     "transfers": mirror.transfers,
     "statement-check": mirror.statement_check,
     "tax-statements": mirror.tax_statements,
@@ -177,11 +176,14 @@ MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
     "control": _control,
 }
 # These may be millions of rows: built from columns, never row by row.
-IN_COLUMNS: dict[str, Callable[[Source], Iterable[tuple[str, Any]]]] = {"payout-detail": _line_tables}
+IN_COLUMNS: dict[str, Callable[[Source], Iterable[tuple[str, Any]]]] = {
+    "payout-detail": _line_tables,
+    "in-transit": _in_transit,
+}
 # These show what the provider says; a run only adds which payout a transfer is.
 WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"})
 
 # A workbook of payouts carries its detail, its exceptions and the totals that tie them.
 BESIDE = {"payout-summary": ("payout-detail", "exceptions", "control")}
 
-AVAILABLE = tuple(name for name in CATALOGUE if name in MAKERS)
+AVAILABLE = tuple(name for name in CATALOGUE if name in MAKERS or name in IN_COLUMNS)

@@ -28,7 +28,7 @@ from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.export import Format
 from reports.files import Shape
-from reports.people import PeopleError, Role, add_user, disable_user, new_password
+from reports.people import PeopleError, Role, add_user, disable_user, new_password, to_user
 from reports.query import Query
 from reports.spans import Span
 from reports.tables import User
@@ -134,8 +134,9 @@ def users_add(open_house: OpenHouse, *, email: str, role: str, password_file: Pa
     """Add a person; the password comes from a file or a prompt, or is made up and printed once."""
     password, is_made_up = _password(password_file)
     try:
+        user = to_user(email, password, Role(role), now=utc_now())
         with open_house().store.transaction() as session:
-            user = add_user(session, email, password, Role(role), now=utc_now())
+            add_user(session, user)
     except PeopleError as error:
         raise Refusal(str(error)) from None
     say(f"{user.email} may log in as {role}")

@@ -20,10 +20,10 @@ _BY_TYPE = (
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The rows that the figures are taken from, all of one window and day."""
+    """The rows that the figures are taken from, all of one window and day; `figures` are sums of first lines."""
 
     payouts: Sequence[Row]
-    lines: Sequence[Row]
+    figures: Sequence[Row]
     documents: Sequence[Row]
     receivables: Sequence[Row]
     in_transit: Sequence[Row]
@@ -32,15 +32,14 @@ class Books:
 
 def control(books: Books) -> Iterator[Row]:
     """Tie summary to detail, identity to payout, receivables to documents and the roll-forward to its open items."""
-    first = [line for line in books.lines if line["line"] == 1]
     for name, column, kind, sign in _BY_TYPE:
-        of_kind = [line for line in first if line["resource_type"] == kind]
+        of_kind = [figure for figure in books.figures if figure["resource_type"] == kind]
         yield from _tie(
             (f"{name}, gross", f"payout-summary {column}", _total(books.payouts, itemgetter(column))),
             (f"payout-detail {kind}", _total(of_kind, _signed(sign))),
         )
     yield from _tie(
-        ("items", "payout-detail amount_signed", _total(first, lambda row: row["amount_signed"])),
+        ("items", "payout-detail amount_signed", _total(books.figures, lambda row: row["amount_signed"])),
         (
             "payout-summary computed_amount + fee_total",
             _total(books.payouts, _sum("computed_amount", "fee_total")),

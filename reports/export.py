@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from consumer.facts import formulas
 from consumer.facts.money import digits_of
 from reports.build import CURRENCY, Report, labels
 from reports.columns import Column, Kind
@@ -21,7 +22,7 @@ from reports.columns import Column, Kind
 _ROWS_AT_ONCE = 100_000
 _CORES = 2
 _NEWLINE = "\r\n"
-_RISKY = pa.array(list("=+-@\t\r\n\x00＝＋－＠"))
+_RISKY = pa.array(formulas.BEGINNINGS)
 # A spreadsheet reads 2-3 as the second of March.
 _BUCKETS = {"age_bucket", "bucket"}
 

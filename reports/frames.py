@@ -13,14 +13,11 @@ from sqlmodel import Session, col
 from consumer.facts.tables.provider import ProviderObject
 from reconcile import chunks
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
+from reports.clearing import ITEMS
 from reports.spans import WHOLE, Row, Span
 
 Select = TypeVar("Select", bound=sa.Select[*tuple[Any, ...]])
 
-_OF_ITEMS = (
-    "line", "payout_id", "resource_type", "resource_id", "occurred_at_utc", "local_date", "bank_day", "amount_signed",
-    "currency",
-)  # fmt: skip
 _NEVER = datetime.min.replace(tzinfo=UTC)
 decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -90,19 +87,20 @@ def line_tables(
             yield run.connection, table
 
 
-def item_rows(session: Session, runs: Sequence[Run]) -> Iterator[Row]:
+def item_table(session: Session, run: Run) -> pa.Table:
     """Read the first line of every item, paid out or not, with what it takes to follow it to its payout."""
-    for run in sorted(runs, key=lambda run: run.connection):
-        for table in chunks.line_columns(session, run, _OF_ITEMS):
-            for row in chunks.to_rows(table.filter(pc.equal(table["line"], 1))):
-                yield {**row, "connection": run.connection}
+    found = chunks.line_columns(session, run, ["line", *ITEMS.names])
+    parts = [table.filter(pc.equal(table["line"], 1)).select(ITEMS.names).cast(ITEMS) for table in found]
+    return pa.concat_tables([ITEMS.empty_table(), *parts]).combine_chunks()
 
 
 def figure_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None) -> Iterator[Row]:
-    """Read of lines of payouts only what their totals are made of."""
+    """Add up of the first lines of payouts what their totals are made of: a row for each kind of item of a chunk."""
     for connection, table in line_tables(session, runs, span, payout_id=payout_id):
-        for row in chunks.to_rows(table.select(["line", "resource_type", "amount_signed", "currency"])):
-            yield {**row, "connection": connection}
+        first = table.filter(pc.equal(table["line"], 1))
+        kinds = first.group_by(["resource_type", "currency"]).aggregate([("amount_signed", "sum")])
+        for row in kinds.to_pylist():
+            yield {**row, "amount_signed": row["amount_signed_sum"], "connection": connection}
 
 
 def last_payments(session: Session, runs: Sequence[Run], doc_keys: Sequence[str]) -> dict[tuple[str, str], str]:

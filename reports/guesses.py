@@ -15,12 +15,16 @@ WINDOW = timedelta(minutes=15)
 
 def is_shut(session: Session, address: str, *, now: datetime) -> bool:
     """Tell whether an address has to wait; without an address there is nobody to hold back."""
+    if not address:
+        return False
     row = session.get(LoginAddress, address)
     return row is not None and row.failures >= MOST_FAILURES and now - row.since < WINDOW
 
 
 def count(session: Session, address: str, *, now: datetime) -> None:
     """Count one failure in the caller's transaction; what is older than a window is forgotten."""
+    if not address:
+        return
     session.execute(sa.delete(LoginAddress).where(col(LoginAddress.since) <= now - WINDOW))
     insert_once(
         session.connection(), LoginAddress, [{"address": address, "failures": 0, "since": now}], keys=["address"]

@@ -10,7 +10,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.store import Store
 from consumer.facts.terminal import say
-from reports.people import PeopleError, Role, add_user
+from reports.people import PeopleError, Role, add_user, to_user
 from reports.tables import Invitation, User
 from reports.tokens import digest
 
@@ -47,14 +47,17 @@ def is_open(store: Store, key: str, *, now: datetime) -> bool:
 
 def accept(store: Store, key: str, email: str, password: str, *, now: datetime) -> User:
     """Make the first admin and shut the link, both or neither."""
+    if not is_open(store, key, now=now):
+        raise InvitationOverError("this link has been used or is too old: cuadre users add")
+    admin = to_user(email, password, Role.ADMIN, now=now)
     with store.transaction() as session:
         if not _is_open(session, key, now):
-            raise InvitationOverError("this link has been used or is too old: cuadre users add")
+            raise InvitationOverError("this link has been used: cuadre users add")
         mine = (col(Invitation.sha256) == digest(key), col(Invitation.used_at).is_(None))
         used = session.execute(sa.update(Invitation).where(*mine).values(used_at=now))
         if used.rowcount != 1:  # type: ignore[attr-defined]
             raise InvitationOverError("this link has been used: cuadre users add")
-        return add_user(session, email, password, Role.ADMIN, now=now)
+        return add_user(session, admin)
 
 
 def _is_open(session: Session, key: str, now: datetime) -> bool:

@@ -11,6 +11,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.turns import Turn, take_turn
 from reports import archive, catalogue, frames
 from reports.build import Report
 from reports.catalogue import NoRunError
@@ -25,6 +26,8 @@ MOST_ROWS = {Format.CSV: 200_000, Format.PARQUET: 200_000, Format.XLSX: 20_000}
 _OF_LINES = frozenset(
     {"payout-detail", "payout-summary", "receivables", "in-transit", "clearing-rollforward", "control"}
 )
+# Each holds a report in memory and a core for minutes; the pages beside them must still answer.
+MOST_AT_ONCE = 2
 # A thread that told nothing for so long is dead, with its process.
 _SILENCE = timedelta(minutes=10)
 _EVERY = timedelta(seconds=1)
@@ -35,6 +38,10 @@ class State(StrEnum):
     MAKING = "making"
     DONE = "done"
     FAILED = "failed"
+
+
+class TooManyOrdersError(RuntimeError):
+    """Enough large files are being made; one more would starve them and the pages."""
 
 
 def rows_of(session: Session, query: Query) -> int:
@@ -54,10 +61,14 @@ def order(house: House, query: Query, shape: Shape, *, who: str, rows: int, now:
     """Begin a large file, or find the one that is being made for the same question, and return its number."""
     asked = to_text(query, shape)
     with house.store.transaction() as session:
-        same = sa.select(ReportOrder).where(col(ReportOrder.asked) == asked, col(ReportOrder.state) == State.MAKING)
-        running = session.scalar(same.where(col(ReportOrder.seen_at) > now - _SILENCE).limit(1))
-        if running is not None and running.id is not None:
-            return running.id
+        take_turn(session, Turn.ORDERS)
+        is_alive = (col(ReportOrder.state) == State.MAKING, col(ReportOrder.seen_at) > now - _SILENCE)
+        making = {row.asked: row.id for row in session.scalars(sa.select(ReportOrder).where(*is_alive))}
+        running = making.get(asked)
+        if running is not None:
+            return running
+        if len(making) >= MOST_AT_ONCE:
+            raise TooManyOrdersError(f"{len(making)} large files are being made: order this one when one is done")
         row = ReportOrder(who=who, asked=asked, state=State.MAKING, rows_total=rows, ordered_at=now, seen_at=now)
         session.add(row)
         session.flush()

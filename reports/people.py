@@ -70,24 +70,29 @@ def to_email(text: str) -> str:
     return email
 
 
-def add_user(session: Session, email: str, password: str, role: Role, *, now: datetime) -> User:
+def to_user(email: str, password: str, role: Role, *, now: datetime) -> User:
+    """Hash the password outside any transaction: it takes too long to hold the one write lock of SQLite."""
     email = to_email(email)
     check_password(password)
-    if find_user(session, email) is not None:
-        raise PeopleError(f"there is already a user {email}")
-    user = User(email=email, password_hash=_hasher.hash(password), role=role, created_at=now)
+    return User(email=email, password_hash=_hasher.hash(password), role=role, created_at=now)
+
+
+def add_user(session: Session, user: User) -> User:
+    if find_user(session, user.email) is not None:
+        raise PeopleError(f"there is already a user {user.email}")
     session.add(user)
     return user
 
 
 def ensure_user(store: Store, email: str, password: str, role: Role | str) -> None:
     """Make the user, or give an existing one this password and role: for the demo, which starts again and again."""
+    wanted = to_user(email, password, Role(role), now=utc_now())
     with store.transaction() as session:
-        user = find_user(session, to_email(email))
+        user = find_user(session, wanted.email)
         if user is None:
-            add_user(session, email, password, Role(role), now=utc_now())
+            add_user(session, wanted)
             return
-        user.password_hash, user.role, user.disabled_at = _hasher.hash(password), Role(role), None
+        user.password_hash, user.role, user.disabled_at = wanted.password_hash, wanted.role, None
         user.failed_logins, user.locked_until = 0, None
         session.add(user)
 

@@ -1,12 +1,13 @@
 """What is asked of the catalogue, and where the rows that answer it come from."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
 from sqlmodel import Session
 
-from consumer.facts.bankdays import BankCalendar, calendar_of
+from consumer.facts.bankdays import BankCalendar
+from consumer.facts.calendars import read_calendar, to_calendar
 from consumer.facts.house import Connection, House
 from reconcile.tables import Run
 from reports.spans import Span
@@ -39,5 +40,16 @@ class Source:
         return [connection.name for connection in self.query.connections]
 
     @property
-    def calendars(self) -> dict[str, BankCalendar]:
-        return {connection.name: calendar_of(connection.country_code) for connection in self.query.connections}
+    def calendars(self) -> Mapping[str, BankCalendar]:
+        return calendars_of(self.house, self.query.connections, self.runs)
+
+
+def calendars_of(house: House, connections: Sequence[Connection], runs: Sequence[Run]) -> Mapping[str, BankCalendar]:
+    """Bring back the bank days each connection's run counted with; without a run, those of the house today."""
+    editions = {run.connection: run.calendar for run in runs}
+    return {
+        own.name: to_calendar(own.country_code, editions[own.name])
+        if own.name in editions
+        else read_calendar(house.settings.data_dir, own.country_code)
+        for own in connections
+    }

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 
-from consumer.facts.bankdays import calendar_of
 from consumer.facts.house import Connection, House
 from reconcile import worklist
 from reconcile.tables import Run
@@ -13,6 +12,7 @@ from reports.build import Report
 from reports.columns import COLUMNS, LANGUAGES
 from reports.definitions import Definition
 from reports.lists import runs_now
+from reports.query import calendars_of
 from reports.spans import WHOLE
 from reports.vocabulary import WORDS
 
@@ -36,7 +36,7 @@ def make(house: House, connections: Sequence[Connection], *, today: date) -> Rep
         runs = runs_now(session, names, today)
         rows = [row for row in frames.exception_rows(session, names) if row["resolved_on"] is None]
     as_of = _day(runs, today)
-    calendars = {connection.name: calendar_of(connection.country_code) for connection in connections}
+    calendars = calendars_of(house, connections, runs)
     aged = (
         {
             **row,
@@ -62,7 +62,7 @@ def _day(runs: Sequence[Run], today: date) -> date:
 def take_back(
     house: House, connections: Sequence[Connection], content: bytes, *, author: str, at: datetime, today: date
 ) -> Iterator[tuple[str, RowOutcome]]:
-    """Apply a returned sheet, each row on its own; rows without a connection belong to the first one.
+    """Apply a returned sheet, each row on its own; only where there is one connection may a row leave its name out.
 
     Raises `worklist.SheetRefused` before anything is applied where the file is no such sheet.
     """
@@ -70,9 +70,10 @@ def take_back(
     with house.store.reading() as session:
         days = {name: _day(runs_now(session, [name], today), today) for name in by_name}
     for line, cells in worklist.read_sheet(content, labels=_labels()):
-        name = cells.get("connection") or connections[0].name
+        name = cells.get("connection", "").strip() or (connections[0].name if len(connections) == 1 else "")
         if name not in by_name:
-            yield name, RowOutcome(line, cells.get("exception_id", ""), (), f"there is no connection {name}")
+            refusal = f"there is no connection {name}" if name else f"name its connection: {', '.join(by_name)}"
+            yield name, RowOutcome(line, cells.get("exception_id", ""), (), refusal)
             continue
         row = (line, {**cells, "state": _STATES.get(cells.get("state", "").strip().lower(), cells.get("state", ""))})
         for outcome in worklist.take_back(house.store, name, [row], author=author, on=days[name], at=at):

@@ -25,10 +25,8 @@ class Scope(StrEnum):
     METRICS = "metrics"
 
 
-def create_token(
-    session: Session, name: str, role: Role, *, now: datetime, scopes: Iterable[Scope] = tuple(Scope)
-) -> str:
-    """Make a token and return it: the only time it can be seen."""
+def create_token(session: Session, name: str, role: Role, *, now: datetime, scopes: Iterable[Scope]) -> str:
+    """Make a token that opens these scopes and return it: the only time it can be seen."""
     if not name.strip():
         raise PeopleError("a token needs a name")
     if session.scalar(sa.select(Token).where(col(Token.name) == name)) is not None:

@@ -1,4 +1,4 @@
-"""What people look at over time: match rate and value at risk by run, events and gaps by hour, how late events come."""
+"""What people look at over time: match rate and value at risk by run, events and gaps by hour."""
 
 import json
 from collections.abc import Sequence
@@ -8,19 +8,17 @@ from datetime import date, datetime, timedelta
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.tables.inbox import Event, Source
-from consumer.facts.tables.sync import Checkpoint, Window, WindowState
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.sync import Window, WindowState
 from reconcile.rules.outcomes import APPLIED, Outcome
 from reconcile.tables import Run, RunFinding
 
 RUNS = 30
 HOURS = 48
-_SAMPLE = 2_000
-_EVENTS = "events"
+EVENTS = "events"
 _HOUR = timedelta(hours=1)
 # They need no document, so they say nothing about matching.
 _NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
-PERCENTILES = (50, 90, 99, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +74,12 @@ def _risks(session: Session, connection: str, currency: str, ids: Sequence[str])
 
 def _to_day(run: Run, at_risk: int) -> Day:
     summary = json.loads(run.summary)
-    outcomes = summary.get("items_by_outcome", {})
+    outcomes = summary["items_by_outcome"]
     return Day(
         as_of=run.as_of,
         number=run.number,
-        payouts=summary.get("payouts", 0),
-        payouts_closed=summary.get("payouts_closed", 0),
+        payouts=summary["payouts"],
+        payouts_closed=summary["payouts_closed"],
         items=sum(count for word, count in outcomes.items() if word not in _NO_MATCH_NEEDED),
         matched=sum(count for word, count in outcomes.items() if word in APPLIED),
         at_risk=at_risk,
@@ -110,35 +108,8 @@ def by_hour(session: Session, connection: str) -> list[Hour]:
 def _gaps(session: Session, connection: str, since: datetime) -> list[tuple[datetime | None, datetime]]:
     query = sa.select(col(Window.since), col(Window.until)).where(
         col(Window.connection) == connection,
-        col(Window.stream) == _EVENTS,
+        col(Window.stream) == EVENTS,
         col(Window.state) != WindowState.CLOSED,
         col(Window.until) > since,
     )
     return [(row[0], row[1]) for row in session.execute(query)]
-
-
-def lateness(session: Session, connection: str) -> tuple[int, list[tuple[int, int]]]:
-    """Say how late the newest webhooks came: how many were looked at, and seconds by percentile."""
-    query = (
-        sa.select(col(Event.created_at), col(Event.received_at))
-        .where(col(Event.connection) == connection, col(Event.created_at).is_not(None))
-        .where(col(Event.source) == Source.WEBHOOK)
-        .order_by(col(Event.created_at).desc())
-        .limit(_SAMPLE)
-    )
-    late = sorted(max(0, int((received - made).total_seconds())) for made, received in session.execute(query))
-    if not late:
-        return 0, []
-    # The smallest value that this share of the sample does not exceed.
-    return len(late), [(share, late[max(0, -(-len(late) * share // 100) - 1)]) for share in PERCENTILES]
-
-
-def complete_until(session: Session, connection: str) -> datetime | None:
-    """Say up to when the log of events is known to be whole; None before it was ever read."""
-    mark = session.get(Checkpoint, (connection, _EVENTS))
-    if mark is None or mark.complete_until is None:
-        return None
-    begins = [since for since, _ in _gaps(session, connection, datetime.min.replace(tzinfo=mark.complete_until.tzinfo))]
-    if None in begins:
-        return None
-    return min([mark.complete_until, *(since for since in begins if since is not None)])

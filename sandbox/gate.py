@@ -17,7 +17,7 @@ from sandbox.faults import answering
 from sandbox.faults.inserting import insert_while_paging
 from sandbox.idempotency import Asked
 from sandbox.ids import digest
-from sandbox.refusal import BrokenError, RefusalError
+from sandbox.refusal import BrokenError, RefusalError, invalid
 from sandbox.routes import ROUTES
 from sandbox.versions import VERSIONS, present
 from sandbox.world import World
@@ -66,10 +66,10 @@ def open_gate(app: Flask, world: World) -> None:
 
     @app.before_request
     def count() -> None:
-        request.get_data()  # all of it: the connection is kept open for the next request
         with world.lock:
             world.requests[_address()] += 1
             g.turn = world.requests[_address()]
+        _read_all()
 
     @app.after_request
     def sign_off(response: Response) -> Response:
@@ -80,6 +80,14 @@ def open_gate(app: Flask, world: World) -> None:
         if is_due and not request.path.startswith("/_sandbox/"):
             world.postman.wake()
         return response
+
+
+def _read_all() -> None:
+    """Take the whole body in: the connection is kept open for the next request."""
+    try:
+        request.get_data()
+    except OSError:
+        raise invalid("json", "body", "sent to its end") from None
 
 
 def _methods_at(path: str) -> set[str]:

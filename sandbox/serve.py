@@ -24,6 +24,7 @@ from sandbox.world import World
 
 DEFAULT_SCENARIO = "busy-month"
 DEFAULT_SEED = 1
+LARGEST = 2_000
 
 
 def build_scenario(name: object, seed: object, scale: object, start_at: datetime, damages: object = None) -> Scenario:
@@ -31,6 +32,10 @@ def build_scenario(name: object, seed: object, scale: object, start_at: datetime
     is_flag = isinstance(seed, bool) or isinstance(scale, bool)
     if not isinstance(name, str) or not isinstance(seed, int) or not isinstance(scale, int | float) or is_flag:
         raise UnknownScenarioError("A scenario needs a name, a whole number as seed and a number as scale")
+    if not 0 < scale <= LARGEST:
+        raise UnknownScenarioError(
+            f"The scale of a scenario is above 0 and at most {LARGEST}, which is more than a million"
+        )
     if not isinstance(damages, Mapping | None):
         raise UnknownScenarioError("The damages of a scenario are names, each with its rate")
     try:

@@ -205,7 +205,9 @@ def put(connection: Connection, table: type[SQLModel], row: dict[str, Any], *, k
 def _sqlite_engine(url: sa.URL) -> Engine:
     if url.database and url.database != ":memory:":
         Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False})
+    engine = sa.create_engine(
+        url, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
+    )
 
     @sa.event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: Any) -> None:
@@ -228,7 +230,14 @@ def _sqlite_engine(url: sa.URL) -> Engine:
 
 def _postgresql_engine(url: sa.URL, pool_size: int) -> Engine:
     wire = {name: value for name, value in _WIRE.items() if name not in url.query}
-    engine = sa.create_engine(url, pool_size=pool_size, max_overflow=pool_size, pool_pre_ping=True, connect_args=wire)
+    engine = sa.create_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=pool_size,
+        pool_pre_ping=True,
+        connect_args=wire,
+        hide_parameters=True,
+    )
 
     @sa.event.listens_for(engine, "connect")
     def _configure(raw: Any, _record: Any) -> None:

@@ -14,6 +14,10 @@ from rich.table import Table
 from consumer.facts.clock import day_start, format_instant, local_instant
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+Day = TypeVar("Day", bound=date)
+
+_FIRST_YEAR, _LAST_YEAR = 1970, 2999
+_MOST_ROWS = 1_000_000_000
 
 
 class Exit(IntEnum):
@@ -73,6 +77,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def _usable(day: Day) -> Day:
+    """Refuse what no calendar reckons with: a day before or after it would be out of range."""
+    if not _FIRST_YEAR <= day.year <= _LAST_YEAR:
+        raise ValueError
+    return day
+
+
 class LocalDate(click.ParamType[date]):
     name = "date"
 
@@ -80,7 +91,7 @@ class LocalDate(click.ParamType[date]):
         if isinstance(value, date):
             return value
         try:
-            return date.fromisoformat(value)
+            return _usable(date.fromisoformat(value))
         except ValueError:
             self.fail(f"{value!r} is not a date such as 2026-10-31", param, ctx)
 
@@ -94,7 +105,8 @@ class Moment(click.ParamType[date | datetime]):
         if isinstance(value, date):
             return value
         try:
-            return date.fromisoformat(value) if len(value) == len("2026-10-31") else datetime.fromisoformat(value)
+            is_day = len(value) == len("2026-10-31")
+            return _usable(date.fromisoformat(value) if is_day else datetime.fromisoformat(value))
         except ValueError:
             self.fail(f"{value!r} is not a date such as 2026-10-31 or a time such as 2026-10-31T14:00:00Z", param, ctx)
 
@@ -128,7 +140,7 @@ def json_option(command: Command) -> Command:
 
 
 def limit_option(command: Command) -> Command:
-    return click.option("--limit", type=click.IntRange(min=1), help="Print only the newest N.")(command)
+    return click.option("--limit", type=click.IntRange(1, _MOST_ROWS), help="Print only the newest N.")(command)
 
 
 def connection_option(default: str | None = "main") -> Callable[[Command], Command]:

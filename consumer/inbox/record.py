@@ -1,6 +1,7 @@
 """Recording events once: whichever source comes first is kept, the rest are duplicates or conflicts."""
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from itertools import chain, groupby
 from operator import attrgetter, itemgetter
@@ -94,10 +95,20 @@ def _by_key(arrivals: Iterable[Arrival]) -> dict[Key, list[Arrival]]:
 def _insert_alone(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
     """Look first, then insert what is new: SQLite has one writer, so what was looked up stays true.
 
-    Two long statements, since the driver lets another thread run at each step and may wait long for its own turn.
+    Long statements, since the driver lets another thread run at each step and may wait long for its own turn.
     """
+    if 0 < len(arrivals) <= _ROWS_A_STATEMENT and arrivals[0].source is Source.WEBHOOK:
+        # Nearly all of them are new, and a refused statement leaves nothing behind.
+        with suppress(sa.exc.IntegrityError):
+            _insert_rows(connection, arrivals)
+            return {arrival.key for arrival in arrivals}, {}
     known = _known(connection, arrivals)
     new = [arrival for arrival in arrivals if arrival.key not in known] if known else arrivals
+    _insert_rows(connection, new)
+    return {arrival.key for arrival in new}, known
+
+
+def _insert_rows(connection: Connection, new: Sequence[Arrival]) -> None:
     to_stored: Any = _EVENT.c.received_at.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
     for start in range(0, len(new), _ROWS_A_STATEMENT):
         rows = [_to_row(arrival) for arrival in new[start : start + _ROWS_A_STATEMENT]]
@@ -107,7 +118,6 @@ def _insert_alone(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[
                 row[name] = stored[row[name]]
         statement = f"{_INSERT} VALUES {', '.join([_PLACES] * len(rows))}"
         connection.exec_driver_sql(statement, tuple(chain.from_iterable(map(_in_order, rows))))
-    return {arrival.key for arrival in new}, known
 
 
 def _insert_among_others(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:

@@ -133,7 +133,7 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
             ending = (TickState.INCOMPLETE, str(incomplete))
         except Exception as error:  # the job wrapper: whatever failed, the tick must say so
             log.exception("job failed", job=job.name, business_date=str(on))
-            ending = (TickState.FAILED, f"{type(error).__name__}: {error}")
+            ending = ticks.failure(error)
     return ticks.finish(store, job.name, planned_at, worker=worker, now=clock(), ending=ending)
 
 

@@ -68,7 +68,7 @@ def _of(house: House, connection: Connection, *, night: Night, cut: Night) -> li
         HourlyJob(_endpoint_name(connection), ENDPOINT_MINUTE, zone, lambda _on: _look_at_endpoint(house, connection)),
     ]
     if connection.country_code == "cl":
-        is_bank_day = days.bank_days_of("cl")
+        is_bank_day = days.bank_days_of(house.settings.data_dir, "cl")
         name = f"banking-cut:{connection.name}"
         jobs.append(Job(name, CUT_AT, zone, by(cut), is_bank_day, days_back=0, grace=CUT_GRACE))
         if connection.link_tokens:

@@ -13,9 +13,11 @@ from sqlmodel import select
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, insert_once
 from consumer.facts.tables.jobs import Tick
+from consumer.facts.turns import Turn, take_turn
 
 # Longer than any clock skew worth bearing: a worker whose clock is ahead must not take a tick that is alive.
 LEASE = timedelta(minutes=15)
+_TICK: sa.Table = Tick.__table__  # type: ignore[attr-defined]
 _DIED = "its worker stopped before the end"
 _MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
 _MOST_MISSED = 100
@@ -31,18 +33,10 @@ class TickState(StrEnum):
 
 def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime) -> bool:
     """Take a tick that nobody has, or whose worker stopped renewing it; False when it is somebody else's or done."""
-    row = {
-        "job": job,
-        "planned_at": planned_at,
-        "state": TickState.RUNNING,
-        "worker": worker,
-        "started_at": now,
-        "lease_until": now + LEASE,
-    }
     if not _is_free(store, job, planned_at, now=now):
         return False
     with store.connection() as connection:
-        if insert_once(connection, Tick, [row], keys=["job", "planned_at"]):
+        if insert_once(connection, Tick, [_begun(job, planned_at, worker, now)], keys=["job", "planned_at"]):
             return True
         taken_over = connection.execute(
             sa.update(Tick)
@@ -50,6 +44,43 @@ def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: dat
             .values(worker=worker, started_at=now, lease_until=now + LEASE)
         )
         return taken_over.rowcount == 1
+
+
+def claim_alone(store: Store, job: str, *, worker: str, now: datetime) -> bool:
+    """Take a tick for work that nobody planned; False while the job is at work in any process.
+
+    One process after the other looks and writes; a tick whose worker died is written down as failed and stops nobody.
+    """
+    with store.transaction() as session:
+        take_turn(session, Turn.ERRANDS)
+        connection = session.connection()
+        _bury(connection, _TICK.c.job == job, now=now)
+        alive = sa.select(_TICK.c.job).where(_TICK.c.job == job, _TICK.c.state == TickState.RUNNING)
+        if connection.execute(alive.limit(1)).first() is not None:
+            return False
+        return bool(insert_once(connection, Tick, [_begun(job, now, worker, now)], keys=["job", "planned_at"]))
+
+
+def failure(error: BaseException) -> tuple[TickState, str]:
+    """Say how work failed; what a database says may quote rows, so only its kind is told."""
+    told = type(error).__name__
+    return TickState.FAILED, told if isinstance(error, sa.exc.SQLAlchemyError) else f"{told}: {error}"
+
+
+def _begun(job: str, planned_at: datetime, worker: str, now: datetime) -> dict[str, object]:
+    return {
+        "job": job,
+        "planned_at": planned_at,
+        "state": TickState.RUNNING,
+        "worker": worker,
+        "started_at": now,
+        "lease_until": now + LEASE,
+    }
+
+
+def _bury(connection: sa.Connection, which: sa.ColumnElement[bool], *, now: datetime) -> None:
+    dead = which & (_TICK.c.state == TickState.RUNNING) & (_TICK.c.lease_until < now)
+    connection.execute(_TICK.update().where(dead).values(state=TickState.FAILED, outcome=_DIED, finished_at=now))
 
 
 def _is_free(store: Store, job: str, planned_at: datetime, *, now: datetime) -> bool:
@@ -64,12 +95,10 @@ def settle(store: Store, job: str, *, before: datetime, planned: Iterable[dateti
 
     `planned` are the job's moments before this one, newest first. Returns how many were missed.
     """
-    core: sa.Table = Tick.__table__  # type: ignore[attr-defined]
-    earlier = (core.c.job == job) & (core.c.planned_at < before)
+    earlier = (_TICK.c.job == job) & (_TICK.c.planned_at < before)
     with store.connection() as connection:
-        dead = earlier & (core.c.state == TickState.RUNNING) & (core.c.lease_until < now)
-        connection.execute(core.update().where(dead).values(state=TickState.FAILED, outcome=_DIED, finished_at=now))
-        last = connection.execute(sa.select(sa.func.max(core.c.planned_at)).where(earlier)).scalar_one()
+        _bury(connection, earlier, now=now)
+        last = connection.execute(sa.select(sa.func.max(_TICK.c.planned_at)).where(earlier)).scalar_one()
         if last is None:
             return 0
         missed = list(takewhile(lambda moment: moment > last, islice(planned, _MOST_MISSED)))
@@ -80,11 +109,10 @@ def settle(store: Store, job: str, *, before: datetime, planned: Iterable[dateti
 
 def forget(store: Store, job: str, *, before: datetime) -> None:
     """Drop the ticks of a job that were planned before a moment; the newest stays, so that the job has run."""
-    core: sa.Table = Tick.__table__  # type: ignore[attr-defined]
-    mine = core.c.job == job
-    newest = sa.select(sa.func.max(core.c.planned_at)).where(mine).scalar_subquery()
+    mine = _TICK.c.job == job
+    newest = sa.select(sa.func.max(_TICK.c.planned_at)).where(mine).scalar_subquery()
     with store.connection() as connection:
-        connection.execute(core.delete().where(mine, core.c.planned_at < before, core.c.planned_at < newest))
+        connection.execute(_TICK.delete().where(mine, _TICK.c.planned_at < before, _TICK.c.planned_at < newest))
 
 
 def has_run(store: Store, job: str) -> bool:

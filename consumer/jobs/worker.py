@@ -1,4 +1,4 @@
-"""The worker: applies what waits in the inbox, again and again, until it is told to stop."""
+"""The worker: applies what waits in the inbox, again and again, until it is told to stop, whatever fails meanwhile."""
 
 import os
 import socket
@@ -16,6 +16,16 @@ FAILED_SECONDS = 5.0
 def worker_name() -> str:
     """Name this process so that a claim says who holds it."""
     return f"{socket.gethostname()}:{os.getpid()}:{threading.get_native_id()}"
+
+
+def keep_at(work: Callable[[], float], *, until: threading.Event, pause: float = 0.0) -> None:
+    """Do a piece of work again and again until told to stop; it answers how long to rest, and a failure is logged."""
+    while not until.wait(pause):
+        try:
+            pause = work()
+        except Exception:  # whoever works must outlive a database that is away
+            log.exception("the worker could not work", thread=threading.current_thread().name)
+            pause = max(pause, FAILED_SECONDS)
 
 
 class Worker:
@@ -37,10 +47,4 @@ class Worker:
         self._thread.join()
 
     def _run(self) -> None:
-        pause = 0.0
-        while not self.stopped.wait(pause):
-            try:
-                pause = 0.0 if self._drain() else IDLE_SECONDS
-            except Exception:  # the worker must outlive a database that is away
-                log.exception("the worker could not work")
-                pause = FAILED_SECONDS
+        keep_at(lambda: 0.0 if self._drain() else IDLE_SECONDS, until=self.stopped)

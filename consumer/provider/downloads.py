@@ -1,5 +1,7 @@
 """Documents from elsewhere: only from allowed hosts, only over https, never with the key, never without end."""
 
+import time
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
 import httpx
@@ -9,10 +11,13 @@ from consumer.provider.client import USER_AGENT
 from consumer.provider.errors import ProviderError
 
 MOST_BYTES = 20 * 1024 * 1024
+# The limit below is of each wait; a host that sends a byte at a time would stay within it for ever.
+MOST_SECONDS = 120.0
 _TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=10.0, pool=5.0)
 _PDF = b"%PDF-"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
 _FIRST_SERVER_ERROR = 500
+_BUSY = {408, 429}
 
 
 class NotFetched(ProviderError):  # noqa: N818 - says what happened
@@ -27,16 +32,23 @@ class NotAllowed(ProviderError):  # noqa: N818 - says why nothing was asked
     """A document whose host the settings do not name: only its link is kept."""
 
 
-def download(url: str, settings: Settings, *, transport: httpx.BaseTransport | None = None) -> bytes:
+def download(
+    url: str,
+    settings: Settings,
+    *,
+    transport: httpx.BaseTransport | None = None,
+    clock: Callable[[], float] = time.monotonic,
+) -> bytes:
     """Fetch one PDF; messages name the host alone, since such addresses are signed."""
     host = check_allowed(url, settings)
+    until = clock() + MOST_SECONDS
     limits = {"timeout": _TIMEOUT, "follow_redirects": False, "headers": {"User-Agent": USER_AGENT}}
     try:
         with httpx.Client(transport=transport, **limits) as http, http.stream("GET", url) as answer:  # type: ignore[arg-type]
             if answer.status_code != httpx.codes.OK:
-                may_come = answer.status_code >= _FIRST_SERVER_ERROR
+                may_come = answer.status_code >= _FIRST_SERVER_ERROR or answer.status_code in _BUSY
                 raise NotFetched(f"{host} answered {answer.status_code}", may_come=may_come)
-            content = _read(answer, host)
+            content = _read(answer, host, is_late=lambda: clock() > until)
     except (httpx.TransportError, httpx.DecodingError) as error:
         raise NotFetched(f"no answer from {host} ({type(error).__name__})", may_come=True) from None
     if not content.startswith(_PDF):
@@ -48,9 +60,10 @@ def check_allowed(url: str, settings: Settings) -> str:
     """Return the host of an address that may be asked; the sandbox on this machine may speak http, nobody else."""
     provider = urlsplit(settings.provider_url)
     try:
+        httpx.URL(url)
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-    except ValueError:
+    except (ValueError, httpx.InvalidURL):
         raise NotAllowed("its link is no address") from None
     if parts.username is not None or parts.password is not None:
         raise NotAllowed(f"its link carries a login for {host}")
@@ -65,10 +78,12 @@ def check_allowed(url: str, settings: Settings) -> str:
     return host
 
 
-def _read(answer: httpx.Response, host: str) -> bytes:
+def _read(answer: httpx.Response, host: str, *, is_late: Callable[[], bool]) -> bytes:
     content = bytearray()
     for piece in answer.iter_bytes():
         content += piece
         if len(content) > MOST_BYTES:
             raise NotFetched(f"what {host} sends is larger than {MOST_BYTES // 1024 // 1024} MB", may_come=False)
+        if is_late():
+            raise NotFetched(f"{host} took longer than {MOST_SECONDS:.0f} s", may_come=True)
     return bytes(content)

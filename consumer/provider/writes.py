@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.money import MoneyError, format_decimal, to_minor
-from consumer.facts.observed import core_of
+from consumer.facts.observed import MixedModes, core_of
 from consumer.facts.tables.provider import Refund
 from consumer.facts.versions import merge_all
-from consumer.provider.client import Provider
+from consumer.provider.client import Answer, Provider
 from consumer.provider.errors import Missing, ProviderError, Unreadable
 from consumer.provider.routes import BILLING_INVOICES, PAYMENT_INTENTS_V1, PAYMENT_INTENTS_V2, REFUNDS, Collection
 from consumer.provider.rows import Observation, UnusableObject, to_row
@@ -27,76 +27,94 @@ class NotPossible(ProviderError):  # noqa: N818 - says what stands in the way
     """What was asked cannot be done to this object as it is now."""
 
 
+class NotKept(ProviderError):  # noqa: N818 - says what happened
+    """It was done at the provider, and its answer is not among our facts; the message says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One write, ready to be shown and sent: `told` is the sentence a person agrees to."""
+    """One write, ready to be shown and sent: `told` is the sentence a person agrees to.
+
+    `repeat` names the options without which the same write cannot be asked for again.
+    """
 
     told: str
     collection: Collection
     kind: str
+    amount: int
+    currency: str
     body: Mapping[str, Any] = field(default_factory=dict)
     action: str | None = None
-    amount: int | None = None
-    currency: str | None = None
+    repeat: str = ""
 
 
-def plan_refund(house: House, provider: Provider, payment_id: str, amount: str | None) -> Plan:
-    """Look at a payment and say what giving it back, whole or in part, would mean."""
+def plan_refund(
+    house: House, provider: Provider, payment_id: str, amount: str | None, *, is_repeat: bool = False
+) -> Plan:
+    """Look at a payment and say what giving it back, whole or in part, would mean.
+
+    A repeat asks what its first attempt asked, whatever that one did: what is left is then the provider's to judge.
+    """
     payment = _payment(provider, payment_id)
     status, paid, currency = _money(payment, payment_id)
-    if status != "succeeded":
+    if status != "succeeded" and not is_repeat:
         raise NotPossible(f"{payment_id} is {status}: only a succeeded payment can be given back")
     before = _given_back(house, provider.connection.name, payment_id)
-    wanted = paid - before if amount is None else _to_minor(amount, currency)
-    if not 0 < wanted <= paid - before:
-        left = format_decimal(max(0, paid - before), currency)
-        raise NotPossible(f"{payment_id}: {left} {currency} can still be given back")
-    total, earlier = format_decimal(paid, currency), format_decimal(before, currency)
+    left = paid if is_repeat else max(0, paid - before)
+    wanted = left if amount is None else _to_minor(amount, currency)
+    if not 0 < wanted <= left:
+        raise NotPossible(f"{payment_id}: {format_decimal(left, currency)} {currency} can still be given back")
+    written, total, earlier = (format_decimal(figure, currency) for figure in (wanted, paid, before))
     told = (
-        f"give back {format_decimal(wanted, currency)} {currency} of {payment_id}, "
+        f"give back {written} {currency} of {payment_id}, "
         f"which brought {total} {currency} and of which {earlier} {currency} went back before"
     )
     body = {"resource_id": payment_id, "resource_type": "payment_intent", "amount": wanted}
-    return Plan(told, REFUNDS, "refund", body, amount=wanted, currency=currency)
+    return Plan(told, REFUNDS, "refund", wanted, currency, body, repeat=f"--amount {written} ")
 
 
-def plan_cancellation(provider: Provider, refund_id: str) -> Plan:
+def plan_cancellation(provider: Provider, refund_id: str, *, is_repeat: bool = False) -> Plan:
     """Look at a refund and say what cancelling it would mean."""
     refund = provider.get(REFUNDS, refund_id).value
     status, amount, currency = _money(refund, refund_id)
-    if status not in _NOT_SENT:
+    if status not in _NOT_SENT and not is_repeat:
         raise NotPossible(f"{refund_id} is {status}: only a refund that was not sent yet can be cancelled")
     told = f"cancel {refund_id}, so that {format_decimal(amount, currency)} {currency} stay here"
-    return Plan(told, REFUNDS, "refund", action=f"{refund_id}/cancel", amount=amount, currency=currency)
+    return Plan(told, REFUNDS, "refund", amount, currency, action=f"{refund_id}/cancel")
 
 
-def plan_outside_payment(provider: Provider, invoice_id: str) -> Plan:
+def plan_outside_payment(provider: Provider, invoice_id: str, *, is_repeat: bool = False) -> Plan:
     """Look at a billing invoice and say what recording its payment outside the provider would mean."""
     invoice = provider.get(BILLING_INVOICES, invoice_id).value
     status, amount, currency = _money(invoice, invoice_id, amount_in="total")
-    if status != "open":
+    if status != "open" and not is_repeat:
         raise NotPossible(f"{invoice_id} is {status}: only an open invoice can be marked as paid")
     told = (
         f"mark {invoice_id} of {format_decimal(amount, currency)} {currency} as paid outside the provider, "
         "which checks nothing and cannot be undone"
     )
     body = {"external_payment": True}
-    action = f"{invoice_id}/pay"
-    return Plan(told, BILLING_INVOICES, "billing_invoice", body, action, amount=amount, currency=currency)
+    return Plan(told, BILLING_INVOICES, "billing_invoice", amount, currency, body, f"{invoice_id}/pay")
 
 
-def carry_out(house: House, provider: Provider, plan: Plan, *, key: str) -> dict[str, Any]:
-    """Send a plan under its key and keep what the provider answers as a fact; returns the object."""
-    answer = provider.create(plan.collection, plan.body, idempotency_key=key, action=plan.action)
+def send(provider: Provider, plan: Plan, *, key: str) -> Answer[dict[str, Any]]:
+    """Send a plan under its key, by which the provider does it once, however often it is asked."""
+    return provider.create(plan.collection, plan.body, idempotency_key=key, action=plan.action)
+
+
+def keep(house: House, provider: Provider, plan: Plan, answer: Answer[dict[str, Any]]) -> None:
+    """Keep what the provider answered as a fact."""
     connection = provider.connection
     seen = Observation(connection=connection.name, mode=connection.mode, seen_at=answer.at or utc_now())
     try:
         row = to_row(plan.kind, answer.value, seen)
-    except UnusableObject as error:
-        raise Unreadable(f"{plan.collection.name}: it was done and the answer cannot be kept: {error}") from error
-    with house.store.transaction() as session:
-        merge_all(session, [row])
-    return answer.value
+        with house.store.transaction() as session:
+            merge_all(session, [row])
+    except (UnusableObject, MixedModes) as error:
+        raise NotKept(str(error)) from error
+    except sa.exc.SQLAlchemyError as error:
+        # The library's message may hold the row.
+        raise NotKept(type(error).__name__) from None
 
 
 def _payment(provider: Provider, payment_id: str) -> dict[str, Any]:

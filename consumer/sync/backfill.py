@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
+from consumer.facts.completeness import complete_until
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Window, WindowState
 from consumer.inbox.record import Arrival, Verdict, is_listing_marked, mark_listed, record_all
@@ -28,7 +29,6 @@ from consumer.sync.windows import (
     EVENTS_STREAM,
     advance,
     all_windows,
-    complete_until,
     covered_until,
     next_place,
     record_checkpoint,

@@ -14,12 +14,13 @@ from sqlmodel import Session
 from consumer.config import Connection
 from consumer.facts.money import format_decimal
 from consumer.facts.observed import core_of
-from consumer.facts.tables.business import AccountMovement, AccountStatement
+from consumer.facts.tables.business import Account, AccountMovement, AccountStatement
 from consumer.provider.rows import UnusableObject
 from consumer.provider.rows.fields import instant, required_amount
 from consumer.sync.findings import Finding
 
 _PARTS = ("initial_balance_cents", "total_credited_cents", "total_debited_cents", "final_balance_cents")
+_SIGNS = {"inbound": 1, "outbound": -1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,23 @@ class Break:
 
 
 def running_balances(session: Session, connection: Connection) -> list[Finding]:
-    """Name each account whose movements do not lead from balance to balance: one is missing or wrong."""
-    by_account: dict[str, list[Entry]] = defaultdict(list)
-    currency = connection.country.currency
+    """Name each account whose movements do not lead from balance to balance: one is missing or wrong.
+
+    A movement whose way or moment cannot be told has no place among the others, and is said by itself.
+    """
+    by_account: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    astray: dict[str, list[str]] = defaultdict(list)
     for row in _rows(session, AccountMovement, connection.name):
-        entry = _to_entry(row)
-        if entry is not None:
-            by_account[row["account_id"]].append(entry)
-    findings = []
-    for account, entries in sorted(by_account.items()):
+        account = row["account_id"]
+        try:
+            by_account[account, row["currency"]].append(_to_entry(row))
+        except UnusableObject as error:
+            astray[account].append(f"{row['id']}: {error}")
+    findings = [
+        Finding(f"{account} astray", f"{account}: {len(found)} movements cannot be followed, first {found[0]}")
+        for account, found in sorted(astray.items())
+    ]
+    for (account, currency), entries in sorted(by_account.items()):
         broken = find_breaks(entries)
         if broken:
             first = broken[0]
@@ -58,7 +67,7 @@ def running_balances(session: Session, connection: Connection) -> list[Finding]:
                 f"{account}: the running balance breaks in {len(broken)} places, "
                 f"first by {format_decimal(first.off, currency)} {currency} between {first.before} and {first.after}"
             )
-            findings.append(Finding(account, told))
+            findings.append(Finding(f"{account} {currency}", told))
     return findings
 
 
@@ -94,8 +103,13 @@ def _in_order(entries: list[Entry], balance: int | None) -> Iterator[Entry]:
 
 
 def statement_sums(session: Session, connection: Connection) -> list[Finding]:
-    """Name each statement whose opening balance and totals do not make its closing balance."""
+    """Name each statement whose opening balance and totals do not make its closing balance.
+
+    A statement bears no currency: it is its account's, and where that is not known yet no amount is worded.
+    """
     findings = []
+    accounts = _rows(session, Account, connection.name)
+    currencies = {row["id"]: row["currency"] for row in accounts if row["currency"] is not None}
     for row in _rows(session, AccountStatement, connection.name):
         body = json.loads(row["body"])
         try:
@@ -105,24 +119,25 @@ def statement_sums(session: Session, connection: Connection) -> list[Finding]:
             continue
         off = closing - (opening + credited - debited)
         if off:
-            currency = connection.country.currency
-            told = f"{row['id']}: its closing balance is {format_decimal(off, currency)} {currency} off its own sums"
-            findings.append(Finding(row["id"], told))
+            currency = currencies.get(row["account_id"])
+            told = f"{off} minor units" if currency is None else f"{format_decimal(off, currency)} {currency}"
+            findings.append(Finding(row["id"], f"{row['id']}: its closing balance is {told} off its own sums"))
     return findings
 
 
-def _rows(session: Session, table: type[AccountMovement | AccountStatement], connection: str) -> Iterator[Any]:
+def _rows(
+    session: Session, table: type[Account | AccountMovement | AccountStatement], connection: str
+) -> Iterator[Any]:
     core = core_of(table)
     asked = sa.select(core).where(core.c.connection == connection, core.c.gone_at.is_(None)).order_by(core.c.id)
     yield from session.execute(asked.execution_options(yield_per=1000)).mappings()
 
 
-def _to_entry(row: Any) -> Entry | None:
-    try:
-        at = instant(json.loads(row["body"]), "transaction_date")
-    except UnusableObject:
-        return None
+def _to_entry(row: Any) -> Entry:
+    sign = _SIGNS.get(row["direction"])
+    if sign is None:
+        raise UnusableObject("direction is neither inbound nor outbound")
+    at = instant(json.loads(row["body"]), "transaction_date")
     if at is None:
-        return None
-    signed = row["amount"] if row["direction"] == "inbound" else -row["amount"]
-    return Entry(row["id"], at, signed, row["balance"])
+        raise UnusableObject("transaction_date is missing")
+    return Entry(row["id"], at, sign * row["amount"], row["balance"])

@@ -69,7 +69,7 @@ def compare_streams(
         try:
             mirror.compare_all()
             left = mirror.repair_all() if repair else len(mirror.found)
-            mirror.record(repaired=repair)
+            mirror.record()
         except ProviderError as error:
             if is_unbought(house.store, name, stream.name, error):
                 continue

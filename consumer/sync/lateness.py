@@ -1,27 +1,23 @@
 """How late events come: webhooks behind the event's own time, the list behind what was complete; and the overlap.
 
-Kept as counts for each day in steps of seconds, so that a month of any trade is a few hundred rows. A percentile is
-the worst lateness of the step it falls in, which never flatters.
+Kept as counts for each day in steps of seconds, so that a month of any trade is a few hundred rows.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from enum import StrEnum
-from math import ceil
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session
 
+from consumer.facts.lateness import Way, percentiles
 from consumer.facts.tables.inbox import Event, Source
 from consumer.facts.tables.sync import Lateness
 
 STEPS = (0, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 604_800)
 BEYOND = 2**31 - 1
-MEMORY = timedelta(days=30)
 # Twice what was measured leaves room for worse than was seen; beyond two days the list is not late but broken.
 FACTOR = 2
 MOST_OVERLAP = timedelta(days=2)
@@ -29,27 +25,6 @@ MOST_OVERLAP = timedelta(days=2)
 _DAYS_MEASURED = 3
 _TABLE: sa.Table = Lateness.__table__  # type: ignore[attr-defined]
 _EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
-
-
-class Way(StrEnum):
-    WEBHOOK = "webhook"
-    LIST = "list"
-
-
-@dataclass(frozen=True, slots=True)
-class Percentiles:
-    """How late the events of a month came one way, in seconds."""
-
-    events: int
-    p50: int
-    p95: int
-    p99: int
-    p999: int
-    worst: int
-
-    def __str__(self) -> str:
-        shown = f"p50 {self.p50} s, p95 {self.p95} s, p99 {self.p99} s, p99.9 {self.p999} s"
-        return f"{shown}, worst {self.worst} s of {self.events} events"
 
 
 def record_list_lateness(connection: sa.Connection, name: str, seconds: Iterable[int], *, on: date) -> None:
@@ -88,31 +63,6 @@ def measure_webhooks(connection: sa.Connection, name: str, *, now: datetime) -> 
         connection.execute(_TABLE.delete().where(is_old))
         if rows:
             connection.execute(_TABLE.insert(), rows)
-
-
-def percentiles(session: Session, name: str, way: Way, *, now: datetime) -> Percentiles | None:
-    """Read a month of one way; None where nothing was measured."""
-    column = _TABLE.c
-    asked = (
-        sa.select(column.step_seconds, sa.func.sum(column.events), sa.func.max(column.worst_seconds))
-        .where(column.connection == name, column.way == way.value, column.on >= (now - MEMORY).date())
-        .group_by(column.step_seconds)
-        .order_by(column.step_seconds)
-    )
-    steps = [(int(count), max(0, int(worst))) for _, count, worst in session.connection().execute(asked)]
-    total = sum(count for count, _ in steps)
-    if not total:
-        return None
-
-    def at(thousandths: int) -> int:
-        left = ceil(total * thousandths / 1_000)
-        for count, worst in steps:
-            left -= count
-            if left <= 0:
-                return worst
-        return steps[-1][1]
-
-    return Percentiles(total, at(500), at(950), at(990), at(999), steps[-1][1])
 
 
 def overlap(session: Session, name: str, *, floor: timedelta, now: datetime) -> timedelta:

@@ -49,7 +49,7 @@ class Mirror:
         self._listed: set[str] = set()
         self._shown: dict[str, ProviderObject] = {}
         self._parts: list[Part] = []
-        self._still: set[Difference] = set()
+        self._mended: set[str] = set()
 
     def compare_all(self) -> None:
         self._parts = self.stream.parts(self._provider)
@@ -170,7 +170,10 @@ class Mirror:
         return found
 
     def repair_all(self) -> int:
-        """Read each differing object again and let that reading win; returns how many differences are left."""
+        """Read each differing object again and let that reading win; returns how many differences are left.
+
+        An object is mended when nothing of it differs any more; one that cannot be read now is not.
+        """
         for id_ in dict.fromkeys(difference.id for difference in self.found):
             ours = self._load([id_]).get(id_)
             try:
@@ -181,21 +184,23 @@ class Mirror:
             with self._store.transaction() as session:
                 if fresh is None:
                     self._mark_gone(session, id_)
-                    continue
-                current = self._load_in(session, [id_]).get(id_)
-                merge_all(session, [_winning(fresh, current)])
-                left = compare(self._load_in(session, [id_]).get(id_), fresh, self._kind, unstable=self.stream.unstable)
-            self._still |= set(left)
-        return len(self._still)
+                    left = []
+                else:
+                    current = self._load_in(session, [id_]).get(id_)
+                    merge_all(session, [_winning(fresh, current)])
+                    ours = self._load_in(session, [id_]).get(id_)
+                    left = compare(ours, fresh, self._kind, unstable=self.stream.unstable)
+            if not left:
+                self._mended.add(id_)
+        return sum(difference.id not in self._mended for difference in self.found)
 
     def _mark_gone(self, session: Session, id_: str) -> None:
         mine = (self._core.c.connection == self._name) & (self._core.c.id == id_)
         session.execute(self._core.update().where(mine).values(gone_at=utc_now()))
 
-    def record(self, *, repaired: bool) -> None:
+    def record(self) -> None:
         """Keep what was found until the next comparison, for the report and the page."""
         now = utc_now()
-        still = {(difference.id, difference.field) for difference in self._still}
         rows = [
             {
                 "connection": self._name,
@@ -206,7 +211,7 @@ class Mirror:
                 "ours": difference.ours,
                 "theirs": difference.theirs,
                 "found_at": now,
-                "repaired_at": now if repaired and (difference.id, difference.field) not in still else None,
+                "repaired_at": now if difference.id in self._mended else None,
             }
             for difference in self.found
         ]

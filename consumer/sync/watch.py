@@ -12,9 +12,9 @@ from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window, WindowState
 from consumer.patience import NoAnswer, Patience
-from consumer.sync.lateness import Percentiles, Way, percentiles
 
 _CHECKPOINT: sa.Table = Checkpoint.__table__  # type: ignore[attr-defined]
 _DRIFT: sa.Table = Drift.__table__  # type: ignore[attr-defined]
@@ -26,8 +26,8 @@ Late = tuple[str, Way, Percentiles]
 
 
 @dataclass(frozen=True, slots=True)
-class Mirror:
-    """One stream of one connection at a moment; `reached` is None where nothing of it is complete."""
+class Standing:
+    """How one stream of one connection stands at a moment; `reached` is None where nothing of it is complete."""
 
     connection: str
     stream: str
@@ -51,7 +51,7 @@ def drift_left(session: Session, connection: str) -> list[Left]:
     return [Left(stream, count) for (_, stream), count in sorted(counted.items())]
 
 
-def look(session: Session) -> list[Mirror]:
+def look(session: Session) -> list[Standing]:
     """Measure every stream that was ever read; a handful of grouped counts, whatever the tables hold."""
     gaps = _counts(session, _WINDOW, _WINDOW.c.state != WindowState.CLOSED)
     left = _counts(session, _DRIFT, _DRIFT.c.repaired_at.is_(None))
@@ -60,7 +60,7 @@ def look(session: Session) -> list[Mirror]:
     asked = sa.select(_CHECKPOINT.c.connection, _CHECKPOINT.c.stream, _CHECKPOINT.c.complete_until)
     reached = {(row.connection, row.stream): row.complete_until for row in session.execute(asked)}
     return [
-        Mirror(*key, reached.get(key), gaps.get(key, 0), left.get(key, 0), repaired.get(key, 0), findings.get(key, 0))
+        Standing(*key, reached.get(key), gaps.get(key, 0), left.get(key, 0), repaired.get(key, 0), findings.get(key, 0))
         for key in sorted({*reached, *gaps, *left, *repaired, *findings})
     ]
 
@@ -76,7 +76,7 @@ class MirrorGauges(Collector):
 
     def __init__(self, house: House) -> None:
         self.house = house
-        self._patience = Patience[tuple[list[Mirror], list[Late]]](_ANSWER_SECONDS)
+        self._patience = Patience[tuple[list[Standing], list[Late]]](_ANSWER_SECONDS)
 
     def describe(self) -> Iterator[Metric]:
         yield from ()
@@ -87,18 +87,18 @@ class MirrorGauges(Collector):
         except NoAnswer:
             found, late = [], []
         now = utc_now()
-        reached = {mirror: (now - mirror.reached).total_seconds() for mirror in found if mirror.reached is not None}
+        reached = {one: (now - one.reached).total_seconds() for one in found if one.reached is not None}
         yield _gauge("stream_behind_seconds", "Age of the moment up to which a stream is complete.", reached)
-        yield _gauge("stream_gaps", "Windows of a stream that are not closed.", {m: m.gaps for m in found})
+        yield _gauge("stream_gaps", "Windows of a stream that are not closed.", {one: one.gaps for one in found})
         text = "Differences from the provider that the last comparison left."
-        yield _gauge("drift_left", text, {m: m.drift_left for m in found})
+        yield _gauge("drift_left", text, {one: one.drift_left for one in found})
         text = "Differences from the provider that the last comparison mended."
-        yield _gauge("drift_repaired", text, {m: m.drift_repaired for m in found})
+        yield _gauge("drift_repaired", text, {one: one.drift_repaired for one in found})
         text = "What the last pull of a stream brought whole and found not to add up."
-        yield _gauge("stream_findings", text, {m: m.findings for m in found})
+        yield _gauge("stream_findings", text, {one: one.findings for one in found})
         yield _lateness(late)
 
-    def _look(self) -> tuple[list[Mirror], list[Late]]:
+    def _look(self) -> tuple[list[Standing], list[Late]]:
         """Without its database the process still has counters to show."""
         now = utc_now()
         names = [connection.name for connection in self.house.settings.all_connections]
@@ -119,10 +119,10 @@ def _lateness(late: list[Late]) -> GaugeMetricFamily:
     return gauge
 
 
-def _gauge(name: str, text: str, values: dict[Mirror, int] | dict[Mirror, float]) -> GaugeMetricFamily:
+def _gauge(name: str, text: str, values: dict[Standing, int] | dict[Standing, float]) -> GaugeMetricFamily:
     gauge = GaugeMetricFamily(f"cuadre_{name}", text, labels=["connection", "stream"])
-    for mirror, value in values.items():
-        gauge.add_metric([mirror.connection, mirror.stream], value)
+    for one, value in values.items():
+        gauge.add_metric([one.connection, one.stream], value)
     return gauge
 
 

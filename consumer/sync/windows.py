@@ -1,7 +1,7 @@
 """The ledger of windows: every stretch of time asked of a stream, and how far that makes the stream complete."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, select
 
+from consumer.facts.completeness import complete_until, reach, start_of
 from consumer.facts.store import put
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from consumer.provider.paging import Page
@@ -16,13 +17,12 @@ from consumer.provider.paging import Page
 EVENTS_STREAM = "events"
 MOST_PASSES = 10
 _GROWING = f"events kept appearing in {MOST_PASSES} reads"
-_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 _TABLE: sa.Table = Window.__table__  # type: ignore[attr-defined]
 
 
 def all_windows(session: Session, connection: str, stream: str) -> list[Window]:
     asked = select(Window).where(Window.connection == connection, Window.stream == stream)
-    return sorted(session.exec(asked), key=_start)
+    return sorted(session.exec(asked), key=start_of)
 
 
 def unclosed_windows(session: Session, connection: str | None = None, stream: str | None = None) -> list[Window]:
@@ -95,18 +95,7 @@ def covered_until(windows: Sequence[Window]) -> datetime | None:
     """Find how far windows, closed or not, reach without a break from the beginning of the log."""
     if not windows or windows[0].since is not None:
         return None
-    return _reach(windows)
-
-
-def complete_until(session: Session, connection: str, stream: str) -> datetime | None:
-    """Say up to when everything that was ever asked of a stream is here; None where nothing is."""
-    windows = all_windows(session, connection, stream)
-    closed = [window for window in windows if window.state == WindowState.CLOSED]
-    if not closed or _start(closed[0]) > _start(windows[0]):
-        return None
-    limits = [_start(window) for window in windows if window.state != WindowState.CLOSED]
-    reach = min([_reach(closed), *limits])
-    return None if reach == _BEGINNING else reach
+    return reach(windows)
 
 
 def record_checkpoint(
@@ -124,16 +113,3 @@ def to_spans(since: datetime, until: datetime, *, shortest: timedelta, most: int
     count = max(1, min(most, seconds // int(shortest.total_seconds())))
     edges = [since + timedelta(seconds=seconds * number // count) for number in range(count)] + [until]
     return [(first, last) for first, last in pairwise(edges) if first < last]
-
-
-def _reach(windows: Sequence[Window]) -> datetime:
-    reach = _start(windows[0])
-    for window in windows:
-        if _start(window) > reach:
-            break
-        reach = max(reach, window.until)
-    return reach
-
-
-def _start(window: Window) -> datetime:
-    return window.since or _BEGINNING

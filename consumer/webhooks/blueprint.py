@@ -1,10 +1,16 @@
 """The receiving route: decides in the contract's order, answers JSON, and says 200 only for what is committed."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from http import HTTPStatus
+from typing import Any
 
-from flask import Blueprint, Response, jsonify, request
+import msgspec
+from flask import Blueprint, Flask, Response, request
+from flask.blueprints import BlueprintSetupState
+from prometheus_client import Counter, Gauge
 
 from consumer.config import ConfigError, Connection
 from consumer.facts.clock import utc_now
@@ -18,7 +24,14 @@ from consumer.webhooks.watch import RECEIVED, SECRET_USED, RefusalLog
 from consumer.webhooks.writer import NotStored, Writer
 
 RETRY_AFTER_SECONDS = 5
-_OTHER_METHODS = ("GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")
+_MAIN = "main"
+_PATH = "/webhooks"
+_METHODS = ("POST", "GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")
+_MORE = {405: [("Allow", "POST")], 503: [("Retry-After", str(RETRY_AFTER_SECONDS))]}
+
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
 class Refused(Exception):  # noqa: N818 - says what happened
@@ -31,6 +44,15 @@ class Refused(Exception):  # noqa: N818 - says what happened
 
 
 @dataclass(frozen=True, slots=True)
+class Answer:
+    """What a request is told, written out."""
+
+    status: str
+    headers: list[tuple[str, str]]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Receiver:
     """What one process receives webhooks with."""
 
@@ -38,13 +60,26 @@ class Receiver:
     keyring: Keyring
     writer: Writer
     now: Callable[[], datetime]
+    log: RefusalLog = field(default_factory=RefusalLog)
 
-    def receive(self, name: str) -> Verdict:
+    def answer(self, name: str, environ: Environ) -> Answer:
+        """Take one request of any method to its answer, counted."""
+        try:
+            verdict = self.receive(name, environ)
+        except Refused as refused:
+            self.log.note(refused.reason, refused.status)
+            return _answer(refused.status, "error", refused.reason)
+        _received(name, verdict).inc()
+        return _answer(200, "status", verdict.value)
+
+    def receive(self, name: str, environ: Environ) -> Verdict:
         """Take one request to its verdict, or raise Refused at the first test it fails.
 
-        1. 404: unknown connection, or no secret.  2. 413: body over the limit.  3. 400, 401: the signature.
-        4. 422: no event id.  5. 503: not committed in time.
+        1. 405: not posted.  2. 404: unknown connection, or no secret.  3. 413: body over the limit.
+        4. 400, 401: the signature.  5. 422: no event id.  6. 503: not committed in time.
         """
+        if environ["REQUEST_METHOD"] != "POST":
+            raise Refused(405, "method_not_allowed")
         connection = self._connection(name)
         now = self.now()
         try:
@@ -53,16 +88,16 @@ class Receiver:
             raise Refused(503, "store_down") from None
         if not secrets:
             raise Refused(404, "no_secret")
-        body = self._body()
         settings = self.house.settings
-        header = request.headers.get(f"{settings.header_prefix}-Signature")
+        body = _body(environ, settings.max_body_bytes)
+        header = environ.get(_variable(settings.header_prefix))
         values = [secret.value for secret in secrets]
         try:
             used = verify(body, header, values, now=now, tolerance=settings.signature_tolerance)
         except BadSignature as problem:
             raise Refused(problem.status, problem.reason) from None
         self.keyring.note_use(secrets[used], now=now)
-        SECRET_USED.labels(connection.name, secrets[used].label).set(now.timestamp())
+        _secret_used(connection.name, secrets[used].label).set(now.timestamp())
         try:
             arrival = read_arrival(body, connection=connection, source=Source.WEBHOOK, received_at=now)
             return self.writer.store(arrival)
@@ -77,47 +112,79 @@ class Receiver:
         except ConfigError:
             raise Refused(404, "unknown_connection") from None
 
-    def _body(self) -> bytes:
-        try:
-            return read_body(request.environ, self.house.settings.max_body_bytes)
-        except BodyTooLarge:
-            raise Refused(413, "too_large") from None
-        except BodyBroken:
-            raise Refused(400, "body_broken") from None
+    def before(self, application: Application) -> Application:
+        """Answer what is posted here before the application's own work, which takes longer than all of ours."""
+
+        def dispatch(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+            name = _posted_to(environ)
+            if name is None:
+                return application(environ, start_response)
+            answer = self.answer(name, environ)
+            start_response(answer.status, answer.headers)
+            # A list, since the server hands one over whole and steps through anything else.
+            return [answer.body]
+
+        return dispatch
 
 
 def webhooks(house: House, *, now: Callable[[], datetime] = utc_now, writer: Writer | None = None) -> Blueprint:
     """Build the blueprint; no login and no CSRF token belong on it, the signature is the proof."""
     blueprint = Blueprint("webhooks", __name__)
     keyring = Keyring(house)
-    writer = writer or Writer(house.store, also=keyring.write_use)
-    receiver = Receiver(house, keyring, writer, now)
-    log = RefusalLog()
+    receiver = Receiver(house, keyring, writer or Writer(house.store, also=keyring.write_use), now)
 
-    @blueprint.post("/webhooks", provide_automatic_options=False)
-    @blueprint.post("/webhooks/<connection>", provide_automatic_options=False)
-    def receive(connection: str = "main") -> Response:
-        try:
-            verdict = receiver.receive(connection)
-        except Refused as refused:
-            log.note(refused.reason, refused.status)
-            return _refusal(refused)
-        RECEIVED.labels(connection, verdict.value).inc()
-        return jsonify(status=verdict.value)
+    @blueprint.record
+    def _stand_before(state: BlueprintSetupState) -> None:
+        assert isinstance(state.app, Flask)
+        state.app.wsgi_app = receiver.before(state.app.wsgi_app)  # type: ignore[assignment, method-assign]
 
-    @blueprint.route("/webhooks", methods=_OTHER_METHODS, provide_automatic_options=False)
-    @blueprint.route("/webhooks/<connection>", methods=_OTHER_METHODS, provide_automatic_options=False)
-    def refuse_method(connection: str = "main") -> Response:  # noqa: ARG001 - the route has it
-        answer = _refusal(Refused(405, "method_not_allowed"))
-        answer.headers["Allow"] = "POST"
-        return answer
+    @blueprint.route(_PATH, methods=_METHODS, provide_automatic_options=False)
+    @blueprint.route(f"{_PATH}/<connection>", methods=_METHODS, provide_automatic_options=False)
+    def receive(connection: str = _MAIN) -> Response:
+        answer = receiver.answer(connection, request.environ)
+        return Response(answer.body, answer.status, answer.headers)
 
     return blueprint
 
 
-def _refusal(refused: Refused) -> Response:
-    answer = jsonify(error=refused.reason)
-    answer.status_code = refused.status
-    if refused.status == 503:  # noqa: PLR2004 - the one status that asks the sender to come back
-        answer.headers["Retry-After"] = str(RETRY_AFTER_SECONDS)
-    return answer
+def _posted_to(environ: Environ) -> str | None:
+    """Name the connection that a request is posted to, or nothing where it is another's to answer."""
+    path: str = environ["PATH_INFO"]
+    if not path.startswith(_PATH) or environ["REQUEST_METHOD"] != "POST":
+        return None
+    if path == _PATH:
+        return _MAIN
+    name = path.removeprefix(_PATH + "/")
+    return name if name and "/" not in name else None
+
+
+def _body(environ: Environ, limit: int) -> bytes:
+    try:
+        return read_body(environ, limit)
+    except BodyTooLarge:
+        raise Refused(413, "too_large") from None
+    except BodyBroken:
+        raise Refused(400, "body_broken") from None
+
+
+@cache
+def _answer(status: int, key: str, word: str) -> Answer:
+    body = msgspec.json.encode({key: word}) + b"\n"
+    headers = [("Content-Type", "application/json"), ("Content-Length", str(len(body)))]
+    return Answer(f"{status} {HTTPStatus(status).phrase}", headers + _MORE.get(status, []), body)
+
+
+@cache
+def _variable(prefix: str) -> str:
+    return f"HTTP_{prefix.upper().replace('-', '_')}_SIGNATURE"
+
+
+@cache
+def _received(name: str, verdict: Verdict) -> Counter:
+    """Looked up once; finding a counter by its labels costs more than counting."""
+    return RECEIVED.labels(name, verdict.value)
+
+
+@cache
+def _secret_used(name: str, label: str) -> Gauge:
+    return SECRET_USED.labels(name, label)

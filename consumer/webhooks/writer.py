@@ -6,7 +6,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Connection
@@ -19,6 +20,8 @@ _LESS_PATIENCE = 20
 _MOST_WAITING = 2_048
 _MOST_BYTES = 64 * 1024 * 1024
 _BATCH = 256
+# What a batch costs beside its rows is that of many rows, so a batch waits this long for as many as came last time.
+_LINGER_SECONDS = 0.001
 _LOG = logging.getLogger(__name__)
 
 _WRITERS: "weakref.WeakSet[Writer]" = weakref.WeakSet()
@@ -51,6 +54,30 @@ class _Ticket:
         self.released.release()
 
 
+class _Line:
+    """The writer's connection, kept while batch follows batch: to take and try one costs as much as a small batch."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._connection: Connection | None = None
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        if self._connection is None:
+            self._connection = self._store.engine.connect()
+        try:
+            with self._connection.begin():
+                yield self._connection
+        except BaseException:
+            self.give_back()
+            raise
+
+    def give_back(self) -> None:
+        given, self._connection = self._connection, None
+        if given is not None:
+            given.close()
+
+
 class Writer:
     """One per process. The thread starts with the first arrival, so that it lives in the process that serves."""
 
@@ -75,6 +102,7 @@ class Writer:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._closing = False
+        self._expected = 1
         self._committing_since: float | None = None
 
     def store(self, arrival: Arrival) -> Verdict:
@@ -112,29 +140,34 @@ class Writer:
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(target=self._run, name="webhook-writer", daemon=True)
                 self._thread.start()
-            self._changed.notify()
+            if len(self._waiting) in (1, self._expected):
+                self._changed.notify()
 
     def _run(self) -> None:
+        line = _Line(self._store)
         while batch := self._next_batch():
             self._committing_since = time.monotonic()
             try:
-                self._commit(batch)
+                self._commit(batch, line)
             finally:
                 self._committing_since = None
 
     def _next_batch(self) -> list[_Ticket]:
-        """Take everything that came while the last commit ran: the busier the store, the larger the batch."""
+        """Take everything that came while the last commit ran, and a moment later where more came last time."""
         with self._changed:
             while not self._waiting and not self._closing:
                 self._changed.wait()
+            if len(self._waiting) < self._expected and not self._closing:
+                self._changed.wait(_LINGER_SECONDS)
+            self._expected = min(len(self._waiting), _BATCH)
             batch = [self._waiting.popleft() for _ in range(min(len(self._waiting), _BATCH))]
             self._bytes -= sum(len(ticket.arrival.body) for ticket in batch)
             return batch
 
-    def _commit(self, batch: list[_Ticket]) -> None:
+    def _commit(self, batch: list[_Ticket], line: _Line) -> None:
         verdicts: Sequence[Verdict | None] = [None] * len(batch)
         try:
-            with self._store.connection() as connection:
+            with line.transaction() as connection:
                 recorded = self._record(connection, [ticket.arrival for ticket in batch])
                 if self._also is not None:
                     self._also(connection)
@@ -148,6 +181,8 @@ class Writer:
             _LOG.error("a batch of %d is refused by the store: %s", len(batch), type(problem).__name__)
             verdicts = self._one_by_one(batch)
         finally:
+            if not self._waiting:
+                line.give_back()
             for ticket, verdict in zip(batch, verdicts, strict=True):
                 ticket.release(verdict)
 

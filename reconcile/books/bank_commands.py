@@ -12,7 +12,7 @@ from consumer.facts.house import OpenHouse
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import connection_option, json_option, leave, limit_option, print_rows, say
 from reconcile.books.bank_files import BankOutcome, import_bank_file
-from reconcile.books.bank_statements import Statement, account_digits
+from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
 from reconcile.books.outcomes import REJECT_KEYS, status_of
 from reconcile.books.rates import import_rates
 from reconcile.tables import BankLine
@@ -26,7 +26,6 @@ STATEMENT_KEYS = (
 )  # fmt: skip
 LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
 RATE_KEYS = ("connection", "file", "currency", "accepted", "rates", "rejects")
-_LAST_DIGITS = 4
 
 
 @click.group()
@@ -74,7 +73,7 @@ def list_lines(open_house: OpenHouse, *, connection_name: str | None, limit: int
         found = session.exec(newest.order_by(col(BankLine.booked_on).desc(), col(BankLine.id)).limit(limit)).all()
     rows = [
         {name: getattr(line, name) for name in LINE_KEYS if hasattr(line, name)}
-        | {"account_last4": line.account[-_LAST_DIGITS:], "amount": format_decimal(line.amount, line.currency)}
+        | {"account_last4": line.account[-LAST_DIGITS:], "amount": format_decimal(line.amount, line.currency)}
         for line in found
     ]
     print_rows(rows, LINE_KEYS, as_json=as_json)
@@ -84,7 +83,7 @@ def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, An
     reading = outcome.reading
     return {
         "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "imported": outcome.kept,
-        "format": reading.file_format, "account_last4": account_digits(account)[-_LAST_DIGITS:], "rows": outcome.rows,
+        "format": reading.file_format, "account_last4": account_digits(account)[-LAST_DIGITS:], "rows": outcome.rows,
         "added": outcome.added, "known": outcome.known,
         "statements": [_to_statement_row(statement) for statement in reading.statements],
         "rejects": [asdict(reject) for reject in outcome.rejects], "notes": list(_remarks(outcome)),

@@ -2,9 +2,9 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,14 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.tables.provider import Payout
-from consumer.facts.terminal import Exit
+from consumer.facts.turns import Turn, take_turn
+from reconcile.books.bank_overlaps import Said, find_place, lines_said
 from reconcile.books.bank_sheets import COLUMNS, read_bank_sheet
 from reconcile.books.bank_statements import (
+    LAST_DIGITS,
     NO_LINE,
     BankFileError,
     BankReading,
-    Statement,
     account_digits,
     check_statements,
 )
@@ -30,7 +31,6 @@ from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.swift import is_mt940, read_mt940
 from reconcile.columnar import batches
 from reconcile.tables import BankFile, BankLine
-from reconcile.turns import Turn, take_turn
 
 _ID_LENGTH = 20
 _SHORTEST_ACCOUNT = 5
@@ -56,10 +56,6 @@ class BankOutcome:
     @property
     def rows(self) -> int:
         return sum(len(statement.rows) for statement in self.reading.statements)
-
-    @property
-    def status(self) -> Exit:
-        return Exit.DONE if self.accepted else Exit.NOTHING_DONE
 
 
 def import_bank_file(
@@ -118,49 +114,70 @@ def _refused(outcome: BankOutcome, reason: str) -> BankOutcome:
 
 def _file_row(
     connection: Connection, name: str, content: bytes, reading: BankReading, *, account: str, at: datetime
-) -> dict[str, Any]:
+) -> BankFile:
     edges = [statement.days for statement in reading.statements]
-    number = account_digits(account)
-    return {
-        "connection": connection.name, "sha256": hashlib.sha256(content + number.encode()).hexdigest(), "name": name,
-        "account": number, "file_format": reading.file_format, "since": min(edge[0] for edge in edges),
-        "until": max(edge[1] for edge in edges), "imported_at": at,
-        "rows": sum(len(statement.rows) for statement in reading.statements),
-    }  # fmt: skip
+    number, until = account_digits(account), max(edge[1] for edge in edges)
+    opening, closing = reading.statements[0].opening, reading.statements[-1].closing
+    lines = lines_said(reading.statements)
+    last_day = sum(said.amount for said in lines if said.booked_on == until)
+    return BankFile(
+        connection=connection.name, sha256=hashlib.sha256(content + number.encode()).hexdigest(), name=name,
+        account=number, file_format=reading.file_format, since=min(edge[0] for edge in edges), until=until,
+        currency=reading.statements[0].currency, opening=opening.amount if opening else None,
+        closing=closing.amount if closing else None, last_opening=closing.amount - last_day if closing else None,
+        imported_at=at, rows=len(lines), added=0,
+    )  # fmt: skip
 
 
-def _keep(session: Session, outcome: BankOutcome, file: dict[str, Any], *, dry_run: bool) -> BankOutcome:
+def _keep(session: Session, outcome: BankOutcome, file: BankFile, *, dry_run: bool) -> BankOutcome:
     if not dry_run:
         take_turn(session, Turn.BOOKS)
-    earlier = session.get(BankFile, (file["connection"], file["sha256"]))
+    earlier = session.get(BankFile, (file.connection, file.sha256))
     if earlier is not None:
         when = f"{earlier.imported_at:%Y-%m-%d %H:%M} UTC as {earlier.name}"
         return replace(outcome, earlier=f"already imported on {when}, nothing changed")
-    lines = list(_lines(outcome.reading.statements, file))
-    known = set(_known(session, file["connection"], [line["id"] for line in lines]))
+    said = lines_said(outcome.reading.statements)
+    first_on = min([file.since, *(line.booked_on for line in said)])
+    place = find_place(file, said, _earlier(session, file), _kept(session, file, first_on))
+    if place.rejects:
+        return replace(outcome, rejects=place.rejects)
+    lines = list(_lines(said, file, place.before))
+    known = set(_known(session, file.connection, [line["id"] for line in lines]))
     new = [line for line in lines if line["id"] not in known]
-    outcome = replace(outcome, added=len(new), known=len(known), notes=tuple(_notes(session, file)))
+    outcome = replace(outcome, added=len(new), known=len(known), notes=(*place.notes, *_notes(session, file)))
     if dry_run:
         return outcome
-    session.add(BankFile(**file, added=len(new)))
+    file.added = len(new)
+    session.add(file)
     if new:
         session.execute(sa.insert(BankLine), new)
     return replace(outcome, kept=True)
 
 
-def _lines(statements: Sequence[Statement], file: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _earlier(session: Session, file: BankFile) -> Sequence[BankFile]:
+    mine = select(BankFile).where(BankFile.connection == file.connection, BankFile.account == file.account)
+    return session.exec(mine.order_by(col(BankFile.imported_at), col(BankFile.sha256))).all()
+
+
+def _kept(session: Session, file: BankFile, since: date) -> list[Said]:
+    names = (BankLine.booked_on, BankLine.amount, BankLine.currency, BankLine.text, BankLine.reference)
+    mine = (col(BankLine.connection) == file.connection, col(BankLine.account) == file.account)
+    wanted = sa.select(*map(col, names)).where(*mine, col(BankLine.booked_on) >= since)
+    return [Said(*row) for row in session.execute(wanted)]
+
+
+def _lines(lines: Iterable[Said], file: BankFile, before: Counter[Said]) -> Iterator[dict[str, Any]]:
     """Name each line by what it says and by how many before it on its day say the same, so files may overlap."""
-    seen: Counter[tuple[object, ...]] = Counter()
-    for statement in statements:
-        for row in statement.rows:
-            said = (file["account"], row.booked_on, row.amount, statement.currency, row.text, row.reference)
-            seen[said] += 1
-            digest = hashlib.sha256("|".join(map(str, (*said, seen[said]))).encode()).hexdigest()[:_ID_LENGTH]
-            yield {
-                "connection": file["connection"], "id": f"bank_{digest}", "account": file["account"],
-                "booked_on": row.booked_on, "amount": row.amount, "currency": statement.currency, "text": row.text,
-                "reference": row.reference, "file_sha256": file["sha256"],
-            }  # fmt: skip
+    seen = before.copy()
+    for said in lines:
+        seen[said] += 1
+        words = (file.account, said.booked_on, said.amount, said.currency, said.text, said.reference, seen[said])
+        digest = hashlib.sha256("|".join(map(str, words)).encode()).hexdigest()[:_ID_LENGTH]
+        yield {
+            "connection": file.connection, "id": f"bank_{digest}", "account": file.account,
+            "booked_on": said.booked_on, "amount": said.amount, "currency": said.currency, "text": said.text,
+            "reference": said.reference, "file_sha256": file.sha256,
+        }  # fmt: skip
 
 
 def _known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[str]:
@@ -170,9 +187,9 @@ def _known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[st
         )
 
 
-def _notes(session: Session, file: Mapping[str, Any]) -> Iterator[str]:
-    wanted = select(Payout.recipient_number).where(Payout.connection == file["connection"]).distinct()
+def _notes(session: Session, file: BankFile) -> Iterator[str]:
+    wanted = select(Payout.recipient_number).where(Payout.connection == file.connection).distinct()
     recipients = [number for number in session.exec(wanted) if number]
-    if recipients and file["account"] not in {account_digits(number) for number in recipients}:
-        ends = ", ".join(sorted({number[-4:] for number in recipients}))
+    if recipients and file.account not in {account_digits(number) for number in recipients}:
+        ends = ", ".join(sorted({number[-LAST_DIGITS:] for number in recipients}))
         yield f"no payout we know goes to this account; payouts go to accounts ending in {ends}"

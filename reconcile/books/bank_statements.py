@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from itertools import pairwise
 
 from consumer.facts.money import format_decimal
 from reconcile.books.documents import Reject
 
 NO_LINE = 0
+LAST_DIGITS = 4
+_DAY = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +44,16 @@ class Statement:
 
     @property
     def days(self) -> tuple[date, date]:
-        """The first and last day it speaks of."""
-        said = [row.booked_on for row in self.rows]
-        said += [balance.on for balance in (self.opening, self.closing) if balance is not None]
-        return min(said), max(said)
+        """The first and last day it speaks of.
+
+        An opening balance mostly bears the day the one before closed on: it speaks of that day only where a line does.
+        Lines dated outside the balances (some banks write the value date) do not widen it.
+        """
+        said = {row.booked_on for row in self.rows}
+        if self.opening is None or self.closing is None:
+            return min(said), max(said)
+        until = self.closing.on
+        return min(self.opening.on + (timedelta() if self.opening.on in said else _DAY), until), until
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +78,14 @@ def account_digits(number: str) -> str:
 def check_statements(statements: Sequence[Statement], account: str) -> Iterator[Reject]:
     """Find what keeps a file out: another account, balances its lines do not explain, a hole between two statements."""
     wanted = account_digits(account)
+    currencies = sorted({statement.currency for statement in statements})
+    if len(currencies) > 1:
+        yield Reject(NO_LINE, "currency", "", f"the file mixes {', '.join(currencies)}: an account has one currency")
     for statement in statements:
         if statement.account and account_digits(statement.account) != wanted:
-            reason = f"the file is of an account ending in {statement.account[-4:]}, not of the one given"
-            yield Reject(NO_LINE, "account", f"…{statement.account[-4:]}", reason)
+            ends = statement.account[-LAST_DIGITS:]
+            reason = f"the file is of an account ending in {ends}, not of the one given"
+            yield Reject(NO_LINE, "account", f"…{ends}", reason)
         yield from _check_sum(statement)
     for before, after in pairwise(statements):
         if before.currency != after.currency or not before.closing or not after.opening:

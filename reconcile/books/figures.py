@@ -73,6 +73,31 @@ def decide_mark(amounts: Iterable[Written], *, preferred: DecimalMark) -> Decima
     return _break_tie(written, preferred)
 
 
+def decide_rate_mark(rates: Iterable[Written]) -> DecimalMark:
+    """Choose the mark of values with any number of decimals; nothing but the file itself tells thousands from them."""
+    texts = [_to_bare(rate.text)[1] for rate in rates if not rate.plain]
+    fits = {mark: sum(_is_rate(text, mark) for text in texts) for mark in DecimalMark}
+    tied = fits[DecimalMark.POINT] == fits[DecimalMark.COMMA] == len(texts)
+    if tied and any(_EITHER.fullmatch(text) for text in texts):
+        raise FigureError("could be thousands or decimals, and so could the whole file: write all with decimals")
+    return max(DecimalMark, key=lambda mark: fits[mark])
+
+
+def to_rate(written: Written, mark: DecimalMark) -> str | None:
+    """Plain decimal text of a rate above zero; None where it is none under the file's mark."""
+    negative, digits = _to_bare(written.text)
+    if negative or not _is_rate(digits, DecimalMark.POINT if written.plain else mark):
+        return None
+    plain = digits if written.plain else _to_plain(digits, mark)
+    return plain if plain.strip("0.") else None
+
+
+def _is_rate(digits: str, mark: DecimalMark) -> bool:
+    """Nobody writes thousands with a zero in front: 0.912 is a decimal."""
+    whole = digits.split("." if mark is DecimalMark.POINT else ",", maxsplit=1)[0]
+    return bool(_SHAPES[mark].fullmatch(digits)) and not (whole.startswith("0") and whole.strip("0123456789") != "")
+
+
 def _break_tie(written: Sequence[Written], preferred: DecimalMark) -> DecimalMark:
     """`1.234` reads under both marks: three digits after a mark are thousands unless the currency has as many."""
     wanted: set[DecimalMark] = set()

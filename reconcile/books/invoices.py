@@ -15,12 +15,12 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.store import insert_once
 from consumer.facts.terminal import Exit
+from consumer.facts.turns import Turn, take_turn
 from reconcile.books.documents import Document, Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import NO_LINE, Reading, read_invoices
 from reconcile.columnar import batches
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
-from reconcile.turns import Turn, take_turn
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
 _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})

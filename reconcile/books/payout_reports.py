@@ -17,11 +17,11 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.tables.provider import PayoutItem
 from consumer.facts.terminal import Exit
+from consumer.facts.turns import Turn, take_turn
 from reconcile.books.documents import Reject
 from reconcile.books.headers import normalise
 from reconcile.books.sheet import SheetError, read_sheets, to_text
 from reconcile.tables import PayoutReport, ProviderFee
-from reconcile.turns import Turn, take_turn
 
 COLUMNS = ("id", "amount", "fee", "resource_type")
 REFUND, ADJUSTMENT = "refund", "refund_adjustment"

@@ -1,22 +1,20 @@
 """Exchange rates into the books: one value a day and currency, from a file that goes in whole or not at all."""
 
-import re
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from consumer.facts.countries import COUNTRIES
 from consumer.facts.house import Connection, House
 from consumer.facts.store import put
-from consumer.facts.terminal import Exit
 from reconcile.books.dates import DateError, decide_style, to_date
-from reconcile.books.documents import Reject
+from reconcile.books.documents import Reject, to_written
+from reconcile.books.figures import FigureError, decide_rate_mark, to_rate
 from reconcile.books.headers import Vocabulary, find_header
 from reconcile.books.sheet import SheetError, read_sheets
 from reconcile.tables import ExchangeRate
 
 COLUMNS: Vocabulary = {"on": ("date", "fecha", "dia"), "value": ("valor", "value", "rate", "tipo de cambio", "uf")}
-_POINT = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?")
-_COMMA = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+(?:,\d+)?")
 _NO_LINE = 0
 
 
@@ -30,15 +28,11 @@ class RatesOutcome:
     def accepted(self) -> bool:
         return not self.rejects
 
-    @property
-    def status(self) -> Exit:
-        return Exit.DONE if self.accepted else Exit.NOTHING_DONE
-
 
 def import_rates(house: House, connection: Connection, path: Path, *, currency: str) -> RatesOutcome:
     """Keep the rates of one file; a later value of a day replaces the earlier one."""
     try:
-        outcome = read_rates(path.name, path.read_bytes())
+        outcome = read_rates(path.name, path.read_bytes(), country=connection.country_code)
     except OSError as error:
         return _refused(path.name, f"the file cannot be read: {error.strerror}")
     except SheetError as error:
@@ -55,7 +49,7 @@ def _refused(name: str, reason: str) -> RatesOutcome:
     return RatesOutcome(name, rejects=(Reject(_NO_LINE, "", "", reason),))
 
 
-def read_rates(name: str, content: bytes) -> RatesOutcome:
+def read_rates(name: str, content: bytes, *, country: str) -> RatesOutcome:
     """Read a day and a value from each row under one convention; pure."""
     found = ((sheet, find_header(sheet.rows, {}, words=COLUMNS, least=len(COLUMNS))) for sheet in read_sheets(content))
     sheet, header = next((pair for pair in found if pair[1] is not None), (None, None))
@@ -63,19 +57,23 @@ def read_rates(name: str, content: bytes) -> RatesOutcome:
         return _refused(name, "no row names a date (fecha) and a value (valor) column")
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
     style = decide_style(header.cell(row, "on") for row in body)
-    texts = [header.cell(row, "value").replace("$", "").strip() for row in body]
-    is_point = all(_POINT.fullmatch(text) for text in texts)
-    shape, group, mark = (_POINT, ",", ".") if is_point else (_COMMA, ".", ",")
+    home = COUNTRIES[country].currency
+    values = [to_written(row, header, "value", home) for row in body]
+    try:
+        mark = decide_rate_mark(filter(None, values))
+    except FigureError as error:
+        return _refused(name, f"a value {error}")
     rates: dict[date, str] = {}
     rejects: list[Reject] = []
-    for row, text in zip(body, texts, strict=True):
+    for row, written in zip(body, values, strict=True):
         try:
             on = to_date(header.cell(row, "on"), style)
         except DateError as error:
             rejects.append(Reject(row.line, header.name("on"), header.cell(row, "on"), str(error)))
             continue
-        value = text.replace(group, "").replace(mark, ".")
-        if not shape.fullmatch(text) or not value.strip("0."):
+        value = None if written is None else to_rate(written, mark)
+        text = header.cell(row, "value")
+        if value is None:
             rejects.append(Reject(row.line, header.name("value"), text, "is not a rate above zero"))
         elif rates.setdefault(on, value) != value:
             rejects.append(Reject(row.line, header.name("value"), text, f"another value stands for {on} above"))

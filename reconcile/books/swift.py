@@ -1,6 +1,7 @@
 """MT940 files through the mt-940 reader: every line given must come out, and the balances must be there; pure."""
 
 import io
+import logging
 import re
 from datetime import date
 from decimal import Decimal
@@ -16,6 +17,8 @@ _LINE = re.compile(r"^:61:", re.MULTILINE)
 _BLOCK = re.compile(r"^:20:", re.MULTILINE)
 _BALANCES = (("final_opening_balance", "intermediate_opening_balance"),
              ("final_closing_balance", "intermediate_closing_balance"))  # fmt: skip
+# The reader logs every field it cannot read, with names and account numbers in it.
+logging.getLogger("mt940").setLevel(logging.CRITICAL)
 _NO_REFERENCE = {"NONREF", "NOTPROVIDED"}
 
 
@@ -28,12 +31,24 @@ def read_mt940(text: str) -> BankReading:
     try:
         blocks = mt940.parse_statements(io.StringIO(text), options=mt940.Options.all())
     except (ValueError, RuntimeError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
-        raise BankFileError(f"the file is not MT940 that can be read: {error}") from None
+        raise BankFileError(f"the file is not MT940 that can be read: {_odd_field(text, error)}") from None
     statements = tuple(_statement(block) for block in blocks)
     written, read = len(_LINE.findall(text)), sum(len(statement.rows) for statement in statements)
     if written != read:
         raise BankFileError(f"the file has {written} lines (:61:) and {read} can be read: one is not written as MT940")
     return BankReading(NAME, statements)
+
+
+def _odd_field(text: str, error: Exception) -> str:
+    """Name the field and its line, never its words: they hold names and account numbers."""
+    try:
+        _, tag, value = error.args
+        start = str(value).splitlines()[0]
+    except (ValueError, IndexError):
+        return type(error).__name__
+    marks = (number for number, line in enumerate(text.splitlines(), start=1) if line.startswith(":") and start in line)
+    place = next((f", line {number}," for number in marks), "")
+    return f"field :{tag.id}:{place} is not written as the format asks"
 
 
 def _statement(block: Any) -> Statement:

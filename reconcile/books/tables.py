@@ -108,7 +108,10 @@ class ExchangeRate(SQLModel, table=True):
 
 
 class BankFile(SQLModel, table=True):
-    """A bank file of one account that went in whole, and the days it speaks of."""
+    """A bank file of one account that went in whole, the days it speaks of, and the balances it states.
+
+    `last_opening` is what the account held as its last day began, since a later file may begin with that day again.
+    """
 
     __tablename__ = "bank_file"
 
@@ -119,6 +122,10 @@ class BankFile(SQLModel, table=True):
     file_format: str
     since: date
     until: date
+    currency: str
+    opening: int | None = minor_units()
+    closing: int | None = minor_units()
+    last_opening: int | None = minor_units()
     imported_at: datetime = moment(optional=False)
     rows: int
     added: int

@@ -68,11 +68,16 @@ class _Accounts:
     def cover(self, payout: Any) -> bool:
         """Tell whether the bank is known from the payout's success to the day it must have arrived."""
         return any(
-            self._is_same(payout, stretch)
+            self._is_known(payout, stretch)
             and (pd.isna(stretch.known_since) or stretch.known_since <= payout.since)
             and (pd.isna(stretch.known_until) or payout.until <= stretch.known_until)
             for stretch in self._stretches
         )
+
+    def _is_known(self, payout: Any, other: Any) -> bool:
+        """Tell whether two are the same account, where a payout nobody knows the account of is on none."""
+        named = not pd.isna(payout.account) or not pd.isna(payout.recipient_account_last4)
+        return named and self._is_same(payout, other)
 
     def _is_same(self, payout: Any, other: Any) -> bool:
         if not pd.isna(payout.account) and not pd.isna(other.account):

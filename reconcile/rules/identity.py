@@ -13,6 +13,8 @@ from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, records
 from reconcile.rules.outcomes import Code, FeeSource
 
+# What the gaps call the lists of what each payout is made of.
+ITEMS_STREAM = "payout-items"
 _BPS = 10_000
 _NAMES = {
     "payment_intent": "payments",
@@ -79,10 +81,11 @@ def fee_rates(sums: DataFrame) -> Any:
 
 
 def identity_findings(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> list[Finding]:
-    """Name every payout that does not add up, and every fee outside the band."""
+    """Name every payout that does not add up, and every fee outside the band; unread items prove nothing."""
     reported_only = _only_reported(rows, inputs)
+    known = sums[~sums.index.isin(_without_items(rows, inputs))]
     found = []
-    for row in records(sums.join(inputs.payouts.set_index("payout_id")[["currency"]])):
+    for row in records(known.join(inputs.payouts.set_index("payout_id")[["currency"]])):
         about = _about(row)
         if row.Index in reported_only:
             about.evidence["only_in_the_report"] = reported_only[row.Index]
@@ -94,6 +97,14 @@ def identity_findings(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> list[
             allowed = inputs.rules.fee_band_bps * int(row.gross) // _BPS
             found.append(to_finding(Code.FEE_OUT_OF_BAND, about, at_risk=int(row.fee) - allowed))
     return found
+
+
+def _without_items(rows: DataFrame, inputs: Inputs) -> set[str]:
+    """List the payouts whose items are not all here: named by a gap, or without any while the lists have one."""
+    gaps = inputs.gaps[inputs.gaps["stream"] == ITEMS_STREAM]
+    named = set(gaps["payout_id"].dropna())
+    bare = set(inputs.payouts["payout_id"]) - set(rows["payout_id"].dropna())
+    return named | bare if len(gaps) else named
 
 
 def _only_reported(rows: DataFrame, inputs: Inputs) -> dict[str, list[str]]:

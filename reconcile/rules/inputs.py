@@ -97,7 +97,8 @@ CONFLICTS: Schema = {"event_id": TEXT, "resource_id": TEXT, "amount": MONEY}
 DECISIONS: Schema = {"kind": TEXT, "resource_id": TEXT, "doc_key": TEXT, "amount": MONEY, "decision_id": COUNT}
 
 # `account` is named as a payout's `recipient_account` is. Of an imported file's line `known_since` and `known_until`
-# are the days the files of its account speak of without a hole; NA where the provider shows all movements.
+# are the days the files of its account speak of without a hole, and a row of amount 0 says them where there is no line;
+# NA where the provider shows all movements.
 BANK: Schema = {
     "movement_id": TEXT, "account": TEXT, "account_last4": TEXT, "amount": MONEY, "currency": TEXT, "booked_on": DAY,
     "text": TEXT, "known_since": DAY, "known_until": DAY,

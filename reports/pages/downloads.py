@@ -68,7 +68,10 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
         rows = orders.rows_of(session, query)
     if orders.is_large(rows, shape) and not desk.reader().is_machine:
-        number = orders.order(desk.house(), query, shape, who=desk.reader().name, rows=rows, now=desk.now())
+        try:
+            number = orders.order(desk.house(), query, shape, who=desk.reader().name, rows=rows, now=desk.now())
+        except orders.TooManyOrdersError as error:
+            return _sentence(str(error), 429)
         note(desk.house().store, desk.reader().name, "order", f"{name}.{file_format}", now=desk.now())
         return redirect(url_for("downloads.ordered", number=number), 303)
     try:

@@ -3,7 +3,6 @@
 from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from consumer.facts.bankdays import calendar_of
 from reconcile.worklist import SheetRefused
 from reports import files, lists
 from reports import sheet as sheets
@@ -17,6 +16,7 @@ from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.words import translate
 from reports.people import Role
+from reports.query import calendars_of
 from reports.trail import note
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
@@ -39,7 +39,7 @@ def index() -> ResponseReturnValue:
         runs = lists.runs_now(session, desk.names(), desk.today())
         page = lists.exceptions(session, desk.names(), asked, desk.page_number())
     day_of = {run.connection: run.as_of for run in runs}
-    calendars = {c.name: calendar_of(c.country_code) for c in desk.connections()}
+    calendars = calendars_of(desk.house(), desk.connections(), runs)
     ages = {}
     for row in page.rows:
         until = row["resolved_on"] or day_of.get(row["connection"], row["last_seen_on"])

@@ -8,8 +8,10 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
+from consumer.facts.completeness import complete_until
 from consumer.facts.errands import ErrandRefusedError, Errands
 from consumer.facts.house import Connection
+from consumer.facts.lateness import Percentiles, Way, percentiles
 from reports import operations, trends
 from reports.operations import LISTINGS, Listing, Wanted
 from reports.pages import desk, drawing
@@ -24,6 +26,7 @@ from reports.trends import Hour
 blueprint = Blueprint("operations", __name__, url_prefix="/operation")
 
 _MOST_PICKED = 500
+_SHARES = ("50", "95", "99", "99.9", "100")
 # Replaying what went well changes nothing; these are the lists where it may help.
 _WORTH_A_REPLAY = {"failed", "quarantined"}
 
@@ -38,7 +41,7 @@ class Part:
     hours: Sequence[Hour]
     events: Chart
     sample: int
-    late: Sequence[tuple[int, int, int]]
+    late: Sequence[tuple[str, int, int]]
 
 
 @blueprint.get("")
@@ -51,17 +54,23 @@ def overview() -> ResponseReturnValue:
 
 def _part(session: Session, connection: Connection) -> Part:
     hours = trends.by_hour(session, connection.name)
-    sample, late = trends.lateness(session, connection.name)
+    measured = percentiles(session, connection.name, Way.WEBHOOK, now=desk.now())
+    late = _shares(measured) if measured else []
     widths = drawing.lengths([seconds for _, seconds in late])
     return Part(
         connection=connection,
-        complete_until=trends.complete_until(session, connection.name),
+        complete_until=complete_until(session, connection.name, trends.EVENTS),
         gaps=operations.gaps_open(session, [connection.name]),
         hours=hours,
         events=drawing.columns([hour.events for hour in hours], [hour.in_gap for hour in hours]),
-        sample=sample,
+        sample=measured.events if measured else 0,
         late=[(share, seconds, width) for (share, seconds), width in zip(late, widths, strict=True)],
     )
+
+
+def _shares(found: Percentiles) -> list[tuple[str, int]]:
+    seconds = (found.p50, found.p95, found.p99, found.p999, found.worst)
+    return list(zip(_SHARES, seconds, strict=True))
 
 
 def _listings() -> list[Listing]:

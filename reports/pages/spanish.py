@@ -59,7 +59,7 @@ SPANISH = {
     "Hour": "Hora",
     "Gap": "Vacío",
     "Overview": "Resumen",
-    "How late webhooks come: the newest {n}": "Con cuánto atraso llegan los webhooks: los últimos {n}",
+    "How late webhooks came in a month: {n}": "Con cuánto atraso llegaron los webhooks en un mes: {n}",
     "Share": "Parte",
     "At most": "A lo más",
     # columns and filters

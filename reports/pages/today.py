@@ -8,6 +8,7 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
+from consumer.facts.completeness import complete_until
 from consumer.facts.house import Connection
 from reports import lists, operations, trends
 from reports.lists import PayoutFilter
@@ -52,7 +53,7 @@ def show() -> ResponseReturnValue:
         gaps = operations.gaps_open(session, desk.names())
         arrived = operations.received_since(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
-        complete = [(c.name, trends.complete_until(session, c.name)) for c in desk.connections()]
+        complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
     settled = sum(row.payouts for row in statuses if row.status == "closed")
     total = sum(row.payouts for row in statuses if row.status not in {"canceled", "returned", "not_due"})
     risk: dict[str, int] = {}

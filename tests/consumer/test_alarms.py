@@ -1,6 +1,7 @@
 """Alarms: each state is one line in the log when it begins and one when it ends, and the same in metric and doctor."""
 
 import json
+import threading
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 import structlog
 from prometheus_client import REGISTRY
 
+from consumer import alarms as watch
 from consumer.alarms import Alarms
 from consumer.doctor import Verdict, check_inbox
 from consumer.facts.clock import utc_now
@@ -17,6 +19,7 @@ from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
 from consumer.inbox.record import read_arrival, record_all
 from consumer.inbox.watch import register_gauges
+from consumer.jobs import worker
 
 # The gauges know only the real time.
 NOW = utc_now()
@@ -114,3 +117,26 @@ def test_nothing_is_said_of_a_quiet_inbox(alarms: Alarms, house: House) -> None:
 
     assert lines == []
     assert verdicts == dict.fromkeys(("inbox", "silence", "quarantine", "conflicts"), Verdict.OK)
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_a_look_that_fails_is_logged_and_the_next_one_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong in one look, the thread is there for the next."""
+    looks, over = [], threading.Event()
+
+    def look(_alarms: Alarms) -> None:
+        looks.append(1)
+        if len(looks) == 1:
+            raise KeyError("a fault of our own")
+        over.set()
+
+    monkeypatch.setattr(Alarms, "look", look)
+    monkeypatch.setattr(watch, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(worker, "FAILED_SECONDS", 0.01)
+    until = threading.Event()
+    with structlog.testing.capture_logs() as lines:
+        watch.start(house, until=until)
+        assert over.wait(10)
+    until.set()
+
+    assert [(line["event"], line["thread"]) for line in lines] == [("the worker could not work", "alarms")]

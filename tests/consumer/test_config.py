@@ -158,3 +158,29 @@ def test_every_setting_is_a_variable() -> None:
     assert "CUADRE_RATE_LIMIT" in setting_names()
     assert "CUADRE_CONFIG" in setting_names()
     assert "CUADRE_TARIFF" not in setting_names()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("CUADRE_API_KEY", "sk_test_ñ", "outside ASCII"),
+        ("CUADRE_API_KEY", "sk_test_a\n", "control character"),
+        ("CUADRE_LINK_TOKENS", "link_\x07", "control character"),
+        ("CUADRE_PROVIDER_URL", "http://x:99999", "http or https address"),
+        ("CUADRE_API_VERSION", "1\r\nX: y", "API_VERSION"),
+        ("CUADRE_NIGHTLY_AT", "03:15+05:00", "local time such as 03:15"),
+        ("CUADRE_NIGHTLY_AT", "25:00", "local time such as 03:15"),
+        ("CUADRE_SETTLE_SECONDS", "99999999999999999", "SETTLE_SECONDS"),
+        ("CUADRE_OVERLAP_SECONDS", "99999999999999999", "OVERLAP_SECONDS"),
+        ("CUADRE_SIGNATURE_TOLERANCE", "99999999999999999999999", "SIGNATURE_TOLERANCE"),
+        ("CUADRE_RETENTION_DAYS", "99999999999", "RETENTION_DAYS"),
+        ("CUADRE_DATABASE_URL", "sqlite:///:memory:", "must name a file"),
+        ("CUADRE_DATABASE_URL", "sqlite://", "must name a file"),
+    ],
+)
+def test_what_cannot_work_stops_the_start(tmp_path: Path, name: str, value: str, message: str) -> None:
+    """A value that would fail later, or be no limit at all, is refused at once and never printed when secret."""
+    with pytest.raises(ConfigError, match=message) as caught:
+        read(tmp_path, **{name: value})
+    assert "sk_test_" not in str(caught.value)
+    assert "link_" not in str(caught.value).replace("link_tokens", "")

@@ -98,6 +98,23 @@ def test_a_bank_file_without_the_payout_says_it_is_missing(call: Call, house: Ho
 
 
 @pytest.mark.usefixtures("trade")
+def test_a_bank_file_of_charges_only_says_a_payout_is_missing(call: Call, house: House, tmp_path: Path) -> None:
+    """A file that shows no deposit at all speaks of its days as well."""
+    assert call(*BANK, _file(tmp_path, "10-09-2026;COMISION;;7", "15-09-2026;COMISION;;8")).exit_code == 0
+    assert _payout(house)[3] == ("PAYOUT_NOT_IN_BANK",)
+
+
+@pytest.mark.usefixtures("trade")
+def test_a_day_of_which_only_the_opening_balance_tells_is_not_covered(call: Call, house: House, tmp_path: Path) -> None:
+    """An MT940 file that opens with the balance of the payout's own day says nothing of that day."""
+    text = ":20:X\n:25:12345678\n:28C:1/1\n:60F:C260910CLP0,\n:61:2609150915C7,NTRFX\n:62F:C260915CLP7,\n-\n"
+    path = tmp_path / "x.sta"
+    path.write_text(text, encoding="utf-8")
+    assert call(*BANK, path).exit_code == 0
+    assert _payout(house)[3] == ()
+
+
+@pytest.mark.usefixtures("trade")
 def test_files_are_refused_one_by_one_and_remarks_are_made(call: Call, tmp_path: Path) -> None:
     """A refused file leaves the other in; an account nobody pays out to is remarked."""
     good, bad = _file(tmp_path, "10-09-2026;X;1;"), _file(tmp_path, "10-09-2026;X;uno;", name="bad.csv")

@@ -9,6 +9,7 @@ import pytest
 
 from consumer.facts.bankdays import calendar_of
 from reconcile.bank import Imported, account_name, bank_lines
+from reconcile.tables import BankFile
 
 CHILE = calendar_of("cl")
 LATE = datetime(2026, 10, 2, 1, 30, tzinfo=UTC)
@@ -65,25 +66,40 @@ def test_a_movement_without_any_date_is_no_line() -> None:
     assert _lines(linked=[_movement("mov_1", 500, status="confirmed")]) == []
 
 
-def _file_line(identity: str, day: int, amount: int = 500, account: str = "12345678") -> SimpleNamespace:
+def _file_line(identity: str, day: int, amount: int = 500, *, file: int = 0) -> SimpleNamespace:
     return SimpleNamespace(
-        id=identity, account=account, booked_on=date(2026, 10, day), amount=amount, currency="CLP", text="PAGO po_1",
-        reference="17",
+        id=identity, account="12345678", booked_on=date(2026, 10, day), amount=amount, currency="CLP", text="PAGO po_1",
+        reference="17", file_sha256=f"sha{file}",
     )  # fmt: skip
 
 
-def _files(*stretches: tuple[int, int], lines: list[SimpleNamespace], own: Any = ()) -> list[tuple[Any, ...]]:
-    edges = [("12345678", date(2026, 10, since), date(2026, 10, until)) for since, until in stretches]
+def _file(number: int, since: int, until: int, *balances: int) -> BankFile:
+    """A file of some days; balances are opening, closing and what the account held as the last day began."""
+    stated = dict(zip(("opening", "closing", "last_opening"), balances, strict=False))
+    return BankFile(
+        connection="main", sha256=f"sha{number}", name="x", account="12345678", file_format="MT940", currency="CLP",
+        since=date(2026, 10, since), until=date(2026, 10, until), imported_at=LATE, rows=1, added=1, **stated,
+    )  # fmt: skip
+
+
+def _files(*edges: tuple[int, ...], lines: list[SimpleNamespace], own: Any = ()) -> list[tuple[Any, ...]]:
+    files = [_file(number, *edge) for number, edge in enumerate(edges)]
     found = bank_lines(
-        own=own, linked=(), numbers={"acc_1": "00012345678"}, calendar=CHILE, imported=Imported(lines, edges)
+        own=own, linked=(), numbers={"acc_1": "00012345678"}, calendar=CHILE, imported=Imported(lines, files)
     )
+    found = found[found["amount"] > 0]
     days = [found[name].dt.strftime("%d") for name in ("booked_on", "known_since", "known_until")]
     return list(zip(found["movement_id"], found["text"], *days, strict=True))
 
 
 def test_files_of_one_account_are_joined_where_no_bank_day_lies_between() -> None:
     """Friday to Monday is no hole; a missing Tuesday is."""
-    lines = [_file_line("bank_1", 2), _file_line("bank_2", 5), _file_line("bank_3", 7), _file_line("bank_4", 5, -1)]
+    lines = [
+        _file_line("bank_1", 2),
+        _file_line("bank_2", 5, file=1),
+        _file_line("bank_3", 7, file=2),
+        _file_line("bank_4", 5, -1, file=1),
+    ]
     assert _files((1, 2), (5, 5), (7, 8), lines=lines) == [
         ("bank_1", "PAGO po_1\n17", "02", "01", "05"),
         ("bank_2", "PAGO po_1\n17", "05", "01", "05"),
@@ -95,8 +111,45 @@ def test_a_file_counts_only_where_the_provider_shows_no_movement() -> None:
     """The account's own movements come first, also where none of them is money in."""
     shown = [_movement("mov_1", 900, direction="outbound", transaction_date="2026-10-01T15:00:00Z")]
     assert _files((1, 8), lines=[_file_line("bank_1", 2)], own=shown) == []
-    other = _file_line("bank_1", 2, account="12345678")
-    assert [row[0] for row in _files((1, 8), lines=[other])] == ["bank_1"]
+    assert [row[0] for row in _files((1, 8), lines=[_file_line("bank_1", 2)])] == ["bank_1"]
+
+
+@pytest.mark.parametrize(
+    ("edges", "until"),
+    [
+        (((1, 2, 0, 70), (5, 6, 70, 80)), "06"),
+        (((1, 2, 0, 70), (5, 6, 71, 80)), "02"),
+        (((1, 2, 0, 70), (5, 6)), "06"),
+        (((1, 2, 0, 70, 50), (2, 6, 50, 80)), "06"),
+        (((1, 2, 0, 70, 50), (2, 6, 70, 80)), "06"),
+        (((1, 2, 0, 70, 50), (2, 6, 60, 80)), "02"),
+        (((1, 5, 0, 70, 50), (2, 6, 60, 80)), "06"),
+        (((2, 2, 70, 80, 70), (2, 2, 0, 70, 0), (5, 5, 80, 90)), "05"),
+        (((1, 2, 0, 70, 50), (2, 5, 60, 80), (2, 6, 50, 80)), "06"),
+    ],
+)
+def test_files_that_state_balances_are_joined_where_these_meet(edges: tuple[tuple[int, ...], ...], until: str) -> None:
+    """A day told twice or split between two files is no hole; a balance in between that nobody tells is one."""
+    rows = _files(*edges, lines=[_file_line("bank_1", 2)])
+    assert [row[4] for row in rows] == [until]
+
+
+def test_each_stretch_is_told_without_any_line() -> None:
+    """A file of charges only, or of nothing, still says that no money came on its days."""
+    found = bank_lines(
+        own=(), linked=(), numbers={}, calendar=CHILE,
+        imported=Imported([_file_line("bank_1", 2, -500)], [_file(0, 1, 2), _file(1, 7, 8)]),
+    )  # fmt: skip
+    days = [found[name].dt.strftime("%d") for name in ("known_since", "known_until")]
+    assert list(zip(found["amount"], found["account_last4"], *days, strict=True)) == [
+        (0, "5678", "01", "02"),
+        (0, "5678", "07", "08"),
+    ]
+
+
+def test_a_line_dated_outside_its_file_keeps_the_days_of_its_file() -> None:
+    """Some banks write the value date; the money is there, and no day more is known."""
+    assert _files((5, 6, 0, 500), lines=[_file_line("bank_1", 2)]) == [("bank_1", "PAGO po_1\n17", "02", "05", "06")]
 
 
 @pytest.mark.parametrize("number", ["00012345678", "0-001-234.567 8", "12345678"])

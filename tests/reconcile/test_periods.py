@@ -9,6 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import House
 from reconcile.commands import COMMANDS
 
@@ -118,6 +119,16 @@ def test_what_cannot_be_closed_says_why(call: Call, words: tuple[str, ...], reas
     result = call(*words)
     assert result.exit_code == 1
     assert reason in result.stderr
+
+
+@pytest.mark.usefixtures("closed")
+def test_a_running_day_is_not_closed(call: Call) -> None:
+    """What still comes today belongs to it, whatever day the run is asked for."""
+    today = local_date(utc_now(), "America/Santiago").isoformat()
+    for words in ((), ("--as-of", "2099-12-31")):
+        result = call("periods", "close", "--to", today, "--reason", "x", *words)
+        assert result.exit_code == 1
+        assert f"{today} is not over on {today}: close up to a day before" in result.stderr
 
 
 def test_incomplete_data_closes_nothing(world: "World", call: Call) -> None:

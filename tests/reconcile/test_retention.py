@@ -10,10 +10,10 @@ from sqlmodel import col, select
 
 from consumer.config import Connection
 from consumer.facts.house import House
-from reconcile import chunks, comparison
+from reconcile import chunks, comparison, periods
 from reconcile.retention import drop_inputs, find_droppable, prune
 from reconcile.runs import run
-from reconcile.tables import Run
+from reconcile.tables import Period, Run
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -57,6 +57,25 @@ def small(world: "World") -> "World":
     world.payment("pi_1", 1000)
     world.invoice("7", 1000)
     return world
+
+
+@pytest.mark.usefixtures("small")
+def test_the_run_a_closed_period_stands_on_stays(
+    house: House, main: Connection, tiny_rules: Callable[..., Any]
+) -> None:
+    """Its rows prove the closed figures; once the period is opened again they may go."""
+    old = run(house, main, as_of=date(2026, 8, 30), rules=tiny_rules())
+    run(house, main, as_of=date(2026, 11, 30), rules=tiny_rules())
+    with house.store.transaction() as session:
+        period = Period(
+            connection="main", until=date(2026, 8, 29), ends_at=AT, run_id=old.run_id, reason="x", closed_by="ana",
+            closed_at=AT,
+        )  # fmt: skip
+        session.add(period)
+        session.flush()
+        assert prune(session, "main", today=TODAY, months_until=timedelta(days=40), at=AT) == []
+        periods.reopen(session, "main", author="ana", reason="x", at=AT)
+        assert prune(session, "main", today=TODAY, months_until=timedelta(days=40), at=AT) == [old.run_id]
 
 
 @pytest.mark.usefixtures("small")

@@ -14,7 +14,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlmodel import Session
 
-from consumer.config import Settings
+from consumer.config import Settings, load
 from consumer.facts import schema
 from consumer.facts.house import House
 from consumer.facts.store import Store
@@ -24,8 +24,9 @@ from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports import people
 from reports.pages import register
-from reports.people import Role, add_user
+from reports.people import Role, add_user, to_user
 
+FIGURES = {"payouts": 1, "payouts_closed": 1, "items_by_outcome": {"matched": 2, "no_document": 1}}
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
 FINISHED = datetime(2026, 10, 8, 6, 20, tzinfo=UTC)
 
@@ -48,7 +49,7 @@ def keep_run(session: Session, connection: str = "main", run_id: str = "run-1", 
             connection=connection,
             id=run_id,
             calendar="holidays cl",
-            summary="{}",
+            summary=json.dumps(FIGURES),
             started_at=FINISHED,
             finished_at=FINISHED,
             **run,
@@ -160,10 +161,25 @@ def reconciled(house: House) -> House:
     return house
 
 
+@pytest.fixture
+def two(reconciled: House, tmp_path: Path) -> House:
+    """The Chilean books of the made-up run, and a Mexican connection beside them."""
+    (tmp_path / "cuadre.toml").write_text(
+        '[connections.mexico]\napi_key = "sk_test_mexico"\ncountry = "mx"\n', encoding="utf-8"
+    )
+    environ = {
+        "CUADRE_PROVIDER_URL": "http://provider.test",
+        "CUADRE_API_KEY": "sk_test_sandbox",
+        "CUADRE_COUNTRY": "cl",
+        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
+    }
+    return House(settings=load(environ, folder=tmp_path), store=reconciled.store)
+
+
 def fill(store: Store) -> None:
     with store.transaction() as session:
         keep_everything(session)
-        add_user(session, EMAIL, PASSWORD, Role.ADMIN, now=FINISHED)
+        add_user(session, to_user(EMAIL, PASSWORD, Role.ADMIN, now=FINISHED))
 
 
 @pytest.fixture
@@ -194,7 +210,7 @@ def app(reconciled: House) -> Flask:
 def bare_app(house: House) -> Flask:
     """An application whose books were never reconciled."""
     with house.store.transaction() as session:
-        add_user(session, EMAIL, PASSWORD, Role.ADMIN, now=FINISHED)
+        add_user(session, to_user(EMAIL, PASSWORD, Role.ADMIN, now=FINISHED))
     return _make_app(house)
 
 

@@ -3,20 +3,23 @@
 from datetime import date
 from typing import Any
 
+import pyarrow as pa
+import pytest
+
 from consumer.facts.bankdays import calendar_of
 from reports import clearing
+from reports.clearing import ITEMS, Account
 
 
-def line(resource_id: str, amount: int, on: str, payout_id: str | None, **changes: Any) -> dict[str, Any]:
+def line(resource_id: str, amount: int, on: str | None, payout_id: str | None, **changes: Any) -> dict[str, Any]:
     return {
-        "connection": "main",
         "currency": "CLP",
         "payout_id": payout_id,
         "resource_type": "payment_intent",
         "resource_id": resource_id,
-        "line": 1,
-        "local_date": on,
-        "bank_day": on,
+        "occurred_at_utc": None,
+        "local_date": date.fromisoformat(on) if on else None,
+        "bank_day": date.fromisoformat(on) if on else None,
         "amount_signed": amount,
     } | changes
 
@@ -34,6 +37,15 @@ def payout(payout_id: str, on: str | None, amount: int, *, fees: int = 0, **chan
     } | changes
 
 
+def account(lines: list[dict[str, Any]], payouts: list[dict[str, Any]]) -> Account:
+    return Account("main", pa.Table.from_pylist(lines, schema=ITEMS), payouts)
+
+
+def waiting(lines: list[dict[str, Any]], payouts: list[dict[str, Any]]) -> list[str]:
+    ids: list[str] = clearing.waiting(account(lines, payouts))["resource_id"].to_pylist()
+    return ids
+
+
 def test_the_balance_rolls_from_day_to_day() -> None:
     """Each day opens with what the day before closed with, and closes with what is not paid out yet."""
     lines = [
@@ -41,7 +53,7 @@ def test_the_balance_rolls_from_day_to_day() -> None:
         line("re_1", -300, "2026-10-02", "po_1", resource_type="refund"),
         line("pi_2", 500, "2026-10-02", None),
     ]
-    rows = list(clearing.rollforward(lines, [payout("po_1", "2026-10-02", 680, fees=20)]))
+    rows = list(clearing.rollforward(account(lines, [payout("po_1", "2026-10-02", 680, fees=20)])))
     assert [(r["date"], r["opening"], r["closing"], r["closing_items_count"]) for r in rows] == [
         (date(2026, 10, 1), 0, 1000, 1),
         (date(2026, 10, 2), 1000, 500, 1),
@@ -59,16 +71,12 @@ def test_a_difference_has_its_own_column() -> None:
     """A payout that does not add up leaves its difference in `other`, not in the balance."""
     rows = list(
         clearing.rollforward(
-            [line("pi_1", 1000, "2026-10-01", "po_1")], [payout("po_1", "2026-10-01", 990, fees=20, difference=10)]
+            account(
+                [line("pi_1", 1000, "2026-10-01", "po_1")], [payout("po_1", "2026-10-01", 990, fees=20, difference=10)]
+            )
         )
     )
     assert [(r["other"], r["closing"]) for r in rows] == [(10, 0)]
-
-
-def test_a_second_document_of_an_item_adds_no_money() -> None:
-    """Further lines of an item carry documents, not amounts."""
-    lines = [line("pi_1", 1000, "2026-10-01", None), line("pi_1", 0, "2026-10-01", None, line=2)]
-    assert [(r["closing"], r["closing_items_count"]) for r in clearing.rollforward(lines, [])] == [(1000, 1)]
 
 
 def test_items_of_a_canceled_payout_wait_again() -> None:
@@ -76,20 +84,52 @@ def test_items_of_a_canceled_payout_wait_again() -> None:
     lines = [line("pi_1", 1000, "2026-10-01", "po_dead"), line("pi_2", 70, "2026-10-01", "po_dead")]
     again = [*lines, line("pi_2", 70, "2026-10-01", "po_2")]
     payouts = [payout("po_dead", "2026-10-02", 1070, status="returned"), payout("po_2", "2026-10-05", 70)]
-    assert [item["resource_id"] for item in clearing.waiting(again, payouts)] == ["pi_1"]
-    assert [r["closing"] for r in clearing.rollforward(again, payouts)] == [1070, 1000]
+    assert waiting(again, payouts) == ["pi_1"]
+    assert [r["closing"] for r in clearing.rollforward(account(again, payouts))] == [1070, 1000]
+    assert list(clearing.totals(account(again, payouts))) == [
+        {"connection": "main", "currency": "CLP", "amount_signed": 1000}
+    ]
+
+
+def test_what_two_dead_payouts_carried_waits_once() -> None:
+    """An item that was tried twice and never paid is owed once."""
+    lines = [line("pi_1", 1000, "2026-10-01", "po_1"), line("pi_1", 1000, "2026-10-01", "po_2")]
+    payouts = [payout("po_1", None, 1000, status="canceled"), payout("po_2", None, 1000, status="returned")]
+    assert waiting(lines, payouts) == ["pi_1"]
+    assert [(r["closing"], r["closing_items_count"]) for r in clearing.rollforward(account(lines, payouts))] == [
+        (1000, 1)
+    ]
+
+
+def test_an_item_without_a_day_counts_on_its_payout_s() -> None:
+    """A refund whose own moment is unknown comes and goes with the payout that carried it."""
+    lines = [line("re_1", -300, None, "po_1", resource_type="refund")]
+    rows = list(clearing.rollforward(account(lines, [payout("po_1", "2026-10-02", -300)])))
+    assert [(r["date"], r["refunds"], r["closing"]) for r in rows] == [(date(2026, 10, 2), -300, 0)]
+
+
+@pytest.mark.parametrize(
+    ("item", "complaint"),
+    [
+        (line("pi_1", 1000, None, None), "item pi_1 has no date and no payout that has one"),
+        (line("pi_1", 1000, "2026-10-01", "po_9"), "item pi_1 names a payout that the run does not hold"),
+        (line("pi_1", 0, "2026-10-01", None, amount_signed=None), "item pi_1 has no amount"),
+    ],
+)
+def test_what_cannot_be_counted_is_said(item: dict[str, Any], complaint: str) -> None:
+    """An item without a day, an amount or its payout is no zero: it is named."""
+    with pytest.raises(ValueError, match=complaint):
+        list(clearing.rollforward(account([item], [])))
 
 
 def test_what_waits_is_aged_and_told_when_to_expect_it() -> None:
     """In Chile a payment of Friday is expected on its bank day and is one bank day old on Monday."""
-    items = [line("pi_1", 1000, "2026-10-02", None)]
-    rows = list(clearing.in_transit(items, {"main": calendar_of("cl")}, as_of=date(2026, 10, 5)))
+    items = clearing.waiting(account([line("pi_1", 1000, "2026-10-02", None)], []))
+    rows = clearing.in_transit(items, calendar_of("cl"), as_of=date(2026, 10, 5)).to_pylist()
     assert [(r["age_business_days"], r["expected_payout_day"]) for r in rows] == [(1, date(2026, 10, 2))]
 
 
 def test_a_payout_on_its_way_still_waits() -> None:
     """Items of a payout that has not succeeded are still in transit."""
     lines = [line("pi_1", 1000, "2026-10-01", "po_1")]
-    assert [
-        item["resource_id"] for item in clearing.waiting(lines, [payout("po_1", None, 1000, status="in_progress")])
-    ] == ["pi_1"]
+    assert waiting(lines, [payout("po_1", None, 1000, status="in_progress")]) == ["pi_1"]

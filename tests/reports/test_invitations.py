@@ -1,13 +1,16 @@
 """The first admin's link: works once, for a day, and only while nobody can log in."""
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from consumer.facts.store import Store
 from reports import invitations, people
 from reports.invitations import InvitationOverError
 from reports.people import PeopleError, Role
+from reports.tables import AuditEntry, User
 
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
@@ -26,6 +29,19 @@ def test_the_link_makes_one_admin(store: Store) -> None:
     assert people.login(store, EMAIL, PASSWORD, now=NOW).email == EMAIL
     with pytest.raises(InvitationOverError):
         invitations.accept(store, key, "otra@tienda.test", PASSWORD, now=NOW)
+
+
+def test_nobody_waits_while_the_password_is_hashed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hashing takes a tenth of a second; meanwhile another may write, even on a database with one write lock."""
+    key, hashed = made(store), people.to_user(EMAIL, PASSWORD, Role.ADMIN, now=NOW)
+
+    def write_meanwhile(*_asked: Any, **_more: Any) -> User:
+        with store.connection() as connection:
+            connection.execute(sa.insert(AuditEntry).values(at=NOW, who="x", action="login", subject="login"))
+        return hashed
+
+    monkeypatch.setattr(invitations, "to_user", write_meanwhile)
+    assert invitations.accept(store, key, EMAIL, PASSWORD, now=NOW).email == EMAIL
 
 
 def test_a_refused_password_leaves_the_link_open(store: Store) -> None:
@@ -48,7 +64,7 @@ def test_no_link_where_somebody_can_log_in(store: Store) -> None:
     """Once there is a person no link is made, and an older one is dead."""
     key = made(store)
     with store.transaction() as session:
-        people.add_user(session, EMAIL, PASSWORD, Role.VIEWER, now=NOW)
+        people.add_user(session, people.to_user(EMAIL, PASSWORD, Role.VIEWER, now=NOW))
     assert invitations.invite(store, now=NOW) is None
     assert not invitations.is_open(store, key, now=NOW)
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import time
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -9,10 +10,11 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.house import House
+from consumer.facts.turns import Turn, take_turn
 from reports import archive, orders
 from reports.export import Format
 from reports.files import Shape
-from reports.orders import State
+from reports.orders import State, TooManyOrdersError
 from reports.query import Query
 from reports.tables import ReportFile, ReportOrder
 
@@ -65,6 +67,34 @@ def test_the_same_order_is_not_made_twice(reconciled: House) -> None:
     assert orders.order(reconciled, query, shape, who="ana", rows=4, now=NOW) == row.id
     other = orders.order(reconciled, query, Shape(Format.PARQUET), who="ana", rows=4, now=NOW)
     assert wait(reconciled, other).state == "done"
+
+
+def test_only_two_are_made_at_once(reconciled: House) -> None:
+    """A third question waits until one is done; two whose process died ten minutes ago hold nobody back."""
+    with reconciled.store.transaction() as session:
+        for place in ("one", "another"):
+            session.add(ReportOrder(who="luz", asked=place, state="making", ordered_at=NOW, seen_at=NOW))
+    query, shape = asked(reconciled), Shape()
+    with pytest.raises(TooManyOrdersError, match="2 large files are being made"):
+        orders.order(reconciled, query, shape, who="ana", rows=4, now=NOW + timedelta(minutes=9))
+    later = orders.order(reconciled, query, shape, who="ana", rows=4, now=NOW + timedelta(minutes=10))
+    assert wait(reconciled, later).state == "done"
+
+
+def test_asked_twice_in_one_moment_it_is_made_once(anywhere: House) -> None:
+    """Who asks while the same order is being written down waits for it and gets its number, on every database."""
+    query, shape = asked(anywhere), Shape()
+    with ThreadPoolExecutor(1) as pool:
+        with anywhere.store.transaction() as session:
+            take_turn(session, Turn.ORDERS)
+            text = orders.to_text(query, shape)
+            first = ReportOrder(who="luz", asked=text, state="making", ordered_at=NOW, seen_at=NOW)
+            session.add(first)
+            session.flush()
+            second = pool.submit(orders.order, anywhere, query, shape, who="ana", rows=4, now=NOW)
+            with pytest.raises(TimeoutError):
+                second.result(0.5)
+        assert second.result(20) == first.id
 
 
 def test_an_order_dies_with_its_process(reconciled: House) -> None:

@@ -3,9 +3,15 @@
 from collections.abc import Callable
 from datetime import date
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
+from sqlmodel import col
 
 from consumer.facts.house import House
+from reconcile import chunks
+from reconcile.tables import ResultChunk
 from reports import frames
 from reports.spans import WHOLE, Span
 
@@ -49,3 +55,36 @@ def test_lines_are_counted_by_whole_chunks(reconciled: House) -> None:
         runs = frames.latest_runs(session, ["main"], today=TODAY)
         assert frames.count_lines(session, runs, WHOLE) == 4
         assert frames.count_lines(session, runs, Span(date(2027, 1, 1), None)) == 0
+
+
+@pytest.fixture
+def doubled(reconciled: House) -> House:
+    """The made-up run where every line is followed by a further one, as of a second document."""
+    with reconciled.store.transaction() as session:
+        chunk = session.scalars(sa.select(ResultChunk).where(col(ResultChunk.kind) == chunks.LINE)).one()
+        first = pq.read_table(pa.BufferReader(chunk.content))
+        place = first.column_names.index("line")
+        second = first.set_column(place, "line", pa.array([2] * first.num_rows, first["line"].type))
+        sink = pa.BufferOutputStream()
+        pq.write_table(pa.concat_tables([first, second]), sink)
+        chunk.content = sink.getvalue().to_pybytes()
+        session.add(chunk)
+    return reconciled
+
+
+def test_a_second_document_of_an_item_adds_no_money(doubled: House) -> None:
+    """Further lines of an item carry documents, not amounts: neither the balance nor the totals count them."""
+    with doubled.store.reading() as session:
+        runs = frames.latest_runs(session, ["main"], today=TODAY)
+        items = frames.item_table(session, runs[0]).to_pylist()
+        figures = list(frames.figure_rows(session, runs, WHOLE))
+    assert [(item["resource_id"], item["amount_signed"]) for item in items] == [
+        ("pi_1", 100_000),
+        ("pi_2", 50_000),
+        ("re_1", -10_000),
+        ("pi_3", 30_000),
+    ]
+    assert {figure["resource_type"]: figure["amount_signed"] for figure in figures} == {
+        "payment_intent": 150_000,
+        "refund": -10_000,
+    }

@@ -17,7 +17,7 @@ EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
 @pytest.fixture
 def ana(store: Store) -> Store:
     with store.transaction() as session:
-        people.add_user(session, EMAIL, PASSWORD, Role.FINANCE, now=NOW)
+        people.add_user(session, people.to_user(EMAIL, PASSWORD, Role.FINANCE, now=NOW))
     return store
 
 

@@ -1,4 +1,4 @@
-"""What people look at over time: the last run of each day, hours of the log with their gaps, how late events come."""
+"""What people look at over time: the last run of each day, and hours of the log with their gaps."""
 
 import json
 from datetime import UTC, date, datetime, timedelta
@@ -8,7 +8,7 @@ import pytest
 
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
-from consumer.facts.tables.sync import Checkpoint, Window
+from consumer.facts.tables.sync import Window
 from reconcile.tables import Run, RunFinding
 from reports import trends
 
@@ -105,31 +105,10 @@ def test_a_log_without_events_has_no_hours(store: Store) -> None:
     """Nothing is drawn where nothing came."""
     with store.reading() as session:
         assert trends.by_hour(session, "main") == []
-        assert trends.lateness(session, "main") == (0, [])
 
 
-def test_lateness_is_of_webhooks_alone(store: Store) -> None:
-    """Half came within 5 seconds, nine of ten within 9, the last after an hour; a backfill says nothing."""
-    for number, late in enumerate((1, 2, 3, 4, 5, 6, 7, 8, 9, 3600)):
-        keep_event(store, number, NOON + timedelta(minutes=number), late)
-    keep_event(store, 99, NOON, 86_400, source="backfill")
-    with store.reading() as session:
-        assert trends.lateness(session, "main") == (10, [(50, 5), (90, 9), (99, 3600), (100, 3600)])
-
-
-@pytest.mark.parametrize(
-    ("gap_since", "expected"),
-    [(None, NOON), (NOON - timedelta(hours=3), NOON - timedelta(hours=3)), (NOON + timedelta(hours=1), NOON)],
-)
-def test_complete_means_no_gap_before(store: Store, gap_since: datetime | None, expected: datetime) -> None:
-    """The log is whole up to its checkpoint or the first gap, whichever is earlier."""
-    with store.transaction() as session:
-        session.add(Checkpoint(connection="main", stream="events", complete_until=NOON, pulled_at=NOON))
-        if gap_since is not None:
-            until = gap_since + timedelta(hours=1)
-            session.add(
-                Window(connection="main", stream="events", since=gap_since, until=until, state="open", opened_at=NOON)
-            )
-    with store.reading() as session:
-        assert trends.complete_until(session, "main") == expected
-        assert trends.complete_until(session, "other") is None
+def test_a_summary_without_its_figures_is_no_day_of_nothing(store: Store) -> None:
+    """A figure that is not there is not shown as zero: the summary of a run always names it."""
+    keep_run(store, 1, date(2026, 10, 8), summary='{"payouts": 5}')
+    with store.reading() as session, pytest.raises(KeyError, match="items_by_outcome"):
+        trends.by_run(session, "main", "CLP", date(2026, 10, 8))

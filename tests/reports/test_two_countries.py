@@ -10,28 +10,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlmodel import Session
 
-from consumer.config import load
 from consumer.facts.house import House
 from reports import catalogue, files
 from reports.commands import COMMANDS
 from reports.export import Format
 from reports.pages import register
 from reports.query import Query
-
-
-@pytest.fixture
-def two(reconciled: House, tmp_path: Path) -> House:
-    """The Chilean books of the made-up run, and a Mexican connection beside them."""
-    (tmp_path / "cuadre.toml").write_text(
-        '[connections.mexico]\napi_key = "sk_test_mexico"\ncountry = "mx"\n', encoding="utf-8"
-    )
-    environ = {
-        "CUADRE_PROVIDER_URL": "http://provider.test",
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-    }
-    return House(settings=load(environ, folder=tmp_path), store=reconciled.store)
 
 
 @pytest.fixture

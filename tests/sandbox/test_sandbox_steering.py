@@ -142,7 +142,9 @@ def test_another_scenario_starts_over(client: httpx.Client) -> None:
     assert client.get("/_sandbox/faults").json() == [{"name": "drop", "probability": 0.5}]
 
 
-@pytest.mark.parametrize("body", [{}, {"name": "loud"}, {"name": 5}, {"name": "quiet", "scale": -1}])
+@pytest.mark.parametrize(
+    "body", [{}, {"name": "loud"}, {"name": 5}, {"name": "quiet", "scale": -1}, {"name": "quiet", "scale": 1e12}]
+)
 def test_an_unknown_scenario_changes_nothing(client: httpx.Client, body: dict[str, object]) -> None:
     """The refusal is a 400, and the trade goes on as it was."""
     assert client.post("/_sandbox/scenario", json=body).status_code == 400

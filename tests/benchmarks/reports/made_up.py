@@ -15,7 +15,7 @@ from reconcile import chunks
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.rules.inputs import typed
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
-from reports.people import Role, add_user
+from reports.people import Role, add_user, to_user
 
 _A_CHUNK = 10_000
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -86,7 +86,7 @@ def fill(store: Store, payouts: int, *, email: str, password: str) -> None:
             "number": 1,
         }
         session.add(Run(connection="main", id="run-1", **run, **moments))
-        add_user(session, email, password, Role.ADMIN, now=now)
+        add_user(session, to_user(email, password, Role.ADMIN, now=now))
     with store.connection() as connection:
         for start in range(0, payouts, _A_CHUNK):
             rows = [_payout(number) for number in range(start, min(payouts, start + _A_CHUNK))]

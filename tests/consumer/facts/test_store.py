@@ -36,6 +36,15 @@ def test_a_naive_time_is_refused(store: Store) -> None:
         session.add(Checkpoint(connection="main", stream="payouts", pulled_at=datetime(2026, 1, 1)))  # noqa: DTZ001
 
 
+def test_an_error_of_the_database_shows_no_values(store: Store) -> None:
+    """Rows hold personal data, and errors reach logs."""
+    one = row("payouts-of-12345678-5")
+    with pytest.raises(sa.exc.IntegrityError) as caught, store.connection() as connection:
+        connection.execute(sa.insert(Checkpoint), [one, one])
+    assert "[parameters" not in str(caught.value) or "hidden" in str(caught.value)
+    assert "12345678-5" not in str(caught.value).partition("DETAIL")[0]
+
+
 def test_insert_once_names_only_the_new_rows(store: Store) -> None:
     """The second insert of a key changes nothing and is not reported as new."""
     with store.connection() as connection:

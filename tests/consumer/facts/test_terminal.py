@@ -2,9 +2,10 @@
 
 from datetime import UTC, date, datetime
 
+import click
 import pytest
 
-from consumer.facts.terminal import Moment, Refusal, check_range, to_utc
+from consumer.facts.terminal import LocalDate, Moment, Refusal, check_range, to_utc
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,11 @@ def test_a_range_that_ends_before_it_begins_is_wrong_usage() -> None:
     with pytest.raises(Refusal, match="--from/--to: the range ends before it begins") as refused:
         check_range(date(2026, 10, 2), date(2026, 10, 1), "--from/--to")
     assert refused.value.exit_code == 2
+
+
+@pytest.mark.parametrize("kind", [Moment(), LocalDate()])
+@pytest.mark.parametrize("written", ["0001-01-01", "9999-12-31", "1969-12-31", "3000-01-01", "2026-02-30", "today"])
+def test_a_day_no_calendar_reckons_with_is_wrong_usage(kind: click.ParamType[date], written: str) -> None:
+    """Days at the ends of the calendar would leave it one step later."""
+    with pytest.raises(click.BadParameter, match="is not a date such as 2026-10-31"):
+        kind.convert(written, None, None)

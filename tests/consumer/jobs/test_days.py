@@ -1,6 +1,7 @@
 """On which days jobs are due: Chilean bank days, and the days of the tax office."""
 
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -18,9 +19,21 @@ from consumer.jobs.days import bank_days_of, fiscal_streams, is_fiscal_day
     ],
     ids=["a Thursday", "the national day", "a Saturday and holiday", "the banks' last day", "a Monday"],
 )
-def test_the_banking_cut_is_run_on_chilean_bank_days(on: date, *, is_due: bool) -> None:
+def test_the_banking_cut_is_run_on_chilean_bank_days(tmp_path: Path, on: date, *, is_due: bool) -> None:
     """Weekends, public holidays and the banks' own 31 December have no cut."""
-    assert bank_days_of("cl")(on) is is_due
+    assert bank_days_of(tmp_path, "cl")(on) is is_due
+
+
+def test_the_merchant_s_own_days_count_from_when_they_are_written_down(tmp_path: Path) -> None:
+    """A day that a new law closes has no cut, without a restart; a file nobody can read leaves the library's days."""
+    is_due, thursday = bank_days_of(tmp_path, "cl"), date(2026, 10, 15)
+    file = tmp_path / "calendars" / "cl.toml"
+    file.parent.mkdir()
+    assert is_due(thursday)
+    file.write_text('[[add]]\non = 2026-10-15\nreason = "Law 21.999"\n', encoding="utf-8")
+    assert not is_due(thursday)
+    file.write_text("= =", encoding="utf-8")
+    assert is_due(thursday)
 
 
 @pytest.mark.parametrize(

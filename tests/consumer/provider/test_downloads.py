@@ -1,6 +1,7 @@
 """Documents are fetched from allowed hosts only, over https, without the key, and never without end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 
 import httpx
@@ -67,6 +68,10 @@ def test_a_named_host_is_asked(settle: Settle, url: str, hosts: str) -> None:
         "ftp://api.provider.test/a.pdf",
         "https://[::1/a.pdf",
         "https://api.provider.test:port/a.pdf",
+        "https://api.provider.test/\x07.pdf",
+        "https://api.provider.test/a\n.pdf",
+        "https://api.provider.test/\ud800.pdf",
+        f"https://api.provider.test/{'a' * 70_000}",
         "a.pdf",
         "",
     ],
@@ -110,6 +115,8 @@ def test_the_key_is_never_sent(settle: Settle) -> None:
         (302, b"", "api.provider.test answered 302", False),
         (403, b"expired", "api.provider.test answered 403", False),
         (503, b"", "api.provider.test answered 503", True),
+        (429, b"", "api.provider.test answered 429", True),
+        (408, b"", "api.provider.test answered 408", True),
         (200, b"<html>log in</html>", "what api.provider.test sent is not a PDF", False),
         (200, b"", "what api.provider.test sent is not a PDF", False),
     ],
@@ -131,6 +138,24 @@ def test_a_document_without_end_is_cut_off(settle: Settle, monkeypatch: pytest.M
     asked: list[httpx.Request] = []
     with pytest.raises(NotFetched, match=r"larger than 1 MB"):
         download("https://api.provider.test/a", settle(), transport=answering(200, PDF + b"x" * 1024 * 1024, asked))
+
+
+def test_a_document_that_drips_is_left_for_a_later_pull(settle: Settle) -> None:
+    """Bytes that come one by one, each in time, end after two minutes in all."""
+    moments = count(0, 25)
+
+    class Dripping(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            for number in range(100):
+                taken.append(number)
+                yield b"x"
+
+    taken: list[int] = []
+    transport = httpx.MockTransport(lambda _request: httpx.Response(200, stream=Dripping()))
+    with pytest.raises(NotFetched) as caught:
+        download("https://api.provider.test/a", settle(), transport=transport, clock=lambda: float(next(moments)))
+    assert (str(caught.value), caught.value.may_come) == ("api.provider.test took longer than 120 s", True)
+    assert len(taken) == 5
 
 
 def test_a_host_that_is_away_is_named_without_the_signed_link(settle: Settle) -> None:

@@ -9,13 +9,14 @@ import httpx
 import pytest
 from sqlmodel import select
 
+from consumer.facts.completeness import complete_until
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window
 from consumer.facts.terminal import Exit
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log
-from consumer.sync.windows import all_windows, complete_until, unclosed_windows
+from consumer.sync.windows import all_windows, unclosed_windows
 
 SETTLED = datetime(2026, 10, 1, 2, 59, tzinfo=UTC)
 LAST_DAY = datetime(2026, 9, 30, 3, tzinfo=UTC)

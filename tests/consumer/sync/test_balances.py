@@ -102,19 +102,50 @@ def test_a_break_is_told_by_the_pull_and_goes_when_it_is_mended(
 def test_a_statement_that_does_not_add_up_is_told(house: House, lists: Provider, list_server: Any) -> None:
     """Opening and totals must make the closing balance; one peso off is named, and so is a figure that is missing."""
     path = "/v2/accounts/acc_1/account_statements"
-    list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], path: [statement(1300)]}
+    list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT | {"currency": "MXN"}], path: [statement(1300)]}
     streams = [STREAMS["account-statements"]]
     assert read_streams(house, lists, streams).results[0].reason is None
     list_server.now += timedelta(hours=1)
     list_server.lists[path] = [statement(1299)]
     assert read_streams(house, lists, streams).results[0].reason == (
-        "acst_1: its closing balance is -1 CLP off its own sums"
+        "acst_1: its closing balance is -1 minor units off its own sums"
+    )
+    list_server.now += timedelta(hours=1)
+    assert read_streams(house, lists, [STREAMS["accounts"], *streams]).results[1].reason == (
+        "acst_1: its closing balance is -0.01 MXN off its own sums"
     )
     list_server.now += timedelta(hours=1)
     list_server.lists[path] = [statement(1300) | {"total_debited_cents": None}]
     assert read_streams(house, lists, streams).results[0].reason == (
         "acst_1: cannot be added up: total_debited_cents is missing"
     )
+
+
+def test_a_break_is_told_in_the_currency_of_its_movements(house: House, lists: Provider, list_server: Any) -> None:
+    """An account in pesos of Mexico breaks by centavos, whatever the country of the connection."""
+    rows = [movement(number, balance=balance) | {"currency": "MXN"} for number, balance in ((2, 1250), (1, 500))]
+    list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], "/v2/accounts/acc_1/movements": rows}
+    read_streams(house, lists, [STREAMS["account-movements"]])
+    text = "acc_1: the running balance breaks in 1 places, first by 2.50 MXN between mov_1 and mov_2"
+    assert told(house) == [("account-movements", text)]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"direction": "sideways"}, "direction is neither inbound nor outbound"),
+        ({"transaction_date": None}, "transaction_date is missing"),
+        ({"transaction_date": "soon"}, "transaction_date is not an ISO 8601 time with a zone"),
+    ],
+)
+def test_a_movement_that_cannot_be_followed_is_told(
+    house: House, lists: Provider, list_server: Any, change: dict[str, Any], reason: str
+) -> None:
+    """A way or a moment that is none of the known counts neither as money out nor as nothing: it is said."""
+    rows = [movement(1, balance=500), movement(2, balance=1000) | change]
+    list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], "/v2/accounts/acc_1/movements": rows}
+    read_streams(house, lists, [STREAMS["account-movements"]])
+    assert told(house) == [("account-movements", f"acc_1: 1 movements cannot be followed, first mov_2: {reason}")]
 
 
 def test_rows_are_kept_whatever_their_sums(house: House, lists: Provider, list_server: Any) -> None:

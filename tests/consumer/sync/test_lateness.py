@@ -11,19 +11,13 @@ from prometheus_client import CollectorRegistry, generate_latest
 from consumer.config import Settings
 from consumer.doctor import Verdict, check_lateness
 from consumer.facts.house import House
+from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.inbox.record import read_arrival, record_all
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log
-from consumer.sync.lateness import (
-    Percentiles,
-    Way,
-    measure_webhooks,
-    overlap,
-    percentiles,
-    record_list_lateness,
-)
+from consumer.sync.lateness import measure_webhooks, overlap, record_list_lateness
 from consumer.sync.watch import MirrorGauges
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)

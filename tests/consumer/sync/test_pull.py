@@ -9,13 +9,14 @@ import httpx
 import pytest
 from sqlmodel import select
 
+from consumer.facts.completeness import complete_until
 from consumer.facts.house import House
 from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
 from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.facts.terminal import Exit
 from consumer.provider.client import Provider
 from consumer.sync.pull import STREAMS, read_streams
-from consumer.sync.windows import complete_until, unclosed_windows
+from consumer.sync.windows import unclosed_windows
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
 PAYOUTS = [STREAMS["payouts"]]

@@ -13,6 +13,7 @@ from pydantic import SecretStr
 from sqlmodel import select
 
 from consumer.config import Settings, load
+from consumer.facts.completeness import complete_until
 from consumer.facts.house import House
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
@@ -24,7 +25,7 @@ from consumer.provider.rows import KINDS
 from consumer.sync.backfill import read_log
 from consumer.sync.commands import backfill, gaps, pull
 from consumer.sync.pull import STREAMS, read_streams
-from consumer.sync.windows import complete_until, unclosed_windows
+from consumer.sync.windows import unclosed_windows
 from sandbox.serve import RunningSandbox
 from sandbox.steer import Steer
 

@@ -12,12 +12,13 @@ from sqlmodel import select
 
 from consumer.facts.house import House
 from consumer.facts.tables.provider import PaymentIntent, PayoutItem
-from consumer.facts.tables.sync import Window
+from consumer.facts.tables.sync import Drift, Window
 from consumer.facts.terminal import Exit
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.drift import compare_streams
 from consumer.sync.pull import STREAMS, read_streams
+from consumer.sync.watch import drift_left
 from consumer.sync.windows import unclosed_windows
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
@@ -153,6 +154,29 @@ def test_drift_names_what_it_cannot_compare_and_compares_the_rest(
     assert outcome.results[0].reason == (
         "pi_1 cannot be compared: amount is str where an integer of minor units is needed; 1 differences"
     )
+
+
+def test_what_cannot_be_read_again_is_not_recorded_as_mended(
+    house: House, lists: Provider, list_server: Any, make_payment: Callable[[int], dict[str, Any]]
+) -> None:
+    """A repair that finds one object broken mends the other, and the record tells them apart."""
+    list_server.lists["/v2/events"] = []
+    assert read_streams(house, lists, INTENTS).complete
+    for payment in list_server.lists["/v1/payment_intents"]:
+        payment["amount"] = 999
+    own = {"pi_1": make_payment(1) | {"amount": 999}, "pi_2": make_payment(2) | {"amount": "999"}}
+
+    def answer(path: str) -> httpx.Response | None:
+        id_ = path.rpartition("/")[2]
+        return httpx.Response(200, json=own[id_]) if id_ in own else None
+
+    list_server.before = answer
+    outcome = compare_streams(house, lists, INTENTS, days=7, repair=True)
+    assert (outcome.left, outcome.status) == (1, Exit.PARTLY_DONE)
+    with house.store.reading() as session:
+        kept = {(row.id, row.field): row.repaired_at is not None for row in session.exec(select(Drift))}
+        assert [one.count for one in drift_left(session, "main")] == [1]
+    assert kept == {("pi_1", "amount"): True, ("pi_2", "amount"): False}
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)

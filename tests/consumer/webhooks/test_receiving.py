@@ -279,3 +279,9 @@ def test_a_body_that_breaks_off_is_not_read(receiver: Flask, sign: Sign, house: 
 
     assert (answer.status_code, answer.json) == (400, {"error": "body_broken"})
     assert rows(house.store) == []
+
+
+@pytest.mark.parametrize("path", ["/webhooksmain", "/webhooks/", "/webhooks/main/more", "/webhooks-of/webhooks/main"])
+def test_what_only_looks_like_the_route_is_not_received(send: Callable[..., TestResponse], path: str) -> None:
+    """An address that merely begins like the receiver's is answered by the rest of the application."""
+    assert send({"id": "evt_1"}, path=path).status_code == 404

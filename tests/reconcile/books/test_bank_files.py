@@ -1,5 +1,6 @@
 """Bank files into the books: formats, balances, one line once, and whole or not at all."""
 
+import logging
 from datetime import date
 from pathlib import Path
 
@@ -172,6 +173,15 @@ def test_what_is_no_bank_file_is_named(content: bytes, words: str) -> None:
     with pytest.raises(BankFileError) as caught:
         read_bank_file(content, country="cl", mapping={})
     assert str(caught.value).startswith(words)
+
+
+def test_a_field_nobody_can_read_is_named_without_its_words(caplog: pytest.LogCaptureFixture) -> None:
+    """Account numbers and names reach neither the sentence nor the log."""
+    text = ":20:X\n:25:1\n:60F:C261005CLP1000,\n:61:ANA SOTO 00012345678\n:62F:C261005CLP1000,\n"
+    with caplog.at_level(logging.DEBUG), pytest.raises(BankFileError) as caught:
+        read_bank_file(text.encode(), country="cl", mapping={})
+    said = "the file is not MT940 that can be read: field :61:, line 4, is not written as the format asks"
+    assert (str(caught.value), caplog.text) == (said, "")
 
 
 def test_the_same_file_and_the_same_lines_come_in_once(house: House, main: Connection, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from reconcile.tables import ExchangeRate
 )
 def test_a_day_and_its_value(text: str) -> None:
     """Either decimal mark, one for the file."""
-    assert read_rates("uf.csv", text.encode()).rates == ((date(2026, 10, 5), "39123.45"),)
+    assert read_rates("uf.csv", text.encode(), country="cl").rates == ((date(2026, 10, 5), "39123.45"),)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,35 @@ def test_a_day_and_its_value(text: str) -> None:
 )
 def test_what_is_no_rate_is_refused(text: str, reason: str) -> None:
     """Nothing is guessed."""
-    assert [one.reason for one in read_rates("uf.csv", text.encode()).rejects] == [reason]
+    assert [one.reason for one in read_rates("uf.csv", text.encode(), country="cl").rejects] == [reason]
+
+
+@pytest.mark.parametrize(
+    ("values", "rates"),
+    [
+        (("39.123", "39.456,78"), ["39123", "39456.78"]),
+        (("18.123", "17.5"), ["18.123", "17.5"]),
+        (("18,123", "17,5"), ["18.123", "17.5"]),
+        (("18.1234", "18.123"), ["18.1234", "18.123"]),
+        (("0,912", "0,913"), ["0.912", "0.913"]),
+        (("39", "40"), ["39", "40"]),
+    ],
+)
+def test_the_whole_file_decides_its_mark(values: tuple[str, str], rates: list[str]) -> None:
+    """One value that reads one way only decides for all."""
+    text = f"Fecha;Valor\n05-10-2026;{values[0]}\n06-10-2026;{values[1]}\n"
+    assert [value for _, value in read_rates("uf.csv", text.encode(), country="cl").rates] == rates
+
+
+@pytest.mark.parametrize("value", ["39.123", "18,123"])
+def test_values_that_all_read_both_ways_are_refused(value: str) -> None:
+    """A thousand times too much or too little is no guess to take."""
+    text = f"Fecha;Valor\n05-10-2026;{value}\n06-10-2026;40\n"
+    outcome = read_rates("uf.csv", text.encode(), country="cl")
+    assert outcome.rates == ()
+    assert [one.reason for one in outcome.rejects] == [
+        "a value could be thousands or decimals, and so could the whole file: write all with decimals"
+    ]
 
 
 def test_a_later_value_replaces(house: House, main: Connection, tmp_path: Path) -> None:

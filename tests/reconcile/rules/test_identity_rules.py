@@ -237,3 +237,25 @@ def test_every_number_is_a_setting(case: "Case") -> None:
     case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
     case.payout("po_1", 94_000)
     assert case.run().found() == set()
+
+
+@pytest.mark.parametrize(
+    ("gap", "found"),
+    [
+        (None, {("PAYOUT_IDENTITY", "payout:po_1", 60_000), ("PAYOUT_IDENTITY", "payout:po_2", 80_000)}),
+        ("po_1", {("DATA_GAP", "stream:payout-items", 0)}),
+    ],
+)
+def test_a_payout_whose_items_were_not_read_is_not_said_not_to_add_up(
+    case: "Case", gap: str | None, found: set[tuple[str, str, int]]
+) -> None:
+    """Missing items are a gap; only with complete lists is what lacks a difference."""
+    case.invoice("1", 20_000)
+    case.payment("pi_1", 20_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.payout("po_1", 80_000)
+    case.payout("po_2", 80_000)
+    if gap:
+        case.add("gaps", stream="payout-items", reason=f"{gap}: short", payout_id=gap)
+    run = case.run()
+    assert run.found() == found
+    assert run.payout("po_1", "status_recon") == ("incomplete" if gap else "open",)

@@ -100,6 +100,14 @@ def test_two_lines_within_ten_percent_decide_nothing(case: "Case") -> None:
     assert case.run().payout("po_1", "bank_movement_id") == (None,)
 
 
+def test_a_payout_to_an_account_nobody_knows_is_not_missing(case: "Case") -> None:
+    """A bank that shows some account says nothing of it."""
+    case.as_of = date(2026, 10, 30)
+    _in_bank(case, amount=1)
+    case.rows["payouts"][0]["recipient_last4"] = None
+    assert case.run().found() == set()
+
+
 def test_a_movement_of_another_account_is_not_it(case: "Case") -> None:
     """The recipient's account is compared, and without movements of it no bank is known."""
     case.as_of = date(2026, 10, 30)

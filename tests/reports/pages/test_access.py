@@ -10,7 +10,7 @@ from flask.testing import FlaskClient
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from reports import invitations
-from reports.people import Role, add_user
+from reports.people import Role, add_user, to_user
 from reports.tokens import Scope, create_token, revoke_token
 
 # Everything that answers without a login; a new route is shut until somebody adds it here.
@@ -193,7 +193,7 @@ def test_a_token_opens_what_its_scopes_name(reconciled: House, app: Flask) -> No
 def test_a_token_opens_downloads_and_nothing_else(reconciled: House, app: Flask) -> None:
     """A program downloads with its token; pages and a revoked token are refused without a redirect."""
     with reconciled.store.transaction() as session:
-        token = create_token(session, "erp", Role.VIEWER, now=utc_now())
+        token = create_token(session, "erp", Role.VIEWER, now=utc_now(), scopes=Scope)
     headers = {"Authorization": f"Bearer {token}"}
     assert app.test_client().get("/reports/control.csv", headers=headers).status_code == 200
     assert app.test_client().get("/payouts", headers=headers).status_code == 403
@@ -216,8 +216,8 @@ def test_settings_show_no_secret(client: FlaskClient) -> None:
 def test_only_an_admin_sees_people(reconciled: House, app: Flask, login: Login) -> None:
     """An admin reads who may look and what tokens open, without any hash; finance is refused."""
     with reconciled.store.transaction() as session:
-        add_user(session, "luz@tienda.test", "otra clave larga", Role.FINANCE, now=utc_now())
-        token = create_token(session, "erp", Role.VIEWER, now=utc_now())
+        add_user(session, to_user("luz@tienda.test", "otra clave larga", Role.FINANCE, now=utc_now()))
+        token = create_token(session, "erp", Role.VIEWER, now=utc_now(), scopes=Scope)
     page = login(app).get("/people").get_data(as_text=True)
     assert "luz@tienda.test" in page
     assert ">erp<" in page

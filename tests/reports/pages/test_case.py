@@ -17,7 +17,7 @@ from consumer.facts.house import House
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import Decision, ExceptionRow, LocalInvoice
 from reports import trail
-from reports.people import Role, add_user
+from reports.people import Role, add_user, to_user
 
 CASE = "/exceptions/main/00aa00aa00aa00aa"
 Csrf = Callable[..., str]
@@ -150,7 +150,7 @@ def test_a_viewer_looks_and_does_not_decide(
 ) -> None:
     """A viewer sees no form, and a POST of their own is refused."""
     with reconciled.store.transaction() as session:
-        add_user(session, "ver@tienda.test", "solo quiero mirar", Role.VIEWER, now=utc_now())
+        add_user(session, to_user("ver@tienda.test", "solo quiero mirar", Role.VIEWER, now=utc_now()))
     viewer = login(app, "ver@tienda.test", "solo quiero mirar")
     assert "/resolve" not in viewer.get(CASE).get_data(as_text=True)
     form = {"csrf_token": csrf(viewer, CASE), "reason": "x", "version": 1}

@@ -10,7 +10,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.errands import ErrandRefusedError, Errands
 from consumer.facts.house import Connection, House
 from consumer.facts.tables.inbox import Event
-from reports.people import Role, add_user
+from reports.people import Role, add_user, to_user
 
 Csrf = Callable[..., str]
 MakeApp = Callable[..., Flask]
@@ -61,7 +61,7 @@ def client(reconciled: House, make_app: MakeApp, login: Login, rooms: Rooms) -> 
                 error="a reason",
             )
         )
-        add_user(session, "vera@tienda.test", "otra clave larga", Role.VIEWER, now=now)
+        add_user(session, to_user("vera@tienda.test", "otra clave larga", Role.VIEWER, now=now))
     errands = Errands(rooms.replay, rooms.pull, rooms.backfill, ("all", "payouts", "refunds"))
     return login(make_app(reconciled, errands=errands))
 

@@ -13,7 +13,7 @@ from flask.testing import FlaskClient
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from reconcile.tables import Decision, ExceptionRow
-from reports.people import Role, add_user
+from reports.people import Role, add_user, to_user
 
 Csrf = Callable[..., str]
 
@@ -122,6 +122,6 @@ def test_the_same_sheet_twice_changes_nothing_more(client: FlaskClient, csrf: Cs
 def test_a_viewer_gets_no_sheet(reconciled: House, app: Flask, login: Callable[..., FlaskClient]) -> None:
     """Only who may decide gets the sheet to decide in."""
     with reconciled.store.transaction() as session:
-        add_user(session, "vera@tienda.test", "otra clave larga", Role.VIEWER, now=utc_now())
+        add_user(session, to_user("vera@tienda.test", "otra clave larga", Role.VIEWER, now=utc_now()))
     viewer = login(app, "vera@tienda.test", "otra clave larga")
     assert viewer.get("/exceptions/sheet.csv").status_code == 403

@@ -8,10 +8,11 @@ import pytest
 from flask.testing import FlaskClient
 from sqlmodel import SQLModel
 
+from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.jobs import Tick
-from consumer.facts.tables.sync import Window
+from consumer.facts.tables.sync import Lateness, Window
 from reports import catalogue
 from reports.operations import LISTINGS
 from reports.pages.stored import STORED
@@ -171,3 +172,16 @@ def test_every_report_has_a_place_among_the_pages() -> None:
     """No report can only be downloaded: those without a list of their own have a view."""
     own = {"payout-summary", "payout-detail", "exceptions"}
     assert set(catalogue.AVAILABLE) - own - set(PLACES.values()) == set()
+
+
+def test_lateness_is_what_the_doctor_tells(client: FlaskClient, reconciled: House) -> None:
+    """The page reads the same month of counts as the doctor and the metrics; how late the list is stays out of it."""
+    with reconciled.store.transaction() as session:
+        day: dict[str, Any] = {"connection": "main", "on": utc_now().date()}
+        session.add(Lateness(way="webhook", step_seconds=2, events=995, worst_seconds=2, **day))
+        session.add(Lateness(way="webhook", step_seconds=60, events=4, worst_seconds=41, **day))
+        session.add(Lateness(way="webhook", step_seconds=3_600, events=1, worst_seconds=3_600, **day))
+        session.add(Lateness(way="list", step_seconds=172_800, events=500, worst_seconds=100_000, **day))
+    page = text_of(client, "/operation")
+    assert "Con cuánto atraso llegaron los webhooks en un mes: 1.000" in page
+    assert "50 % 2 s 95 % 2 s 99 % 2 s 99,9 % 41 s 100 % 60 min" in page

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from consumer.facts.bankdays import calendar_of
-from reconcile.calendars import CalendarError, read_calendar, to_calendar
+from consumer.facts.calendars import CalendarError, read_calendar, to_calendar
 
 FILE = """
 until = 2030

@@ -1,19 +1,21 @@
 """The back office's writes against the sandbox: shown first, sent once, kept at once."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from click.testing import CliRunner, Result
 from sqlmodel import select
 
 from consumer.config import Settings, load
 from consumer.facts.house import House
 from consumer.facts.tables.provider import BillingInvoice, Refund
-from consumer.provider.backoffice import billing, refunds
+from consumer.provider.write_commands import billing, refunds
 from sandbox.serve import RunningSandbox
 
 Run = Callable[..., Result]
@@ -112,6 +114,65 @@ def test_the_same_attempt_again_is_done_once(run: Run, api: httpx.Client, paymen
     assert len(refunds_of(api, payment)) == 1
 
 
+def test_a_repeat_is_sent_though_its_first_attempt_is_known_here(
+    run: Run, api: httpx.Client, payment: dict[str, Any]
+) -> None:
+    """A refund of more than half, kept here before it is repeated under its key, is asked again and done once."""
+    most = str(payment["amount"] * 6 // 10)
+    words = ("create", payment["id"], "--amount", most, "--yes", "--json", "--idempotency-key", "attempt-3")
+    first, again = line_of(run(refunds, *words)), run(refunds, *words)
+    assert line_of(again)["id"] == first["id"]
+    assert "unless the attempt under this key has done it" in again.stderr
+    assert len(refunds_of(api, payment)) == 1
+
+
+def test_a_repeat_must_say_how_much(run: Run, api: httpx.Client, payment: dict[str, Any]) -> None:
+    """All that is left may be something else by now, so a key without an amount is refused, exit 2."""
+    refused = run(refunds, "create", payment["id"], "--yes", "--idempotency-key", "attempt-4")
+    assert refused.exit_code == 2
+    assert "--idempotency-key needs --amount" in refused.output
+    assert refunds_of(api, payment) == []
+
+
+def test_the_key_is_told_before_anything_is_sent(
+    run: Run, payment: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who interrupts the call has read the key under which to repeat it."""
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("consumer.provider.client.Provider.create", interrupted)
+    stopped = run(refunds, "create", payment["id"], "--amount", "700", "--yes")
+    assert re.search(r"^idempotency key [0-9a-f-]{36}$", stopped.stderr, re.MULTILINE)
+
+
+def test_what_was_done_and_cannot_be_kept_is_said_so(
+    run: Run, api: httpx.Client, house: House, payment: dict[str, Any]
+) -> None:
+    """Where our own row or database stands in the way, exit 1 names the refund, the key and no row's content."""
+    words = ("create", payment["id"], "--amount", "700", "--yes", "--json", "--idempotency-key", "attempt-5")
+    made = line_of(run(refunds, *words))["id"]
+    done = f"it was done, as {made}, under idempotency key attempt-5, and could not be kept here: "
+    with house.store.transaction() as session:
+        session.execute(sa.update(Refund).values(mode="live"))
+    assert f"{done}refund {made} is live here and test there" in run(refunds, *words).output
+    with house.store.transaction() as session:
+        session.execute(sa.text("ALTER TABLE refund RENAME COLUMN amount TO sum"))
+    unkept = run(refunds, "cancel", made, "--yes", "--idempotency-key", "attempt-6")
+    assert unkept.exit_code == 1
+    assert f"it was done, as {made}, under idempotency key attempt-6, and could not be kept here: Oper" in unkept.output
+    assert refunds_of(api, payment)[0]["status"] == "canceled"
+
+
+def test_a_cancellation_is_repeated_under_its_key(run: Run, payment: dict[str, Any]) -> None:
+    """A repeat of a cancellation that was done answers as the first did, instead of calling it impossible."""
+    made = line_of(run(refunds, "create", payment["id"], "--amount", "700", "--yes", "--json"))
+    words = ("cancel", made["id"], "--yes", "--json", "--idempotency-key", "attempt-7")
+    assert line_of(run(refunds, *words))["status"] == "canceled"
+    assert line_of(run(refunds, *words))["status"] == "canceled"
+
+
 def test_a_lost_answer_names_the_key(
     run: Run, running: RunningSandbox, payment: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +184,8 @@ def test_a_lost_answer_names_the_key(
     words = ("create", payment["id"], "--amount", "700", "--yes", "--idempotency-key", "attempt-2")
     broken = run(refunds, *words)
     assert broken.exit_code == 1
-    assert "whether it was done is not known: repeat with --idempotency-key attempt-2" in broken.output
+    again = "repeat with --amount 700 --idempotency-key attempt-2, and it is done at most once"
+    assert f"whether it was done is not known: {again}" in broken.output
 
 
 def test_a_refund_that_was_not_sent_is_cancelled_once(

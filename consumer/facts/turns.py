@@ -9,8 +9,11 @@ from sqlmodel import Session
 class Turn(IntEnum):
     """Keys of PostgreSQL's advisory locks; SQLite's write transactions are one after another anyway."""
 
+    RUNS = 717_061
     BOOKS = 717_062
     PERIODS = 717_063
+    ORDERS = 717_064
+    ERRANDS = 717_065
 
 
 def take_turn(session: Session, turn: Turn) -> None:

@@ -13,7 +13,15 @@ from consumer.facts.money import format_decimal
 from consumer.facts.terminal import Command, Exit, Refusal, connection_option, json_option, print_rows, say
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import ProviderError
-from consumer.provider.writes import Plan, carry_out, plan_cancellation, plan_outside_payment, plan_refund
+from consumer.provider.writes import (
+    NotKept,
+    Plan,
+    keep,
+    plan_cancellation,
+    plan_outside_payment,
+    plan_refund,
+    send,
+)
 
 KEYS = ("connection", "mode", "id", "status", "amount", "currency", "resource_id", "idempotency_key", "sent")
 _LONGEST_KEY = 255
@@ -54,7 +62,14 @@ def refunds() -> None:
 @click.pass_obj
 def create(open_house: OpenHouse, /, *, payment_id: str, amount: str | None, **options: Any) -> None:
     """Give back a payment, whole or in part."""
-    _write(open_house, lambda house, provider: plan_refund(house, provider, payment_id, amount), **options)
+    again = options["key"] is not None
+    if again and amount is None:
+        raise Refusal("--idempotency-key needs --amount: what is left may have changed since that attempt", Exit.USAGE)
+    _write(
+        open_house,
+        lambda house, provider: plan_refund(house, provider, payment_id, amount, is_repeat=again),
+        **options,
+    )
 
 
 @refunds.command("cancel")
@@ -63,7 +78,8 @@ def create(open_house: OpenHouse, /, *, payment_id: str, amount: str | None, **o
 @click.pass_obj
 def cancel(open_house: OpenHouse, /, *, refund_id: str, **options: Any) -> None:
     """Stop a refund that was not sent yet."""
-    _write(open_house, lambda _house, provider: plan_cancellation(provider, refund_id), **options)
+    again = options["key"] is not None
+    _write(open_house, lambda _house, provider: plan_cancellation(provider, refund_id, is_repeat=again), **options)
 
 
 @click.group()
@@ -77,7 +93,8 @@ def billing() -> None:
 @click.pass_obj
 def mark_paid(open_house: OpenHouse, /, *, invoice_id: str, **options: Any) -> None:
     """Record that an open invoice was paid outside the provider."""
-    _write(open_house, lambda _house, provider: plan_outside_payment(provider, invoice_id), **options)
+    again = options["key"] is not None
+    _write(open_house, lambda _house, provider: plan_outside_payment(provider, invoice_id, is_repeat=again), **options)
 
 
 def _write(  # noqa: PLR0913 - one parameter for each option
@@ -92,10 +109,11 @@ def _write(  # noqa: PLR0913 - one parameter for each option
 ) -> None:
     house = open_house()
     connection = house.settings.connection(connection_name)
-    key = key or str(uuid.uuid4())
+    is_repeat, key = key is not None, key or str(uuid.uuid4())
     with open_provider(house, connection) as provider:
         plan = to_plan(house, provider)
-        say(f"{connection.name} ({connection.mode}): {plan.told}")
+        again = ", unless the attempt under this key has done it" if is_repeat else ""
+        say(f"{connection.name} ({connection.mode}): {plan.told}{again}")
         if not dry_run:
             _check_agreed(yes=yes)
         done = {} if dry_run else _send(house, provider, plan, key)
@@ -104,7 +122,7 @@ def _write(  # noqa: PLR0913 - one parameter for each option
         "mode": connection.mode,
         "id": done.get("id"),
         "status": done.get("status"),
-        "amount": format_decimal(plan.amount or 0, plan.currency or connection.country.currency),
+        "amount": format_decimal(plan.amount, plan.currency),
         "currency": plan.currency,
         "resource_id": plan.body.get("resource_id") or done.get("resource_id"),
         "idempotency_key": key,
@@ -123,13 +141,21 @@ def _check_agreed(*, yes: bool) -> None:
 
 
 def _send(house: House, provider: Provider, plan: Plan, key: str) -> dict[str, Any]:
+    # Whatever ends this process from here on, the key is with whoever must repeat.
+    say(f"idempotency key {key}")
     try:
-        return carry_out(house, provider, plan, key=key)
+        answer = send(provider, plan, key=key)
     except ProviderError as error:
         if not error.retryable:
-            raise
-        again = f"repeat with --idempotency-key {key}, and it is done at most once"
+            raise Refusal(f"{error} (idempotency key {key})") from None
+        again = f"repeat with {plan.repeat}--idempotency-key {key}, and it is done at most once"
         raise Refusal(f"{error}; whether it was done is not known: {again}") from None
+    try:
+        keep(house, provider, plan, answer)
+    except NotKept as error:
+        done = f"it was done, as {answer.value.get('id')}, under idempotency key {key}"
+        raise Refusal(f"{done}, and could not be kept here: {error}: cuadre pull all brings it") from None
+    return answer.value
 
 
 COMMANDS: tuple[click.Command, ...] = (refunds, billing)

@@ -1,0 +1,146 @@
+"""Where a bank file stands beside those that came in before: it goes on, it overlaps, or nobody can tell; pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
+from itertools import accumulate
+
+from reconcile.books.bank_statements import NO_LINE, Statement
+from reconcile.books.documents import Reject
+from reconcile.books.tables import BankFile
+
+_SHEETS = {"CSV", "XLSX"}
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a line says; two lines of one day may say the same and still be two."""
+
+    booked_on: date
+    amount: int
+    currency: str
+    text: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a file must heed: lines `before` it on a day that was split are not its own, however alike."""
+
+    before: Counter[Said] = field(default_factory=Counter)
+    rejects: tuple[Reject, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def lines_said(statements: Sequence[Statement]) -> list[Said]:
+    return [
+        Said(row.booked_on, row.amount, statement.currency, row.text, row.reference)
+        for statement in statements
+        for row in statement.rows
+    ]
+
+
+def find_place(file: BankFile, lines: Sequence[Said], earlier: Sequence[BankFile], kept: Sequence[Said]) -> Place:
+    """Compare a file with earlier ones of its account; `kept` are the lines they brought from its first day on.
+
+    A wrong guess loses a deposit or counts it twice, so what balances contradict is refused.
+    """
+    beside = [other for other in earlier if other.currency == file.currency and _common(file, other)]
+    same = Counter(lines) & Counter(kept)
+    split = set(_split_days(file, lines, beside))
+    # Lines of the whole day again that happen to sum to nothing look like a day that was split.
+    split = {on for on in split if not _sums_to_nothing(same, on)}
+    over = [other for other in beside if _common(file, other) - split]
+    stranger = next((other for other in over if _family(other) != _family(file)), None)
+    if stranger is not None:
+        return Place(rejects=(_written_otherwise(file, stranger),))
+    # Files that speak of other days share no line: one dated outside its statement is one more, however alike.
+    others = {said for said in same if said.booked_on in split or (not over and file.opening is not None)}
+    place = Place(Counter(said for said in kept if said in others))
+    same = Counter({said: count for said, count in same.items() if said not in others})
+    stated = [other for other in over if other.opening is not None]
+    if not same:
+        return place
+    if file.opening is None or not stated:
+        return replace(place, notes=(_undecided(same),))
+    if any(_counts_from_one_point(file, other, lines, kept) for other in stated):
+        return place
+    return Place(rejects=(_contradicted(stated[-1], same),))
+
+
+def _sums_to_nothing(same: Counter[Said], on: date) -> bool:
+    amounts = [said.amount * count for said, count in same.items() if said.booked_on == on]
+    return bool(amounts) and sum(amounts) == 0
+
+
+def _common(file: BankFile, other: BankFile) -> set[date]:
+    since, until = max(file.since, other.since), min(file.until, other.until)
+    return {since + timedelta(days=number) for number in range((until - since).days + 1)}
+
+
+def _split_days(file: BankFile, lines: Sequence[Said], beside: Sequence[BankFile]) -> Iterator[date]:
+    """Give the days within which another file ends where this one opens, or opens where this one closes.
+
+    A file that already speaks of what lies on this one's side of that point makes it an overlap instead.
+    """
+    if file.opening is None or file.closing is None:
+        return
+    first, last = ([said.amount for said in lines if said.booked_on == on] for on in (file.since, file.until))
+    after = set(accumulate(first, initial=file.opening))
+    before = set(accumulate([-amount for amount in reversed(last)], initial=file.closing))
+    ends = {other.closing for other in beside if other.until == file.since}
+    starts = {other.opening for other in beside if other.since == file.until}
+    if (
+        file.opening in ends
+        and not (ends & after - {file.opening})
+        and not any(
+            other.since <= file.since < other.until or (other.since, other.opening) == (file.since, file.opening)
+            for other in beside
+        )
+    ):
+        yield file.since
+    if (
+        file.closing in starts
+        and not (starts & before - {file.closing})
+        and not any(
+            other.since < file.until <= other.until or (other.until, other.closing) == (file.until, file.closing)
+            for other in beside
+        )
+    ):
+        yield file.until
+
+
+def _counts_from_one_point(file: BankFile, other: BankFile, lines: Sequence[Said], kept: Sequence[Said]) -> bool:
+    """Tell whether the balances of both say that equal lines are the same lines."""
+    assert file.opening is not None
+    assert other.opening is not None
+    assert other.closing is not None
+    if (file.since, file.opening) == (other.since, other.opening):
+        return True
+    if other.since > file.since:
+        return file.opening + sum(said.amount for said in lines if said.booked_on < other.since) == other.opening
+    since = [said.amount for said in kept if file.since <= said.booked_on <= other.until]
+    return other.closing - sum(since) == file.opening
+
+
+def _family(file: BankFile) -> str:
+    return "sheet" if file.file_format in _SHEETS else file.file_format
+
+
+def _written_otherwise(file: BankFile, other: BankFile) -> Reject:
+    days = f"{max(file.since, other.since)} to {min(file.until, other.until)}"
+    reason = f"{other.name} ({other.file_format}) speaks of {days} already, and each format words a line otherwise"
+    return Reject(NO_LINE, "", "", f"{reason}: they would count twice; bring those days in in one format")
+
+
+def _undecided(same: Counter[Said]) -> str:
+    count = f"{same.total()} lines say what lines kept before say and were taken as the same"
+    return f"{count}: without balances nobody can tell, so export whole days"
+
+
+def _contradicted(other: BankFile, same: Counter[Said]) -> Reject:
+    on = min(said.booked_on for said in same)
+    reason = f"{same.total()} of its lines say what lines of {other.name} say, but by the balances they are others"
+    advice = f"bring in what lies between the two files on {on} first, or export whole days"
+    return Reject(NO_LINE, "opening", "", f"{reason}: {advice}")

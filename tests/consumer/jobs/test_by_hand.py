@@ -1,0 +1,121 @@
+"""Work that a person asked for: one at a time, seen among the jobs, and its failure too."""
+
+import threading
+from datetime import UTC, date, datetime, time, timedelta
+
+import pytest
+from sqlalchemy.exc import IntegrityError
+from sqlmodel import select
+
+from consumer.facts.errands import ErrandRefusedError
+from consumer.facts.store import Store
+from consumer.facts.tables.jobs import Tick
+from consumer.jobs import by_hand, ticks
+from consumer.jobs.schedule import Job, run_due
+
+NOW = datetime(2026, 10, 5, 9, 0, tzinfo=UTC)
+
+
+def ticks_of(store: Store) -> list[tuple[str, str, str | None]]:
+    with store.reading() as session:
+        return [(tick.job, tick.state, tick.outcome) for tick in session.exec(select(Tick).order_by(Tick.job))]
+
+
+def test_a_job_says_how_it_ended(store: Store) -> None:
+    """Done, incomplete and failed are told apart, and a failure goes on to the caller."""
+    with by_hand.noted(store, "a", worker="w", clock=lambda: NOW) as end:
+        end(True, "6 read")
+    with by_hand.noted(store, "b", worker="w", clock=lambda: NOW) as end:
+        end(False, "page 2 failed")
+    with pytest.raises(ValueError, match="no such day"), by_hand.noted(store, "c", worker="w", clock=lambda: NOW):
+        raise ValueError("no such day")
+    assert ticks_of(store) == [
+        ("a", "complete", "6 read"),
+        ("b", "incomplete", "page 2 failed"),
+        ("c", "failed", "ValueError: no such day"),
+    ]
+
+
+def test_the_same_job_runs_once_at_a_time(store: Store) -> None:
+    """A second click while the first works is refused, another job is not, and afterwards it may run again."""
+    go, begun = threading.Event(), threading.Event()
+
+    def wait() -> tuple[bool, str]:
+        begun.set()
+        go.wait(10)
+        return True, "done"
+
+    first = by_hand.start(store, "pull:main:payouts", wait, worker="w", clock=lambda: NOW)
+    assert begun.wait(10)
+    with pytest.raises(ErrandRefusedError, match="pull:main:payouts is running already"):
+        by_hand.start(store, "pull:main:payouts", wait, worker="w", clock=lambda: NOW)
+    by_hand.start(store, "pull:main:refunds", lambda: (True, ""), worker="w", clock=lambda: NOW).join(10)
+    go.set()
+    first.join(10)
+    later = NOW + timedelta(seconds=1)
+    by_hand.start(store, "pull:main:payouts", lambda: (True, ""), worker="w", clock=lambda: later).join(10)
+
+
+def test_of_many_who_ask_at_once_one_begins(store: Store) -> None:
+    """Clicks that fall together, each at a moment of its own, start the job once, again and again."""
+    go, rounds, many = threading.Event(), range(5), range(6)
+    together = threading.Barrier(len(many))
+    begun: list[threading.Thread] = []
+    refused: list[str] = []
+
+    def work() -> tuple[bool, str]:
+        go.wait(30)
+        return True, "done"
+
+    def ask(number: int) -> None:
+        at = NOW + timedelta(microseconds=number)
+        for one in rounds:
+            together.wait(20)
+            try:
+                begun.append(by_hand.start(store, f"pull:{one}", work, worker=f"w{number}", clock=lambda: at))
+            except ErrandRefusedError as error:
+                refused.append(str(error))
+
+    asking = [threading.Thread(target=ask, args=(number,)) for number in many]
+    for thread in asking:
+        thread.start()
+    for thread in asking:
+        thread.join(30)
+    go.set()
+    for thread in begun:
+        thread.join(10)
+    assert sorted(refused) == [
+        f"pull:{one} is running already: see the jobs" for one in (0, 1, 2, 3, 4) for _ in many[1:]
+    ]
+    assert ticks_of(store) == [(f"pull:{one}", "complete", "done") for one in (0, 1, 2, 3, 4)]
+
+
+def test_a_job_whose_process_died_is_failed_and_may_begin_again(store: Store) -> None:
+    """Until its lease is past it keeps others out; then the next one says that it died, and runs."""
+    for job in ("backfill:main", "nightly:main by hand"):
+        assert ticks.claim(store, job, NOW, worker="dead", now=NOW)
+    soon, late = NOW + timedelta(minutes=14), NOW + timedelta(minutes=16)
+    with pytest.raises(ErrandRefusedError):
+        by_hand.start(store, "backfill:main", lambda: (True, ""), worker="w", clock=lambda: soon)
+    by_hand.start(store, "backfill:main", lambda: (True, "done"), worker="w", clock=lambda: late).join(10)
+    with by_hand.noted(store, "nightly:main by hand", worker="w", clock=lambda: late) as end:
+        end(True, "6 lines")
+    assert sorted(ticks_of(store)) == [
+        ("backfill:main", "complete", "done"),
+        ("backfill:main", "failed", "its worker stopped before the end"),
+        ("nightly:main by hand", "complete", "6 lines"),
+        ("nightly:main by hand", "failed", "its worker stopped before the end"),
+    ]
+
+
+def test_what_a_database_says_stays_out_of_the_jobs(store: Store) -> None:
+    """Its message may quote a row, so the tick bears the kind of failure alone, by hand and by night."""
+    row = "INSERT INTO account VALUES ('made-up holder')"
+    with pytest.raises(IntegrityError), by_hand.noted(store, "a", worker="w", clock=lambda: NOW):
+        raise IntegrityError(row, None, ValueError("made-up holder"))
+
+    def fail(_on: date) -> str:
+        raise IntegrityError(row, None, ValueError("made-up holder"))
+
+    run_due(Job("b", time(9), "UTC", fail), store, worker="w", clock=lambda: NOW)
+    assert ticks_of(store) == [("a", "failed", "IntegrityError"), ("b", "failed", "IntegrityError")]

@@ -1,0 +1,53 @@
+"""Ages count the bank days of the run they are shown with: the merchant's own days, as that run knew them."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from flask.testing import FlaskClient
+from sqlmodel import col
+
+from consumer.facts.house import House
+from reconcile.tables import ExceptionRow, Run
+from reports import catalogue, sheet
+from reports.query import Query, calendars_of
+
+# A Tuesday and a Wednesday that the merchant's banks were shut, within the age of what was opened before.
+SHUT = "holidays cl +2026-10-06 +2026-10-07"
+
+
+@pytest.fixture
+def shut(reconciled: House) -> House:
+    """The made-up run with two days more that were no bank days, and one exception of the Monday before them."""
+    with reconciled.store.transaction() as session:
+        session.execute(sa.update(Run).values(calendar=SHUT))
+        session.execute(sa.update(ExceptionRow).values(opened_on=date(2026, 10, 5)))
+    return reconciled
+
+
+def test_the_report_and_the_sheet_age_by_the_run_s_days(shut: House) -> None:
+    """From Monday to Thursday are three bank days by the library, and one where two of them were shut."""
+    own, today = shut.connections(None), date(2026, 10, 8)
+    report = catalogue.make(shut, Query("exceptions", own, today, as_of=today))
+    open_ages = [row["age_business_days"] for row in report.table.to_pylist() if row["resolved_on"] is None]
+    assert open_ages
+    assert set(open_ages) == {1}
+    assert set(sheet.make(shut, own, today=today).table["age_business_days"].to_pylist()) == {1}
+
+
+def test_the_page_ages_by_the_run_s_days(shut: House, client: FlaskClient) -> None:
+    """The list on the page says the same age as the file."""
+    with shut.store.transaction() as session:
+        session.execute(sa.delete(ExceptionRow).where(col(ExceptionRow.id) != "00aa00aa00aa00aa"))
+    assert '<td class="n">1</td>' in client.get("/exceptions").get_data(as_text=True)
+
+
+def test_without_a_run_the_merchant_s_file_counts(house: House) -> None:
+    """Where no run says what it counted with, the days written down now do."""
+    folder = Path(house.settings.data_dir) / "calendars"
+    folder.mkdir(parents=True)
+    (folder / "cl.toml").write_text('[[add]]\non = 2026-10-06\nreason = "Law 21.999"\n', encoding="utf-8")
+    calendars = calendars_of(house, house.connections(None), [])
+    assert not calendars["main"].is_bank_day(date(2026, 10, 6))
+    assert calendars["main"].is_bank_day(date(2026, 10, 7))

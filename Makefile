@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CODE := app.py consumer reconcile reports sandbox tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test proof bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox lint format types lock clean
+.PHONY: help install install-dev run test proof proof-kills bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox lint format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -33,6 +33,9 @@ test: install-dev lint types  ## linters, types and every test
 
 proof: install-dev  ## the proofs at their full counts: kills, fuzzing, seeds
 	CUADRE_TEST_PROOF=1 CUADRE_TEST_KILLS=200 $(BIN)/python -m pytest
+
+proof-kills: install-dev  ## the kill matrix alone: 200 kills of receiver, worker and database, half on each store
+	CUADRE_TEST_KILLS=200 $(BIN)/python -m pytest tests/proof/test_kills.py
 
 bench: bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox  ## every measurement below
 

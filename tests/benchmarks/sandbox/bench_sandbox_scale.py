@@ -21,7 +21,7 @@ from sandbox.serve import create_sandbox
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 END = START + timedelta(days=34)
-PER_SCALE = 700  # payments that succeed in a busy month of scale 1, rounded down so that a million is a million
+PER_SCALE = 699  # payments that succeed in a busy month of scale 1, rounded down so that a million is a million
 
 
 def walk_happenings(scenario: Scenario) -> str:

@@ -96,8 +96,6 @@ class Bench:
         line = next(line for line in loaded.splitlines() if line.startswith("LOAD "))
         handed, answered, active, p50, p99, bad, broken = map(float, line.split()[1:])
         self._rates[contender.port] = handed / active
-        # The load generator leaves some connections in the middle of a request when its time is over.
-        unanswered = int(handed - answered)
         self.refused[contender.port] += int(bad + broken)
         self.acknowledged[contender.port].append((range(first, first + int(handed)), int(answered - bad)))
         machine, server, database_cpu = (late - early for late, early in zip(after, before, strict=True))
@@ -109,7 +107,7 @@ class Bench:
             server / handed * 1e6,
             database_cpu / handed * 1e6,
             others,
-            int(bad + broken) + unanswered,
+            int(bad + broken + handed - answered),
         )
 
 

@@ -40,9 +40,9 @@ def reconcile_mcp(payments: list[Row], invoices: list[Row], *, combine: bool) ->
 
 def splink(payments: list[Row], invoices: list[Row], *, threshold: float) -> list[Pair]:
     """A linking model with our blocking (order, tax id, amount), trained on the files, then greedy one to one."""
-    import pandas as pd  # noqa: PLC0415
-    import splink.comparison_library as cl  # noqa: PLC0415
-    from splink import DuckDBAPI, Linker, SettingsCreator, block_on  # noqa: PLC0415
+    import pandas as pd  # noqa: PLC0415 - as above
+    import splink.comparison_library as cl  # noqa: PLC0415 - as above
+    from splink import DuckDBAPI, Linker, SettingsCreator, block_on  # noqa: PLC0415 - as above
 
     left = pd.DataFrame([
         {"unique_id": row["id"], "amount": int(row["minor"]), "tax_id": row["tax_id"] or None,

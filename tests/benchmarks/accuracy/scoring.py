@@ -231,7 +231,8 @@ def is_reason_true(rule: str, payment: Any, documents: pd.DataFrame, applied: in
         return all(_bears_key(rest.split(":")[0], payment, row) for _, row in documents.iterrows())
     if stage == "reference":
         words = _squeezed(payment["texts"])
-        named = all(any(_squeezed(row[name]) and _squeezed(row[name]) in words for name in ("folio", "order_ref", "uuid"))  # noqa: E501
+        keys = ("folio", "order_ref", "uuid")
+        named = all(any(_squeezed(row[key]) and _squeezed(row[key]) in words for key in keys)
                     for _, row in documents.iterrows())  # fmt: skip
         return named and applied == amount
     if stage == "customer":

@@ -32,7 +32,7 @@ def adbc(database: str) -> dict[str, Any]:
 
 
 def polars(database: str) -> dict[str, Any]:
-    import polars as pl  # noqa: PLC0415
+    import polars as pl  # noqa: PLC0415 - as above
 
     payments, books = (pl.from_arrow(read(database, query)) for query in (KEYS, BOOKS))
     started = time.perf_counter()
@@ -46,7 +46,7 @@ def polars(database: str) -> dict[str, Any]:
 
 
 def duckdb(database: str) -> dict[str, Any]:
-    import duckdb as db  # noqa: PLC0415
+    import duckdb as db  # noqa: PLC0415 - as above
 
     connection = db.connect()
     for name, query in (("payments", KEYS), ("books", BOOKS)):

@@ -8,42 +8,22 @@ import openpyxl
 import pytest
 
 from reconcile.books.documents import Document
-from reconcile.books.reading import Reading, read_invoices
-
-CANONICAL = (
-    "doc_type,series,folio,uuid,issue_date,due_date,customer_tax_id,customer_name,net,exempt,vat,total,currency,"
-    "status,order_ref,ref_type,ref_number,payment_method,payment_form"
+from reconcile.books.reading import read_invoices
+from tests.reconcile.books.invoice_texts import (
+    CANONICAL,
+    GOOD,
+    documents_of,
+    only_document,
+    read_text,
+    reasons_of,
+    register_of,
 )
-REGISTER = "Tipo Doc;Rut cliente;Razon Social;Folio;Fecha Docto;Monto Exento;Monto Neto;Monto IVA;Monto total"
-GOOD = "33;76192083-9;Peñón Ltda;7;13-09-2026;0;1000;190;1190"
-
-
-def _read(text: str, *, country: str = "cl", encoding: str = "utf-8", **mapping: str) -> Reading:
-    return read_invoices(text.encode(encoding), country=country, mapping=mapping)
-
-
-def _documents(reading: Reading) -> list[Document]:
-    assert reading.rejects == ()
-    return [document for document, _ in reading.documents]
-
-
-def _one(text: str, **settings: str) -> Document:
-    return _documents(_read(text, **settings))[0]
-
-
-def _reasons(reading: Reading) -> list[tuple[int, str, str, str]]:
-    assert reading.rejects
-    return [(reject.line, reject.column, reject.value, reject.reason) for reject in reading.rejects]
-
-
-def _register(*rows: str) -> str:
-    return "\n".join([REGISTER, *rows, ""])
 
 
 def test_the_canonical_form_needs_no_mapping() -> None:
     """All nineteen columns under their own names are read as they stand."""
     row = "33,,7,,2026-09-01,2026-10-01,76192083-9,Uno SpA,1000,,190,1190,CLP,valid,PED-1,,,credit,03"
-    assert _one(f"{CANONICAL}\n{row}\n") == Document(
+    assert only_document(f"{CANONICAL}\n{row}\n") == Document(
         doc_key="cl:33::7", doc_type="33", series="", folio="7", uuid="", issue_date=date(2026, 9, 1),
         due_date=date(2026, 10, 1), customer_tax_id="76192083-9", customer_name="Uno SpA", net=1000, exempt=None,
         vat=190, total=1190, currency="CLP", is_void=False, order_ref="PED-1", ref_type="", ref_number="",
@@ -59,7 +39,7 @@ def test_usual_names_are_found_by_synonym() -> None:
         "6f0c6a5e-0b1d-4c1e-9d52-0a6b8a8c9d10,A,1,01/09/2026,AAA010101AAA,Uno SA,100.00,16.00,116.00,MXN,Cancelado,"
         "Ingreso,PUE,03,\n"
     )
-    document = _one(text, country="mx")
+    document = only_document(text, country="mx")
     assert (document.doc_type, document.net, document.vat, document.total) == ("I", 10000, 1600, 11600)
     assert (document.is_void, document.payment_form, document.customer_name) == (True, "03", "Uno SA")
 
@@ -67,22 +47,22 @@ def test_usual_names_are_found_by_synonym() -> None:
 @pytest.mark.parametrize(
     ("content", "used"),
     [
-        (_register(GOOD).encode(), "utf-8"),
-        (_register(GOOD).encode("utf-8-sig"), "utf-8-sig"),
-        (codecs.BOM_UTF16_LE + _register(GOOD).encode("utf-16-le"), "utf-16"),
-        (codecs.BOM_UTF16_BE + _register(GOOD).encode("utf-16-be"), "utf-16"),
-        (_register(GOOD).encode("cp1252"), "cp1252"),
+        (register_of(GOOD).encode(), "utf-8"),
+        (register_of(GOOD).encode("utf-8-sig"), "utf-8-sig"),
+        (codecs.BOM_UTF16_LE + register_of(GOOD).encode("utf-16-le"), "utf-16"),
+        (codecs.BOM_UTF16_BE + register_of(GOOD).encode("utf-16-be"), "utf-16"),
+        (register_of(GOOD).encode("cp1252"), "cp1252"),
     ],
 )
 def test_encodings_are_found_and_shown(content: bytes, used: str) -> None:
     """Marks first, then strict UTF-8, then Windows text; the accents are right in each."""
     reading = read_invoices(content, country="cl", mapping={})
-    assert (reading.encoding, _documents(reading)[0].customer_name) == (used, "Peñón Ltda")
+    assert (reading.encoding, documents_of(reading)[0].customer_name) == (used, "Peñón Ltda")
 
 
 def test_text_encoded_twice_is_remarked() -> None:
     """The pairs that double encoding leaves are a note, since names do not identify anybody."""
-    reading = _read(_register(GOOD.replace("Peñón", "PeÃ±Ã³n")))
+    reading = read_text(register_of(GOOD.replace("Peñón", "PeÃ±Ã³n")))
     assert reading.rejects == ()
     assert reading.notes == ("the text looks encoded twice (Ã where accents should be)",)
 
@@ -90,14 +70,14 @@ def test_text_encoded_twice_is_remarked() -> None:
 @pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
 def test_the_separator_is_read_off_the_header(separator: str) -> None:
     """Any usual separator works."""
-    reading = _read(_register(GOOD).replace(";", separator))
-    assert (reading.separator, _documents(reading)[0].total) == (separator, 1190)
+    reading = read_text(register_of(GOOD).replace(";", separator))
+    assert (reading.separator, documents_of(reading)[0].total) == (separator, 1190)
 
 
 def test_a_row_with_another_number_of_columns_is_refused() -> None:
     """A separator inside a name shifts every amount after it, so the row is named."""
-    reading = _read(_register(GOOD, "33;76192083-9;Uno; Dos;8;13-09-2026;0;1000;190;1190"))
-    assert _reasons(reading) == [
+    reading = read_text(register_of(GOOD, "33;76192083-9;Uno; Dos;8;13-09-2026;0;1000;190;1190"))
+    assert reasons_of(reading) == [
         (3, "", "", "the row has 10 columns, the header 9: a separator is missing or too many")
     ]
 
@@ -108,7 +88,7 @@ def test_a_row_with_another_number_of_columns_is_refused() -> None:
 )
 def test_a_separator_too_many_is_refused_where_the_last_cells_are_empty(row: str) -> None:
     """One more or less moves amounts into other columns, and empty cells at the end do not make it good."""
-    reading = _read(f"{CANONICAL}\n{row}\n")
+    reading = read_text(f"{CANONICAL}\n{row}\n")
     assert [reject.reason for reject in reading.rejects] == [
         f"the row has {row.count(',') + 1} columns, the header 19: a separator is missing or too many"
     ]
@@ -117,20 +97,20 @@ def test_a_separator_too_many_is_refused_where_the_last_cells_are_empty(row: str
 @pytest.mark.parametrize("twin", ["Total", "TOTAL", "total "])
 def test_two_columns_of_one_name_are_refused(twin: str) -> None:
     """Nobody says which of the two is meant, so neither is taken silently."""
-    reading = _read(f"Tipo DTE;Folio;Fecha;Total;{twin}\n33;1;01-09-2026;10;20\n")
+    reading = read_text(f"Tipo DTE;Folio;Fecha;Total;{twin}\n33;1;01-09-2026;10;20\n")
     reason = "columns 4 and 5 bear this name, and which one is meant is not said: rename or delete the other"
-    assert [reject[3] for reject in _reasons(reading)] == [reason]
+    assert [reject[3] for reject in reasons_of(reading)] == [reason]
 
 
 def test_two_columns_nobody_reads_may_share_a_name() -> None:
     """Only columns that mean something must be told apart."""
-    assert _one("Tipo DTE;Folio;Fecha;Total;Obs;Obs\n33;1;01-09-2026;10;a;b\n").total == 10
+    assert only_document("Tipo DTE;Folio;Fecha;Total;Obs;Obs\n33;1;01-09-2026;10;a;b\n").total == 10
 
 
 def test_a_cell_without_end_names_its_line() -> None:
     """A quotation mark left open swallows the rest of the file: the message says where it began."""
-    reading = _read(_register(GOOD, '33;76192083-9;"Uno;8;' + "x" * 140_000))
-    assert [reject[3] for reject in _reasons(reading)] == [
+    reading = read_text(register_of(GOOD, '33;76192083-9;"Uno;8;' + "x" * 140_000))
+    assert [reject[3] for reject in reasons_of(reading)] == [
         "a cell of the row that begins on line 3 has more than 131,072 characters: is a quotation mark left open?"
     ]
 
@@ -145,36 +125,36 @@ def test_a_workbook_with_two_lists_is_refused() -> None:
     kept = io.BytesIO()
     book.save(kept)
     reading = read_invoices(kept.getvalue(), country="cl", mapping={})
-    assert [reject[3] for reject in _reasons(reading)] == [
+    assert [reject[3] for reject in reasons_of(reading)] == [
         "the workbook lists documents on 2 sheets (XLSX, sheet Septiembre; XLSX, sheet Octubre): save each alone"
     ]
 
 
 def test_title_rows_above_and_total_rows_below_are_set_aside() -> None:
     """The header is the first row with four known names; the total row agrees and is dropped."""
-    text = _register(GOOD, GOOD.replace(";7;", ";8;"), "Total;;;;;0;2000;380;2.380")
-    reading = _read("Libro de ventas\nSeptiembre 2026;;\n\n" + text)
-    assert [document.folio for document in _documents(reading)] == ["7", "8"]
+    text = register_of(GOOD, GOOD.replace(";7;", ";8;"), "Total;;;;;0;2000;380;2.380")
+    reading = read_text("Libro de ventas\nSeptiembre 2026;;\n\n" + text)
+    assert [document.folio for document in documents_of(reading)] == ["7", "8"]
 
 
 def test_a_total_row_that_disagrees_refuses_the_file() -> None:
     """A file that was cut off or edited is not taken."""
-    reading = _read(_register(GOOD, "Total general;;;;;;1000;190;1191"))
-    assert _reasons(reading) == [
+    reading = read_text(register_of(GOOD, "Total general;;;;;;1000;190;1191"))
+    assert reasons_of(reading) == [
         (3, "Monto total", "1191", "the total row does not agree: the rows above add up to 1190")
     ]
 
 
 def test_quoted_cells_may_hold_separators_and_lines() -> None:
     """Quotation marks protect, and line numbers stay those of the file."""
-    reading = _read(_register(GOOD.replace("Peñón Ltda", '"Uno; y\nDos"'), GOOD.replace("1190", "x")))
+    reading = read_text(register_of(GOOD.replace("Peñón Ltda", '"Uno; y\nDos"'), GOOD.replace("1190", "x")))
     assert [reject.line for reject in reading.rejects] == [4]
 
 
 def test_a_saved_mapping_wins_over_synonyms() -> None:
     """The merchant's own names of columns are used where a mapping says so."""
     text = "Tipo DTE;Folio;Fecha;Total;A cobrar\n33;1;01-09-2026;10;20\n"
-    assert _one(text, total="A cobrar").total == 20
+    assert only_document(text, total="A cobrar").total == 20
 
 
 @pytest.mark.parametrize(
@@ -199,7 +179,7 @@ def test_what_is_no_table_of_invoices_is_refused(content: bytes, words: str) -> 
 
 def test_names_that_could_run_as_formulas_stay_text() -> None:
     """What begins like a formula is kept as it stands; exports defuse it."""
-    assert _one(_register(GOOD.replace("Peñón Ltda", "=1+1"))).customer_name == "=1+1"
+    assert only_document(register_of(GOOD.replace("Peñón Ltda", "=1+1"))).customer_name == "=1+1"
 
 
 def test_a_workbook_is_read_by_its_cells() -> None:
@@ -215,7 +195,7 @@ def test_a_workbook_is_read_by_its_cells() -> None:
     kept = io.BytesIO()
     book.save(kept)
     reading = read_invoices(kept.getvalue(), country="cl", mapping={})
-    documents = _documents(reading)
+    documents = documents_of(reading)
     assert [document.doc_key for document in documents] == ["cl:33::7", "cl:61:F:8"]
     assert [(document.net, document.total) for document in documents] == [(1000, 1190), (None, 50)]
     assert documents[0].issue_date == date(2026, 9, 13)
@@ -257,4 +237,4 @@ def test_a_workbooks_rows_may_end_early() -> None:
     reading = read_invoices(kept.getvalue(), country="cl", mapping={})
 
     assert reading.rejects == ()
-    assert [(document.doc_key, document.total) for document in _documents(reading)] == [("cl:33::7", 1190)]
+    assert [(document.doc_key, document.total) for document in documents_of(reading)] == [("cl:33::7", 1190)]

@@ -2,22 +2,7 @@
 
 import pytest
 
-from reconcile.books.documents import Document
-from reconcile.books.reading import Reading, read_invoices
-
-
-def _read(text: str, *, country: str = "cl", encoding: str = "utf-8", **mapping: str) -> Reading:
-    return read_invoices(text.encode(encoding), country=country, mapping=mapping)
-
-
-def _documents(reading: Reading) -> list[Document]:
-    assert reading.rejects == ()
-    return [document for document, _ in reading.documents]
-
-
-def _reasons(reading: Reading) -> list[tuple[int, str, str, str]]:
-    assert reading.rejects
-    return [(reject.line, reject.column, reject.value, reject.reason) for reject in reading.rejects]
+from tests.reconcile.books.invoice_texts import documents_of, read_text, reasons_of
 
 
 def _amounts(*totals: str, header: str = "Tipo DTE;Folio;Fecha;Total") -> str:
@@ -39,7 +24,7 @@ def _amounts(*totals: str, header: str = "Tipo DTE;Folio;Fecha;Total") -> str:
 )
 def test_chilean_amounts_read_under_one_convention(written: tuple[str, ...], amounts: list[int]) -> None:
     """Thousands, spaces, signs of money and zero fractions; what `1.234` means is decided by the file."""
-    assert [document.total for document in _documents(_read(_amounts(*written)))] == amounts
+    assert [document.total for document in documents_of(read_text(_amounts(*written)))] == amounts
 
 
 @pytest.mark.parametrize(
@@ -54,7 +39,7 @@ def test_chilean_amounts_read_under_one_convention(written: tuple[str, ...], amo
 def test_mexican_amounts_read_under_one_convention(written: tuple[str, ...], amounts: list[int]) -> None:
     """Decimals of one cell say what the mark of every other cell means."""
     text = _amounts(*written, header="Efecto;Folio;Fecha;Total").replace("\n33;", "\nI;")
-    assert [document.total for document in _documents(_read(text, country="mx"))] == amounts
+    assert [document.total for document in documents_of(read_text(text, country="mx"))] == amounts
 
 
 @pytest.mark.parametrize(
@@ -73,14 +58,14 @@ def test_mexican_amounts_read_under_one_convention(written: tuple[str, ...], amo
 )
 def test_what_is_no_amount_is_refused(written: str, reason: str) -> None:
     """Nothing unreadable becomes zero."""
-    lines = _reasons(_read(_amounts(written, "1.234.567")))
+    lines = reasons_of(read_text(_amounts(written, "1.234.567")))
     assert lines[0][0:2] == (2, "Total")
     assert lines[0][3] in {reason, reason.replace("comma", "point")}
 
 
 def test_marks_that_contradict_each_other_refuse_the_file() -> None:
     """Two cells that read both ways, each its own way, cannot both be thousands."""
-    assert _reasons(_read(_amounts("1.000", "1,000"))) == [
+    assert reasons_of(read_text(_amounts("1.000", "1,000"))) == [
         (1, "", "", "an amount uses . and , before three digits: write the file with one of them")
     ]
 
@@ -88,33 +73,33 @@ def test_marks_that_contradict_each_other_refuse_the_file() -> None:
 def test_units_of_account_with_three_digits_are_ambiguous() -> None:
     """A UF has four decimals, so 1.234 may be either, and the file is refused."""
     text = "Tipo DTE;Folio;Fecha;Total;Moneda\n33;1;01-09-2026;1.234;UF\n"
-    assert _reasons(_read(text))[0][3].startswith("an amount could be thousands or decimals of CLF")
+    assert reasons_of(read_text(text))[0][3].startswith("an amount could be thousands or decimals of CLF")
 
 
 @pytest.mark.parametrize("totals", [("-1.190", "-50"), ("1.190", "50"), ("(1.190)", "50-"), ("−1.190", "-50")])
 def test_credit_notes_have_the_sign_of_their_kind(totals: tuple[str, str]) -> None:
     """A file may write all notes negative or all positive; the amount kept is positive."""
     rows = [f"61;{folio};01-09-2026;{total}" for folio, total in enumerate(totals, start=1)]
-    reading = _read("\n".join(["Tipo DTE;Folio;Fecha;Total", "33;9;01-09-2026;2000", *rows]))
-    assert [document.total for document in _documents(reading)] == [2000, 1190, 50]
+    reading = read_text("\n".join(["Tipo DTE;Folio;Fecha;Total", "33;9;01-09-2026;2000", *rows]))
+    assert [document.total for document in documents_of(reading)] == [2000, 1190, 50]
 
 
 def test_notes_of_both_signs_in_one_file_stop_the_import() -> None:
     """Somebody must say which sign is meant."""
-    reading = _read("Tipo DTE;Folio;Fecha;Total\n61;1;01-09-2026;-10\n61;2;01-09-2026;10\n")
-    assert [reason[:3] for reason in _reasons(reading)] == [(2, "Total", "-10")]
+    reading = read_text("Tipo DTE;Folio;Fecha;Total\n61;1;01-09-2026;-10\n61;2;01-09-2026;10\n")
+    assert [reason[:3] for reason in reasons_of(reading)] == [(2, "Total", "-10")]
 
 
 def test_an_invoice_below_zero_is_refused() -> None:
     """Only notes lower what is owed."""
-    reading = _read("Tipo DTE;Folio;Fecha;Total\n33;1;01-09-2026;-10\n")
-    assert _reasons(reading)[0][:3] == (2, "Total", "-10")
+    reading = read_text("Tipo DTE;Folio;Fecha;Total\n33;1;01-09-2026;-10\n")
+    assert reasons_of(reading)[0][:3] == (2, "Total", "-10")
 
 
 def test_currencies_are_never_added_up() -> None:
     """Control totals stand per kind and currency, and a total row over two currencies proves nothing."""
     text = "Tipo DTE;Folio;Fecha;Total;Moneda\n33;1;01-09-2026;10;CLP\n33;2;01-09-2026;10,5;USD\nTotal;;;999;\n"
-    reading = _read(text)
+    reading = read_text(text)
     assert [(total.currency, total.count, total.total) for total in reading.totals] == [
         ("CLP", 1, 10),
         ("USD", 1, 1050),

@@ -4,26 +4,7 @@ from datetime import date
 
 import pytest
 
-from reconcile.books.documents import Document
-from reconcile.books.reading import Reading, read_invoices
-
-
-def _read(text: str, *, country: str = "cl", encoding: str = "utf-8", **mapping: str) -> Reading:
-    return read_invoices(text.encode(encoding), country=country, mapping=mapping)
-
-
-def _documents(reading: Reading) -> list[Document]:
-    assert reading.rejects == ()
-    return [document for document, _ in reading.documents]
-
-
-def _one(text: str, **settings: str) -> Document:
-    return _documents(_read(text, **settings))[0]
-
-
-def _reasons(reading: Reading) -> list[tuple[int, str, str, str]]:
-    assert reading.rejects
-    return [(reject.line, reject.column, reject.value, reject.reason) for reject in reading.rejects]
+from tests.reconcile.books.invoice_texts import only_document, read_text, reasons_of
 
 
 @pytest.mark.parametrize(
@@ -32,7 +13,7 @@ def _reasons(reading: Reading) -> list[tuple[int, str, str, str]]:
 )  # fmt: skip
 def test_dates_are_read_day_first(written: str) -> None:
     """ISO, the usual local forms, stamps and Excel's serial numbers."""
-    assert _one(f"Tipo DTE;Folio;Fecha;Total\n33;1;{written};10").issue_date == date(2026, 9, 13)
+    assert only_document(f"Tipo DTE;Folio;Fecha;Total\n33;1;{written};10").issue_date == date(2026, 9, 13)
 
 
 @pytest.mark.parametrize(
@@ -48,8 +29,8 @@ def test_dates_are_read_day_first(written: str) -> None:
 def test_a_date_unlike_the_rest_of_its_file_is_refused(written: str, reason: str) -> None:
     """One way of writing dates holds for the whole file."""
     rows = "\n".join(f"33;{folio};0{folio}/09/2026;10" for folio in (2, 3, 4))
-    reading = _read(f"Tipo DTE;Folio;Fecha;Total\n33;1;{written};10\n{rows}\n")
-    assert _reasons(reading) == [(2, "Fecha", written, reason)]
+    reading = read_text(f"Tipo DTE;Folio;Fecha;Total\n33;1;{written};10\n{rows}\n")
+    assert reasons_of(reading) == [(2, "Fecha", written, reason)]
 
 
 @pytest.mark.parametrize(
@@ -64,4 +45,4 @@ def test_a_date_unlike_the_rest_of_its_file_is_refused(written: str, reason: str
 def test_due_dates_may_be_written_as_terms(terms: str, due: date | None) -> None:
     """Days after issue, or at once."""
     text = f"Efecto;Folio;Fecha;Total;Condiciones\nI;1;2026-09-01;10.00;{terms}\n"
-    assert _one(text, country="mx").due_date == due
+    assert only_document(text, country="mx").due_date == due

@@ -1,123 +1,99 @@
-"""The bodies of payments and refunds: what in their JSON identifies a sale, and rows of a payout's list; pure."""
+"""Rows of a payout's list whose resource nothing else has brought, and which shares are the merchant's own; pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import msgspec
-import pandas as pd
-from pandas import DataFrame
+import pyarrow as pa
 
 from consumer.facts.clock import to_instant
+from consumer.facts.sales import sale_of
+from reconcile.columnar import combined, empty_table
 from reconcile.items import CHARGE_SUBTYPE, FACTS, kinds_of
-from reconcile.rules.inputs import typed
 
+Body = Mapping[str, Any]
+
+# The columns of a sale by the names they bear among facts.
+SALE = {"metadata": "metadata_json", "texts": "texts", "split": "split_json", "customer_id": "customer_id"}
 _CARD_SUBTYPES = {"credit": "credit_card", "debit": "debit_card", "prepaid": "prepaid_card"}
-
-
 _MOMENTS = ("created_at", "succeeded_at", "failed_at")
-
-
-class Body(msgspec.Struct):
-    """Anything may stand in these fields, so nothing is assumed of them."""
-
-    metadata: Any = None
-    comment: Any = None
-    description: Any = None
-    reference_id: Any = None
-    split_applied: Any = None
-    customer: Any = None
-
-
-_DECODER = msgspec.json.Decoder(Body)
 _ENCODER = msgspec.json.Encoder(order="sorted")
 
 
-def read_bodies(bodies: Iterable[str], own_entities: frozenset[str]) -> Mapping[str, Sequence[Any]]:
-    """Make of each body its metadata, texts, split and customer id."""
-    read: dict[str, list[str | None]] = {"metadata": [], "texts": [], "split": [], "customer_id": []}
-    for text in bodies:
-        body = _DECODER.decode(text)
-        read["metadata"].append(_metadata(body.metadata))
-        read["texts"].append(_texts(body))
-        read["split"].append(_split(body.split_applied, own_entities))
-        read["customer_id"].append(_customer_id(body.customer))
-    return read
+def mark_own(splits: Any, own_entities: frozenset[str]) -> Any:
+    """Put `own` on the shares of the merchant's own entity, where that is known; each distinct split is read once."""
+    if not own_entities:
+        return splits
+    coded = combined(splits).dictionary_encode()
+    marked = [_marked(split, own_entities) for split in coded.dictionary.to_pylist()]
+    return pa.array(marked, type=splits.type).take(coded.indices)
 
 
-def _metadata(metadata: Any) -> str | None:
-    return _ENCODER.encode(metadata).decode() if isinstance(metadata, dict) and metadata else None
-
-
-def _texts(body: Body) -> str | None:
-    parts = [part for part in (body.comment, body.description, body.reference_id) if isinstance(part, str) and part]
-    return "\n".join(parts) or None
-
-
-def _split(shares: Any, own_entities: frozenset[str]) -> str | None:
-    """The resolved shares, with `own` on the merchant's own entity where that is known."""
-    if not isinstance(shares, list) or not shares:
-        return None
-    rows = []
+def _marked(split: str, own_entities: frozenset[str]) -> str:
+    shares = msgspec.json.decode(split)
     for share in shares:
-        if not isinstance(share, dict) or not isinstance(share.get("amount"), int):
-            return None
-        kept = {name: share.get(name) for name in ("entity_id", "amount", "charge_processing_fee")}
-        rows.append(kept | ({"own": kept["entity_id"] in own_entities} if own_entities else {}))
-    return _ENCODER.encode(rows).decode()
+        share["own"] = isinstance(share["entity_id"], str) and share["entity_id"] in own_entities
+    return _ENCODER.encode(shares).decode()
 
 
-def _customer_id(customer: Any) -> str | None:
-    value = customer.get("id") if isinstance(customer, dict) else customer
-    return value if isinstance(value, str) else None
+def facts_of_bodies(listed: pa.Table, bodies: Sequence[Body]) -> pa.Table:
+    """What the payout's own list says of resources that no event or pull has brought; each resource once."""
+    known: dict[tuple[str, str], dict[str, Any]] = {}
+    rows = listed.append_column("kind", kinds_of(listed)).select(["kind", "resource_id", "amount", "currency"])
+    for row, body in zip(rows.to_pylist(), bodies, strict=True):
+        known.setdefault((row["kind"], row["resource_id"]), row | _said(row["kind"], body))
+    return pa.Table.from_pylist(list(known.values()), schema=empty_table(FACTS).schema)
 
 
-def facts_of_bodies(listed: DataFrame, bodies: Sequence[str], own_entities: frozenset[str]) -> DataFrame:
-    """What the payout's own list says of resources that no event or pull has brought."""
-    kinds = kinds_of(listed)
-    rows = [_to_fact(kind, body) for kind, body in zip(kinds, bodies, strict=True)]
-    frame = DataFrame(rows, columns=[name for name in FACTS if name not in _LISTED_TOO], index=listed.index)
-    frame = frame.assign(kind=kinds, **{name: listed[name] for name in ("resource_id", "amount", "currency")})
-    for name, values in read_bodies(bodies, own_entities).items():
-        frame[name] = values
-    return typed(frame.drop_duplicates(["kind", "resource_id"]), FACTS)
-
-
-_LISTED_TOO = frozenset({"kind", "resource_id", "amount", "currency", "metadata", "texts", "split", "customer_id"})
-
-
-def _to_fact(kind: Any, body: str) -> tuple[Any, ...]:
-    data = msgspec.json.decode(body)
-    customer = data.get("customer") if isinstance(data.get("customer"), dict) else {}
+def _said(kind: str, body: Body) -> dict[str, Any]:
+    customer, sender = _part(body, "customer"), _part(body, "sender_account")
     tax_id = customer.get("tax_id")
-    sender = data.get("sender_account") if isinstance(data.get("sender_account"), dict) else {}
-    moments = (_moment(data, name) for name in _MOMENTS)
-    payer = tax_id.get("value") if isinstance(tax_id, dict) else tax_id
-    names = customer.get("name"), sender.get("holder_id")
-    return data.get("status"), *moments, _subtype(kind, data), data.get("resource_id"), payer, *names
+    sale = sale_of(body)
+    return {
+        "status": _text(body.get("status")),
+        **{name: _moment(body, name) for name in _MOMENTS},
+        "resource_subtype": _text(_subtype(kind, body)),
+        "parent_id": _text(body.get("resource_id")),
+        "customer_tax_id": _text(tax_id.get("value") if isinstance(tax_id, dict) else tax_id),
+        "customer_name": _text(customer.get("name")),
+        "sender_tax_id": _text(sender.get("holder_id")),
+        **{name: sale[column] for name, column in SALE.items()},
+    }
 
 
-def _moment(data: Mapping[str, Any], field: str) -> Any:
+def _part(body: Body, field: str) -> Body:
+    value = body.get(field)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _moment(body: Body, field: str) -> datetime | None:
     """A moment nobody can place is unknown; `unreadable_moments` says so aloud."""
-    value = data.get(field)
+    value = body.get(field)
     try:
-        return pd.Timestamp(to_instant(value)) if isinstance(value, str) else pd.NaT
+        return to_instant(value) if isinstance(value, str) else None
     except ValueError:
-        return pd.NaT
+        return None
 
 
-def unreadable_moments(listed: DataFrame, bodies: Sequence[str]) -> Iterator[tuple[str, str]]:
+def unreadable_moments(listed: pa.Table, bodies: Sequence[Body]) -> Iterator[tuple[str, str]]:
     """Name the payout and the reason for every listed resource with a moment that is none, or has no zone."""
-    for payout_id, resource_id, body in zip(listed["payout_id"], listed["resource_id"], bodies, strict=True):
-        data = msgspec.json.decode(body)
+    names = listed.select(["payout_id", "resource_id"]).to_pylist()
+    for row, body in zip(names, bodies, strict=True):
         for field in _MOMENTS:
-            if isinstance(data.get(field), str) and pd.isna(_moment(data, field)):
-                yield payout_id, f"{payout_id}: {resource_id}: {field} {data[field]!r} is not a moment with a zone"
+            if isinstance(body.get(field), str) and _moment(body, field) is None:
+                told = f"{row['payout_id']}: {row['resource_id']}: {field} {body[field]!r} is not a moment with a zone"
+                yield row["payout_id"], told
 
 
-def _subtype(kind: Any, data: Mapping[str, Any]) -> str | None:
+def _subtype(kind: str, body: Body) -> Any:
     if kind == "charge":
         return CHARGE_SUBTYPE
-    options = data.get("payment_type_options")
-    card = options.get("card") if isinstance(options, dict) else None
-    found = _CARD_SUBTYPES.get(card.get("kind", "")) if isinstance(card, dict) else None
-    return found or data.get("payment_type")
+    card = _part(_part(body, "payment_type_options"), "card")
+    card_kind = card.get("kind")
+    found = _CARD_SUBTYPES.get(card_kind) if isinstance(card_kind, str) else None
+    return found or body.get("payment_type")

@@ -1,44 +1,96 @@
-"""Query results as typed columns: the driver's own values in chunks, without a row object of ours in between."""
+"""Query results as typed columns: the database writes rows as CSV and Arrow reads them, with no object for a cell."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain, islice
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 import sqlalchemy as sa
 from pandas import DataFrame
 
+from consumer.facts.store import UtcDateTime
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, typed
 
-CHUNK = 20_000
+CHUNK = 5_000
 KEYS_AT_ONCE = 5_000
-_ARROW = {
-    TEXT: pa.large_string(),
-    MONEY: pa.int64(),
-    MOMENT: pa.timestamp("us", tz="UTC"),
-    DAY: pa.timestamp("us"),
-}
+# Moments are written as UTC without saying so.
+_WRITTEN = {TEXT: pa.large_string(), MONEY: pa.int64(), MOMENT: pa.timestamp("us"), DAY: pa.timestamp("us")}
+# Text in single quotes and a bare NULL: SQLite's own way to write a value, and PostgreSQL's when asked to.
+_PARSING = pa.csv.ParseOptions(quote_char="'", newlines_in_values=True, ignore_empty_lines=False)
+_NULL = "NULL"
 _BETWEEN = pa.scalar("\x1f", type=pa.large_string())
-# One column read and several made of it, so that whole bodies are never held together.
-Expand = Callable[[Sequence[Any]], Mapping[str, Sequence[Any]]]
 
 
-def read_frame(
-    database: sa.Connection, statement: sa.Select[Any], schema: Schema, *, expand: tuple[str, Expand] | None = None
-) -> DataFrame:
-    """Read a query whose columns are named as the schema's; `expand` names the last column and what is made of it."""
-    names = [column.name for column in statement.selected_columns]
-    cursor = database.execute(statement).cursor
-    parts: dict[str, list[Any]] = {name: [] for name in schema}
-    while rows := cursor.fetchmany(CHUNK):
-        columns = dict(zip(names, zip(*rows, strict=True), strict=True))
-        if expand is not None:
-            columns |= expand[1](columns.pop(expand[0]))
-        for name in schema:
-            parts[name].append(_to_array(columns[name], schema[name]))
-    table = pa.table({name: pa.chunked_array(parts[name], type=_ARROW[dtype]) for name, dtype in schema.items()})
+def read_table(database: sa.Connection, statement: sa.Select[Any], schema: Schema) -> pa.Table:
+    """Read a query whose columns are named as the schema's, on the caller's connection and in its view.
+
+    A driver with an SQLite of its own would drop the locks that this process holds on the file.
+    """
+    given = {column.name: column for column in statement.selected_columns}
+    columns = [given[name] for name in schema]
+    is_sqlite = database.dialect.name == "sqlite"
+    pieces = _from_sqlite(database, statement, columns) if is_sqlite else _from_postgresql(database, statement, columns)
+    found = pa.concat_tables([empty_table(schema), *(_parsed(piece, schema) for piece in pieces)]).combine_chunks()
+    # The pieces are gone, but Arrow's allocator would keep their room.
+    pa.default_memory_pool().release_unused()
+    return found
+
+
+def empty_table(schema: Schema) -> pa.Table:
+    kept = _WRITTEN | {MOMENT: pa.timestamp("us", tz="UTC")}
+    return pa.schema([(name, kept[dtype]) for name, dtype in schema.items()]).empty_table()
+
+
+def whole(column: Any, database: sa.Connection) -> Any:
+    """Name a column so that SQLite reads the table from end to end: by its index, every row is looked up alone."""
+    return sa.literal_column(f"+{column.table.name}.{column.name}") if database.dialect.name == "sqlite" else column
+
+
+def to_frame(table: pa.Table, schema: Schema) -> DataFrame:
+    """Give an Arrow table as a typed frame; its texts are not copied."""
     return typed(table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get), schema)
+
+
+def _from_sqlite(database: sa.Connection, statement: sa.Select[Any], columns: Sequence[Any]) -> Iterator[bytes]:
+    row = sa.func.printf(",".join(["%Q"] * len(columns)), *columns)
+    # As bytes, or each row would be decoded only to be encoded again.
+    written = statement.with_only_columns(sa.cast(row, sa.LargeBinary), maintain_column_froms=True)
+    cursor = database.execute(written).cursor
+    while rows := cursor.fetchmany(CHUNK):
+        yield b"\n".join(chain.from_iterable(rows))
+
+
+def _from_postgresql(database: sa.Connection, statement: sa.Select[Any], columns: Sequence[Any]) -> Iterator[bytes]:
+    in_utc = [sa.func.timezone("UTC", column) if isinstance(column.type, UtcDateTime) else column for column in columns]
+    written = statement.with_only_columns(*in_utc, maintain_column_froms=True)
+    compiled = written.compile(dialect=database.dialect, compile_kwargs={"render_postcompile": True})
+    database.exec_driver_sql("SET LOCAL DateStyle TO ISO")
+    driver: Any = database.connection
+    with driver.cursor() as cursor:
+        command = f"COPY ({compiled}) TO STDOUT WITH (FORMAT csv, QUOTE '''', NULL '{_NULL}', ENCODING 'UTF8')"
+        with cursor.copy(command, compiled.params) as copied:
+            while rows := list(islice(copied, CHUNK)):
+                yield b"".join(rows)
+
+
+def _parsed(piece: bytes, schema: Schema) -> pa.Table:
+    converting = pa.csv.ConvertOptions(
+        column_types={name: _WRITTEN[dtype] for name, dtype in schema.items()},
+        null_values=[_NULL],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    reading = pa.csv.ReadOptions(column_names=list(schema), block_size=len(piece) + 1)
+    table = pa.csv.read_csv(
+        pa.BufferReader(piece), read_options=reading, parse_options=_PARSING, convert_options=converting
+    )
+    for place, (name, dtype) in enumerate(schema.items()):
+        if dtype == MOMENT:
+            table = table.set_column(place, name, pc.assume_timezone(table[name], "UTC"))
+    return table
 
 
 def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -47,27 +99,26 @@ def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
         yield keys[start : start + KEYS_AT_ONCE]
 
 
-def _to_array(values: Sequence[Any], dtype: str) -> Any:
-    if dtype not in {MOMENT, DAY} or not isinstance(next((v for v in values if v is not None), None), str):
-        return pa.array(values, type=pa.date32() if dtype == DAY else _ARROW[dtype]).cast(_ARROW[dtype])
-    # SQLite keeps moments and days as ISO text; moments are UTC without saying so.
-    moments = pa.array(values, type=pa.string()).cast(pa.timestamp("us"))
-    return pc.assume_timezone(moments, "UTC") if dtype == MOMENT else moments
-
-
 def places_of(wanted: Sequence[Any], known: Sequence[Any]) -> Any:
-    """Give the place of each wanted key among the known ones, which are unique, and −1 where it is not there."""
-    keys = [_one_key(columns) for columns in (wanted, known)]
-    return pc.index_in(keys[0], value_set=keys[1], skip_nulls=True).fill_null(-1).to_numpy(zero_copy_only=False)
+    """Give the first place of each wanted key among the known ones, null where it is not there or has a null part."""
+    wanted_key, known_key = (_one_key(columns) for columns in (wanted, known))
+    return pc.index_in(wanted_key, value_set=known_key, skip_nulls=True)
+
+
+def looked_up(wanted: Sequence[Any], known: Sequence[Any], values: Any) -> Any:
+    """Give the value of each wanted key, null where the key is not known."""
+    return values.take(places_of(wanted, known))
 
 
 def _one_key(columns: Sequence[Any]) -> Any:
-    arrays = [pa.array(column, type=pa.large_string()) for column in columns]
-    return arrays[0] if len(arrays) == 1 else pc.binary_join_element_wise(*arrays, _BETWEEN)
+    return combined(columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, _BETWEEN))
 
 
-def in_order(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Sort by text columns compared as bytes, what is missing last."""
-    keys = pa.table({name: pa.array(frame[name], type=pa.large_string()) for name in names})
-    order = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names])
-    return frame.take(order.to_numpy()).reset_index(drop=True)
+def combined(values: Any) -> Any:
+    """Give a column as one array."""
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def in_order(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Sort by columns, text compared as bytes, what is missing last."""
+    return table.take(pc.sort_indices(table, sort_keys=[(name, "ascending") for name in names]))

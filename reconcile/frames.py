@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime, timedelta
-from functools import partial
 from typing import Any
 
 import msgspec
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, SQLModel
@@ -29,12 +29,21 @@ from consumer.facts.tables.provider import (
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from reconcile.accounts import read_bank
 from reconcile.bank import account_name
-from reconcile.bodies import facts_of_bodies, read_bodies, unreadable_moments
+from reconcile.bodies import SALE, facts_of_bodies, mark_own, unreadable_moments
 from reconcile.books.bank_statements import LAST_DIGITS
-from reconcile.columnar import batches, read_frame
+from reconcile.columnar import batches, in_order, read_table, to_frame, whole
 from reconcile.conflicts import conflicting_amounts
 from reconcile.gaps import Asked, Listed, clock_of_provider, find_gaps
-from reconcile.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, PAYMENT_TYPES, SOURCES, build_items, unknown_of
+from reconcile.items import (
+    CHARGE_SUBTYPE,
+    CUSTOMERS,
+    FACTS,
+    LISTED,
+    PAYMENT_TYPES,
+    SOURCES,
+    build_items,
+    places_of_listed,
+)
 from reconcile.rules.inputs import (
     DECISIONS,
     DISPUTES,
@@ -52,7 +61,6 @@ from reconcile.rules.tariff import to_tariff
 from reconcile.tables import Decision, ExchangeRate, LocalInvoice, ProviderFee
 from reconcile.transfers import WENT_BACK, to_transfers
 
-_FROM_BODY = frozenset({"metadata", "texts", "split", "customer_id"})
 # Each table of resources with its kind and the columns that bear another name there.
 _RESOURCES: tuple[tuple[type[SQLModel], str, dict[str, str]], ...] = (
     (PaymentIntent, "payment_intent", {"resource_id": "id", "resource_subtype": "subtype"}),
@@ -103,6 +111,11 @@ def _columns(table: type[SQLModel]) -> Any:
     return _table(table).c
 
 
+def _known(texts: Any) -> Any:
+    """What the books leave empty is unknown."""
+    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, type=texts.type), texts)
+
+
 class _Reader:
     """Queries of one connection and mode."""
 
@@ -117,83 +130,87 @@ class _Reader:
     def _mine(self, table: type[SQLModel]) -> list[Any]:
         """Rows of this connection; provider objects also of its mode and not gone at the provider."""
         columns = _columns(table)
-        conditions = [columns.connection == self._connection.name]
+        conditions = [whole(columns.connection, self._database) == self._connection.name]
         if "mode" in columns:
             conditions.append(columns.mode == self._connection.mode)
         if "gone_at" in columns:
             conditions.append(columns.gone_at.is_(None))
         return conditions
 
-    def _frame(self, table: type[SQLModel], schema: Schema, **others: str) -> DataFrame:
+    def _table(self, table: type[SQLModel], schema: Schema, **others: str) -> pa.Table:
         """Read the columns of a schema from one table; `others` are those that have another name there."""
         columns = _columns(table)
         named = [columns[others.get(name, name)].label(name) for name in schema]
-        return read_frame(self._database, sa.select(*named).where(*self._mine(table)), schema)
+        return read_table(self._database, sa.select(*named).where(*self._mine(table)), schema)
+
+    def _frame(self, table: type[SQLModel], schema: Schema, *order: str, **others: str) -> DataFrame:
+        return to_frame(in_order(self._table(table, schema, **others), order), schema)
 
     def payouts(self) -> DataFrame:
         numbers = dict.fromkeys(("recipient_last4", "recipient_account"), "recipient_number")
-        found = self._frame(Payout, PAYOUTS, payout_id="id", **numbers)
+        found = self._frame(Payout, PAYOUTS, "created_at", "payout_id", payout_id="id", **numbers)
         whole = {number: account_name(number) for number in found["recipient_account"].dropna().unique()}
         found["recipient_account"] = found["recipient_account"].map(whole).astype(TEXT)
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
-        return typed(found.sort_values(["created_at", "payout_id"], ignore_index=True), PAYOUTS)
+        return typed(found, PAYOUTS)
 
     def items(self) -> DataFrame:
-        own = self._own_entities()
-        facts = [self._facts(*table, own) for table in _RESOURCES]
-        listed = self._frame_of_items()
-        facts.append(self._facts_of_lists(listed, pd.concat(facts, ignore_index=True), own))
+        listed = self._listed()
+        facts = pa.concat_tables([self._facts(*table) for table in _RESOURCES]).combine_chunks()
+        places = places_of_listed(listed, facts)
+        if places.null_count:
+            facts = pa.concat_tables([facts, self._facts_of_lists(listed.filter(places.is_null()))]).combine_chunks()
+            places = places_of_listed(listed, facts)
+        split = mark_own(facts["split"], self._own_entities())
         return build_items(
             listed,
-            pd.concat(facts, ignore_index=True),
-            customers=self._frame(Customer, CUSTOMERS, customer_id="id"),
+            facts.set_column(facts.column_names.index("split"), "split", split),
+            places,
+            customers=self._table(Customer, CUSTOMERS, customer_id="id"),
             sources=self._sources(),
             country=self._connection.country_code,
         )
 
-    def _frame_of_items(self) -> DataFrame:
+    def _listed(self) -> pa.Table:
         columns, payouts = _columns(PayoutItem), _columns(Payout)
         living = sa.select(payouts.id).where(*self._mine(Payout))
         wanted = sa.select(*(columns[name] for name in LISTED))
         wanted = wanted.where(*self._mine(PayoutItem), columns.payout_id.in_(living))
-        return read_frame(self._database, wanted, LISTED)
+        return read_table(self._database, wanted, LISTED)
 
-    def _facts(self, table: type[SQLModel], kind: str, others: dict[str, str], own: frozenset[str]) -> DataFrame:
+    def _facts(self, table: type[SQLModel], kind: str, others: dict[str, str]) -> pa.Table:
         """Facts of one table, without those whose money never moved; a column the table lacks is unknown."""
         columns = _columns(table)
         fixed = {"kind": kind} | ({"resource_subtype": CHARGE_SUBTYPE} if table is Charge else {})
-        named = {name: others.get(name, name) for name in FACTS}
-        plain = [
+        named = {name: others.get(name, SALE.get(name, name)) for name in FACTS}
+        wanted = [
             sa.literal(fixed.get(name), sa.String).label(name)
             if name in fixed or column not in columns
             else columns[column].label(name)
             for name, column in named.items()
-            if name not in _FROM_BODY
         ]
         carried = sa.select(_columns(PayoutItem).resource_id).where(*self._mine(PayoutItem))
         moved = sa.or_(columns.status == "succeeded", columns.id.in_(carried)) if kind in PAYMENT_TYPES else sa.true()
-        wanted = sa.select(*plain, columns.body).where(*self._mine(table), moved)
-        expand = ("body", partial(read_bodies, own_entities=own))
-        return read_frame(self._database, wanted, FACTS, expand=expand)
+        return read_table(self._database, sa.select(*wanted).where(*self._mine(table), moved), FACTS)
 
-    def _facts_of_lists(self, listed: DataFrame, facts: DataFrame, own: frozenset[str]) -> DataFrame:
-        unknown = unknown_of(listed, facts)
+    def _facts_of_lists(self, unknown: pa.Table) -> pa.Table:
         columns = _columns(PayoutItem)
         keys = (columns.payout_id, columns.resource_type, columns.resource_id)
         bodies: dict[tuple[str, ...], str] = {}
-        for ids in batches(unknown["resource_id"].tolist()):
+        for ids in batches(unknown["resource_id"].to_pylist()):
             wanted = sa.select(*keys, columns.body).where(*self._mine(PayoutItem), columns.resource_id.in_(ids))
             bodies |= {tuple(row[:3]): row[3] for row in self._rows(wanted)}
-        found = [bodies[key] for key in unknown[["payout_id", "resource_type", "resource_id"]].itertuples(index=False)]
+        named = zip(*(unknown[name].to_pylist() for name in ("payout_id", "resource_type", "resource_id")), strict=True)
+        found = [msgspec.json.decode(bodies[key]) for key in named]
         self._unreadable += unreadable_moments(unknown, found)
-        return facts_of_bodies(unknown, found, own)
+        return facts_of_bodies(unknown, found)
 
     def _own_entities(self) -> frozenset[str]:
         columns = _columns(Entity)
         rows = self._rows(sa.select(columns.id, columns.body).where(*self._mine(Entity)))
         return frozenset(row.id for row in rows if msgspec.json.decode(row.body).get("is_root") is True)
 
-    def _sources(self) -> DataFrame:
+    def _sources(self) -> pa.Table:
         """Events that said a resource succeeded (of a refund: any), whichever way they came in."""
         columns = _columns(Event)
         succeeded = columns.type.in_([f"{kind}.succeeded" for kind in PAYMENT_TYPES])
@@ -203,22 +220,19 @@ class _Reader:
             columns.created_at.is_not(None),
             sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True)),
         )
-        return read_frame(self._database, wanted, SOURCES)
+        return read_table(self._database, wanted, SOURCES)
 
     def documents(self) -> DataFrame:
-        found = self._frame(LocalInvoice, DOCUMENTS)
-        texts = [name for name, dtype in DOCUMENTS.items() if dtype == "str"]
-        found[texts] = found[texts].replace("", None)
-        return typed(found.sort_values("doc_key", ignore_index=True), DOCUMENTS)
+        found = self._table(LocalInvoice, DOCUMENTS)
+        known = [_known(found[name]) if dtype == TEXT else found[name] for name, dtype in DOCUMENTS.items()]
+        return to_frame(in_order(pa.table(known, names=list(DOCUMENTS)), ["doc_key"]), DOCUMENTS)
 
     def disputes(self) -> DataFrame:
-        found = self._frame(Dispute, DISPUTES, dispute_id="id")
-        return typed(found.sort_values("dispute_id", ignore_index=True), DISPUTES)
+        return self._frame(Dispute, DISPUTES, "dispute_id", dispute_id="id")
 
     def fees(self) -> DataFrame:
         """What the provider's own reports tell, of payouts and items that are still there."""
-        found = self._frame(ProviderFee, FEES)
-        return typed(found.sort_values(["payout_id", "resource_id"], ignore_index=True), FEES)
+        return self._frame(ProviderFee, FEES, "payout_id", "resource_id")
 
     def decisions(self) -> DataFrame:
         columns = _columns(Decision)
@@ -230,17 +244,17 @@ class _Reader:
 
     def conflicts(self) -> DataFrame:
         conflicts, events = _columns(EventConflict), _columns(Event)
-        same = sa.and_(conflicts.connection == events.connection, conflicts.id == events.id)
-        wanted = sa.select(events.id, events.resource_id, events.body).where(
-            *self._mine(Event), sa.exists().where(same)
-        )
+        name = self._connection.name
+        mine = (events.connection == name, events.mode == self._connection.mode)
+        doubted = sa.select(conflicts.id).where(conflicts.connection == name)
+        wanted = sa.select(events.id, events.resource_id, events.body).where(*mine, events.id.in_(doubted))
         return conflicting_amounts(self._rows(wanted))
 
     def bank(self, calendar: BankCalendar) -> DataFrame:
         return read_bank(self._database, self._connection, calendar)
 
     def rates(self) -> DataFrame:
-        return self._frame(ExchangeRate, RATES).sort_values(["currency", "on"], ignore_index=True)
+        return self._frame(ExchangeRate, RATES, "currency", "on")
 
     def transfers(self) -> DataFrame:
         columns = _columns(Transfer)

@@ -3,12 +3,13 @@
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame
 
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reconcile.columnar import in_order, places_of
-from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, Schema, typed
+from reconcile.columnar import combined, in_order, looked_up, places_of, to_frame
+from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, Schema
 
 PAYMENT_TYPES = ("payment_intent", "charge")
 # The legacy direct debit is the "pac" of the provider's payout report.
@@ -43,82 +44,76 @@ LISTED: Schema = {
 }
 CUSTOMERS: Schema = {"customer_id": TEXT, "tax_id": TEXT, "name": TEXT}
 SOURCES: Schema = {"resource_id": TEXT, "event_id": TEXT, "created_at": MOMENT}
-_OWN = ("payout_id", "resource_type")
 
 
-def kinds_of(listed: DataFrame) -> Any:
+def kinds_of(listed: pa.Table) -> Any:
     """Give the kind of object each listed row is; an adjustment is a refund that came back."""
-    return listed["resource_type"].where(listed["resource_type"] != "refund_adjustment", "refund")
+    types = listed["resource_type"]
+    return pc.if_else(pc.equal(types, "refund_adjustment"), pa.scalar("refund", type=types.type), types)
 
 
-def unknown_of(listed: DataFrame, facts: DataFrame) -> DataFrame:
-    """Find listed rows whose resource no event or pull has brought."""
-    return DataFrame(listed[_places(listed, facts) < 0])
-
-
-def build_items(
-    listed: DataFrame, facts: DataFrame, *, customers: DataFrame, sources: DataFrame, country: str
-) -> DataFrame:
-    """Build one row per payout and resource, and one for every payment and refund that no payout lists."""
-    facts = _with_customers(facts, customers, country)
-    facts["source_event_id"] = _first_events(facts, sources)
-    places = _places(listed, facts)
-    known = facts.drop(columns=["amount", "currency", "resource_id"]).take(places).reset_index(drop=True)
-    carried = pd.concat([listed.reset_index(drop=True), known], axis=1)
-    rows = pd.concat([carried, _loose(facts, places)], ignore_index=True)
-    rows["occurred_at"] = _occurred_at(rows)
-    return typed(in_order(rows, ["payout_id", "resource_type", "resource_id"]), ITEMS)
-
-
-def _places(listed: DataFrame, facts: DataFrame) -> Any:
+def places_of_listed(listed: pa.Table, facts: pa.Table) -> Any:
+    """Give the place of each listed row's fact, null where no event or pull has brought it."""
     return places_of([kinds_of(listed), listed["resource_id"]], [facts["kind"], facts["resource_id"]])
 
 
-def _loose(facts: DataFrame, places: Any) -> DataFrame:
+def build_items(
+    listed: pa.Table, facts: pa.Table, places: Any, *, customers: pa.Table, sources: pa.Table, country: str
+) -> DataFrame:
+    """Build one row per payout and resource, and one for every payment and refund that no payout lists.
+
+    `places` says where each listed row's resource is among the facts.
+    """
+    facts = _with_customers(facts, customers, country)
+    facts = facts.append_column("source_event_id", _first_events(facts, sources))
+    known = facts.drop_columns(["amount", "currency", "resource_id"]).take(places)
+    for name in LISTED:
+        known = known.append_column(name, listed[name])
+    rows = pa.concat_tables([known, _loose(facts, places).select(known.column_names)]).combine_chunks()
+    rows = rows.append_column("occurred_at", _occurred_at(rows)).select(list(ITEMS))
+    return to_frame(in_order(rows, ["payout_id", "resource_type", "resource_id"]), ITEMS)
+
+
+def _loose(facts: pa.Table, places: Any) -> pa.Table:
     """Give the payments that succeeded and the refunds that no payout lists."""
     is_listed = np.zeros(len(facts), dtype=bool)
-    is_listed[places[places >= 0]] = True
-    is_money = (facts["status"] == "succeeded") | (facts["kind"] == "refund")
-    loose = facts[~is_listed & is_money]
-    nowhere = pd.Series([None] * len(loose), index=loose.index, dtype="str")
-    return loose.assign(payout_id=nowhere, resource_type=loose["kind"])
+    is_listed[places.drop_null().to_numpy()] = True
+    is_money = pc.or_kleene(pc.equal(facts["status"], "succeeded"), pc.equal(facts["kind"], "refund"))
+    loose = facts.filter(pc.and_not_kleene(is_money, pa.array(is_listed)))
+    nowhere = pa.nulls(len(loose), type=pa.large_string())
+    return loose.append_column("payout_id", nowhere).append_column("resource_type", loose["kind"])
 
 
-def _with_customers(facts: DataFrame, customers: DataFrame, country: str) -> DataFrame:
+def _with_customers(facts: pa.Table, customers: pa.Table, country: str) -> pa.Table:
     """Name the payer: the customer on the object, the customer it names, else the sender."""
-    place = places_of([facts["customer_id"]], [customers["customer_id"]])
-    named = pd.concat([customers, DataFrame({name: [None] for name in CUSTOMERS}, dtype="str")]).take(place)
-    own, known, sender = (
-        _tax_ids(values, country) for values in (facts["customer_tax_id"], named["tax_id"], facts["sender_tax_id"])
-    )
-    known.index = own.index
-    return facts.assign(
-        customer_tax_id=own.fillna(known).fillna(sender),
-        sender_tax_id=sender,
-        customer_name=facts["customer_name"].fillna(named["name"].set_axis(facts.index)),
-    )
+    places = places_of([facts["customer_id"]], [customers["customer_id"]])
+    sender = _tax_ids(facts["sender_tax_id"], country)
+    payers = [_tax_ids(facts["customer_tax_id"], country), _tax_ids(customers["tax_id"], country).take(places), sender]
+    names = [facts["customer_name"], customers["name"].take(places)]
+    made = {"customer_tax_id": pc.coalesce(*payers), "sender_tax_id": sender, "customer_name": pc.coalesce(*names)}
+    for name, values in made.items():
+        facts = facts.set_column(facts.column_names.index(name), name, values)
+    return facts
 
 
-def _first_events(facts: DataFrame, sources: DataFrame) -> Any:
+def _first_events(facts: pa.Table, sources: pa.Table) -> Any:
     """Give the event that first said so: the earliest, then the smallest id, in whatever order they came in."""
-    if not sources["resource_id"].is_unique:
-        ordered = sources.sort_values(["created_at", "event_id"])
-        sources = ordered.drop_duplicates("resource_id")
-    place = places_of([facts["resource_id"]], [sources["resource_id"]])
-    ids = pd.concat([sources["event_id"], pd.Series([None], dtype="str")])
-    return ids.take(place).set_axis(facts.index)
+    # Of equal keys the first one is found.
+    sources = in_order(sources, ["created_at", "event_id"])
+    return looked_up([facts["resource_id"]], [sources["resource_id"]], sources["event_id"])
 
 
-def _occurred_at(rows: DataFrame) -> Any:
+def _occurred_at(rows: pa.Table) -> Any:
     """Success for what came in or went out, failure for a refund that came back; creation where neither is known."""
-    came_back = rows["resource_type"] == "refund_adjustment"
-    return rows["succeeded_at"].where(~came_back, rows["failed_at"]).fillna(rows["created_at"])
+    came_back = pc.equal(rows["resource_type"], "refund_adjustment")
+    return pc.coalesce(pc.if_else(came_back, rows["failed_at"], rows["succeeded_at"]), rows["created_at"])
 
 
 def _tax_ids(values: Any, country: str) -> Any:
     """Canonical, so that they compare with the books; each distinct one is read once."""
-    canonical = {value: _tax_id(value, country) for value in values.dropna().unique()}
-    return values.map(canonical).astype("str")
+    coded = combined(values).dictionary_encode()
+    canonical = [_tax_id(value, country) for value in coded.dictionary.to_pylist()]
+    return pa.array(canonical, type=values.type).take(coded.indices)
 
 
 def _tax_id(value: str, country: str) -> str | None:

@@ -4,13 +4,16 @@ import hashlib
 import inspect
 import io
 import json
+import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
+from typing import Any, BinaryIO
 
 import pandas as pd
 import pyarrow as pa
@@ -28,6 +31,7 @@ from reconcile.transfers import TRANSFERS
 ID_LENGTH = 32
 MANIFEST = "run.json"
 DRAFT = ".draft"
+_ROWS_AT_ONCE = 10_000
 SCHEMAS = {
     "payouts": frames.PAYOUTS,
     "items": frames.ITEMS,
@@ -100,9 +104,24 @@ def take(
 def digest_of(frame: DataFrame) -> str:
     """Digest of the cells in their order, written as text; a missing cell differs from an empty one."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
-    sink = io.BytesIO()
-    pyarrow.csv.write_csv(table, sink)
-    return hashlib.sha256(sink.getbuffer()).hexdigest()
+    sink = _Digest()
+    pyarrow.csv.write_csv(table, pa.PythonFile(sink, "w"), pyarrow.csv.WriteOptions(batch_size=_ROWS_AT_ONCE))
+    return sink.sha256.hexdigest()
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps nothing of what is written but its digest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sha256 = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        return len(content)
 
 
 @lru_cache(maxsize=1)
@@ -120,7 +139,7 @@ def folder_of(data_dir: Path, connection: str, run_id: str) -> Path:
 
 
 def keep(snapshot: Snapshot, data_dir: Path) -> Path:
-    """Write the inputs beside their manifest; a folder appears whole or not at all."""
+    """Write the inputs beside their manifest; a folder appears whole or not at all, also where the machine dies."""
     folder = folder_of(data_dir, snapshot.inputs.connection, snapshot.run_id)
     if folder.exists():
         return folder
@@ -128,14 +147,35 @@ def keep(snapshot: Snapshot, data_dir: Path) -> Path:
     # Threads of one process may keep the same content at the same time.
     draft = Path(mkdtemp(prefix=f"{folder.name}.", suffix=DRAFT, dir=folder.parent))
     for name in SCHEMAS:
-        snapshot.frame(name).to_parquet(draft / f"{name}.parquet", index=False)
-    (draft / MANIFEST).write_text(json.dumps(snapshot.manifest, indent=1, sort_keys=True, default=str), "utf-8")
+        with _durably(draft / f"{name}.parquet") as file:
+            snapshot.frame(name).to_parquet(file, index=False)
+    with _durably(draft / MANIFEST) as file:
+        file.write(json.dumps(snapshot.manifest, indent=1, sort_keys=True, default=str).encode())
+    _sync(draft)
     try:
         draft.rename(folder)
     except OSError:
         # Another process kept the same content first.
         shutil.rmtree(draft)
+    _sync(folder.parent)
     return folder
+
+
+@contextmanager
+def _durably(path: Path) -> Iterator[BinaryIO]:
+    with path.open("wb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync(folder: Path) -> None:
+    """Names in a folder are on the disk only when the folder is."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any]:
@@ -144,6 +184,8 @@ def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any
         manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise SnapshotError(f"the inputs of run {run_id} are not kept on this machine") from None
+    except (OSError, ValueError) as problem:
+        raise SnapshotError(f"the kept inputs of run {run_id} cannot be read: {MANIFEST}: {problem}") from None
     return manifest
 
 
@@ -157,6 +199,9 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
         frame = typed(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
     except FrameError as problem:
         raise SnapshotError(f"the {name} of run {run_id} were kept by an earlier version: {problem}") from None
+    except (OSError, pa.ArrowException) as problem:
+        told = str(problem).splitlines()[0]
+        raise SnapshotError(f"the kept {name} of run {run_id} cannot be read: {told}") from None
     if digest_of(frame) != wanted:
         raise SnapshotError(f"the kept {name} of run {run_id} were changed after the run")
     return frame

@@ -7,6 +7,8 @@ import pandas as pd
 
 from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.tables.business import Entity
+from consumer.facts.tables.provider import Customer
 from reconcile.frames import read_inputs
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
 from reconcile.rules.pipeline import reconcile
@@ -157,3 +159,71 @@ def test_a_moment_nobody_can_place_is_a_gap_and_stops_nothing(world: "World", ho
         ["payout-items", "po_2: pi_2: succeeded_at '?' is not a moment with a zone", "po_2"],
     ]
     assert reconcile(inputs).complete is False
+
+
+HOSTILE = [
+    "NULL",
+    "",
+    "O'Brien, SpA",
+    "a\r\nb\rc\n",
+    "''",
+    "\\N",
+    "'NULL'",
+    "%Q %s %",
+    '"x";y\t',
+    "\ufeffñ\u2028😀",
+    ",,",
+]
+
+
+def test_no_text_is_taken_for_another(world: "World", house: House, main: Connection) -> None:
+    """Quotes, separators, line ends and the word NULL arrive as they were written, from either database."""
+    for number, text in enumerate(HOSTILE):
+        world.payment(f"pi_{number:02}", 100 + number, body={"comment": text}, customer_name=text or None)
+        world.invoice(f"{number:02}", 100, customer_name=text, order_ref="NULL")
+    inputs = _read(house, main)
+    wanted = [text or None for text in HOSTILE]
+    assert (
+        inputs.items["customer_name"].astype(object).where(inputs.items["customer_name"].notna(), None).tolist()
+        == wanted
+    )
+    assert inputs.items["texts"].astype(object).where(inputs.items["texts"].notna(), None).tolist() == wanted
+    names = inputs.documents["customer_name"]
+    assert names.astype(object).where(names.notna(), None).tolist() == wanted
+    assert inputs.documents["order_ref"].tolist() == ["NULL"] * len(HOSTILE)
+
+
+def test_shares_of_the_own_entity_are_marked_where_it_is_known(world: "World", house: House, main: Connection) -> None:
+    """A split keeps its shares as they are; `own` comes from the entities we have when the run reads."""
+    mine = {"entity_id": "ent_1", "amount": 70}
+    theirs = {"entity_id": ["ent_1"], "amount": 30, "charge_processing_fee": True}
+    world.payment("pi_1", 100, body={"split_applied": [mine]})
+    world.payment("pi_2", 100, body={"split_applied": [mine, theirs]})
+    world.payout("po_1", 100)
+    world.item("po_1", "payment_intent", "pi_0", 100, status="succeeded", split_applied=[mine])
+    first = '{"amount":70,"charge_processing_fee":null,"entity_id":"ent_1"'
+    second = '{"amount":30,"charge_processing_fee":true,"entity_id":["ent_1"]'
+    splits = _read(house, main).items["split"].tolist()
+    assert splits == [f"[{first}}}]", f"[{first}}}]", f"[{first}}},{second}}}]"]
+    world.keep(Entity(connection="main", id="ent_1", mode="test", version_at=NOW, body='{"is_root": true}'))
+    splits = _read(house, main).items["split"].tolist()
+    own, other = f'{first},"own":true}}', f'{second},"own":false}}'
+    assert splits == [f"[{own}]", f"[{own}]", f"[{own},{other}]"]
+
+
+def test_an_unknown_resource_in_two_lists_is_one_fact(world: "World", house: House, main: Connection) -> None:
+    """A refund taken off one payout and given back in another is read from the lists alone, whatever stands in them."""
+    world.payout("po_1", 100)
+    world.payout("po_2", 100)
+    said = {"status": 7, "created_at": "2026-09-09T10:00:00Z", "failed_at": "2026-09-10T10:00:00Z", "customer": "cus_1"}
+    world.item("po_1", "refund", "re_1", 50, **said, resource_id="pi_1", payment_type_options={"card": {"kind": []}})
+    world.item("po_2", "refund_adjustment", "re_1", 50, **said, resource_id="pi_1")
+    world.keep(
+        Customer(connection="main", id="cus_1", mode="test", version_at=NOW, tax_id="76192083-9", name="Uno", body="{}")
+    )
+    items = _read(house, main).items
+    assert items["occurred_at"].tolist() == [pd.Timestamp("2026-09-09T10:00Z"), pd.Timestamp("2026-09-10T10:00Z")]
+    assert items[["payout_id", "parent_id", "status", "customer_tax_id", "customer_name"]].to_numpy().tolist() == [
+        ["po_1", "pi_1", "7", "76192083-9", "Uno"],
+        ["po_2", "pi_1", "7", "76192083-9", "Uno"],
+    ]

@@ -1,5 +1,6 @@
 """The inputs of a run are kept whole, read back as they were, and name the run."""
 
+import os
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +57,50 @@ def test_changed_files_are_refused(world: "World", house: House, main: Connectio
     empty(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
     with pytest.raises(SnapshotError, match=r"payouts of run \w+ were changed"):
         snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("items.parquet", b"", r"the kept items of run \w+ cannot be read: .+"),
+        ("items.parquet", b"PAR1 cut here", r"the kept items of run \w+ cannot be read: .+"),
+        ("items.parquet", None, r"the kept items of run \w+ cannot be read: .+"),
+        ("run.json", b'{"connection": "ma', r"the kept inputs of run \w+ cannot be read: run.json: .+"),
+        ("run.json", b"\xff", r"the kept inputs of run \w+ cannot be read: run.json: .+"),
+    ],
+)
+def test_cut_files_are_told_by_name(
+    house: House, main: Connection, name: str, content: bytes | None, told: str
+) -> None:
+    """A disk that lost part of what was kept is one sentence that names the frame and the run."""
+    snapshot = _take(house, main)
+    path = snapshots.keep(snapshot, house.settings.data_dir) / name
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(SnapshotError, match=told):
+        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+
+
+def test_a_kept_folder_gets_its_name_when_all_of_it_is_on_the_disk(
+    house: House, main: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that dies leaves a draft or the whole: each file and the folder are synced, then it is renamed."""
+    done: list[str] = []
+    sync, rename = os.fsync, Path.rename
+
+    def synced(handle: int) -> None:
+        done.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+        sync(handle)
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append("renamed")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    folder = snapshots.keep(_take(house, main), house.settings.data_dir)
+    assert sorted(done[:12]) == sorted(path.name for path in folder.iterdir())
+    assert done[12].endswith(snapshots.DRAFT)
+    assert done[13:] == ["renamed", folder.parent.name]
 
 
 def test_absent_files_are_said_to_be_absent(tmp_path: Path) -> None:

@@ -37,7 +37,16 @@ class ProviderObject(SQLModel):
     body: str
 
 
-class PaymentIntent(ProviderObject, table=True):
+class SaleObject(ProviderObject):
+    """What identifies a sale, taken from the body when it is kept: reading a million bodies again would cost more."""
+
+    metadata_json: str | None = None
+    texts: str | None = None
+    split_json: str | None = None
+    customer_id: str | None = None
+
+
+class PaymentIntent(SaleObject, table=True):
     __tablename__ = "payment_intent"
 
     succeeded_at: datetime | None = moment()
@@ -47,14 +56,14 @@ class PaymentIntent(ProviderObject, table=True):
     sender_tax_id: str | None = None
 
 
-class Charge(ProviderObject, table=True):
+class Charge(SaleObject, table=True):
     __tablename__ = "charge"
 
     succeeded_at: datetime | None = moment()
     customer_tax_id: str | None = None
 
 
-class Refund(ProviderObject, table=True):
+class Refund(SaleObject, table=True):
     __tablename__ = "refund"
 
     resource_id: str | None = Field(default=None, index=True)

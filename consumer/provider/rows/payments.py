@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from consumer.facts.sales import sale_of
 from consumer.facts.tables.provider import Charge, CheckoutSession, Dispute, PaymentIntent, PaymentLink, Refund
 from consumer.provider.rows import fields
 from consumer.provider.rows.fields import Data
@@ -45,20 +46,24 @@ def subtype(data: Data) -> str | None:
 
 def _payment_intent(data: Data) -> dict[str, Any]:
     customer = fields.part(data, "customer")
-    return money(data) | {
-        "subtype": subtype(data),
+    people = {
         "customer_tax_id": customer_tax_id(customer),
         "customer_name": fields.text(customer, "name"),
         "sender_tax_id": fields.tax_id(fields.part(data, "sender_account").get("holder_id")),
     }
+    return money(data) | sale_of(data) | {"subtype": subtype(data)} | people
 
 
 def _charge(data: Data) -> dict[str, Any]:
-    return money(data) | {"customer_tax_id": customer_tax_id(fields.part(data, "customer"))}
+    return money(data) | sale_of(data) | {"customer_tax_id": customer_tax_id(fields.part(data, "customer"))}
 
 
 def _about_a_payment(data: Data) -> dict[str, Any]:
     return money(data) | {"resource_id": fields.text(data, "resource_id")}
+
+
+def _refund(data: Data) -> dict[str, Any]:
+    return _about_a_payment(data) | sale_of(data)
 
 
 KINDS = {
@@ -85,7 +90,7 @@ KINDS = {
     # A bank may send a succeeded refund back, so failed stands behind it.
     "refund": Kind(
         Refund,
-        _about_a_payment,
+        _refund,
         ("refund",),
         (("created", "pending"), ("in_progress",), ("canceled",), ("succeeded",), ("failed",)),
         {"succeeded_at": SUCCEEDED, "failed_at": Reached(("failed_at",), frozenset({"failed"}))},

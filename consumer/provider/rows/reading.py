@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from consumer.inbox.meaning import DEEPEST, NotJson, check_depth
 from consumer.provider.rows.fields import UnusableObject
 
 # What a decoder raises for text that is no JSON, no UTF-8 or nested deeper than any object.
@@ -21,7 +22,11 @@ _NAMED = msgspec.json.Decoder(_Named)
 def to_data(raw: bytes) -> dict[str, Any]:
     """Decode one element; numbers too large for any machine are as unreadable as broken text."""
     try:
+        check_depth(raw)
         value = msgspec.json.decode(raw)
+    except NotJson:
+        # How deep a decoder itself would go differs between versions of Python.
+        raise UnusableObject(f"it is nested deeper than {DEEPEST}") from None
     except UNREADABLE:
         raise UnusableObject("it is not readable as JSON") from None
     if not isinstance(value, dict):

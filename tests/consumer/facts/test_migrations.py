@@ -7,12 +7,21 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 from alembic import command
+from alembic.script import ScriptDirectory
 
-from consumer.facts import schema, tables
+from consumer.facts import migrating, schema, tables
 from consumer.facts.store import Store
 
 TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
 AT = "2026-10-01 03:00:00.000000"
+SALE = """{"metadata": {"order_ref": "Ñ-1", "a": 1}, "comment": "Pago 7", "reference_id": "X", "customer": "cus_1",
+           "split_applied": [{"entity_id": "ent_1", "amount": 70}], "cuadre:kept": {}}"""
+
+MANY = """
+    INSERT INTO charge (connection, id, mode, version_at, version_rank, version_event, body)
+    WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10001)
+    SELECT 'mx', 'ch_' || i, 'test', CAST(:at AS TIMESTAMP), 1, '', '{"customer": {"id": "cus_2"}}' FROM n
+    """
 
 FILL = (
     """
@@ -23,6 +32,19 @@ FILL = (
     """
     INSERT INTO run (connection, id, as_of, complete, calendar, summary, started_at, finished_at, number)
     VALUES ('main', 'r1', '2026-10-01', true, 'c', '{}', :at, :at, 1)
+    """,
+    """
+    INSERT INTO payment_intent (connection, id, mode, version_at, version_rank, version_event, body)
+    VALUES ('main', 'pi_1', 'test', :at, 1, '', :sale), ('main', 'pi_2', 'test', :at, 1, '', '{"metadata": [7]}'),
+           ('mx', 'pi_1', 'live', :at, 1, '', '{"reference_id": "X"}')
+    """,
+    """
+    INSERT INTO charge (connection, id, mode, version_at, version_rank, version_event, body)
+    VALUES ('main', 'ch_1', 'test', :at, 1, '', :sale)
+    """,
+    """
+    INSERT INTO refund (connection, id, mode, version_at, version_rank, version_event, body)
+    VALUES ('main', 're_1', 'test', :at, 1, '', :sale)
     """,
     """
     INSERT INTO tick (job, planned_at, state, worker, started_at, lease_until)
@@ -38,10 +60,10 @@ def first(database_url: str) -> Iterator[Store]:
         importlib.import_module(module)
     store = Store(database_url)
     with store.connection() as connection:
-        command.upgrade(schema.alembic_config(connection), "0001")
+        command.upgrade(migrating.alembic_config(connection), "0001")
     with store.connection() as connection:
         for statement in FILL:
-            connection.execute(sa.text(statement), {"at": AT})
+            connection.execute(sa.text(statement), {"at": AT, "sale": SALE} if ":sale" in statement else {"at": AT})
     yield store
     store.close()
 
@@ -51,9 +73,37 @@ def test_a_database_of_the_first_version_keeps_what_it_holds(first: Store) -> No
     schema.upgrade(first)
 
     with first.connection() as connection:
-        assert schema.differences(connection) == []
+        assert migrating.differences(connection) == []
         assert connection.execute(sa.text("SELECT id, state FROM event")).all() == [("evt_1", "applied")]
         told = sa.text("SELECT job, state FROM tick ORDER BY job")
         assert connection.execute(told).all() == [("nightly:main", "complete"), ("nightly:mx", "failed")]
         pruned = connection.execute(sa.text("SELECT id, pruned_at = finished_at FROM run")).all()
         assert [(name, bool(same)) for name, same in pruned] == [("r1", True)]
+
+
+def test_the_last_migration_is_known_without_alembic(database_url: str) -> None:
+    """The numbers that files begin with end in alembic's own head, so a database need only be asked for one word."""
+    store = Store(database_url)
+    with store.connection() as connection:
+        head = ScriptDirectory.from_config(migrating.alembic_config(connection)).get_current_head()
+    schema.upgrade(store)
+
+    assert (schema.VERSIONS[-1], schema.version_of(store)) == (head, head)
+    store.close()
+
+
+def test_what_identifies_a_sale_is_filled_in_from_bodies(first: Store) -> None:
+    """Every payment, charge and refund gets its columns, however many batches they make; what says nothing has none."""
+    with first.connection() as connection:
+        connection.execute(sa.text(MANY), {"at": AT})
+    schema.upgrade(first)
+
+    split = '[{"amount":70,"charge_processing_fee":null,"entity_id":"ent_1"}]'
+    sale = ('{"a":1,"order_ref":"Ñ-1"}', "Pago 7\nX", split)
+    told = "SELECT metadata_json, texts, split_json, customer_id FROM"
+    with first.connection() as connection:
+        payments = connection.execute(sa.text(f"{told} payment_intent ORDER BY connection, id")).all()
+        assert payments == [(*sale, "cus_1"), (None, None, None, None), (None, "X", None, None)]
+        assert connection.execute(sa.text(f"{told} charge WHERE connection = 'main'")).all() == [(*sale, "cus_1")]
+        assert connection.execute(sa.text(f"{told} refund")).all() == [(*sale, "cus_1")]
+        assert connection.execute(sa.text("SELECT count(*) FROM charge WHERE customer_id = 'cus_2'")).scalar() == 10_001

@@ -2,7 +2,16 @@
 
 import pytest
 
-from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS, TaxIdError, mask_account, to_rfc, to_rut, to_tax_id
+from consumer.facts.taxids import (
+    GENERIC_RFCS,
+    GENERIC_RUTS,
+    TaxIdError,
+    mask_account,
+    mask_accounts,
+    to_rfc,
+    to_rut,
+    to_tax_id,
+)
 
 
 @pytest.mark.parametrize(
@@ -39,3 +48,35 @@ def test_an_rfc_is_upper_case_and_generic_ones_identify_nobody() -> None:
 def test_an_account_number_shows_its_last_four() -> None:
     """People see enough to recognise an account and not enough to use it."""
     assert mask_account("646180157000000004") == "****0004"
+
+
+def test_account_numbers_are_masked_wherever_a_body_holds_them() -> None:
+    """Under every name they bear, in any depth; ids, tax ids, amounts and numbers of documents stay."""
+    body = {
+        "id": "evt_1",
+        "data": {
+            "object": "transfer",
+            "amount": 20668,
+            "counterparty": {"holder_id": "778868393", "account_number": "84112160839"},
+            "account_number": {"object": "account_number", "id": "acno_1", "number": "000071402296"},
+            "sender_account": {"holder_id": "182076023", "number": "42938751051"},
+            "recipients": [{"recipient_account": {"number": "990013377"}}],
+            "invoice": {"object": "invoice", "number": "A-00018"},
+            "account_number_last4": "2296",
+        },
+    }
+    assert mask_accounts(body) == {
+        "id": "evt_1",
+        "data": {
+            "object": "transfer",
+            "amount": 20668,
+            "counterparty": {"holder_id": "778868393", "account_number": "****0839"},
+            "account_number": {"object": "account_number", "id": "acno_1", "number": "****2296"},
+            "sender_account": {"holder_id": "182076023", "number": "****1051"},
+            "recipients": [{"recipient_account": {"number": "****3377"}}],
+            "invoice": {"object": "invoice", "number": "A-00018"},
+            "account_number_last4": "2296",
+        },
+    }
+    assert mask_accounts("84112160839") == "84112160839"
+    assert mask_accounts([1, None]) == [1, None]

@@ -39,7 +39,22 @@ def test_a_payment_intent(payment: Payment) -> None:
         "customer_tax_id": "22222222-2",
         "customer_name": "Ana",
         "sender_tax_id": "11111111-1",
+        "metadata_json": None,
+        "texts": None,
+        "split_json": None,
+        "customer_id": None,
     }
+
+
+@pytest.mark.parametrize("name", ["payment_intent", "charge", "refund"])
+def test_what_identifies_a_sale_stands_beside_the_body(payment: Payment, name: str) -> None:
+    """Reconciliation reads columns: nobody decodes a million bodies again."""
+    said = {"metadata": {"order_ref": "PED-1"}, "comment": "Pago 7", "customer": "cus_1"}
+    row = columns(to_row(name, payment(**said, object=name, split_applied=[{"amount": 1500}]), SEEN))
+
+    assert row["metadata_json"] == '{"order_ref":"PED-1"}'
+    assert (row["texts"], row["customer_id"]) == ("Pago 7", "cus_1")
+    assert row["split_json"] == '[{"amount":1500,"charge_processing_fee":null,"entity_id":null}]'
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,54 @@
+"""What in the JSON of a payment, charge or refund identifies a sale; anything may stand in those fields."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from consumer.facts.observed import read_json, to_json
+
+_SHARE = ("entity_id", "amount", "charge_processing_fee")
+_encode = msgspec.json.Encoder(order="sorted").encode
+
+
+def sale_of(body: Mapping[str, Any]) -> dict[str, str | None]:
+    """Give the columns of a sale: metadata and shares as canonical JSON, the texts a line each, the customer's id."""
+    metadata, shares, customer = body.get("metadata"), body.get("split_applied"), body.get("customer")
+    return {
+        "metadata_json": _canonical(metadata) if metadata and isinstance(metadata, dict) else None,
+        "texts": _texts((body.get("comment"), body.get("description"), body.get("reference_id"))),
+        "split_json": _split(shares) if shares and isinstance(shares, list) else None,
+        "customer_id": None if customer is None else _customer_id(customer),
+    }
+
+
+def _texts(values: tuple[Any, ...]) -> str | None:
+    parts = [_storable(value) for value in values if value and isinstance(value, str)]
+    return "\n".join(parts) if parts else None
+
+
+def _split(shares: list[Any]) -> str | None:
+    """The resolved shares; a list with one that has no amount tells nothing."""
+    if not all(isinstance(share, dict) and isinstance(share.get("amount"), int) for share in shares):
+        return None
+    return _canonical([{name: share.get(name) for name in _SHARE} for share in shares])
+
+
+def _customer_id(customer: Any) -> str | None:
+    value = customer.get("id") if isinstance(customer, dict) else customer
+    return _storable(value) if isinstance(value, str) else None
+
+
+def _canonical(value: Any) -> str:
+    """Write JSON as it will be written again from the stored body, where half a character is already replaced."""
+    try:
+        return _encode(value).decode()
+    except UnicodeEncodeError:
+        return _encode(read_json(to_json({"it": value}))["it"]).decode()
+
+
+def _storable(text: str) -> str:
+    """Replace half a surrogate pair, as the stored body has it, and NUL, which PostgreSQL holds in no text."""
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

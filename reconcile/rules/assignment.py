@@ -40,6 +40,8 @@ def best_pairs(edges: list[Edge]) -> list[Edge]:
 
 def forced_pairs(edges: list[Edge]) -> list[Edge]:
     """Keep of the best pairs those that every equally good assignment contains: forbid each in turn and solve again."""
+    if len(edges) == 1:
+        return edges
     best = best_pairs(edges)
     return [pair for pair in best if len(best_pairs([edge for edge in edges if edge != pair])) < len(best)]
 

@@ -1,5 +1,6 @@
 """Sorting and looking up whole columns without losing their types."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,11 @@ def in_total_order(frame: DataFrame, names: list[str]) -> DataFrame:
 def looked_up(keys: Any, table: Any) -> Any:
     """Give the table's value of each key, and NA where it has none; the table's type is kept, integers as nullable."""
     kept = table.astype("Int64") if table.dtype == "int64" else table
-    return kept.reindex(keys.to_numpy()).set_axis(keys.index)
+    wanted, known = arrow_of(keys), arrow_of(table.index)
+    if not table.index.is_unique:
+        raise ValueError("the table that is looked up has a key twice")
+    places = pc.index_in(wanted, value_set=known.cast(wanted.type), skip_nulls=True).fill_null(-1).to_numpy()
+    return pd.Series(kept.array.take(places, allow_fill=True), index=keys.index)
 
 
 def shared_texts(values: Any) -> Any:
@@ -30,5 +35,32 @@ def shared_texts(values: Any) -> Any:
 
 def joined_keys(frame: DataFrame, names: list[str]) -> Any:
     """Give several text columns as one key; a missing cell is empty text there."""
-    columns = [pc.fill_null(pa.array(frame[name], type=pa.large_string()), "") for name in names]
+    columns = [pc.fill_null(texts_of(frame[name]), "") for name in names]
     return pc.binary_join_element_wise(*columns, pa.scalar("\x1f", type=pa.large_string()))
+
+
+def worded(codes: Any, words: Sequence[str | None]) -> Any:
+    """Give the word of each code as a text column."""
+    return pd.array(pa.array(words, type=pa.large_string()).take(pa.array(codes)), dtype="str")
+
+
+def codes_of(column: Any) -> Any:
+    """Number the distinct texts of a column from zero in the order they come; a missing one is −1."""
+    return texts_of(column).dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
+
+
+def texts_of(column: Any) -> Any:
+    """Give a text column as one Arrow array."""
+    return arrow_of(column, pa.large_string())
+
+
+def arrow_of(column: Any, kind: Any = None) -> Any:
+    """Give a column as one Arrow array, whatever pieces it is kept in."""
+    values = pa.array(column, type=kind)
+    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+
+
+def expanded(starts: Any, sizes: Any) -> Any:
+    """Give the places of stretches one after another: of each its start and the following ones, as many as its size."""
+    before = np.cumsum(sizes) - sizes
+    return np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)

@@ -12,7 +12,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile.rules.metadata import read_metadata, to_text
+from reconcile.rules.metadata import read_said, to_text
 from reconcile.rules.settings import RuleSet
 
 _NAMES = ("order_ref", "order_id", "uuid", "invoice", "invoice_id", "folio")
@@ -79,7 +79,7 @@ def first_failed(checks: list[Check]) -> str:
 
 
 def _said(item: Any) -> set[str]:
-    words: Mapping[str, Any] = read_metadata(pd.Series([item.metadata]))[0]
+    words: Mapping[str, Any] = read_said(item.metadata)
     return {to_text(words.get(name)).upper() for name in _NAMES} - {""}
 
 

@@ -18,8 +18,8 @@ def apply_decisions(ledger: Ledger, decisions: DataFrame) -> None:
     ordered = decisions.sort_values(["decision_id", "kind", "resource_id", "doc_key"])
     is_link = ordered["kind"].isin(_LINKS)
     links = ordered[is_link].drop_duplicates(["resource_id", "doc_key"], keep="last")
-    payments = {key: place for place, key in enumerate(ledger.payments.ids)}
-    docs = {key: place for place, key in enumerate(ledger.books.keys)}
+    payments = _places(ledger.payments.ids, ordered["resource_id"])
+    docs = _places(ledger.books.keys, ordered["doc_key"])
     matched: dict[int, list[tuple[int, int | None]]] = {}
     for row in records(links):
         payment, doc = payments.get(row.resource_id), docs.get(row.doc_key)
@@ -33,6 +33,11 @@ def apply_decisions(ledger: Ledger, decisions: DataFrame) -> None:
         _adjust(ledger, payments.get(row.resource_id), docs.get(row.doc_key), _amount(row))
     for payment in sorted(matched):
         _match(ledger, payment, matched[payment])
+
+
+def _places(keys: Any, named: Any) -> dict[str, int]:
+    wanted = set(named.dropna())
+    return {key: place for place, key in enumerate(keys) if key in wanted} if wanted else {}
 
 
 def _amount(row: Any) -> int | None:

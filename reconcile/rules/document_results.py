@@ -4,31 +4,43 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import in_total_order, looked_up
-from reconcile.rules.inputs import DOCUMENT_RESULTS, MONEY, TEXT, Finding, typed
+from reconcile.rules.columns import texts_of, worded
+from reconcile.rules.inputs import DOCUMENT_RESULTS, MONEY, Finding, typed
 from reconcile.rules.ledger import Ledger
 
 _SAME = ("doc_key", "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name")
 
 
 def build_documents(ledger: Ledger, outcomes: Any, applied: DataFrame, findings: tuple[Finding, ...]) -> DataFrame:
-    books = ledger.books
-    frame = books.frame[[*_SAME, "currency", "total"]].copy()
-    claims = books.is_claim
-    frame["outcome"] = outcomes
-    frame["paid"] = np.where(claims, ledger.paid - ledger.reopened, 0)
-    frame["credited"] = np.where(claims, books.credited + ledger.adjusted, 0)
+    """Give one row per document, in the order of the keys."""
+    books, claims = ledger.books, ledger.books.is_claim
+    paid = np.where(claims, ledger.paid - ledger.reopened, 0)
+    credited = np.where(claims, books.credited + ledger.adjusted, 0)
     asked = np.where(claims & ~books.is_void, books.total, 0)
-    frame["balance"] = asked - frame["paid"] - np.where(books.is_void, 0, frame["credited"])
-    frame[["paid", "credited", "balance"]] = frame[["paid", "credited", "balance"]].astype(MONEY)
-    counts = applied.drop_duplicates(["payment", "doc"])["doc"].value_counts()
-    frame["payments"] = looked_up(pd.Series(np.arange(len(frame))), counts).fillna(0)
+    balance = asked - paid - np.where(books.is_void, 0, credited)
+    payers = applied[["payment", "doc"]].drop_duplicates()["doc"].to_numpy(dtype=np.int64)
+    figures = {"paid": paid, "credited": credited, "balance": balance,
+               "payments": np.bincount(payers, minlength=len(books))}  # fmt: skip
+    outcome, words = pd.factorize(outcomes)
+    at = pc.sort_indices(texts_of(books.rows["doc_key"])).to_numpy().astype(np.int64)
+    order = np.argsort(books.place)[at]
+    same = books.rows[[*_SAME, "currency", "total"]].take(at)
+    columns = {name: same[name].array for name in same.columns}
+    columns |= {name: pd.array(values[order], dtype=MONEY) for name, values in figures.items()}
+    columns["outcome"] = worded(outcome[order], words.tolist())
+    columns["exception_code"] = _codes(columns["doc_key"], findings)
+    return typed(DataFrame({name: columns[name] for name in DOCUMENT_RESULTS}), DOCUMENT_RESULTS)
+
+
+def _codes(doc_keys: Any, findings: tuple[Finding, ...]) -> Any:
     codes: dict[str, str] = {}
     for finding in findings:
         if finding.subject.startswith("document:") and finding.doc_key is not None:
             before = codes.get(finding.doc_key)
             codes[finding.doc_key] = f"{before} {finding.code}" if before else finding.code
-    frame["exception_code"] = looked_up(frame["doc_key"], pd.Series(codes, dtype=TEXT))
-    return in_total_order(typed(frame, DOCUMENT_RESULTS), ["doc_key"])
+    named = pc.index_in(texts_of(doc_keys), value_set=pa.array(list(codes), type=pa.large_string()))
+    return worded(named.fill_null(len(codes)), [*codes.values(), None])

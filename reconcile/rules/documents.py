@@ -19,6 +19,8 @@ DEBIT_NOTES = frozenset({"55", "56", "111"})
 NO_CLAIM = frozenset({"50", "52", "P", "N", "T", "35", "38", "48"})
 _VOID = frozenset({"void", "anulada", "anulado", "cancelado", "cancelada", "cancelled", "canceled"})
 _MOST_REISSUES = 10
+_READ = ("doc_key", "doc_type", "folio", "uuid", "issue_date", "customer_tax_id", "total", "currency", "status",
+         "payment_method", "ref_type", "ref_number")  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,13 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """Columns of one length; a document is its position in them. Only claims can be paid."""
+    """Columns of one length; a document is its position in them. Only claims can be paid.
 
-    frame: DataFrame
+    `rows` are the documents as they came in, and `place` is where among them each one stands.
+    """
+
+    rows: DataFrame
+    place: Any
     keys: Any
     total: Any
     currency: Any
@@ -54,6 +60,11 @@ class Books:
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def column(self, name: str, docs: Any = None) -> Any:
+        """Give a column of all documents or of some; −1 stands for none, whose value is missing."""
+        places = self.place if docs is None else np.append(self.place, -1)[docs]
+        return self.rows[name].array.take(places, allow_fill=True)
 
     def credited_by(self, doc: int, day: int) -> int:
         """Add up the notes written before a day."""
@@ -87,7 +98,7 @@ def sorted_documents(inputs: Inputs) -> DataFrame:
     """Order documents by due date, issue date and key, and complete the due date where it is missing."""
     term = pd.Timedelta(days=inputs.rules.due_days)
     due = inputs.documents["due_date"].fillna(inputs.documents["issue_date"] + term)
-    frame = inputs.documents.assign(due_on=due.astype(DAY))
+    frame = inputs.documents[list(_READ)].assign(due_on=due.astype(DAY), place=np.arange(len(due)))
     return in_total_order(frame, ["due_on", "issue_date", "doc_key"])
 
 
@@ -110,7 +121,8 @@ def to_books(frame: DataFrame, codes: tuple[Any, Any], inputs: Inputs) -> Books:
         credited[doc] = sum(note.amount for note in written)
     rules, calendar = inputs.rules, inputs.calendar
     return Books(
-        frame=frame,
+        rows=inputs.documents,
+        place=frame["place"].to_numpy(),
         keys=frame["doc_key"].to_numpy(dtype=object),
         total=total,
         currency=currency,

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import looked_up
+from reconcile.rules.columns import joined_keys, looked_up
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MONEY, Finding, Inputs, records
 from reconcile.rules.outcomes import Code, FeeSource
@@ -67,8 +68,10 @@ def item_fees(rows: DataFrame, inputs: Inputs) -> Fees:
         sources = np.where((sources == FeeSource.RESIDUAL) & asked_all, FeeSource.TARIFF, sources)
     by_payout = pd.Series(sources, index=payouts.to_numpy(), dtype="str")
     source = looked_up(rows["payout_id"], by_payout)
-    total = asked.where(source == FeeSource.TARIFF, told.where(source == FeeSource.PROVIDER_CSV))
-    return Fees(DataFrame({"fee_total": total, **parts(total, inputs.tariff), "asked": asked}), by_payout)
+    is_told = source == FeeSource.PROVIDER_CSV
+    total = asked.where(source == FeeSource.TARIFF, told.where(is_told))
+    columns = {"fee_total": total, **parts(total, inputs.tariff), "asked": asked, "is_told": is_told}
+    return Fees(DataFrame(columns), by_payout)
 
 
 def parts(total: Any, tariff: Tariff | None) -> dict[str, Any]:
@@ -83,17 +86,16 @@ def parts(total: Any, tariff: Tariff | None) -> dict[str, Any]:
 
 def _told(rows: DataFrame, fees: DataFrame) -> Any:
     """Give the fee the provider's report tells for each row; adjustments carry none."""
-    keys = rows[["payout_id", "resource_id"]].merge(
-        fees.drop_duplicates(["payout_id", "resource_id"]), on=["payout_id", "resource_id"], how="left"
-    )
-    told = pd.Series(keys["fee_total"].to_numpy(), index=rows.index, dtype=MONEY)
+    names = ["payout_id", "resource_id"]
+    places = pc.index_in(joined_keys(rows, names), value_set=joined_keys(fees, names)).fill_null(-1).to_numpy()
+    told = pd.Series(fees["fee_total"].array.take(places, allow_fill=True), index=rows.index)
     told[rows["resource_type"] == REFUND_ADJUSTMENT] = 0
     return told
 
 
 def items_off_tariff(rows: DataFrame, fees: Fees, inputs: Inputs) -> list[Finding]:
     """Find items whose fee in the provider's report is not what the tariff asks."""
-    is_told = (looked_up(rows["payout_id"], fees.sources) == FeeSource.PROVIDER_CSV).to_numpy(dtype=bool)
+    is_told = fees.items["is_told"].to_numpy(dtype=bool)
     taken, asked = fees.items["fee_total"], fees.items["asked"]
     is_off = ((taken - asked).abs() > inputs.rules.fee_tolerance).fillna(value=False).to_numpy(dtype=bool)
     off = rows[is_told & is_off]

@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import looked_up
+from reconcile.rules.columns import joined_keys, looked_up
 from reconcile.rules.disputes import PlacedDispute, place_disputes
 from reconcile.rules.fees import Fees, half_up, parts
 from reconcile.rules.findings import About, to_finding
@@ -103,15 +104,16 @@ def _without_items(rows: DataFrame, inputs: Inputs) -> set[str]:
     """List the payouts whose items are not all here: named by a gap, or without any while the lists have one."""
     gaps = inputs.gaps[inputs.gaps["stream"] == ITEMS_STREAM]
     named = set(gaps["payout_id"].dropna())
-    bare = set(inputs.payouts["payout_id"]) - set(rows["payout_id"].dropna())
-    return named | bare if len(gaps) else named
+    return named | (set(inputs.payouts["payout_id"]) - set(rows["payout_id"].unique())) if len(gaps) else named
 
 
 def _only_reported(rows: DataFrame, inputs: Inputs) -> dict[str, list[str]]:
     """List the items the provider's report has and its list of the payout's items lacks."""
     names = ["payout_id", "resource_id"]
-    listed = pd.MultiIndex.from_frame(rows[names])
-    missing = inputs.fees[~pd.MultiIndex.from_frame(inputs.fees[names]).isin(listed)]
+    if inputs.fees.empty:
+        return {}
+    is_listed = pc.is_in(joined_keys(inputs.fees, names), value_set=joined_keys(rows, names))
+    missing = inputs.fees[~is_listed.to_numpy(zero_copy_only=False)]
     return {str(key): sorted(group.tolist()) for key, group in missing.groupby("payout_id")["resource_id"]}
 
 

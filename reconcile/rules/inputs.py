@@ -4,6 +4,7 @@ Money is nullable `Int64` minor units; text is `str` with NA for "unknown"; mome
 `datetime64[us, UTC]`; dates are `datetime64[us]` at midnight without a zone (`typed` also takes `date` objects).
 """
 
+from collections import namedtuple
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
@@ -281,7 +282,9 @@ def empty(schema: Schema) -> DataFrame:
 
 def records(frame: DataFrame) -> list[Any]:
     """Give the rows as named tuples; `Any`, since a row's types are the schema's and not the stubs'."""
-    return list(frame.itertuples())
+    row: Any = namedtuple("row", ["Index", *frame.columns])  # type: ignore[misc]  # noqa: PYI024 - known only here
+    columns = [frame.index.tolist(), *(frame[name].to_numpy(dtype=object) for name in frame.columns)]
+    return list(map(row._make, zip(*columns, strict=True)))
 
 
 def _column(values: Any, dtype: str) -> Any:

@@ -1,28 +1,33 @@
 """Identity keys: what a payment's metadata names, and which documents bear that name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame
 
+from reconcile.rules.columns import expanded, texts_of
 from reconcile.rules.documents import Books
 from reconcile.rules.inputs import records
-from reconcile.rules.metadata import to_text
+from reconcile.rules.metadata import Said
 
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
 UUID, DOC_KEY, FOLIO, ORDER, LONE_FOLIO = "uuid", "doc_key", "folio", "order", "lone_folio"
 _RANKS = {"uuid": 0, "invoice": 1, "invoice_id": 1, "doc_type+folio": 2, "order_ref": 3, "order_id": 4, "folio": 5}
+_RULES = np.array(list(_RANKS), dtype=object)
 _SPACES = {
-    "uuid": (UUID,),
-    "order_ref": (ORDER,),
-    "order_id": (ORDER,),
-    "invoice": (ORDER, UUID, DOC_KEY),
-    "invoice_id": (ORDER, UUID, DOC_KEY),
+    DOC_KEY: ("invoice", "invoice_id"),
+    FOLIO: ("doc_type+folio",),
+    LONE_FOLIO: ("folio",),
+    ORDER: ("invoice", "invoice_id", "order_ref", "order_id"),
+    UUID: ("uuid", "invoice", "invoice_id"),
 }
 _MOST_BEARERS = 50  # a name that so many documents bear identifies none of them
+Asked = tuple[Any, list[str]]
 
 
 @dataclass(slots=True)
@@ -35,33 +40,36 @@ class Keys:
     several: dict[int, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
 
 
-def find_keys(said: list[dict[str, Any]], books: Books) -> Keys:
+def find_keys(said: Said, books: Books) -> Keys:
     """Look up every name the payments give; many documents under one name are kept together."""
-    asked = DataFrame(_asked(said), columns=["payment", "rule", "space", "value"]).astype({"value": "str"})
-    pairs = [
-        group.merge(_names(books, str(space)), on="value")[["payment", "rule", "doc"]]
-        for space, group in asked.groupby("space", sort=True)
-    ]
-    if not pairs:
-        return Keys(np.array([], dtype=np.int64), np.array([], dtype=np.int64), np.array([], dtype=object))
-    found = pd.concat(pairs).drop_duplicates()
-    found = _living(found, books)
+    found = np.concatenate([np.empty((3, 0), dtype=np.int64), *_found(_asked(said), books)], axis=1)
+    payments, rules, docs = found
+    # Almost every payment has one document under one name; only the others need to be compared with themselves.
+    is_lone = np.bincount(payments, minlength=said.payments)[payments] == 1
+    rest = DataFrame({"payment": payments[~is_lone], "rule": _RULES[rules[~is_lone]], "doc": docs[~is_lone]})
+    agreeing, several = _compared(rest, books)
+    columns = [np.concatenate([own, agreeing[name].to_numpy(dtype=np.int64)])
+               for name, own in (("payment", payments[is_lone]), ("doc", docs[is_lone]))]  # fmt: skip
+    names = np.concatenate([_RULES[rules[is_lone]], agreeing["rule"].to_numpy(dtype=object)])
+    order = np.argsort(columns[0], kind="stable")
+    return Keys(columns[0][order], columns[1][order], names[order], several)
+
+
+def _compared(found: DataFrame, books: Books) -> tuple[DataFrame, dict[int, list[tuple[str, tuple[int, ...]]]]]:
+    """Divide what several names or documents are found for: those that agree after all, and the rest."""
+    found = _living(found.drop_duplicates(), books)
     found["rank"] = found["rule"].map(_RANKS)
     found = found.sort_values(["payment", "rank", "doc"], kind="stable")
     only = found.drop_duplicates(["payment", "doc"])
     is_certain = ~only["payment"].duplicated(keep=False)
-    certain, rest = only[is_certain], found[found["payment"].isin(only["payment"][~is_certain])]
-    return Keys(
-        certain["payment"].to_numpy(dtype=np.int64),
-        certain["doc"].to_numpy(dtype=np.int64),
-        certain["rule"].to_numpy(dtype=object),
-        _grouped(rest),
-    )
+    return only[is_certain], _grouped(found[found["payment"].isin(only["payment"][~is_certain])])
 
 
 def _living(found: DataFrame, books: Books) -> Any:
     """Where one name is borne by valid and by void documents, the valid ones are meant."""
     is_valid = ~books.is_void[found["doc"].to_numpy(dtype=np.int64)]
+    if is_valid.all():
+        return found.copy()
     has_valid = pd.Series(is_valid, index=found.index).groupby([found["payment"], found["rule"]]).transform("any")
     return found[is_valid | ~has_valid].copy()
 
@@ -76,37 +84,62 @@ def _grouped(rest: DataFrame) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
     return several
 
 
-def _asked(said: list[dict[str, Any]]) -> list[tuple[int, str, str, str]]:
-    return [(payment, *name) for payment, words in enumerate(said) if words for name in _names_in(words)]
+def _asked(said: Said) -> dict[str, Asked]:
+    """Give what payments ask for under each rule, as documents' names are compared."""
+    asked = {
+        name: (np.array(places, dtype=np.int64), [text.upper() for text in texts])
+        for name, (places, texts) in said.words.items()
+        if name in _RANKS and texts
+    }
+    places, texts = said.words["folio"]
+    folios = {place: folio for place, text in zip(places, texts, strict=True) if (folio := text.upper().lstrip("0"))}
+    kinds = {place: text.upper() for place, text in zip(*said.words["doc_type"], strict=True)}
+    with_kind = [place for place in folios if place in kinds]
+    bare = [place for place in folios if place not in kinds]
+    asked["doc_type+folio"] = np.array(with_kind, dtype=np.int64), [f"{kinds[at]}|{folios[at]}" for at in with_kind]
+    asked["folio"] = np.array(bare, dtype=np.int64), [folios[at] for at in bare]
+    return {name: pair for name, pair in asked.items() if pair[1]}
 
 
-def _names_in(words: dict[str, Any]) -> Iterable[tuple[str, str, str]]:
-    for name, value in words.items():
-        spaces = _SPACES.get(name)
-        text = to_text(value).upper() if spaces else ""
-        if spaces and text:
-            yield from ((name, space, text) for space in spaces)
-    folio = to_text(words.get("folio")).upper().lstrip("0")
-    kind = to_text(words.get("doc_type")).upper()
-    if folio and kind:
-        yield "doc_type+folio", FOLIO, f"{kind}|{folio}"
-    elif folio:
-        yield "folio", LONE_FOLIO, folio
+def _found(asked: dict[str, Asked], books: Books) -> Iterator[Any]:
+    """Give columns of payment, rule and document for each rule and the namespaces it is looked up in."""
+    for space, rules in _SPACES.items():
+        wanted = [rule for rule in rules if rule in asked]
+        if not wanted:
+            continue
+        names, docs, first = _names(books, space)
+        for rule in wanted:
+            places, texts = asked[rule]
+            at = pc.index_in(pa.array(texts, type=pa.large_string()), value_set=names)
+            is_known = at.is_valid().to_numpy(zero_copy_only=False)
+            codes = at.drop_null().to_numpy().astype(np.int64)
+            sizes = first[codes + 1] - first[codes]
+            payments = np.repeat(places[is_known], sizes)
+            code = np.full(len(payments), list(_RANKS).index(rule), dtype=np.int64)
+            yield np.stack([payments, code, docs[expanded(first[codes], sizes)]])
 
 
-def _names(books: Books, space: str) -> Any:
-    """List the names documents bear in one namespace; only claims can be named."""
-    frame = books.frame
+def _names(books: Books, space: str) -> tuple[Any, Any, Any]:
+    """List the names documents bear in one namespace, with each name's documents as a stretch; only claims are named.
+
+    Of name i the documents stand from `first[i]` up to `first[i + 1]`.
+    """
     column = {UUID: "uuid", DOC_KEY: "doc_key", ORDER: "order_ref"}.get(space, "folio")
-    values = frame[column].str.strip().str.upper()
+    values = pc.utf8_upper(pc.utf8_trim_whitespace(texts_of(books.column(column))))
     if column == "folio":
-        values = values.str.lstrip("0")
+        values = pc.utf8_ltrim(values, characters="0")
+    is_named = pc.not_equal(values, "").fill_null(False).to_numpy(zero_copy_only=False)
     if space == FOLIO:
-        values = frame["doc_type"].str.upper() + "|" + values
-    names = DataFrame({"value": values, "doc": np.arange(len(frame))})
-    can_be_named = books.is_claim
-    if space == LONE_FOLIO:
-        can_be_named = can_be_named & ~books.is_void
-    names = names[can_be_named & names["value"].notna().to_numpy() & (names["value"] != "").to_numpy()]
-    bearers = names.groupby("value")["doc"].transform("size")
-    return names[bearers <= (1 if space == LONE_FOLIO else _MOST_BEARERS)]
+        kinds = pc.utf8_upper(texts_of(books.column("doc_type")))
+        values = pc.binary_join_element_wise(kinds, values, pa.scalar("|", type=pa.large_string()))
+        is_named = is_named & values.is_valid().to_numpy(zero_copy_only=False)
+    can_be_named = books.is_claim & ~books.is_void if space == LONE_FOLIO else books.is_claim
+    docs = np.flatnonzero(is_named & can_be_named)
+    names = values.take(pa.array(docs)).dictionary_encode()
+    codes = names.indices.to_numpy().astype(np.int64)
+    bearers = np.bincount(codes, minlength=len(names.dictionary))
+    is_few = bearers <= (1 if space == LONE_FOLIO else _MOST_BEARERS)
+    first = np.concatenate([[0], np.cumsum(np.where(is_few, bearers, 0))])
+    kept = is_few[codes]
+    order = np.argsort(codes[kept], kind="stable")
+    return names.dictionary, docs[kept][order], first

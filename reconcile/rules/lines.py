@@ -4,12 +4,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import in_total_order, looked_up
+from reconcile.rules.columns import arrow_of, looked_up, texts_of, worded
 from reconcile.rules.disputes import PlacedDispute
 from reconcile.rules.fees import Fees
-from reconcile.rules.inputs import LINES, MOMENT, MONEY, TEXT, Inputs, empty, records, typed
+from reconcile.rules.inputs import LINES, MOMENT, MONEY, TEXT, Inputs, typed
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.notes import notes_of
 from reconcile.rules.outcomes import Outcome, Stage
@@ -17,9 +19,10 @@ from reconcile.rules.payouts import DISPUTE, PAYMENT_TYPES, REFUND, REFUND_ADJUS
 from reconcile.rules.timing import bank_days, local_times
 
 _MOST_LISTED = 20
-_SUMMED = ["amount_signed", "fee_total", "fee_net", "fee_vat", "net_amount"]
 _SHOWN_UNAPPLIED = (Outcome.SUGGESTED, Outcome.DUPLICATE)
 _CARDS = ("credit_card", "debit_card", "prepaid_card")
+_OF_ITEM = ("payout_id", "resource_type", "resource_subtype", "resource_id", "source_event_id", "local_date",
+            "local_time", "bank_day", "currency", "customer_name")  # fmt: skip
 _DOCUMENT = {
     "doc_type": "doc_type",
     "doc_series": "series",
@@ -30,48 +33,109 @@ _DOCUMENT = {
     "doc_total": "total",
     "doc_key": "doc_key",
 }
+_SHOWN = {"applied_amount": "applied", "doc_balance_after": "balance_after", "difference": "difference"}
+# What stands behind the payments' own words: of an item that is none, of refunds and of what came a second time.
+_OTHERS = (
+    (Outcome.UNEXPLAINED, None),
+    (Outcome.REFUND, "refund"),
+    (Outcome.ADJUSTMENT, "refund_adjustment"),
+    (Outcome.DUPLICATE, "second_payout"),
+)
 
 
 def build_lines(
     rows: DataFrame, fees: Fees, ledger: Ledger, applied: DataFrame, *, disputes: list[PlacedDispute], inputs: Inputs
 ) -> DataFrame:
     """Give one row per item and document applied, in total order; exception codes are added later."""
-    items = _items(rows, fees, ledger, inputs)
+    shown, item_at, shown_at, number = _spread(rows, ledger, applied)
+    extra = _dispute_lines(disputes, inputs) if disputes else None
+    order = _order(rows, item_at, number, extra=extra, payouts=inputs.payouts)
+    own = order[order < len(item_at)]
+    lines = _lines(rows, fees, ledger, inputs, at=item_at[own], number=number[own], shown=shown, shown_at=shown_at[own])
+    if extra is None:
+        return lines
+    # The lines stand in their order already: what is left is to let the disputes in among them.
+    place = np.cumsum(order < len(item_at)) - 1
+    among = np.where(order < len(item_at), place, order)
+    return pd.concat([lines, extra], ignore_index=True).take(among).reset_index(drop=True)
+
+
+def _spread(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tuple[DataFrame, Any, Any, Any]:
+    """Give the documents shown, and for each line its item, its place among the documents shown, and its number."""
     shown = pd.concat([applied, _unapplied(ledger)], ignore_index=True)
-    shown = shown.assign(item=ledger.payments.frame["row"].to_numpy()[shown["payment"].to_numpy(dtype=np.int64)])
-    lines = items.merge(shown.sort_values(["payment", "doc"]), left_on="item", right_on="item", how="left")
-    lines["line"] = lines.groupby("item", sort=False).cumcount() + 1
-    for name in _SUMMED:
-        lines[name] = lines[name].mask(lines["line"] > 1)
-    lines = lines.rename(columns={"applied": "applied_amount", "balance_after": "doc_balance_after"})
-    lines = _with_documents(lines, ledger, inputs.country)
-    whole = pd.concat([typed(lines, LINES), _dispute_lines(disputes, inputs)], ignore_index=True)
-    return _in_order(whole, inputs.payouts)
+    item = ledger.payments.frame["row"].to_numpy()[shown["payment"].to_numpy(dtype=np.int64)]
+    order = np.lexsort((shown["doc"].to_numpy(dtype=np.int64), item))
+    counts = np.bincount(item, minlength=len(rows))
+    sizes = np.maximum(counts, 1)
+    item_at = np.repeat(np.arange(len(rows)), sizes)
+    number = np.arange(len(item_at)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+    shown_at = np.full(len(item_at), -1, dtype=np.int64)
+    shown_at[counts[item_at] > 0] = order
+    return shown, item_at, shown_at, number
 
 
-def _items(rows: DataFrame, fees: Fees, ledger: Ledger, inputs: Inputs) -> DataFrame:
+def _order(rows: DataFrame, item_at: Any, number: Any, *, extra: DataFrame | None, payouts: DataFrame) -> Any:
+    """Sort by payout, kind, moment, id and line, items in no payout last; disputes are numbered after all others."""
+    names = {"rank": "rank", "payout_id": "payout_id", "resource_type": "resource_type",
+             "occurred_at": "occurred_at_utc", "resource_id": "resource_id"}  # fmt: skip
+    keys = {name: arrow_of(rows[name].array.take(item_at)) for name in names} | {"line": pa.array(number)}
+    if extra is not None:
+        order = payouts.sort_values(["created_at", "payout_id"])["payout_id"]
+        ranks = looked_up(extra["payout_id"], pd.Series(np.arange(len(order)), index=order.to_numpy()))
+        others = extra.assign(rank=ranks.astype("int64"))
+        more = {name: arrow_of(others[column]) for name, column in names.items()} | {"line": arrow_of(extra["line"])}
+        keys = {name: pa.chunked_array([key, more[name].cast(key.type)]) for name, key in keys.items()}
+    order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
+    return order.to_numpy().astype(np.int64)
+
+
+def _lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matching said, and a document shown
+    rows: DataFrame,
+    fees: Fees,
+    ledger: Ledger,
+    inputs: Inputs,
+    *,
+    at: Any,
+    number: Any,
+    shown: DataFrame,
+    shown_at: Any,
+) -> DataFrame:
     payment_at = _payment_of(rows, ledger)
-    items = DataFrame({
-        "item": np.arange(len(rows)),
-        "amount_signed": rows["signed"].astype("Int64"),
-        "occurred_at_utc": rows["occurred_at"],
-        "customer_tax_id": rows["customer_tax_id"].fillna(rows["sender_tax_id"]),
+    columns = {name: rows[name].array.take(at) for name in _OF_ITEM}
+    columns |= {name: values.take(at) for name, values in _of_items(rows, payment_at, ledger, inputs).items()}
+    columns |= _words(rows, ledger, payment_at, at)
+    columns |= _sums(rows, fees, at, is_later=number > 1)
+    columns |= {name: shown[source].astype(MONEY).array.take(shown_at, allow_fill=True)
+                for name, source in _SHOWN.items()}  # fmt: skip
+    docs = np.append(shown["doc"].to_numpy(dtype=np.int64), -1)[shown_at]
+    columns |= {name: ledger.books.column(source, docs)
+                for name, source in _DOCUMENT.items()}  # fmt: skip
+    columns["doc_country"] = worded(np.where(docs < 0, 1, 0), (inputs.country, None))
+    columns["line"] = pd.array(number, dtype="Int64")
+    columns["exception_code"] = worded(np.zeros(len(at), dtype=np.int64), (None,))
+    return typed(DataFrame({name: columns[name] for name in LINES}), LINES)
+
+
+def _of_items(rows: DataFrame, payment_at: Any, ledger: Ledger, inputs: Inputs) -> dict[str, Any]:
+    refs = pa.array([*ledger.payments.order_ref, None], type=pa.large_string())
+    return {
+        "occurred_at_utc": rows["occurred_at"].array,
+        "customer_tax_id": rows["customer_tax_id"].fillna(rows["sender_tax_id"]).array,
         "expected_doc": _expected_documents(rows, inputs.country),
-        "exception_code": pd.Series(pd.NA, index=rows.index, dtype=TEXT),
         "note": notes_of(rows, payment_at, ledger, inputs),
-    })  # fmt: skip
-    for name in ("payout_id", "resource_type", "resource_subtype", "resource_id", "source_event_id", "local_date"):
-        items[name] = rows[name]
-    for name in ("local_time", "bank_day", "currency", "customer_name"):
-        items[name] = rows[name]
-    for name in ("fee_total", "fee_net", "fee_vat"):
-        items[name] = fees.items[name]
-    items["net_amount"] = items["amount_signed"] - items["fee_total"]
-    words = _words(ledger) | {"order_ref": np.array([*ledger.payments.order_ref, None], dtype=object)}
-    for name, values in words.items():
-        items[name] = values[payment_at]
-    _override(items, rows)
-    return items
+        "order_ref": pd.array(refs.take(pa.array(payment_at)), dtype=TEXT),
+    }
+
+
+def _sums(rows: DataFrame, fees: Fees, at: Any, *, is_later: Any) -> dict[str, Any]:
+    """Give the columns that are summed, on the first line of each item alone."""
+    columns = {"amount_signed": rows["signed"].astype(MONEY)}
+    columns |= {name: fees.items[name].astype(MONEY) for name in ("fee_total", "fee_net", "fee_vat")}
+    columns["net_amount"] = columns["amount_signed"] - columns["fee_total"]
+    taken = {name: values.array.take(at) for name, values in columns.items()}
+    for values in taken.values():
+        values[is_later] = pd.NA
+    return taken
 
 
 def _payment_of(rows: DataFrame, ledger: Ledger) -> Any:
@@ -79,23 +143,37 @@ def _payment_of(rows: DataFrame, ledger: Ledger) -> Any:
     frame = ledger.payments.frame
     payment_at = np.full(len(rows), len(frame), dtype=np.int64)
     payment_at[frame["row"].to_numpy()] = np.arange(len(frame))
-    elsewhere = rows[(rows["place"] != "home") & rows["resource_type"].isin(PAYMENT_TYPES)]
-    if not elsewhere.empty:
-        names = ["resource_type", "resource_id"]
-        found = elsewhere[names].merge(frame[names].assign(payment=np.arange(len(frame))), on=names, how="left")
-        payment_at[elsewhere.index.to_numpy()] = found["payment"].to_numpy(dtype=np.int64)
+    elsewhere = np.flatnonzero((rows["place"] != "home") & rows["resource_type"].isin(PAYMENT_TYPES))
+    if len(elsewhere):
+        things = rows["thing"].to_numpy()
+        homes = pd.Series(np.arange(len(frame)), index=things[frame["row"].to_numpy()])
+        payment_at[elsewhere] = homes.loc[things[elsewhere]].to_numpy()
     return payment_at
 
 
-def _words(ledger: Ledger) -> dict[str, Any]:
-    """Give outcome, stage, rule and rivals of every payment, with one place more for items that are none."""
+def _words(rows: DataFrame, ledger: Ledger, payment_at: Any, at: Any) -> dict[str, Any]:
+    """Say of every line what became of its payment, in which stage and by which rule, and the rivals it left."""
+    told = payment_at.copy()
+    kinds = rows["resource_type"]
+    masks = (kinds == REFUND, kinds == REFUND_ADJUSTMENT, rows["place"] == "again")
+    for place, mask in enumerate(masks, start=len(ledger.payments) + 1):
+        told[mask.to_numpy()] = place
+    told = told[at]
     reasons = [ledger.reasons[payment] for payment in range(len(ledger.payments))]
-    keys = ledger.books.keys
+    # Most payments share one reason object with many others.
+    identities = np.fromiter(map(id, reasons), dtype=np.int64, count=len(reasons))
+    _, first, own = np.unique(identities, return_index=True, return_inverse=True)
+    distinct = [reasons[place] for place in first.tolist()]
+    codes = np.append(own, len(distinct) + np.arange(len(_OTHERS)))[told]
+    rules = [*(reason.rule for reason in distinct), *(rule for _, rule in _OTHERS)]
+    stages = [*(str(reason.stage) for reason in distinct), *([str(Stage.NONE)] * len(_OTHERS))]
+    rivals = [*(_listed(reason.rivals, ledger.books.keys) for reason in distinct), *([None] * len(_OTHERS))]
+    outcomes, words = pd.factorize(np.append(ledger.outcome, [str(outcome) for outcome, _ in _OTHERS]))
     return {
-        "outcome": np.array([*ledger.outcome, str(Outcome.UNEXPLAINED)], dtype=object),
-        "match_stage": np.array([*(str(reason.stage) for reason in reasons), str(Stage.NONE)], dtype=object),
-        "match_rule": np.array([*(reason.rule for reason in reasons), None], dtype=object),
-        "rivals": np.array([*(_listed(reason.rivals, keys) for reason in reasons), None], dtype=object),
+        "outcome": worded(outcomes[told], words.tolist()),
+        "match_stage": worded(codes, stages),
+        "match_rule": worded(codes, rules),
+        "rivals": worded(codes, rivals),
     }
 
 
@@ -106,33 +184,14 @@ def _listed(rivals: tuple[int, ...], keys: Any) -> str | None:
     return " ".join(str(keys[doc]) for doc in rivals[:_MOST_LISTED]) + more
 
 
-def _override(items: DataFrame, rows: DataFrame) -> None:
-    """Say what refunds, items in a second payout and items of dead payouts are."""
-    again = (rows["place"] == "again").to_numpy()
-    for mask, outcome, rule in (
-        ((rows["resource_type"] == REFUND).to_numpy(), Outcome.REFUND, "refund"),
-        ((rows["resource_type"] == REFUND_ADJUSTMENT).to_numpy(), Outcome.ADJUSTMENT, "refund_adjustment"),
-        (again, Outcome.DUPLICATE, "second_payout"),
-    ):
-        items.loc[mask, "outcome"] = str(outcome)
-        items.loc[mask, "match_rule"] = rule
-        items.loc[mask, "match_stage"] = str(Stage.NONE)
-        items.loc[mask, "rivals"] = None
-
-
 def _expected_documents(rows: DataFrame, country: str) -> Any:
     """Say which document a sale of this kind needs; only cards are known to be vouchers in Chile."""
-    is_payment = rows["resource_type"].isin(PAYMENT_TYPES)
-    if country == "mx":
-        choices = [(is_payment, "cfdi")]
-    else:
-        is_card = is_payment & rows["resource_subtype"].isin(_CARDS)
-        choices = [(is_card, "voucher_or_boleta"), (is_payment, "boleta_or_invoice")]
-    choices.append((rows["resource_type"] == REFUND, "credit_note"))
-    words = pd.Series(pd.NA, index=rows.index, dtype=TEXT)
-    for mask, word in reversed(choices):
-        words[mask] = word
-    return words
+    is_payment = rows["resource_type"].isin(PAYMENT_TYPES).to_numpy()
+    is_card = rows["resource_subtype"].isin(_CARDS).to_numpy() if country != "mx" else np.zeros(len(rows), dtype=bool)
+    is_refund = (rows["resource_type"] == REFUND).to_numpy(dtype=bool)
+    codes = np.select([is_payment & is_card, is_payment, is_refund], [0, 1, 2], default=3)
+    plain = "cfdi" if country == "mx" else "boleta_or_invoice"
+    return worded(codes, ("voucher_or_boleta", plain, "credit_note", None))
 
 
 def _unapplied(ledger: Ledger) -> DataFrame:
@@ -149,18 +208,7 @@ def _unapplied(ledger: Ledger) -> DataFrame:
     return shown
 
 
-def _with_documents(lines: DataFrame, ledger: Ledger, country: str) -> DataFrame:
-    docs = lines["doc"].astype("Int64").fillna(-1).to_numpy(dtype=np.int64)
-    for name, source in _DOCUMENT.items():
-        values = ledger.books.frame[source].array.take(docs, allow_fill=True)
-        lines[name] = pd.Series(values, index=lines.index)
-    lines["doc_country"] = pd.Series(country, index=lines.index, dtype=TEXT).mask(docs < 0)
-    return lines
-
-
 def _dispute_lines(disputes: list[PlacedDispute], inputs: Inputs) -> DataFrame:
-    if not disputes:
-        return empty(LINES)
     frame = DataFrame({name: pd.Series(pd.NA, index=range(len(disputes)), dtype=kind) for name, kind in LINES.items()})
     ended = pd.Series([dispute.ended_at for dispute in disputes]).astype(MOMENT)
     local = local_times(ended, inputs.calendar)
@@ -179,25 +227,19 @@ def _dispute_lines(disputes: list[PlacedDispute], inputs: Inputs) -> DataFrame:
     return typed(frame, LINES)
 
 
-def _in_order(lines: DataFrame, payouts: DataFrame) -> DataFrame:
-    """Sort by payout, kind, moment, id and line, items in no payout last."""
-    order = payouts.sort_values(["created_at", "payout_id"])["payout_id"]
-    rank = looked_up(lines["payout_id"], pd.Series(np.arange(len(order)), index=order.to_numpy())).fillna(len(order))
-    names = ["rank", "payout_id", "resource_type", "occurred_at_utc", "resource_id", "line"]
-    return in_total_order(lines.assign(rank=rank), names).drop(columns="rank")
-
-
-def name_exceptions(lines: DataFrame, codes: DataFrame) -> DataFrame:
+def name_exceptions(lines: DataFrame, codes: list[tuple[str, str, str, str]]) -> DataFrame:
     """Write on each item's first row the codes that name it: on its own payout's row where the subject says which."""
-    if codes.empty:
-        return lines
-    said: dict[tuple[str, str, str], dict[str, None]] = {}
-    for row in records(codes.sort_values("code")):
-        said.setdefault((row.payout_id, row.kind, row.resource_id), {})[row.code] = None
-    places = [(*place, " ".join(words)) for place, words in said.items()]
-    joined = DataFrame(places, columns=["payout_id", "kind", "resource_id", "codes"], dtype=TEXT)
-    kinds = lines["resource_type"].where(~lines["resource_type"].isin(PAYMENT_TYPES), "payment")
-    keyed = DataFrame({"payout_id": lines["payout_id"].fillna(""), "kind": kinds, "resource_id": lines["resource_id"]})
-    found = keyed.merge(joined, on=["payout_id", "kind", "resource_id"], how="left")["codes"]
-    lines["exception_code"] = found.where((lines["line"] == 1).to_numpy()).astype(TEXT).to_numpy()
+    said: dict[tuple[str, ...], dict[str, None]] = {}
+    for code, *place in codes:
+        said.setdefault(tuple(place), {})[code] = None
+    named = pa.array([place[-1] for place in said], type=pa.large_string())
+    is_named = pc.is_in(texts_of(lines["resource_id"]), value_set=named).to_numpy(zero_copy_only=False)
+    places = np.flatnonzero(is_named & (lines["line"] == 1).to_numpy(dtype=bool))
+    some = lines[["payout_id", "resource_type", "resource_id"]].take(places)
+    kinds = some["resource_type"].where(~some["resource_type"].isin(PAYMENT_TYPES), "payment")
+    columns = (values.to_numpy(dtype=object) for values in (some["payout_id"].fillna(""), kinds, some["resource_id"]))
+    numbers = {place: number for number, place in enumerate(said, start=1)}
+    chosen = np.zeros(len(lines), dtype=np.int64)
+    chosen[places] = [numbers.get(place, 0) for place in zip(*columns, strict=True)]
+    lines["exception_code"] = worded(chosen, [None, *(" ".join(words) for words in said.values())])
     return lines

@@ -1,7 +1,5 @@
 """Matching payments with documents, stage by stage, each on what the earlier ones left."""
 
-from typing import Any
-
 from pandas import DataFrame
 
 from reconcile.rules.candidates import match_customers, suggest
@@ -10,7 +8,7 @@ from reconcile.rules.documents import document_customers, sorted_documents, to_b
 from reconcile.rules.inputs import Inputs
 from reconcile.rules.keys import find_keys
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.metadata import read_metadata
+from reconcile.rules.metadata import Said, read_metadata
 from reconcile.rules.payments import customers_of, payment_rows, shared_codes, to_payments
 from reconcile.rules.placement import place_keyed
 from reconcile.rules.references import match_references
@@ -35,14 +33,14 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     return ledger
 
 
-def open_ledger(rows: DataFrame, inputs: Inputs) -> tuple[Ledger, list[dict[str, Any]]]:
+def open_ledger(rows: DataFrame, inputs: Inputs) -> tuple[Ledger, Said]:
     """Open the ledger with nothing decided, and give what each payment's metadata says."""
-    payments = payment_rows(rows)
+    payments = payment_rows(rows, inputs.items)
     said = read_metadata(payments["metadata"])
     return _open(payments, said, rows, inputs), said
 
 
-def _open(payments: DataFrame, said: list[dict[str, Any]], rows: DataFrame, inputs: Inputs) -> Ledger:
+def _open(payments: DataFrame, said: Said, rows: DataFrame, inputs: Inputs) -> Ledger:
     documents = sorted_documents(inputs)
     payers, owners = customers_of(payments, inputs.rules), document_customers(documents, inputs.rules)
     currencies = shared_codes(payments["currency"], documents["currency"])

@@ -4,36 +4,47 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from pandas import DataFrame
 
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.payments import UNKNOWN
-from reconcile.rules.timing import to_day
+from reconcile.rules.timing import to_days
+
+_NONE = -1
+Miss = dict[str, Any] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Candidates sorted by block and amount, so that neighbours are found by halving."""
+    """Candidates sorted by block, amount and place; `key` is one number that sorts as block and amount do."""
 
+    levels: Any
     block: Any
+    key: Any
     amount: Any
     place: Any
 
-    def closest(self, block: int, amount: int) -> int | None:
-        """Give the candidate of a block whose amount is closest; the earlier one of two equally close."""
-        since, until = np.searchsorted(self.block, [block, block + 1])
-        if since == until:
-            return None
-        at = since + int(np.searchsorted(self.amount[since:until], amount))
-        around = [place for place in (at - 1, at) if since <= place < until]
-        best = min(around, key=lambda place: (abs(int(self.amount[place]) - amount), int(self.place[place])))
-        first = since + int(np.searchsorted(self.amount[since:until], self.amount[best]))
-        return int(self.place[first])
+    def closest(self, blocks: Any, amounts: Any) -> Any:
+        """Give for each block and amount the candidate whose amount is closest, the earlier of two equally close."""
+        if not len(self.key):
+            return np.full(len(blocks), _NONE, dtype=np.int64)
+        at = np.searchsorted(self.key, blocks * (len(self.levels) + 1) + np.searchsorted(self.levels, amounts))
+        since, until = np.searchsorted(self.block, blocks), np.searchsorted(self.block, blocks, side="right")
+        below, above = np.maximum(at - 1, 0), np.minimum(at, len(self.key) - 1)
+        under, over = amounts - self.amount[below], self.amount[above] - amounts
+        is_below = (under < over) | ((under == over) & (self.place[below] < self.place[above]))
+        best = np.where((at > since) & (is_below | (at >= until)), below, above)
+        first = np.searchsorted(self.key, self.key[best])
+        return np.where(since < until, self.place[first], _NONE)
 
 
 def _pool(blocks: Any, amounts: Any, places: Any) -> Pool:
     known = blocks != UNKNOWN
-    order = np.lexsort((places[known], amounts[known], blocks[known]))
-    return Pool(blocks[known][order], amounts[known][order], places[known][order])
+    block, amount, place = blocks[known], amounts[known], places[known]
+    levels, ranks = np.unique(amount, return_inverse=True)
+    key = block * (len(levels) + 1) + ranks
+    order = np.lexsort((place, key))
+    return Pool(levels, block[order], key[order], amount[order], place[order])
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,35 +55,48 @@ class NearestMiss:
     documents: tuple[Pool, Pool]
     payments: tuple[Pool, Pool]
 
-    def of_payment(self, payment: int) -> dict[str, Any] | None:
-        payments, amount = self.ledger.payments, int(self.ledger.payments.amount[payment])
-        doc = self.documents[0].closest(int(payments.customer[payment]), amount)
-        if doc is None:
-            doc = self.documents[1].closest(int(payments.currency[payment]), amount)
-            if doc is None or self.ledger.balance(doc) != amount:
-                return None
-        named = {"document": str(self.ledger.books.keys[doc]), "open_balance": self.ledger.balance(doc)}
-        return named | _first_failure(self.ledger, payment, doc)
+    def of_payments(self, payments: list[int]) -> list[Miss]:
+        """Give each payment's nearest document: its customer's, else one of exactly its amount."""
+        ledger, asking = self.ledger, np.array(payments, dtype=np.int64)
+        if not len(ledger.books):
+            return [None] * len(payments)
+        amounts, balances = ledger.payments.amount[asking], ledger.balances()
+        docs = self.documents[0].closest(ledger.payments.customer[asking], amounts)
+        others = self.documents[1].closest(ledger.payments.currency[asking], amounts)
+        is_equal = (others != _NONE) & (balances[others] == amounts)
+        docs = np.where((docs == _NONE) & is_equal, others, docs)
+        failures = _first_failures(ledger, asking, docs)
+        rows = zip(docs.tolist(), ledger.books.keys[docs], balances[docs].tolist(), failures, strict=True)
+        return [
+            None if doc == _NONE else {"document": str(key), "open_balance": balance} | failure
+            for doc, key, balance, failure in rows
+        ]
 
-    def of_document(self, doc: int) -> dict[str, Any] | None:
-        books, balance = self.ledger.books, self.ledger.balance(doc)
-        payment = self.payments[0].closest(int(books.customer[doc]), balance)
-        if payment is None:
-            payment = self.payments[1].closest(int(books.currency[doc]), balance)
-            if payment is None or int(self.ledger.payments.amount[payment]) != balance:
-                return None
-        amount = int(self.ledger.payments.amount[payment])
-        named = {"payment": str(self.ledger.payments.ids[payment]), "amount": amount}
-        return named | _first_failure(self.ledger, payment, doc)
+    def of_documents(self, docs: list[int]) -> list[Miss]:
+        """Give each document's nearest payment: its customer's, else one of exactly its balance."""
+        ledger, asking = self.ledger, np.array(docs, dtype=np.int64)
+        if not len(ledger.payments):
+            return [None] * len(docs)
+        balances, amounts = ledger.balances()[asking], ledger.payments.amount
+        payments = self.payments[0].closest(ledger.books.customer[asking], balances)
+        others = self.payments[1].closest(ledger.books.currency[asking], balances)
+        is_equal = (others != _NONE) & (amounts[others] == balances)
+        payments = np.where((payments == _NONE) & is_equal, others, payments)
+        failures = _first_failures(ledger, payments, asking)
+        ids = ledger.payments.ids
+        return [
+            None if payment == _NONE else {"payment": str(ids[payment]), "amount": int(amounts[payment])} | failure
+            for payment, failure in zip(payments.tolist(), failures, strict=True)
+        ]
 
 
-def nearest_misses(ledger: Ledger) -> NearestMiss:
+def nearest_misses(ledger: Ledger, applied: DataFrame) -> NearestMiss:
     books, payments = ledger.books, ledger.payments
     balance = ledger.open_now()
     docs = np.flatnonzero(balance > 0)
-    applied = np.zeros(len(payments), dtype=bool)
-    applied[ledger.applications()["payment"].to_numpy()] = True
-    free = np.flatnonzero(~applied)
+    is_applied = np.zeros(len(payments), dtype=bool)
+    is_applied[applied["payment"].to_numpy(dtype=np.int64)] = True
+    free = np.flatnonzero(~is_applied)
     return NearestMiss(
         ledger,
         (_pool(books.customer[docs], balance[docs], docs), _pool(books.currency[docs], balance[docs], docs)),
@@ -83,23 +107,58 @@ def nearest_misses(ledger: Ledger) -> NearestMiss:
     )
 
 
-def _first_failure(ledger: Ledger, payment: int, doc: int) -> dict[str, Any]:
-    """Name the first test a pair fails: declined, currency, customer, amount, window, or only that it is not alone."""
-    payments, books = ledger.payments, ledger.books
-    difference = int(payments.amount[payment]) - ledger.balance(doc)
-    day = int(payments.day[payment])
-    if (payment, doc) in ledger.forbidden:
-        return {"failed": "declined by a person"}
-    if payments.currency[payment] != books.currency[doc]:
-        return {"failed": "currency"}
-    if payments.customer[payment] == UNKNOWN or books.customer[doc] == UNKNOWN:
-        return {"failed": "no tax id", "amount_difference": difference}
-    if payments.customer[payment] != books.customer[doc]:
-        return {"failed": "customer", "amount_difference": difference}
-    if difference != 0:
-        return {"failed": "amount", "amount_difference": difference}
-    if day < books.since[doc]:
-        return {"failed": "date", "paid_on": to_day(day), "window_starts": to_day(books.since[doc])}
-    if day > books.until[doc]:
-        return {"failed": "date", "paid_on": to_day(day), "window_ends": to_day(books.until[doc])}
+def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, Any]]:
+    """Name the first test each pair fails: declined, currency, customer, amount, window, or only that it is not alone.
+
+    A pair that is none is told something too, which nobody reads.
+    """
+    known, books = ledger.payments, ledger.books
+    payer, owner, day = known.customer[payments], books.customer[docs], known.day[payments]
+    difference = known.amount[payments] - ledger.balances()[docs]
+    pairs = zip(payments.tolist(), docs.tolist(), strict=True)
+    tests = [
+        (np.array([pair in ledger.forbidden for pair in pairs] if ledger.forbidden else False, dtype=bool), _declined),
+        (known.currency[payments] != books.currency[docs], _other_currency),
+        ((payer == UNKNOWN) | (owner == UNKNOWN), _no_tax_id),
+        (payer != owner, _other_customer),
+        (difference != 0, _other_amount),
+        (day < books.since[docs], _too_early),
+        (day > books.until[docs], _too_late),
+    ]
+    failed = np.select([mask for mask, _ in tests], range(len(tests)), default=len(tests))
+    said = [*(say for _, say in tests), _not_alone]
+    days = (to_days(column) for column in (day, books.since[docs], books.until[docs]))
+    rows = zip(failed.tolist(), difference.tolist(), *days, strict=True)
+    return [said[test](*row) for test, *row in rows]
+
+
+def _declined(*_: Any) -> dict[str, Any]:
+    return {"failed": "declined by a person"}
+
+
+def _other_currency(*_: Any) -> dict[str, Any]:
+    return {"failed": "currency"}
+
+
+def _no_tax_id(difference: int, *_: Any) -> dict[str, Any]:
+    return {"failed": "no tax id", "amount_difference": difference}
+
+
+def _other_customer(difference: int, *_: Any) -> dict[str, Any]:
+    return {"failed": "customer", "amount_difference": difference}
+
+
+def _other_amount(difference: int, *_: Any) -> dict[str, Any]:
+    return {"failed": "amount", "amount_difference": difference}
+
+
+def _too_early(_: int, paid_on: str, since: str, *__: Any) -> dict[str, Any]:
+    return {"failed": "date", "paid_on": paid_on, "window_starts": since}
+
+
+def _too_late(_: int, paid_on: str, __: str, until: str) -> dict[str, Any]:
+    return {"failed": "date", "paid_on": paid_on, "window_ends": until}
+
+
+def _not_alone(*_: Any) -> dict[str, Any]:
     return {"failed": "not the only candidate"}

@@ -10,8 +10,8 @@ from pandas import DataFrame
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import in_total_order, shared_texts
 from reconcile.rules.inputs import records
-from reconcile.rules.metadata import declares_instalments, order_ref_of, read_said
-from reconcile.rules.payouts import PAYMENT_TYPES, REFUND
+from reconcile.rules.metadata import Said
+from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, SAID
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers
 
@@ -25,10 +25,9 @@ _READ = [
     "occurred_at",
     "customer_tax_id",
     "sender_tax_id",
-    "metadata",
-    "texts",
     "split",
     "local_date",
+    "source",
 ]
 
 
@@ -67,16 +66,13 @@ class Payments:
     def __len__(self) -> int:
         return len(self.ids)
 
-    def said(self, payment: int) -> dict[str, Any]:
-        """Read again what one payment says about itself; keeping that of all of them would cost more than it saves."""
-        return read_said(self.frame["metadata"].array[payment])
 
-
-def payment_rows(rows: DataFrame) -> DataFrame:
-    """Choose one row per payment, where it is at home, in total order."""
+def payment_rows(rows: DataFrame, items: DataFrame) -> DataFrame:
+    """Choose one row per payment, where it is at home, in total order, with what it says."""
     is_payment = (rows["place"] == "home") & rows["resource_type"].isin(PAYMENT_TYPES)
     chosen = rows.loc[is_payment, _READ].assign(row=np.flatnonzero(is_payment))
-    return in_total_order(chosen, ["occurred_at", "resource_id", "resource_type"])
+    frame = in_total_order(chosen, ["occurred_at", "resource_id", "resource_type"])
+    return frame.assign(**{name: items[name].array.take(frame["source"].to_numpy()) for name in SAID})
 
 
 def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
@@ -86,9 +82,7 @@ def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
     return own.mask(own.isin(generic)).fillna(sender.mask(sender.isin(generic)))
 
 
-def to_payments(
-    frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], *, rows: DataFrame, said: list[dict[str, Any]]
-) -> Payments:
+def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], *, rows: DataFrame, said: Said) -> Payments:
     currency, customer = codes
     ids = frame["resource_id"].to_numpy(dtype=object)
     return Payments(
@@ -102,9 +96,9 @@ def to_payments(
         money=shared_texts(frame["currency"]),
         day=day_numbers(frame["local_date"]),
         moment=instants(frame["occurred_at"]),
-        order_ref=np.array([order_ref_of(words) for words in said], dtype=object),
-        in_parts=np.fromiter((declares_instalments(words) for words in said), dtype=bool, count=len(said)),
-        refunds=_refunds(rows, {key: place for place, key in enumerate(ids)}),
+        order_ref=said.order_refs(),
+        in_parts=said.in_parts(),
+        refunds=_refunds(rows, frame["resource_id"]),
     )
 
 
@@ -119,10 +113,12 @@ def shared_codes(left: Any, right: Any) -> tuple[Any, Any]:
     return codes[: len(left)], codes[len(left) :]
 
 
-def _refunds(rows: DataFrame, places: dict[str, int]) -> dict[int, list[Refund]]:
+def _refunds(rows: DataFrame, ids: Any) -> dict[int, list[Refund]]:
     """Group succeeded refunds by the payment they give back, oldest first."""
     is_refund = (rows["place"] == "home") & (rows["resource_type"] == REFUND) & (rows["status"] == "succeeded")
     chosen = rows[is_refund].sort_values(["occurred_at", "resource_id"])
+    known = ids[ids.isin(chosen["parent_id"].dropna())]
+    places = dict(zip(known.tolist(), known.index.tolist(), strict=True))
     grouped: dict[int, list[Refund]] = {}
     for row, at in zip(records(chosen), instants(chosen["occurred_at"]), strict=True):
         if row.parent_id in places:

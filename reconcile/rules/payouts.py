@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.columns import in_total_order, looked_up
+from reconcile.rules.columns import codes_of, in_total_order, looked_up, worded
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, records
 from reconcile.rules.outcomes import Code
@@ -15,6 +15,7 @@ from reconcile.rules.timing import bank_days, local_times, shift
 
 PAYMENT_TYPES = ("payment_intent", "charge")
 REFUND, REFUND_ADJUSTMENT, DISPUTE = "refund", "refund_adjustment", "dispute"
+SAID = ("metadata", "texts")
 _TYPES = (*PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT)
 _DEAD = ("canceled", "returned")
 _REFUND_MOVES_MONEY = ("succeeded", "in_progress")
@@ -26,9 +27,12 @@ def place_items(inputs: Inputs) -> DataFrame:
 
     `place` is `home` (the payout that carries it, or none yet), `again` (in a second payout) or `dead` (in a payout
     that was canceled or returned). An item that only dead payouts list gets a further row without a payout.
+    What payments say stays where it is, long and seldom asked for: `source` is its place among the inputs' items.
     """
-    rows = _ranked(_known_types(inputs.items), inputs.payouts)
-    rows = pd.concat([rows, _free_again(rows)], ignore_index=True)
+    items = inputs.items.drop(columns=list(SAID)).assign(source=np.arange(len(inputs.items)))
+    rows = _ranked(_known_types(items), inputs.payouts)
+    free = _free_again(rows)
+    rows = rows if free.empty else pd.concat([rows, free], ignore_index=True)
     rows = in_total_order(rows, ["rank", "payout_id", "resource_type", "resource_id"])
     rows["place"] = _places(rows)
     rows["signed"] = np.where(rows["resource_type"] == REFUND, -1, 1) * own_amounts(rows)
@@ -44,16 +48,17 @@ def _known_types(items: DataFrame) -> DataFrame:
     if unknown or bool(items["resource_type"].isna().any()):
         raise FrameError(f"resource_type {min(unknown, default='')!r} is not one of {', '.join(_TYPES)}")
     is_idle = items["payout_id"].isna() & (items["resource_type"] == REFUND)
-    return items[~(is_idle & ~items["status"].isin(_REFUND_MOVES_MONEY))]
+    return _without(items, is_idle & ~items["status"].isin(_REFUND_MOVES_MONEY))
 
 
 def _ranked(items: DataFrame, payouts: DataFrame) -> DataFrame:
     order = payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     ranks = pd.Series(np.arange(len(order)), index=order["payout_id"])
-    names = ["resource_type", "resource_id"]
-    rows = in_total_order(items, [*names, "payout_id"])
+    rows = items.assign(thing=_things(items))
     # One row per payout and item; where a payout lists an item, a row without a payout says nothing more.
-    rows = rows[~rows.duplicated([*names, "payout_id"]) & ~(rows["payout_id"].isna() & rows.duplicated(names))].copy()
+    is_loose = rows["payout_id"].isna()
+    listed = DataFrame({"thing": rows["thing"], "payout": codes_of(rows["payout_id"])})
+    rows = _without(rows, listed.duplicated() | (is_loose & rows["thing"].isin(rows["thing"][~is_loose])))
     rows["rank"] = looked_up(rows["payout_id"], ranks).fillna(_NO_PAYOUT_YET).astype("int64")
     dead = payouts.loc[payouts["status"].isin(_DEAD)]
     freed = dead.set_index("payout_id")["ended_at"].fillna(dead.set_index("payout_id")["created_at"])
@@ -62,27 +67,37 @@ def _ranked(items: DataFrame, payouts: DataFrame) -> DataFrame:
     return rows
 
 
+def _things(items: DataFrame) -> Any:
+    """Number the items: a kind and an id, in whatever payout."""
+    kinds = codes_of(items["resource_type"])
+    return codes_of(items["resource_id"]) * (int(kinds.max(initial=0)) + 1) + kinds
+
+
+def _without(rows: DataFrame, mask: Any) -> DataFrame:
+    return rows[~mask].copy() if mask.any() else rows
+
+
 def _free_again(rows: DataFrame) -> DataFrame:
     dead = rows[rows["is_dead"]].sort_values(["freed_at", "rank"], kind="stable")
-    free = dead.drop_duplicates(["resource_type", "resource_id"], keep="last")
-    living = rows.loc[~rows["is_dead"], ["resource_type", "resource_id"]]
-    held = pd.MultiIndex.from_frame(free[["resource_type", "resource_id"]]).isin(pd.MultiIndex.from_frame(living))
+    free = dead.drop_duplicates("thing", keep="last")
+    held = free["thing"].isin(rows["thing"][~rows["is_dead"]])
     again = free[~held].assign(rank=_NO_PAYOUT_YET, is_dead=False)
     again["payout_id"] = pd.Series(pd.NA, index=again.index, dtype=TEXT)
     return again
 
 
 def _places(rows: DataFrame) -> Any:
-    repeats = rows[~rows["is_dead"]].duplicated(["resource_type", "resource_id"])
-    is_repeat = repeats.reindex(rows.index, fill_value=False)
-    return np.where(rows["is_dead"], "dead", np.where(is_repeat, "again", "home"))
+    is_dead = rows["is_dead"].to_numpy()
+    is_repeat = np.zeros(len(rows), dtype=bool)
+    is_repeat[~is_dead] = rows["thing"][~is_dead].duplicated()
+    return worded(np.where(is_dead, 2, is_repeat), ("home", "again", "dead"))
 
 
 def misplaced(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     """Find items in a second payout, and payments in none though two bank days have passed."""
     again = rows[rows["place"] == "again"]
-    homes = rows[rows["place"] == "home"].rename(columns={"payout_id": "first"})
-    both = again.merge(homes[["resource_type", "resource_id", "first"]], on=["resource_type", "resource_id"])
+    homes = rows.loc[(rows["place"] == "home") & rows["thing"].isin(again["thing"]), ["thing", "payout_id"]]
+    both = again.merge(homes.rename(columns={"payout_id": "first"}), on="thing")
     found = [_in_two(row, row.first) for row in records(both)]
     return found + _in_none(rows, inputs)
 

@@ -1,10 +1,14 @@
 """One reconciliation from frames to an explained result, in the order of the rules of money."""
 
-import pandas as pd
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame
 
 from reconcile.rules.bank import bank_findings
 from reconcile.rules.checks import check_result
+from reconcile.rules.columns import texts_of
 from reconcile.rules.document_results import build_documents
 from reconcile.rules.fees import item_fees, items_off_tariff
 from reconcile.rules.findings import in_order
@@ -28,6 +32,7 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.lines import build_lines, name_exceptions
 from reconcile.rules.matching import match_payments
+from reconcile.rules.nearest import nearest_misses
 from reconcile.rules.outcomes import Code
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, misplaced, place_items
 from reconcile.rules.rates import note_rates
@@ -49,7 +54,7 @@ def reconcile(inputs: Inputs) -> Result:
     ledger = match_payments(rows, inputs)
     applied = ledger.applications()
     summary = summarize(rows, sums, inputs)
-    standing = document_outcomes(ledger, inputs)
+    standing, misses = document_outcomes(ledger, inputs), nearest_misses(ledger, applied)
     found = [
         *gap_findings(inputs),
         *conflict_findings(inputs),
@@ -60,14 +65,14 @@ def reconcile(inputs: Inputs) -> Result:
         *misplaced(rows, inputs),
         *split_mismatches(ledger.payments.frame),
         *note_rates(ledger, inputs),
-        *payment_findings(ledger, applied),
+        *payment_findings(ledger, applied, misses),
         *refund_findings(ledger),
         *note_findings(ledger),
-        *overdue_findings(ledger, standing),
+        *overdue_findings(ledger, standing, misses),
     ]
     findings = in_order(allowed(found, complete=complete))
     lines = build_lines(rows, fees, ledger, applied, disputes=disputes, inputs=inputs)
-    lines = name_exceptions(lines, _codes(findings, rows))
+    lines = name_exceptions(lines, sorted(_codes(findings, rows)))
     result = Result(
         payouts=complete_summary(summary, lines, findings, inputs),
         lines=lines,
@@ -101,20 +106,30 @@ def _typed(inputs: Inputs) -> Inputs:
     )
 
 
-def _codes(findings: tuple[Finding, ...], rows: DataFrame) -> DataFrame:
-    """List which line each finding of an item belongs to: the item's home, or the payout its subject names."""
-    own = [finding for finding in findings if finding.subject.startswith("resource:") and finding.resource_id]
-    frame = DataFrame({
-        "code": [finding.code for finding in own],
-        "resource_id": [finding.resource_id for finding in own],
-        "payout_id": [finding.payout_id if "@" in finding.subject else None for finding in own],
-        "at": ["@" in finding.subject for finding in own],
-    }).astype({"code": "str", "resource_id": "str", "payout_id": "str"})  # fmt: skip
-    homes = rows[rows["place"] == "home"]
-    kinds = homes["resource_type"].where(~homes["resource_type"].isin(PAYMENT_TYPES), "payment")
-    places = DataFrame({"resource_id": homes["resource_id"], "kind": kinds, "home": homes["payout_id"].fillna("")})
-    frame = frame.merge(places, on="resource_id", how="left")
-    wants_refund = frame["code"].isin([str(code) for code in _ON_REFUNDS])
-    keeps = (wants_refund == (frame["kind"] == REFUND)) | (frame["code"] == str(Code.FEE_OUT_OF_BAND))
-    frame["payout_id"] = frame["payout_id"].where(frame["at"], frame["home"])
-    return pd.DataFrame(frame[keeps | frame["at"]])
+def _codes(findings: tuple[Finding, ...], rows: DataFrame) -> Iterator[tuple[str, str, str, str]]:
+    """Say which line each finding of an item belongs to: the item's home, or the payout its subject names.
+
+    Gives the code, and the payout, the kind and the id of the line.
+    """
+    own = [finding for finding in findings if finding.resource_id and finding.subject.startswith("resource:")]
+    homes = _homes(rows, {str(finding.resource_id) for finding in own})
+    for finding in own:
+        identity, is_at = str(finding.resource_id), "@" in finding.subject
+        for kind, home in homes.get(identity, ()):
+            is_meant = (finding.code in _ON_REFUNDS) == (kind == REFUND) or finding.code == Code.FEE_OUT_OF_BAND
+            if is_meant or is_at:
+                yield finding.code, str(finding.payout_id) if is_at else home, kind, identity
+
+
+def _homes(rows: DataFrame, ids: set[str]) -> dict[str, list[tuple[str, str]]]:
+    """Give the kind and the payout of items with these ids, where they are at home."""
+    is_named = pc.is_in(texts_of(rows["resource_id"]), value_set=pa.array(list(ids), type=pa.large_string()))
+    chosen = rows[is_named.to_numpy(zero_copy_only=False) & (rows["place"] == "home").to_numpy()]
+    kinds = chosen["resource_type"].where(~chosen["resource_type"].isin(PAYMENT_TYPES), "payment")
+    columns = (
+        values.to_numpy(dtype=object) for values in (chosen["resource_id"], kinds, chosen["payout_id"].fillna(""))
+    )
+    homes: dict[str, list[tuple[str, str]]] = {}
+    for identity, kind, home in zip(*columns, strict=True):
+        homes.setdefault(identity, []).append((kind, home))
+    return homes

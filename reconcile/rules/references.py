@@ -6,9 +6,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from reconcile.rules.assignment import MOST_NODES, Edge, components, forced_pairs
 from reconcile.rules.candidates import pair_in_order
+from reconcile.rules.columns import texts_of
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -33,33 +36,50 @@ def words_of(text: str) -> set[str]:
 
     `PED-00123`, `PED 00123` and `ped00123` say the same; O is read as zero, as people type it.
     """
-    words = _WORD.findall(text.upper())
     parts = _PART.findall(text.upper())
+    whole = ("".join(_PART.findall(word)) for word in _WORD.findall(text.upper()) if not word.isalnum())
     joined = (left + right for left, right in pairwise(parts))
-    return {_plain(word) for word in (*words, *parts, *joined)} - {""}
+    return {_bare(word) for word in (*whole, *parts, *joined)} - {""}
 
 
 def _plain(word: str) -> str:
-    return "".join(_PART.findall(word.upper())).replace("O", "0").lstrip("0")
+    return _bare("".join(_PART.findall(word.upper())))
 
 
-def _names(ledger: Ledger, payments: Any) -> dict[str, list[int]]:
-    """Index the names of documents these payments could equal: order reference, folio with type or series, UUID."""
-    frame = ledger.books.frame
-    names: dict[str, list[int]] = defaultdict(list)
+def _bare(word: str) -> str:
+    return word.replace("O", "0").lstrip("0")
+
+
+def _plain_column(values: Any) -> Any:
+    """Do the same to a column; only plain ASCII may be left to Arrow, which writes fewer letters large than we do."""
+    if not pc.all(pc.string_is_ascii(values)).as_py():
+        return pa.array([None if text is None else _plain(text) for text in values.to_pylist()], type=pa.large_string())
+    bare = pc.replace_substring_regex(pc.ascii_upper(values), "[^A-Z0-9]+", "")
+    return pc.ascii_ltrim(pc.replace_substring(bare, "O", "0"), characters="0")
+
+
+def _names(ledger: Ledger, payments: Any, words: set[str]) -> dict[str, set[int]]:
+    """Index the documents these payments could equal by those of their names that are among the words.
+
+    A document's names are its order reference, its folio alone and after its type or series, and its UUID.
+    """
     could_equal = np.isin(ledger.open_now(), ledger.payments.amount[payments])
     could_equal[list(ledger.books.notes)] = True
     places = np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void & could_equal)
-    columns = [frame[name].to_numpy(dtype=object) for name in ("order_ref", "folio", "uuid", "doc_type", "series")]
-    for doc in places.tolist():
-        order, folio, uuid, kind, series = (column[doc] for column in columns)
-        said = {_plain(value) for value in (order, folio, uuid) if isinstance(value, str)}
-        said |= {
-            _plain(f"{head}{folio}") for head in (kind, series) if isinstance(folio, str) and isinstance(head, str)
-        }
-        for name in said:
-            if len(name) >= _SHORTEST:
-                names[name].append(doc)
+    order, folio, uuid, kind, series = (
+        texts_of(ledger.books.column(name, places)) for name in ("order_ref", "folio", "uuid", "doc_type", "series")
+    )
+    nothing = pa.scalar("", type=pa.large_string())
+    heads = (pc.binary_join_element_wise(head, folio, nothing) for head in (kind, series))
+    wanted = pa.array([word for word in words if len(word) >= _SHORTEST], type=pa.large_string())
+    names: dict[str, set[int]] = defaultdict(set)
+    for column in (order, folio, uuid, *heads):
+        if column.null_count == len(column):
+            continue
+        said = _plain_column(column)
+        found = np.flatnonzero(pc.is_in(said, value_set=wanted).to_numpy(zero_copy_only=False))
+        for name, doc in zip(said.take(pa.array(found)).to_pylist(), places[found].tolist(), strict=True):
+            names[name].add(doc)
     return {name: docs for name, docs in names.items() if len(docs) <= _MOST_BEARERS}
 
 
@@ -69,10 +89,14 @@ def _edges(ledger: Ledger) -> list[Edge]:
     places = np.flatnonzero(ledger.is_left() & texts.notna().to_numpy())
     if not len(places):
         return []
-    names, values = _names(ledger, places), texts.to_numpy(dtype=object)
+    said = {
+        payment: words_of(text)
+        for payment, text in zip(places.tolist(), texts.to_numpy(dtype=object)[places], strict=True)
+    }
+    names = _names(ledger, places, set().union(*said.values()))
     edges = []
-    for payment in places.tolist():
-        named = {doc for word in words_of(values[payment]) if word in names for doc in names[word]}
+    for payment, words in said.items():
+        named = {doc for word in words if word in names for doc in names[word]}
         edges += [(payment, doc) for doc in sorted(named) if _fits(ledger, payment, doc)]
     return edges
 

@@ -88,7 +88,7 @@ def _noted(ledger: Ledger, doc: int) -> dict[str, Any]:
 
 
 def _lonely_note(ledger: Ledger, note: Note, doc: int) -> Finding:
-    frame = ledger.books.frame.iloc[note.doc]
+    frame = ledger.books.rows.iloc[ledger.books.place[note.doc]]
     key = str(frame["doc_key"])
     about = About(
         subject=f"document:{key}",

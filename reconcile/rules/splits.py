@@ -50,6 +50,5 @@ def split_mismatches(payments: DataFrame) -> list[Finding]:
 
 
 def _shares(rows: DataFrame) -> list[tuple[int, list[dict[str, Any]]]]:
-    has_split = rows["split"].notna().to_numpy()
-    texts = rows["split"].to_numpy(dtype=object)
-    return [(int(place), json.loads(texts[place])) for place in np.flatnonzero(has_split)]
+    places = np.flatnonzero(rows["split"].notna().to_numpy())
+    return [(place, json.loads(text)) for place, text in zip(places.tolist(), rows["split"].array[places], strict=True)]

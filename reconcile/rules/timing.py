@@ -73,6 +73,13 @@ def day_numbers(days: Any) -> Any:
     return days.to_numpy().astype("datetime64[D]").astype(np.int64)
 
 
+def to_days(numbers: Any) -> list[str]:
+    """Write day numbers as ISO dates."""
+    distinct, places = np.unique(numbers, return_inverse=True)
+    texts = np.datetime_as_string(distinct.astype("datetime64[D]")).astype(object)
+    return texts[places].tolist()  # type: ignore[no-any-return]
+
+
 def to_day(number: int) -> str:
     """Write a day number as an ISO date, for evidence."""
     return str(np.datetime64(int(number), "D"))

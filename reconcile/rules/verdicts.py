@@ -4,31 +4,31 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Finding, Inputs
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.nearest import NearestMiss, nearest_misses
+from reconcile.rules.metadata import read_said
+from reconcile.rules.nearest import NearestMiss
 from reconcile.rules.outcomes import Code, DocumentOutcome, Outcome, Stage
-from reconcile.rules.timing import to_day
+from reconcile.rules.timing import to_days
 
 _MOST_LISTED = 20
 _BPS = 10_000
 _KEY_NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref", "order_id")
 
 
-def payment_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
+def payment_findings(ledger: Ledger, applied: DataFrame, misses: NearestMiss) -> list[Finding]:
     """Name every payment that needs a person, each code of it once."""
-    misses = nearest_misses(ledger)
+    missing = _missing(ledger, misses)
     docs_of, payers = _docs_of(applied, ledger), _payers(applied, ledger)
     found = [_part_finding(ledger, payment, doc) for payment, doc in _short_parts(ledger, applied)]
     for payment in sorted(ledger.codes):
         for code in ledger.codes[payment]:
             if code == Code.AMOUNT_DIFF and _is_accepted(ledger, docs_of[payment]):
                 continue
-            evidence = _evidence(ledger, payment, code, misses, docs_of)
+            evidence = _evidence(ledger, payment, code, missing, docs_of)
             if code == Code.DUPLICATE_PAYMENT:
                 evidence["paid_by"] = [payer for doc in ledger.reasons[payment].rivals for payer in payers[doc]]
             found.append(_finding(ledger, payment, code, evidence))
@@ -78,7 +78,7 @@ def _about(ledger: Ledger, payment: int, doc_key: str | None, evidence: dict[str
     return About(
         subject=f"resource:{payments.ids[payment]}",
         currency=payments.money[payment],
-        payout_id=None if pd.isna(payments.payout[payment]) else payments.payout[payment],
+        payout_id=payments.payout[payment],
         resource_id=payments.ids[payment],
         doc_key=doc_key,
         evidence=evidence,
@@ -95,7 +95,7 @@ def _doc_key(ledger: Ledger, payment: int, code: Code, evidence: dict[str, Any])
 
 
 def _evidence(
-    ledger: Ledger, payment: int, code: Code, misses: NearestMiss, docs_of: dict[int, list[int]]
+    ledger: Ledger, payment: int, code: Code, missing: dict[int, dict[str, Any]], docs_of: dict[int, list[int]]
 ) -> dict[str, Any]:
     reason = ledger.reasons[payment]
     evidence: dict[str, Any] = {"rule": reason.rule, "amount": int(ledger.payments.amount[payment])} | reason.evidence
@@ -106,7 +106,7 @@ def _evidence(
         decisive = "the document the customer meant, or a key in the payment's metadata"
         return evidence | {"rivals": rivals[:_MOST_LISTED], "rivals_count": len(rivals), "would_decide": decisive}
     if code == Code.PAYMENT_NO_INVOICE:
-        return evidence | _missing(ledger, payment, misses)
+        return evidence | missing[payment]
     return evidence
 
 
@@ -115,15 +115,26 @@ def _customers(ledger: Ledger, payment: int, docs: list[int]) -> dict[str, Any]:
     return {"document": ledger.books.keys[docs[0]], "payer": ledger.payments.tax_id[payment], "customer": owner}
 
 
-def _missing(ledger: Ledger, payment: int, misses: NearestMiss) -> dict[str, Any]:
-    said = ledger.payments.said(payment)
-    named = {name: str(said[name]) for name in _KEY_NAMES if said.get(name) not in {None, ""}}
-    evidence: dict[str, Any] = {"candidates": 0} if "candidates" not in ledger.reasons[payment].evidence else {}
-    if named and ledger.reasons[payment].stage == Stage.NONE:
+def _missing(ledger: Ledger, misses: NearestMiss) -> dict[int, dict[str, Any]]:
+    """Say of each payment without a certain document what it named and what came nearest."""
+    lonely = [payment for payment, codes in ledger.codes.items() if Code.PAYMENT_NO_INVOICE in codes]
+    texts = ledger.payments.frame["metadata"].take(lonely).to_numpy(dtype=object)
+    return {
+        payment: _named(ledger, payment, text) | {"nearest": miss}
+        for payment, text, miss in zip(lonely, texts, misses.of_payments(lonely), strict=True)
+    }
+
+
+def _named(ledger: Ledger, payment: int, metadata: Any) -> dict[str, Any]:
+    reason = ledger.reasons[payment]
+    evidence: dict[str, Any] = {} if "candidates" in reason.evidence else {"candidates": 0}
+    said = read_said(metadata) if reason.stage == Stage.NONE else {}
+    named = {name: str(said[name]) for name in _KEY_NAMES if said.get(name) not in (None, "")}
+    if named:
         evidence["keys_in_the_payment"] = named
     if payment in ledger.unsearched:
         evidence["sets"] = f"not searched: {ledger.unsearched[payment]} open documents"
-    return evidence | {"nearest": misses.of_payment(payment)}
+    return evidence
 
 
 def _short_parts(ledger: Ledger, applied: DataFrame) -> list[tuple[int, int]]:
@@ -169,24 +180,25 @@ def document_outcomes(ledger: Ledger, inputs: Inputs) -> Any:
         (books.due < today, DocumentOutcome.OVERDUE),
         (ledger.paid - ledger.reopened > 0, DocumentOutcome.PARTLY_PAID),
     ]
-    words = [np.full(len(books), str(word), dtype=object) for _, word in rules]
-    return np.select([mask for mask, _ in rules], words, default=str(DocumentOutcome.OPEN_NOT_DUE))
+    words = np.array([*(str(word) for _, word in rules), str(DocumentOutcome.OPEN_NOT_DUE)], dtype=object)
+    return words[np.select([mask for mask, _ in rules], range(len(rules)), default=len(rules))]
 
 
-def overdue_findings(ledger: Ledger, outcomes: Any) -> list[Finding]:
-    misses = nearest_misses(ledger)
-    dated = ledger.books.frame["due_date"].notna().to_numpy()
-    found = []
-    for doc in np.flatnonzero(outcomes == DocumentOutcome.OVERDUE).tolist():
-        key, balance = str(ledger.books.keys[doc]), ledger.balance(doc)
-        evidence = {
-            "due": to_day(ledger.books.due[doc]),
-            "due_date_given": bool(dated[doc]),
-            "total": int(ledger.books.total[doc]),
-            "paid": int(ledger.paid[doc] - ledger.reopened[doc]),
-            "credited": int(ledger.books.credited[doc] + ledger.adjusted[doc]),
-            "nearest": misses.of_document(doc),
-        }
-        about = About(f"document:{key}", ledger.books.money[doc], doc_key=key, evidence=evidence)
-        found.append(to_finding(Code.INVOICE_NO_PAYMENT, about, at_risk=balance))
-    return found
+def overdue_findings(ledger: Ledger, outcomes: Any, misses: NearestMiss) -> list[Finding]:
+    books, docs = ledger.books, np.flatnonzero(outcomes == DocumentOutcome.OVERDUE)
+    columns = {
+        "due": to_days(books.due[docs]),
+        "due_date_given": (~books.column("due_date", docs).isna()).tolist(),
+        "total": books.total[docs].tolist(),
+        "paid": (ledger.paid - ledger.reopened)[docs].tolist(),
+        "credited": (books.credited + ledger.adjusted)[docs].tolist(),
+        "nearest": misses.of_documents(docs.tolist()),
+    }
+    told = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    rows = zip(books.keys[docs], books.money[docs], ledger.balances()[docs].tolist(), told, strict=True)
+    return [_overdue(str(key), currency, balance, evidence) for key, currency, balance, evidence in rows]
+
+
+def _overdue(key: str, currency: str, balance: int, evidence: dict[str, Any]) -> Finding:
+    about = About(f"document:{key}", currency, doc_key=key, evidence=evidence)
+    return to_finding(Code.INVOICE_NO_PAYMENT, about, at_risk=balance)

@@ -1,8 +1,4 @@
-"""A suite that stays green with a rule switched off proves nothing: each variant must make the measurement red.
-
-The sandbox plants no payment weeks after its window, so the window ten times as wide is held by a literal case in
-`rules/test_rule_metamorphoses.py`.
-"""
+"""A suite that stays green with a rule switched off proves nothing: each variant must make the measurement red."""
 
 import importlib.util
 from collections.abc import Callable
@@ -12,12 +8,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from reconcile.rules import candidates, references, sets
 from reconcile.rules.assignment import best_pairs
 from reconcile.rules.checks import ChecksFailed
-from reconcile.rules.inputs import FEES, Inputs, empty
+from reconcile.rules.inputs import DOCUMENTS, FEES, Inputs, empty, typed
 from reconcile.rules.ledger import Reason
 from reconcile.rules.outcomes import Outcome, Stage
 from reconcile.rules.pipeline import reconcile
@@ -81,6 +78,34 @@ def _no_tie_rule(inputs: Inputs, patch: pytest.MonkeyPatch) -> Inputs:
 
 def _no_fee_rule(inputs: Inputs, _patch: pytest.MonkeyPatch) -> Inputs:
     return replace(inputs, fees=empty(FEES), tariff=None)
+
+
+def _with_an_old_invoice(inputs: Inputs, truth: list[Any]) -> tuple[Inputs, str]:
+    """Give a payment that has no document one of its customer and amount, which was due seven weeks before.
+
+    The sandbox plants no payment weeks after its window.
+    """
+    lone = {row.id for row in truth if row.kind == "payment" and tuple(row.exceptions) == ("PAYMENT_NO_INVOICE",)}
+    items = inputs.items[inputs.items["resource_id"].isin(lone) & inputs.items["customer_tax_id"].notna()]
+    items = items[items["metadata"].fillna("{}") == "{}"]
+    payment = items.sort_values("resource_id").iloc[0]
+    paid_on = payment["occurred_at"].tz_localize(None).normalize()
+    invoice = inputs.documents.head(1).assign(
+        doc_key="cl:33::9999999", doc_type="33", series="", folio="9999999", uuid=None, order_ref=None, ref_type=None,
+        ref_number=None, customer_tax_id=payment["customer_tax_id"], total=payment["amount"], status="valid",
+        currency=payment["currency"], issue_date=paid_on - timedelta(days=60), due_date=paid_on - timedelta(days=49),
+    )  # fmt: skip
+    books = typed(pd.concat([inputs.documents, invoice], ignore_index=True), DOCUMENTS)
+    return replace(inputs, documents=books), str(payment["resource_id"])
+
+
+def test_a_window_ten_times_as_wide_must_fail(lived: tuple[Inputs, list[Any]]) -> None:
+    """An invoice long overdue is not paid by whatever equals it; with the wide window the measurement says it was."""
+    inputs, payment = _with_an_old_invoice(*lived)
+    wide = replace(inputs, rules=replace(inputs.rules, days_after_due=10 * inputs.rules.days_after_due))
+    missed = f"{payment}: PAYMENT_NO_INVOICE but called none"
+    assert [missed in miss for miss in _misses(inputs, lived[1])].count(True) == 0
+    assert [missed in miss for miss in _misses(wide, lived[1])].count(True) == 1
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,21 @@ def test_a_wider_window_never_loses_a_candidate(case: "Case", narrow: int, wide:
     assert found[0] <= found[1]
 
 
+@pytest.mark.parametrize(("narrow", "wide"), [(0, 1), (1, 100), (100, 5_000)])
+def test_a_wider_tolerance_never_loses_a_pair(case: "Case", narrow: int, wide: int) -> None:
+    """Whatever was applied to a document within a narrow tolerance is applied to it within a wider one."""
+    for number, amount in enumerate((50_000, 50_001, 49_950, 49_000, 55_500)):
+        case.invoice(str(number), 50_000, customer_tax_id=f"1000000{number}-1")
+        case.payment(f"pi_{number}", amount, metadata=f'{{"order_ref": "PED-{number}"}}')
+    found = []
+    for tolerance in (narrow, wide):
+        case.rules = {"amount_tolerance": tolerance}
+        lines = case.run().result.lines.dropna(subset=["applied_amount"])
+        found.append(set(zip(lines["resource_id"], lines["doc_key"], strict=True)))
+    assert len(found[0]) == 5
+    assert found[0] <= found[1]
+
+
 def test_sets_hold_mixed_signs_and_never_nothing() -> None:
     """A sum of nought is made by amounts that cancel out, never by no amounts at all."""
     assert find_sets(np.array([500, -500, 300]), 0, 5) == [(0, 1)]

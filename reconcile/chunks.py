@@ -17,10 +17,14 @@ from sqlmodel import Session, col
 
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
-LINE, DOCUMENT = "line", "document"
+LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
 ROWS_A_CHUNK = 10_000
 # The payout's date beside each line: what a range of dates is asked of, and no column of the report.
 _DAY = "payout_date"
+# What a range of dates is asked of.
+DAY_OF = {LINE: _DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date"}
+# Columns without a value anywhere, by name: a page leaves them out and need not read everything to know.
+SILENT = b"silent"
 Row = dict[str, Any]
 
 
@@ -29,31 +33,46 @@ def pack_lines(lines: DataFrame, payouts: DataFrame) -> Iterator[Row]:
     dated = payouts.drop_duplicates("payout_id").set_index("payout_id")["payout_date"]
     found = dated.reindex(lines["payout_id"]).set_axis(lines.index).astype("datetime64[us]")
     whole = lines.assign(**{_DAY: found})
-    for number, piece in _pieces(whole):
-        days = piece[_DAY].dropna()
-        yield _chunk(LINE, number, piece) | {
-            "since": days.min().date() if len(days) else None,
-            "until": days.max().date() if len(days) else None,
-            "undated": len(piece) - len(days),
-        }
+    table = pa.Table.from_pandas(whole, preserve_index=False)
+    for number, start in enumerate(range(0, table.num_rows, ROWS_A_CHUNK)):
+        yield _chunk(LINE, number, table.slice(start, ROWS_A_CHUNK))
 
 
 def pack_documents(documents: DataFrame) -> Iterator[Row]:
-    """Pack documents in their order, with how many of each chunk still have a balance."""
-    for number, piece in _pieces(documents):
-        yield _chunk(DOCUMENT, number, piece) | {"with_balance": int((piece["balance"] != 0).sum())}
+    """Pack documents in the order of their report, with how many of each chunk still have a balance."""
+    table = pa.Table.from_pandas(documents, preserve_index=False)
+    for chunk, piece in pack(DOCUMENT, table.sort_by([("issue_date", "ascending"), ("doc_key", "ascending")])):
+        yield chunk | {"with_balance": pc.sum(pc.not_equal(piece["balance"], 0), min_count=0).as_py()}
 
 
-def _pieces(frame: DataFrame) -> Iterator[tuple[int, DataFrame]]:
-    for number, start in enumerate(range(0, len(frame), ROWS_A_CHUNK)):
-        yield number, frame.iloc[start : start + ROWS_A_CHUNK]
+def pack(kind: str, table: Any) -> Iterator[tuple[Row, Any]]:
+    """Pack a table in its order, with the range of days that each chunk holds; each names the columns that say nothing.
+
+    A table without rows is one empty chunk, which tells it from a table that was never made.
+    """
+    silent = " ".join(name for name in table.column_names if table[name].null_count == table.num_rows)
+    named = table.replace_schema_metadata({SILENT: silent})
+    for number, start in enumerate(range(0, table.num_rows or 1, ROWS_A_CHUNK)):
+        piece = named.slice(start, ROWS_A_CHUNK)
+        yield _chunk(kind, number, piece), piece
 
 
-def _chunk(kind: str, number: int, piece: DataFrame) -> Row:
+def _chunk(kind: str, number: int, piece: Any) -> Row:
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pandas(piece, preserve_index=False), sink, compression="zstd")
-    empty = {"since": None, "until": None, "undated": 0, "with_balance": 0}
-    return empty | {"kind": kind, "number": number, "rows": len(piece), "content": sink.getvalue().to_pybytes()}
+    # Most columns hardly repeat within a chunk, and zstd finds what does: dictionaries cost time and space here.
+    pq.write_table(piece, sink, compression="zstd", use_dictionary=False, write_statistics=False)
+    days = piece[DAY_OF[kind]].cast(pa.date32()) if kind in DAY_OF else pa.array([], pa.date32())
+    ends = pc.min_max(days).as_py()
+    return {
+        "kind": kind,
+        "number": number,
+        "rows": piece.num_rows,
+        "since": ends["min"],
+        "until": ends["max"],
+        "undated": days.null_count,
+        "with_balance": 0,
+        "content": sink.getvalue().to_pybytes(),
+    }
 
 
 def line_tables(
@@ -66,19 +85,19 @@ def line_tables(
     until: date | None = None,
 ) -> Iterator[Any]:
     """Read lines in their order as columns: of payouts or of items still loose, of one payout, of a range of dates."""
-    conditions = _of_days(since, until)
+    conditions = of_days(since, until)
     if paid_out is False:
         conditions.append(col(ResultChunk.undated) > 0)
     if payout_id is not None:
         conditions += _of_payout(session, run, payout_id)
-    for table in _tables(session, run, LINE, conditions):
-        keep = _is_between(table[_DAY], since, until)
+    for table in tables(session, run, LINE, conditions):
+        keep = is_between(table[_DAY], since, until)
         if paid_out is not None:
             is_loose = pc.is_null(table["payout_id"])
             keep.append(pc.invert(is_loose) if paid_out else is_loose)
         if payout_id is not None:
             keep.append(pc.equal(table["payout_id"], payout_id))
-        yield _kept(table, keep).drop_columns([_DAY])
+        yield kept(table, keep).drop_columns([_DAY])
 
 
 def read_lines(session: Session, run: Run, **asked: Any) -> Iterator[Row]:
@@ -87,50 +106,42 @@ def read_lines(session: Session, run: Run, **asked: Any) -> Iterator[Row]:
         yield from to_rows(table)
 
 
-def line_columns(session: Session, run: Run, names: Sequence[str]) -> Iterator[Any]:
-    """Read some columns of every line: what looks at all of a large run need not unpack all of it."""
-    yield from _tables(session, run, LINE, [], names)
+def document_tables(
+    session: Session, run: Run, *, since: date | None = None, until: date | None = None
+) -> Iterator[Any]:
+    """Read documents in their order as columns, all or those issued in a range of dates."""
+    for table in tables(session, run, DOCUMENT, of_days(since, until)):
+        yield kept(table, is_between(table[DAY_OF[DOCUMENT]], since, until))
 
 
-def read_documents(session: Session, run: Run, *, with_balance: bool = False) -> Iterator[Row]:
-    """Read documents in their order; those with a balance may be asked for alone."""
-    conditions = [col(ResultChunk.with_balance) > 0] if with_balance else []
-    for table in _tables(session, run, DOCUMENT, conditions):
-        yield from to_rows(_kept(table, [pc.not_equal(table["balance"], 0)] if with_balance else []))
+def read_documents(session: Session, run: Run) -> Iterator[Row]:
+    for table in document_tables(session, run):
+        yield from to_rows(table)
 
 
 def find_lines(session: Session, run: Run, column: str, value: str) -> Iterator[Row]:
-    """Find the lines whose column holds this text."""
-    for table in _tables(session, run, LINE, []):
-        yield from to_rows(_kept(table, [pc.equal(table[column], value)]).drop_columns([_DAY]))
+    """Find the lines whose column holds this text; a chunk is unpacked whole only where it does."""
+    for file in _files(session, run, LINE, []):
+        places = pc.indices_nonzero(pc.equal(file.read(columns=[column])[column], value).fill_null(False))
+        if len(places):
+            yield from to_rows(file.read().take(places).drop_columns([_DAY]))
 
 
 def find_document(session: Session, run: Run, doc_key: str) -> Row | None:
-    for table in _tables(session, run, DOCUMENT, []):
-        for row in to_rows(_kept(table, [pc.equal(table["doc_key"], doc_key)])):
-            return row
+    for file in _files(session, run, DOCUMENT, []):
+        places = pc.indices_nonzero(pc.equal(file.read(columns=["doc_key"])["doc_key"], doc_key))
+        if len(places):
+            return next(to_rows(file.read().take(places[:1])))
     return None
 
 
-def find_open_documents(
-    session: Session, run: Run, *, currency: str, amount: int, customer: str | None, doc_keys: Sequence[str]
-) -> Iterator[Row]:
-    """Find documents with a balance that could be meant: of this amount, of this customer, or named."""
-    for table in _tables(session, run, DOCUMENT, [col(ResultChunk.with_balance) > 0]):
-        keys = pa.array(doc_keys, type=table["doc_key"].type)
-        could_be = pc.or_kleene(pc.equal(table["balance"], amount), pc.is_in(table["doc_key"], value_set=keys))
-        if customer is not None:
-            could_be = pc.or_(could_be, pc.equal(table["customer_tax_id"], customer).fill_null(False))
-        is_open = pc.and_(pc.greater(table["balance"], 0), pc.equal(table["currency"], currency))
-        yield from to_rows(_kept(table, [is_open, could_be]))
-
-
-def _of_days(since: date | None, until: date | None) -> list[Any]:
+def of_days(since: date | None, until: date | None) -> list[Any]:
+    """Leave out chunks that hold no day of a range; one without days may be older than its days are kept."""
     conditions: list[Any] = []
     if since is not None:
-        conditions.append(col(ResultChunk.until) >= since)
+        conditions.append(sa.or_(col(ResultChunk.until) >= since, col(ResultChunk.until).is_(None)))
     if until is not None:
-        conditions.append(col(ResultChunk.since) <= until)
+        conditions.append(sa.or_(col(ResultChunk.since) <= until, col(ResultChunk.since).is_(None)))
     return conditions
 
 
@@ -143,21 +154,28 @@ def _of_payout(session: Session, run: Run, payout_id: str) -> list[Any]:
             col(PayoutResult.payout_id) == payout_id,
         )
     )
-    return [col(ResultChunk.undated) > 0] if on is None else _of_days(on, on)
+    return [col(ResultChunk.undated) > 0] if on is None else of_days(on, on)
 
 
-def _tables(
-    session: Session, run: Run, kind: str, conditions: list[Any], names: Sequence[str] | None = None
+def tables(
+    session: Session, run: Run, kind: str, conditions: Sequence[Any] = (), names: Sequence[str] | None = None
 ) -> Iterator[Any]:
+    """Read the chunks of one kind in their order, one at a time, whole or some columns of them."""
+    for file in _files(session, run, kind, conditions):
+        yield file.read(columns=names)
+
+
+def _files(session: Session, run: Run, kind: str, conditions: Sequence[Any]) -> Iterator[Any]:
     of_run = (col(ResultChunk.connection) == run.connection, col(ResultChunk.run_id) == run.id)
     mine = (*of_run, col(ResultChunk.kind) == kind)
     numbers = sa.select(col(ResultChunk.number)).where(*mine, *conditions).order_by(col(ResultChunk.number))
     for number in session.scalars(numbers).all():
         content = session.scalar(sa.select(col(ResultChunk.content)).where(*mine, col(ResultChunk.number) == number))
-        yield pq.ParquetFile(pa.BufferReader(content)).read(columns=names)
+        yield pq.ParquetFile(pa.BufferReader(content))
 
 
-def _is_between(days: Any, since: date | None, until: date | None) -> list[Any]:
+def is_between(days: Any, since: date | None, until: date | None) -> list[Any]:
+    """Say of each day whether a range holds it; without a range there is nothing to say."""
     keep = []
     if since is not None:
         keep.append(pc.greater_equal(days, pa.scalar(pd.Timestamp(since), type=days.type)))
@@ -166,7 +184,8 @@ def _is_between(days: Any, since: date | None, until: date | None) -> list[Any]:
     return keep
 
 
-def _kept(table: Any, masks: list[Any]) -> Any:
+def kept(table: Any, masks: list[Any]) -> Any:
+    """Keep the rows of which every mask is true."""
     if not masks:
         return table
     mask = masks[0]

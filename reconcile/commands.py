@@ -1,5 +1,6 @@
-"""Commands of reconciliation: one run, the history of runs, and why a row is what it is; gathers its sub-rooms'."""
+"""Commands of reconciliation: one run, the history of runs, and why a row is what it is."""
 
+import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -7,9 +8,9 @@ from typing import Any
 import click
 from sqlmodel import Session
 
-from consumer.facts.calendars import CalendarError, read_calendar
+from consumer.facts.calendars import read_calendar
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import ConfigError, Connection, House, OpenHouse, Settings
+from consumer.facts.house import Connection, House, OpenHouse
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import (
     Exit,
@@ -23,13 +24,11 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
-from reconcile import comparison, desk, diffs, explanations, pairs, period_commands, records, rule_commands
-from reconcile.books import commands as books
+from reconcile import comparison, diffs, explanations, readings, records
 from reconcile.nightly import NightlyOutcome, join
 from reconcile.progress import show_steps
+from reconcile.readings import to_plain
 from reconcile.rules.checks import ChecksFailed
-from reconcile.rules.settings import RulesError, to_rules
-from reconcile.rules.tariff import TariffError, to_tariff
 from reconcile.runs import RunOutcome
 from reconcile.runs import run as start_run
 from reconcile.scope import UnknownPayout
@@ -44,6 +43,7 @@ FINDING_KEYS = (
     "code", "severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
     "suggested_action",
 )  # fmt: skip
+GLANCE_KEYS = ("code", "severity", "at risk", "about")
 DIFF_KEYS = (*diffs.KEYS, "connection")
 
 
@@ -106,8 +106,10 @@ def _show_outcome(outcome: RunOutcome, *, dry_run: bool, as_json: bool) -> None:
         return
     print_rows(list(_figures(row)), ("figure", "value"), as_json=False)
     if findings:
-        print_rows(findings, FINDING_KEYS, as_json=False)
-    if not outcome.complete:
+        print_rows([_to_glance(found) for found in findings], GLANCE_KEYS, as_json=False)
+    if outcome.summary.get("ahead_of_data"):
+        say(f"no data reaches {outcome.as_of} yet: of this run the work list takes only DATA_GAP")
+    elif not outcome.complete:
         say("the data is incomplete up to this day, so nothing is called missing: DATA_GAP says why")
 
 
@@ -115,7 +117,14 @@ def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:
     assert outcome.result is not None
     for found in outcome.result.findings:
         values = {name: getattr(found, name) for name in FINDING_KEYS}
-        yield values | {"amount_at_risk": format_decimal(found.amount_at_risk, found.currency)}
+        about = readings.about({**values, "subject": found.subject, "evidence": json.dumps(found.evidence)})
+        yield values | {"amount_at_risk": format_decimal(found.amount_at_risk, found.currency), "about": about}
+
+
+def _to_glance(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What fits a terminal's line; `--json` says all of it."""
+    at_risk = f"{found['amount_at_risk']} {found['currency']}"
+    return {"code": found["code"], "severity": found["severity"], "at risk": at_risk, "about": found["about"]}
 
 
 def _figures(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -207,7 +216,9 @@ def explain(
     house = open_house()
     connection = house.settings.connection(connection_name)
     with house.store.reading() as session:
-        found = _find(session, house, connection_name, run_id) if run_id else records.last_run(session, connection.name)
+        today = local_date(utc_now(), connection.country.zone)
+        last = records.last_run(session, connection.name, today=today)
+        found = _find(session, house, connection_name, run_id) if run_id else last
         if found is None:
             raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
         calendar = read_calendar(house.settings.data_dir, connection.country_code)
@@ -220,18 +231,8 @@ def explain(
             click.echo(line)
         return
     keys = ("run_id", "about", "fact", "value")
-    print_rows([dict(zip(keys, (found.id, *row), strict=True)) for row in rows], keys, as_json=True)
-
-
-def check_tables(settings: Settings) -> None:
-    """Refuse a tariff, rules or a calendar that cannot be read when the program starts, not when it reconciles."""
-    try:
-        to_tariff(settings.tariff)
-        to_rules(settings.rules)
-        for connection in settings.all_connections:
-            read_calendar(settings.data_dir, connection.country_code)
-    except (TariffError, RulesError, CalendarError) as error:
-        raise ConfigError(str(error)) from None
+    told = ((found.id, fact.about, fact.name, to_plain(fact)) for fact in rows)
+    print_rows([dict(zip(keys, one, strict=True)) for one in told], keys, as_json=True)
 
 
 def night_command(run_night: Callable[[House, Connection, date], NightlyOutcome]) -> click.Command:
@@ -256,9 +257,3 @@ def night_command(run_night: Callable[[House, Connection, date], NightlyOutcome]
         leave(join(outcome.status for outcome in outcomes))
 
     return nightly
-
-
-COMMANDS: tuple[click.Command, ...] = (
-    *books.COMMANDS, reconcile, runs, explain, *desk.COMMANDS, *pairs.COMMANDS, *period_commands.COMMANDS,
-    *rule_commands.COMMANDS,
-)  # fmt: skip

@@ -1,15 +1,20 @@
 """Two published runs side by side: reads both, and their kept inputs where this machine has them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
 from pandas import DataFrame
-from sqlmodel import Session
+from sqlmodel import Session, col
 
-from reconcile import chunks, records, snapshots
+from reconcile import differing, snapshots
+from reconcile.differing import Rows
 from reconcile.diffs import Causes, Change, Published, compare, explain, find_causes
-from reconcile.tables import Run
+from reconcile.tables import Run, RunFinding
+
+# A finding's code and subject.
+Finding = tuple[str, str]
 
 NOT_KEPT = Causes({}, ("the inputs of one of the runs are not kept on this machine",))
 
@@ -24,19 +29,20 @@ def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[
         if run.pruned_at is not None:
             raise PrunedRun(f"the rows of run {run.number} ({run.id}) were dropped on {run.pruned_at:%Y-%m-%d}")
     related: dict[str, set[str]] = {}
-    old, new = _published(session, before, related), _published(session, after, related)
+    gone, come = _findings(session, before), _findings(session, after)
+    of_old, of_new = differing.find(session, before, after)
+    old = _published(of_old, [found for found in gone.items() if come.get(found[0]) != found[1]], related)
+    new = _published(of_new, [found for found in come.items() if gone.get(found[0]) != found[1]], related)
     changes = list(compare(old, new))
     causes = _causes(data_dir, before, after) if changes else NOT_KEPT
     return explain(changes, causes, {subject: sorted(ids) for subject, ids in related.items()})
 
 
-def _published(session: Session, run: Run, related: dict[str, set[str]]) -> Published:
-    payouts = {row["payout_id"]: _payout_words(row) for row in records.payout_rows(session, run)}
-    documents = {
-        row["doc_key"]: f"{row['outcome']}, balance {row['balance']}" for row in chunks.read_documents(session, run)
-    }
+def _published(rows: Rows, findings: Iterable[tuple[Finding, str]], related: dict[str, set[str]]) -> Published:
+    payouts = {row["payout_id"]: _payout_words(row) for row in rows.payouts}
+    documents = {row["doc_key"]: f"{row['outcome']}, balance {row['balance']}" for row in rows.documents}
     lines: dict[str, str] = {}
-    for row in chunks.read_lines(session, run):
+    for row in rows.lines:
         resource, key = row["resource_id"], row["doc_key"]
         subject = f"{resource}@{row['payout_id']}" if row["payout_id"] else resource
         words = [row["outcome"], *(filter(None, [key])), *_applied(row)]
@@ -45,11 +51,18 @@ def _published(session: Session, run: Run, related: dict[str, set[str]]) -> Publ
             if one and other:
                 related.setdefault(one, set()).add(other)
     exceptions = {}
-    for found in records.findings(session, run):
-        subject = f"{found.code} {found.subject}"
-        exceptions[subject] = f"{found.severity} {found.amount_at_risk}"
-        related.setdefault(subject, set()).add(found.subject.split(":", 1)[1].split("@", maxsplit=1)[0])
+    for (code, about), words_of_it in findings:
+        subject = f"{code} {about}"
+        exceptions[subject] = words_of_it
+        related.setdefault(subject, set()).add(about.split(":", 1)[1].split("@", maxsplit=1)[0])
     return Published(payouts, lines, documents, exceptions)
+
+
+def _findings(session: Session, run: Run) -> dict[Finding, str]:
+    row = RunFinding
+    mine = (col(row.connection) == run.connection, col(row.run_id) == run.id)
+    asked = sa.select(col(row.code), col(row.subject), col(row.severity), col(row.amount_at_risk)).where(*mine)
+    return {(code, subject): f"{severity} {amount}" for code, subject, severity, amount in session.execute(asked)}
 
 
 def _payout_words(columns: dict[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import getpass
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,6 +14,7 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import Connection, House, OpenHouse
+from consumer.facts.money import format_decimal
 from consumer.facts.terminal import (
     Exit,
     Refusal,
@@ -23,13 +24,14 @@ from consumer.facts.terminal import (
     limit_option,
     print_rows,
 )
-from reconcile import decisions, records, worklist
+from reconcile import decisions, readings, records, worklist
 from reconcile.decisions import DecisionError, Signature
-from reconcile.tables import ExceptionRow
+from reconcile.tables import ExceptionChange, ExceptionRow
 
 ROW_KEYS = ("line", "exception_id", "changed", "refused")
 CHANGE_KEYS = ("at", "author", "change", "before", "after")
 GLANCE_KEYS = ("exception", "code", "at risk", "days", "state", "owner", "about")
+_OF_AMOUNTS = ("opened", "amount")
 SHOWN_KEYS = (*records.EXCEPTION_KEYS, "note", "version")
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -77,7 +79,7 @@ def list_exceptions(
         for connection in house.connections(connection_name):
             on, calendar = reference_day(session, connection), _calendar(house, connection)
             found = records.exceptions(session, connection.name, filters)
-            rows += [records.to_exception_row(row, on, calendar) for row in found]
+            rows += [records.to_exception_row(row, on, calendar) | {"subject": row.subject} for row in found]
     rows.sort(key=lambda row: row["opened_on"], reverse=True)
     if as_json:
         print_rows(rows[:limit], records.EXCEPTION_KEYS, as_json=True)
@@ -91,17 +93,17 @@ def _calendar(house: House, connection: Connection) -> BankCalendar:
 
 def _to_glance(row: dict[str, Any]) -> dict[str, Any]:
     """What fits a terminal's line; `exceptions show` says the rest."""
-    about = row["resource_id"] or row["doc_key"] or row["payout_id"] or row["title"]
     return {
         "exception": row["exception_id"], "code": row["code"], "at risk": f"{row['amount_at_risk']} {row['currency']}",
-        "days": row["age_business_days"], "state": row["state"], "owner": row["owner"], "about": about,
+        "days": row["age_business_days"], "state": row["state"], "owner": row["owner"], "about": readings.about(row),
     }  # fmt: skip
 
 
 def reference_day(session: Session, connection: Connection) -> date:
     """The day ages count to: that of the newest run, since a list and its run must agree; today before any run."""
-    last = records.last_run(session, connection.name)
-    return last.as_of if last else local_date(utc_now(), connection.country.zone)
+    today = local_date(utc_now(), connection.country.zone)
+    last = records.last_run(session, connection.name, today=today)
+    return last.as_of if last else today
 
 
 @exceptions.command("show")
@@ -119,18 +121,37 @@ def show_exception(open_house: OpenHouse, *, exception_id: str, connection_name:
             raise Refusal(f"there is no exception {exception_id} in connection {connection.name}")
         on = reference_day(session, connection)
         shown = records.to_exception_row(row, on, _calendar(house, connection))
-        shown |= {"note": row.note, "version": row.version}
+        shown |= {"note": row.note, "version": row.version, "subject": row.subject}
         changes = [
-            {name: getattr(change, name) for name in CHANGE_KEYS}
+            {name: getattr(change, name) for name in CHANGE_KEYS} | _in_major(change, row.currency)
             for change in decisions.history(session, connection.name, exception_id)
         ]
     if as_json:
         plain = [change | {"at": change["at"].isoformat()} for change in changes]
         whole = shown | {"evidence": json.loads(shown["evidence"]), "history": plain}
-        print_rows([whole], (*SHOWN_KEYS, "history"), as_json=True)
+        print_rows([whole], (*SHOWN_KEYS, "subject", "history"), as_json=True)
         return
-    print_rows([{"field": key, "value": shown[key]} for key in SHOWN_KEYS], ("field", "value"), as_json=False)
+    print_rows(list(_fields(shown)), ("field", "value"), as_json=False)
     print_rows(changes, CHANGE_KEYS, as_json=False)
+
+
+def _in_major(change: ExceptionChange, currency: str) -> dict[str, str]:
+    """Both sides of a change of the amount at risk."""
+    if change.change not in _OF_AMOUNTS:
+        return {}
+    sides = {"before": change.before, "after": change.after}
+    return {name: text and format_decimal(int(text), currency) for name, text in sides.items()}
+
+
+def _fields(shown: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """An exception field by field, its amount with its currency, its evidence fact by fact."""
+    for name in (*SHOWN_KEYS, "subject"):
+        if name == "evidence":
+            evidence = readings.evidence_of(shown["code"], shown["currency"], shown["evidence"])
+            yield from ({"field": f"evidence: {fact.name}", "value": readings.to_words(fact)} for fact in evidence)
+        elif name != "currency":
+            money = f"{shown[name]} {shown['currency']}" if name == "amount_at_risk" else shown[name]
+            yield {"field": name, "value": money}
 
 
 @exceptions.command("assign")
@@ -211,7 +232,9 @@ def export_exceptions(open_house: OpenHouse, *, state: str, out: Path, connectio
         on, calendar = reference_day(session, connection), _calendar(house, connection)
         found = records.exceptions(session, connection.name, {"state": state})
         rows = [
-            records.to_exception_row(row, on, calendar) | {"note": row.note, "version": row.version} for row in found
+            records.to_exception_row(row, on, calendar)
+            | {worklist.MATCH: None, "note": row.note, "version": row.version}
+            for row in found
         ]
     if str(out) == "-":
         click.echo(worklist.to_csv(rows), nl=False)
@@ -261,6 +284,3 @@ def _edit(house: House, name: str, edit: Callable[[Session, str], ExceptionRow],
         raise Refusal(str(error)) from None
     shown |= {"note": row.note, "version": row.version}
     print_rows([shown], SHOWN_KEYS, as_json=as_json)
-
-
-COMMANDS: tuple[click.Command, ...] = (exceptions,)

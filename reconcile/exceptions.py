@@ -7,16 +7,17 @@ a row that was last seen or resolved on a later day.
 """
 
 import hashlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+import msgspec
 
 from consumer.facts.bankdays import BankCalendar
 from reconcile.rules.inputs import Finding
-from reconcile.tables import ExceptionRow
 
 ID_LENGTH = 16
 BUCKETS = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
@@ -24,6 +25,10 @@ OLDEST_BUCKET = "over 30"
 RUN = "run"
 _MOVES = ("severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
           "suggested_action")  # fmt: skip
+_kept = attrgetter(*_MOVES)
+OPENED = ("connection", "opened_on", "last_seen_on", "owner", "note", "state", "resolved_on", "resolution", "run_first",
+          "run_last", "version", "id", "code", "subject", *_MOVES)  # fmt: skip
+REMEMBERED = ("connection", "at", "author", "exception_id", "change", "before", "after")
 
 
 class State(StrEnum):
@@ -35,107 +40,156 @@ GONE = "gone"
 DATA_GAP = "DATA_GAP"
 
 
+class ExceptionState(NamedTuple):
+    """What a run looks at of an exception that is known: it reads tens of thousands."""
+
+    id: str
+    code: str
+    severity: str
+    title: str
+    amount_at_risk: int
+    currency: str
+    payout_id: str | None
+    resource_id: str | None
+    doc_key: str | None
+    evidence: str
+    suggested_action: str
+    state: str
+    resolution: str
+    resolved_on: date | None
+    last_seen_on: date
+    version: int
+
+
+class Remembered(NamedTuple):
+    """One step of an exception's history."""
+
+    exception_id: str
+    change: str
+    before: str
+    after: str
+
+
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What one run says about exceptions as a whole."""
+    """What one run says about exceptions as a whole; its findings by exception id."""
 
     connection: str
     run_id: str
     as_of: date
     at: datetime
     complete: bool
-    findings: tuple[Finding, ...]
+    found: Mapping[str, Finding]
     is_ahead: bool = False
 
 
 @dataclass(slots=True)
 class Merge:
-    """Rows to insert, columns to change by exception id, and the history of both."""
+    """Findings that are new, ids that were only seen again, columns to change; by exception id. And what they tell."""
 
-    opened: list[dict[str, Any]] = field(default_factory=list)
+    opened: dict[str, Finding] = field(default_factory=dict)
+    seen_again: list[str] = field(default_factory=list)
     changed: dict[str, dict[str, Any]] = field(default_factory=dict)
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Remembered] = field(default_factory=list)
 
 
 def exception_id(connection: str, code: str, subject: str) -> str:
     return hashlib.sha256(f"{connection}|{code}|{subject}".encode()).hexdigest()[:ID_LENGTH]
 
 
-def merge(known: Iterable[ExceptionRow], seen: Seen, *, in_scope: Mapping[str, bool]) -> Merge:
-    """Build what to write; `in_scope` says of each known row whether this run could have found it."""
+def by_identity(connection: str, findings: Sequence[Finding]) -> dict[str, Finding]:
+    """Name findings as exceptions, in the order of their ids; two of one name would hide one another.
+
+    Rows that are written in this order lie in it, and the next run that sees them again finds them beside each other.
+    """
+    named = {exception_id(connection, found.code, found.subject): found for found in findings}
+    if len(named) != len(findings):
+        raise ValueError("two findings of a run have the same code and subject")
+    return dict(sorted(named.items()))
+
+
+def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[ExceptionState], bool]) -> Merge:
+    """Build what to write; `could_find` says of an absent row whether this run would have found it."""
     result = Merge()
     rows = {row.id: row for row in known}
-    noted = [finding for finding in seen.findings if finding.code == DATA_GAP or not seen.is_ahead]
-    found = {exception_id(seen.connection, finding.code, finding.subject): finding for finding in noted}
+    found = {
+        identity: finding for identity, finding in seen.found.items() if finding.code == DATA_GAP or not seen.is_ahead
+    }
     for identity, finding in found.items():
         if identity not in rows:
-            _open(result, identity, finding, seen)
+            result.opened[identity] = finding
         elif not _is_newer(rows[identity], seen.as_of):
             _see_again(result, rows[identity], finding, seen)
-    for identity, row in rows.items():
+    for row in rows.values():
         may_resolve = seen.complete or row.code == DATA_GAP
-        is_absent = identity not in found and row.state == State.OPEN and in_scope.get(identity, False)
-        if is_absent and may_resolve and not _is_newer(row, seen.as_of):
-            values = {"state": State.RESOLVED, "resolved_on": seen.as_of, "resolution": GONE}
-            _change(result, row, "gone", values, seen)
+        is_absent = row.id not in found and row.state == State.OPEN
+        if is_absent and may_resolve and not _is_newer(row, seen.as_of) and could_find(row):
+            values = {"state": str(State.RESOLVED), "resolved_on": seen.as_of, "resolution": GONE}
+            _change(result, row, "gone", values)
     return result
 
 
-def _is_newer(row: ExceptionRow, as_of: date) -> bool:
+def _is_newer(row: ExceptionState, as_of: date) -> bool:
     # A gap is about the data, not about a day: the next run that looks says whether it is still there.
     return row.code != DATA_GAP and max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
 
 
-def _columns(finding: Finding) -> dict[str, Any]:
-    values = {name: getattr(finding, name) for name in _MOVES}
-    return values | {"evidence": json.dumps(finding.evidence, ensure_ascii=False, sort_keys=True)}
+def opened_rows(merged: Merge, seen: Seen) -> Iterator[tuple[Any, ...]]:
+    """Write down what is new in the order of `OPENED`, one after another: a first run opens tens of thousands."""
+    before = (seen.connection, seen.as_of, seen.as_of, "", "", str(State.OPEN), None, "", seen.run_id, seen.run_id, 1)
+    for identity, finding in merged.opened.items():
+        yield *before, identity, finding.code, finding.subject, *_cells(finding)
 
 
-def _open(result: Merge, identity: str, finding: Finding, seen: Seen) -> None:
-    result.opened.append(
-        _columns(finding)
-        | {
-            "connection": seen.connection, "id": identity, "code": finding.code, "subject": finding.subject,
-            "opened_on": seen.as_of, "last_seen_on": seen.as_of, "state": State.OPEN, "owner": "", "note": "",
-            "resolution": "", "resolved_on": None, "run_first": seen.run_id, "run_last": seen.run_id, "version": 1,
-        }
+def history_rows(merged: Merge, seen: Seen) -> Iterator[tuple[Any, ...]]:
+    """Write down what became of exceptions in the order of `REMEMBERED`."""
+    before = (seen.connection, seen.at, f"{RUN} {seen.run_id}")
+    for identity, finding in merged.opened.items():
+        yield *before, identity, "opened", "", str(finding.amount_at_risk)
+    for step in merged.history:
+        yield *before, *step
+
+
+def _cells(finding: Finding) -> tuple[Any, ...]:
+    """What a run may move of an exception, in the order of `_MOVES`."""
+    return (
+        finding.severity, finding.title, finding.amount_at_risk, finding.currency, finding.payout_id,
+        finding.resource_id, finding.doc_key, _to_text(finding.evidence), finding.suggested_action,
     )  # fmt: skip
-    _remember(result, identity, "opened", "", str(finding.amount_at_risk), seen)
 
 
-def _see_again(result: Merge, row: ExceptionRow, finding: Finding, seen: Seen) -> None:
+def _to_text(evidence: Mapping[str, Any]) -> str:
+    return msgspec.json.format(msgspec.json.encode(evidence, order="sorted"), indent=0).decode()
+
+
+def _see_again(result: Merge, row: ExceptionState, finding: Finding, seen: Seen) -> None:
     """A row resolved by absence opens again; one a person resolved does so only when what is at risk changed."""
-    moved = {name: value for name, value in _columns(finding).items() if getattr(row, name) != value}
+    cells, kept = _cells(finding), _kept(row)
+    moved = {} if cells == kept else {
+        name: cell for name, cell, before in zip(_MOVES, cells, kept, strict=True) if cell != before
+    }  # fmt: skip
     values = {"last_seen_on": seen.as_of, "run_last": seen.run_id} | moved
     reopens = row.state == State.RESOLVED and (row.resolution == GONE or "amount_at_risk" in moved)
     if reopens:
-        values |= {"state": State.OPEN, "resolved_on": None, "resolution": ""}
-        _change(result, row, "reopened", values, seen)
+        values |= {"state": str(State.OPEN), "resolved_on": None, "resolution": ""}
+        _change(result, row, "reopened", values)
     elif "amount_at_risk" in moved:
-        _change(result, row, "amount", values, seen)
-    else:
+        _change(result, row, "amount", values)
+    elif moved:
         result.changed[row.id] = values
+    else:
+        result.seen_again.append(row.id)
 
 
-def _change(result: Merge, row: ExceptionRow, change: str, values: dict[str, Any], seen: Seen) -> None:
-    before, after = _words(row, change, values)
+def _change(result: Merge, row: ExceptionState, change: str, values: dict[str, Any]) -> None:
     result.changed[row.id] = values | {"version": row.version + 1}
-    _remember(result, row.id, change, before, after, seen)
+    result.history.append(Remembered(row.id, change, *_words(row, change, values)))
 
 
-def _words(row: ExceptionRow, change: str, values: Mapping[str, Any]) -> tuple[str, str]:
+def _words(row: ExceptionState, change: str, values: Mapping[str, Any]) -> tuple[str, str]:
     if change == "amount":
         return str(row.amount_at_risk), str(values["amount_at_risk"])
     return row.resolution or row.state, str(values["resolution"] or values["state"])
-
-
-def _remember(result: Merge, identity: str, change: str, before: str, after: str, seen: Seen) -> None:
-    result.history.append(
-        {
-            "connection": seen.connection, "exception_id": identity, "at": seen.at, "author": f"{RUN} {seen.run_id}",
-            "change": change, "before": before, "after": after,
-        }
-    )  # fmt: skip
 
 
 def age_in_bank_days(opened_on: date, on: date, calendar: BankCalendar) -> int:

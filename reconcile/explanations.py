@@ -2,34 +2,34 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
 from sqlmodel import Session
 
 from consumer.facts.bankdays import BankCalendar
 from reconcile import chunks, records, snapshots
+from reconcile.readings import Fact, to_words
 from reconcile.rules.comparisons import candidates, checks_of, first_failed
 from reconcile.rules.inputs import records as rows_of
 from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.rules.settings import to_rules
 from reconcile.tables import Run
 
-Fact = tuple[str, str, Any]
-_WIDTH, _INDENT, _NAME = 100, 2, 22
+_WIDTH, _INDENT, _NAME = 100, 2, 26
 
 
 def explain(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
     """Everything known about a payout, a resource or a document, fact by fact; payments also test by test."""
     facts = list(records.explanation(session, run, identity))
     yield from facts
-    if not any(about == f"item {identity}" for about, _, _ in facts):
+    if not any(fact.about == f"item {identity}" for fact in facts):
         return
     try:
         yield from _compared(session, data_dir, run, identity, calendar)
     except snapshots.SnapshotError as problem:
-        yield f"item {identity}", "compared", f"not again: {problem}"
+        yield Fact(f"item {identity}", "compared", f"not again: {problem}")
 
 
 def _compared(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
@@ -52,15 +52,15 @@ def _compared(session: Session, data_dir: Path, run: Run, identity: str, calenda
         balance = int(result["balance"]) + own if result is not None else int(document.total)
         checks = list(checks_of(item, document, balance=balance, rules=rules, calendar=calendar))
         about = f"compared with {document.doc_key}" + (" (applied)" if own else "")
-        yield about, "first_failed", first_failed(checks)
-        yield from ((about, check.name, str(check)) for check in checks)
+        yield Fact(about, "first_failed", first_failed(checks))
+        yield from (Fact(about, check.name, str(check)) for check in checks)
 
 
 def lines_for_people(facts: Iterable[Fact]) -> Iterator[str]:
     """Set facts under what they are about, no line wider than a terminal."""
-    for place, (about, own) in enumerate(groupby(facts, key=lambda fact: fact[0])):
+    for place, (about, own) in enumerate(groupby(facts, key=attrgetter("about"))):
         yield from ["", about] if place else [about]
-        for _, name, value in own:
-            first, *rest = wrap(str(value), _WIDTH - _INDENT - _NAME, break_on_hyphens=False) or [""]
-            yield f"{'':{_INDENT}}{name:<{_NAME - 1}} {first}"
+        for fact in own:
+            first, *rest = wrap(to_words(fact), _WIDTH - _INDENT - _NAME, break_on_hyphens=False) or [""]
+            yield f"{'':{_INDENT}}{fact.name:<{_NAME - 1}} {first}"
             yield from (f"{'':{_INDENT + _NAME}}{line}" for line in rest)

@@ -85,7 +85,7 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
     outcome = NightlyOutcome(connection.name, on)
     before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
     for name, step in before.items():
-        _take(outcome, name, lambda step=step: step(connection))  # type: ignore[misc]
+        _take(outcome, name, lambda step=step: step(connection), is_named=False)  # type: ignore[misc]
     _reconcile(house, connection, outcome)
     _prune(house, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
@@ -95,7 +95,7 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
     return outcome
 
 
-def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome]) -> None:
+def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *, is_named: bool = True) -> None:
     try:
         answer = step()
     except Refusal as refusal:
@@ -103,7 +103,12 @@ def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome]) -
         outcome.lines.append(f"{outcome.connection}: {name}: {refusal.message}")
         return
     outcome.statuses[name] = answer.status
-    outcome.lines += answer.lines
+    if is_named:
+        outcome.lines += answer.lines
+    else:
+        # Two steps read the same streams, so a line of each says whose it is.
+        whose = f"{outcome.connection}: "
+        outcome.lines += [f"{whose}{name}: {line.removeprefix(whose)}" for line in answer.lines]
 
 
 def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) -> None:

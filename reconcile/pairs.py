@@ -100,11 +100,8 @@ def _to_decision_row(decision: Decision, currency: str) -> dict[str, Any]:
     return own | {"decision_id": decision.id, "amount": amount}
 
 
-COMMANDS: tuple[click.Command, ...] = (
-    _pair_command("match", "Bind a payment and a document.", decisions.match, with_amount=True),
-    _pair_command(
-        "unmatch", "Keep a payment and a document apart, or a payment unmatched.", decisions.unmatch, with_amount=False
-    ),
-    _pair_command("decline", "Turn down a suggested pair.", decisions.decline, with_amount=False),
-    adjust,
+match = _pair_command("match", "Bind a payment and a document.", decisions.match, with_amount=True)
+unmatch = _pair_command(
+    "unmatch", "Keep a payment and a document apart, or a payment unmatched.", decisions.unmatch, with_amount=False
 )
+decline = _pair_command("decline", "Turn down a suggested pair.", decisions.decline, with_amount=False)

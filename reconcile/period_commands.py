@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from consumer.facts.clock import local_date, utc_now
+from consumer.facts.clock import utc_now
 from consumer.facts.house import OpenHouse
 from consumer.facts.terminal import LocalDate, Refusal, connection_option, json_option, print_rows
-from reconcile import periods
+from reconcile import closing, periods
+from reconcile.closing import PeriodError
 from reconcile.desk import login_name
-from reconcile.runs import run
 from reconcile.tables import Period
 
 PERIOD_KEYS = (
@@ -41,23 +41,13 @@ def close_period(  # noqa: PLR0913 - one argument per option
     """Close every day up to one: decisions about it are refused, later facts become adjustment lines."""
     house = open_house()
     connection = house.settings.connection(connection_name)
-    today = local_date(utc_now(), connection.country.zone)
-    day = as_of or today
-    if day < until or until >= today:
-        raise Refusal(f"{until} is not over on {min(day, today)}: close up to a day before")
-    kept = run(house, connection, as_of=day)
-    seen = run(house, connection, as_of=day, dry_run=True)
-    if seen.result is None or seen.run_id != kept.run_id:
-        raise Refusal("facts came in while the period was being closed: close it again")
     try:
-        with house.store.transaction() as session:
-            period = periods.close(
-                session, connection, seen.result, run_id=kept.run_id, until=until, author=author or login_name(),
-                reason=reason, at=utc_now(),
-            )  # fmt: skip
-            row = _to_row(period, 0)
-    except periods.PeriodError as error:
+        period = closing.close_period(
+            house, connection, until=until, as_of=as_of, author=author or login_name(), reason=reason, at=utc_now()
+        )
+    except PeriodError as error:
         raise Refusal(str(error)) from None
+    row = _to_row(period, 0)
     print_rows([row], PERIOD_KEYS, as_json=as_json)
 
 
@@ -79,7 +69,7 @@ def reopen_period(
                 session, connection.name, author=author or login_name(), reason=reason, at=utc_now()
             )
             row = _to_row(period, len(periods.adjustments(session, period)))
-    except periods.PeriodError as error:
+    except PeriodError as error:
         raise Refusal(str(error)) from None
     print_rows([row], PERIOD_KEYS, as_json=as_json)
 
@@ -124,6 +114,3 @@ def _to_row(period: Period, adjustments: int) -> dict[str, Any]:
     own = {name: getattr(period, name) for name in PERIOD_KEYS if hasattr(period, name)}
     state = "closed" if period.reopened_at is None else "reopened"
     return own | {"period": period.id, "state": state, "adjustments": adjustments}
-
-
-COMMANDS: tuple[click.Command, ...] = (period_group,)

@@ -12,12 +12,14 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.money import format_decimal
 from reconcile import chunks
 from reconcile.exceptions import age_bucket, age_in_bank_days
+from reconcile.readings import Fact, evidence_of, facts_of
 from reconcile.tables import (
     ExceptionRow,
+    InvoiceFile,
     LocalInvoice,
+    LocalInvoiceChange,
     PayoutResult,
     Run,
-    RunFinding,
 )
 
 EXCEPTION_KEYS = (
@@ -35,7 +37,8 @@ INVOICE_KEYS = (
     "payment_method", "payment_form",
 )  # fmt: skip
 
-
+HISTORY_KEYS = ("connection", "doc_key", "at", "file", "field", "before", "after")
+_AMOUNTS = ("net", "exempt", "vat", "total")
 _DIGITS_OF_A_NUMBER = 9
 
 
@@ -60,10 +63,13 @@ def is_run_number(name: str) -> bool:
     return name.isascii() and name.isdigit() and len(name) <= _DIGITS_OF_A_NUMBER
 
 
-def last_run(session: Session, connection: str) -> Run | None:
-    """Find the run that reports show: of the latest day, of all payouts where there is such a run."""
+def last_run(session: Session, connection: str, *, today: date) -> Run | None:
+    """Find the run that pages show: of the latest day that has come, of all payouts where there is such a run.
+
+    A question about a day to come does not become the answer to what is; it counts only where there is nothing else.
+    """
     is_part = sa.or_(*(col(part).is_not(None) for part in (Run.scope_from, Run.scope_to, Run.scope_payout)))
-    order = is_part, col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc()
+    order = is_part, col(Run.as_of) > today, col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc()
     kept = select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))
     return session.exec(kept.order_by(*order).limit(1)).first()
 
@@ -105,48 +111,48 @@ def invoices(session: Session, connection: str) -> Iterator[dict[str, Any]]:
     """The books, newest first, amounts in major units."""
     mine = select(LocalInvoice).where(LocalInvoice.connection == connection)
     for row in session.exec(mine.order_by(col(LocalInvoice.issue_date).desc(), col(LocalInvoice.doc_key))):
-        amounts = {name: getattr(row, name) for name in ("net", "exempt", "vat", "total")}
+        amounts = {name: getattr(row, name) for name in _AMOUNTS}
         yield {name: getattr(row, name) for name in INVOICE_KEYS} | {
             name: None if amount is None else format_decimal(amount, row.currency) for name, amount in amounts.items()
         }
 
 
-def payout_rows(session: Session, run: Run) -> Iterator[dict[str, Any]]:
-    """The payouts of one run with their report columns."""
-    mine = PayoutResult.connection == run.connection, PayoutResult.run_id == run.id
-    for payout_id, text in session.execute(select(PayoutResult.payout_id, PayoutResult.columns).where(*mine)):
-        yield json.loads(text) | {"payout_id": payout_id}
+def document_history(session: Session, document: LocalInvoice) -> Iterator[dict[str, Any]]:
+    """What later files changed of a document, oldest first, amounts in major units."""
+    mine = (LocalInvoiceChange.connection == document.connection, LocalInvoiceChange.doc_key == document.doc_key)
+    of_file = sa.and_(
+        col(InvoiceFile.connection) == LocalInvoiceChange.connection,
+        col(InvoiceFile.sha256) == LocalInvoiceChange.file_sha256,
+    )
+    found = select(LocalInvoiceChange, InvoiceFile.name).join(InvoiceFile, of_file).where(*mine)
+    for change, name in session.exec(found.order_by(col(LocalInvoiceChange.id))):
+        sides = {"before": change.before, "after": change.after}
+        if change.field in _AMOUNTS:
+            sides = {side: text and format_decimal(int(text), document.currency) for side, text in sides.items()}
+        own = {key: getattr(change, key) for key in ("connection", "doc_key", "at", "field")}
+        yield own | {"file": name} | sides
 
 
-def explanation(session: Session, run: Run, identity: str) -> Iterator[tuple[str, str, Any]]:
+def explanation(session: Session, run: Run, identity: str) -> Iterator[Fact]:
     """Everything a run and the work list say about a payout, a resource or a document, fact by fact."""
     key = PayoutResult.connection == run.connection, PayoutResult.run_id == run.id
     payouts = session.scalars(select(PayoutResult.columns).where(*key, PayoutResult.payout_id == identity))
-    yield from (fact for text in payouts for fact in _facts(f"payout {identity}", json.loads(text)))
+    yield from (fact for text in payouts for fact in facts_of(f"payout {identity}", json.loads(text)))
     for column in ("resource_id", "doc_key"):
         for line in chunks.find_lines(session, run, column, identity):
-            yield from _facts(f"item {line['resource_id']}", line)
+            yield from facts_of(f"item {line['resource_id']}", line)
     document = chunks.find_document(session, run, identity)
     if document is not None:
-        yield from _facts(f"document {identity}", document)
+        yield from facts_of(f"document {identity}", document)
     for found in _exceptions_about(session, run.connection, identity):
         about = f"exception {found.id} {found.code}"
-        yield about, "state", found.state
-        yield about, "title", found.title
-        yield from ((about, fact, value) for fact, value in json.loads(found.evidence or "{}").items())
-        yield about, "suggested_action", found.suggested_action
-
-
-def _facts(about: str, columns: dict[str, Any]) -> Iterator[tuple[str, str, Any]]:
-    return ((about, fact, value) for fact, value in columns.items() if value is not None)
+        yield Fact(about, "state", found.state)
+        yield Fact(about, "title", found.title)
+        yield from evidence_of(about, found.currency, found.evidence)
+        yield Fact(about, "suggested_action", found.suggested_action)
 
 
 def _exceptions_about(session: Session, connection: str, identity: str) -> Iterator[ExceptionRow]:
     mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
     ids = (ExceptionRow.payout_id, ExceptionRow.resource_id, ExceptionRow.doc_key)
     yield from session.exec(mine.where(sa.or_(*(col(column) == identity for column in ids))))
-
-
-def findings(session: Session, run: Run) -> Sequence[RunFinding]:
-    mine = RunFinding.connection == run.connection, RunFinding.run_id == run.id
-    return session.exec(select(RunFinding).where(*mine)).all()

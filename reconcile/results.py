@@ -1,6 +1,6 @@
 """A run's result as rows of tables: payouts with their report columns as JSON, findings, chunks of the rest; pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,45 +9,33 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile import chunks
-from reconcile.exceptions import exception_id
-from reconcile.rules.inputs import Result
+from reconcile import chunks, extracts
+from reconcile.rules.inputs import Finding, Result
 
-Rows = list[dict[str, Any]]
+PAYOUT_NAMES = ("connection", "run_id", "payout_id", "status_recon", "difference", "payout_date", "columns")
+FINDING_NAMES = ("connection", "run_id", "exception_id", "code", "severity", "subject", "amount_at_risk", "currency")
 ROWS_AT_ONCE = 20_000
 _TEXT = pa.large_string()
 
 
-def payout_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
+def payout_rows(result: Result) -> Iterator[tuple[Any, ...]]:
+    """Give the cells of `PAYOUT_NAMES` after the run's own."""
     for frame, columns in _slices(result.payouts):
-        typed = zip(*(_plain(frame[name]) for name in ("payout_id", "status_recon", "difference")), strict=True)
-        days = _days(frame["payout_date"])
-        yield [
-            {
-                "connection": connection, "run_id": run_id, "payout_id": payout_id, "payout_date": day,
-                "status_recon": status, "difference": difference, "columns": text,
-            }
-            for (payout_id, status, difference), day, text in zip(typed, days, columns, strict=True)
-        ]  # fmt: skip
+        typed = (_plain(frame[name]) for name in ("payout_id", "status_recon", "difference"))
+        yield from zip(*typed, _days(frame["payout_date"]), columns, strict=True)
 
 
-def chunk_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
+def chunk_rows(result: Result) -> Iterator[dict[str, Any]]:
     """Give one chunk at a time, so that a large run is never packed as a whole."""
-    own = {"connection": connection, "run_id": run_id}
-    for packed in (chunks.pack_lines(result.lines, result.payouts), chunks.pack_documents(result.documents)):
-        yield from ([own | chunk] for chunk in packed)
+    yield from chunks.pack_lines(result.lines, result.payouts)
+    yield from chunks.pack_documents(result.documents)
+    yield from extracts.pack(result)
 
 
-def finding_rows(result: Result, connection: str, run_id: str) -> Iterator[Rows]:
-    if result.findings:
-        yield [
-            {
-                "connection": connection, "run_id": run_id, "code": found.code, "severity": found.severity,
-                "exception_id": exception_id(connection, found.code, found.subject), "subject": found.subject,
-                "amount_at_risk": found.amount_at_risk, "currency": found.currency,
-            }
-            for found in result.findings
-        ]  # fmt: skip
+def finding_rows(found: Mapping[str, Finding]) -> Iterator[tuple[Any, ...]]:
+    """Give the cells of `FINDING_NAMES` after the run's own."""
+    for identity, one in found.items():
+        yield identity, one.code, one.severity, one.subject, one.amount_at_risk, one.currency
 
 
 def _slices(frame: DataFrame) -> Iterator[tuple[DataFrame, list[str]]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import OpenHouse
 from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, print_rows, say
 from reconcile import periods, records, snapshots
@@ -53,7 +54,8 @@ def preview_rules(
     given = _read(file)
     with house.store.reading() as session:
         name = connection.name
-        found = records.find_run(session, name, run_id) if run_id else records.last_run(session, name)
+        today = local_date(utc_now(), connection.country.zone)
+        found = records.find_run(session, name, run_id) if run_id else records.last_run(session, name, today=today)
         period = periods.last_closed(session, name)
     if found is None:
         raise Refusal(f"connection {name} has no such run: cuadre runs list")
@@ -81,6 +83,3 @@ def _read(file: Path) -> dict[str, Any]:
     if not {"rules", "tariff"} & given.keys():
         raise Refusal(f"{file.name} holds neither [rules] nor [tariff]", Exit.USAGE)
     return given
-
-
-COMMANDS: tuple[click.Command, ...] = (rule_group,)

@@ -1,38 +1,31 @@
 """One reconciliation run: a pure function of a snapshot, published in one transaction, once."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Any, Self
 
 import sqlalchemy as sa
-from sqlmodel import Session, SQLModel, col, select
+from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
-from reconcile import results, snapshots
-from reconcile.columnar import batches
-from reconcile.exceptions import Merge, Seen, State, exception_id, merge
+from reconcile import snapshots
+from reconcile.exceptions import ExceptionState, Seen, by_identity, merge
 from reconcile.frames import read_inputs, read_transfers
 from reconcile.gaps import is_ahead_of_data
 from reconcile.periods import adjust
 from reconcile.progress import Watch, say_nothing
+from reconcile.publication import insert_results, known_exceptions, write_merge
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
 from reconcile.scope import Touched, narrow
 from reconcile.snapshots import Scope, Snapshot
 from reconcile.summary import summarise
-from reconcile.tables import (
-    ExceptionChange,
-    ExceptionRow,
-    PayoutResult,
-    ResultChunk,
-    Run,
-    RunFinding,
-)
+from reconcile.tables import Run
 from reconcile.transfers import returned_findings
 
 Rules = Callable[[Inputs], Result]
@@ -131,7 +124,7 @@ def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
 
 
 def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
-    summary = summarise(result)
+    summary = summarise(result) | {"ahead_of_data": is_ahead_of_data(snapshot.inputs.gaps)}
     return RunOutcome(
         connection=snapshot.inputs.connection,
         run_id=snapshot.run_id,
@@ -157,20 +150,27 @@ def publish(
         return RunOutcome.of(kept)
     assert outcome.result is not None
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
-    seen = Seen(
-        outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, outcome.result.findings,
-        is_ahead=is_ahead_of_data(snapshot.inputs.gaps),
-    )  # fmt: skip
+    found = by_identity(outcome.connection, outcome.result.findings)
     leaves_the_list = outcome.as_of < _last_complete(session, outcome.connection)
     # Content that was pruned and comes again takes its old place.
     session.merge(row)
     session.flush()
-    _insert_results(session, outcome.result, outcome.connection, outcome.run_id)
+    insert_results(session, outcome.result, found, connection=outcome.connection, run_id=outcome.run_id)
     if snapshot.scope.is_everything:
         adjust(session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=at)
     if not leaves_the_list:
-        _write(session, outcome.connection, _merge(session, snapshot.scope, outcome.result, seen))
+        seen = Seen(
+            outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, found,
+            is_ahead=outcome.summary["ahead_of_data"],
+        )  # fmt: skip
+        known = known_exceptions(session, outcome.connection, found)
+        merged = merge(known, seen, could_find=_could_find(snapshot.scope, outcome.result))
+        write_merge(session, merged, seen)
     return replace(outcome, number=row.number, is_new=True)
+
+
+def _could_find(scope: Scope, result: Result) -> Callable[[ExceptionState], bool]:
+    return (lambda _: True) if scope.is_everything else Touched.by(result).holds
 
 
 def is_published(run: Run | None) -> bool:
@@ -198,56 +198,3 @@ def _run_row(session: Session, snapshot: Snapshot, outcome: RunOutcome, *, start
 def _last_complete(session: Session, connection: str) -> date:
     days = select(sa.func.max(Run.as_of)).where(Run.connection == connection, col(Run.complete))
     return session.exec(days).one() or date.min
-
-
-def _insert_results(session: Session, result: Result, connection: str, run_id: str) -> None:
-    tables: tuple[tuple[type[SQLModel], Callable[[Result, str, str], Iterator[results.Rows]]], ...] = (
-        (PayoutResult, results.payout_rows),
-        (ResultChunk, results.chunk_rows),
-        (RunFinding, results.finding_rows),
-    )
-    for table, to_rows in tables:
-        insert = sa.insert(table_of(table))
-        for rows in to_rows(result, connection, run_id):
-            session.connection().execute(insert, rows)
-
-
-def table_of(model: type[SQLModel]) -> sa.Table:
-    """The table, not its class: the object layer would look at each of a million rows."""
-    table: sa.Table = model.__table__  # type: ignore[attr-defined]
-    return table
-
-
-def _merge(session: Session, scope: Scope, result: Result, seen: Seen) -> Merge:
-    identities = [exception_id(seen.connection, found.code, found.subject) for found in seen.findings]
-    known = _known(session, seen.connection, identities)
-    touched = Touched.by(result)
-    return merge(known, seen, in_scope={row.id: scope.is_everything or touched.holds(row) for row in known})
-
-
-def _known(session: Session, connection: str, identities: Sequence[str]) -> list[ExceptionRow]:
-    """Exceptions that are open, and those this run found whatever their state."""
-    mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
-    rows = {row.id: row for row in session.exec(mine.where(ExceptionRow.state == State.OPEN))}
-    for some in batches(identities):
-        rows |= {row.id: row for row in session.exec(mine.where(col(ExceptionRow.id).in_(some)))}
-    return list(rows.values())
-
-
-def _write(session: Session, connection: str, merged: Merge) -> None:
-    if merged.opened:
-        session.connection().execute(sa.insert(table_of(ExceptionRow)), merged.opened)
-    for values, identities in _alike(merged.changed):
-        for some in batches(identities):
-            mine = (col(ExceptionRow.connection) == connection, col(ExceptionRow.id).in_(some))
-            session.execute(sa.update(ExceptionRow).where(*mine).values(**values))
-    if merged.history:
-        session.connection().execute(sa.insert(table_of(ExceptionChange)), merged.history)
-
-
-def _alike(changed: Mapping[str, dict[str, Any]]) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Group rows that take the same values: most were only seen again."""
-    groups: dict[str, tuple[dict[str, Any], list[str]]] = {}
-    for identity, values in changed.items():
-        groups.setdefault(repr(sorted(values.items())), (values, []))[1].append(identity)
-    yield from groups.values()

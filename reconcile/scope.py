@@ -5,10 +5,9 @@ from typing import Self
 
 import pandas as pd
 
-from reconcile.exceptions import DATA_GAP
+from reconcile.exceptions import DATA_GAP, ExceptionState
 from reconcile.rules.inputs import Finding, Result
 from reconcile.snapshots import Scope
-from reconcile.tables import ExceptionRow
 
 
 class UnknownPayout(Exception):  # noqa: N818 - names what was asked for
@@ -53,7 +52,7 @@ class Touched:
         columns = (result.payouts["payout_id"], result.lines["resource_id"], result.documents["doc_key"])
         return cls(*(frozenset(column.dropna()) for column in columns))
 
-    def holds(self, about: Finding | ExceptionRow) -> bool:
+    def holds(self, about: Finding | ExceptionState) -> bool:
         """Tell whether a run of this result would find this exception if it were still there."""
         if about.code == DATA_GAP:
             return True

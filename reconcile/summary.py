@@ -1,11 +1,12 @@
 """A run in figures: counts, control totals per currency, exceptions by code; pure."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any
 
 from pandas import DataFrame
 
-from reconcile.rules.inputs import Result
+from reconcile.rules.inputs import Finding, Result
 
 _TOTALS = (
     "payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "fee_total",
@@ -15,19 +16,28 @@ IDENTITY = "PAYOUT_IDENTITY"
 
 
 def summarise(result: Result) -> dict[str, Any]:
-    first = result.lines[result.lines["line"] == 1]
+    first = result.lines["outcome"][result.lines["line"] == 1]
     return {
         "complete": result.complete,
         "payouts": len(result.payouts),
         "payouts_closed": count_closed(result),
         "items": len(first),
-        "items_by_outcome": _counts(first["outcome"]),
+        "items_by_outcome": _counts(first),
         "documents": len(result.documents),
         "documents_by_outcome": _counts(result.documents["outcome"]),
         "exceptions": dict(sorted(Counter(found.code for found in result.findings).items())),
+        "at_risk": at_risk(result.findings),
         "severities": dict(sorted(Counter(found.severity for found in result.findings).items())),
         "totals": control_totals(result.payouts),
     }
+
+
+def at_risk(findings: Iterable[Finding]) -> dict[str, int]:
+    """What the findings of a run are worth together, per currency."""
+    sums: Counter[str] = Counter()
+    for found in findings:
+        sums[found.currency] += found.amount_at_risk
+    return dict(sorted(sums.items()))
 
 
 def count_closed(result: Result) -> int:

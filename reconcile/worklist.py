@@ -18,11 +18,11 @@ from reconcile.exceptions import State
 from reconcile.records import EXCEPTION_KEYS
 from reconcile.tables import ExceptionRow
 
-# The report's columns, then the two that a returned sheet needs beside them.
-COLUMNS = (*EXCEPTION_KEYS, "note", "version")
-NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
 # A document a person names here is matched by hand with the payment of the row.
 MATCH = "match_to"
+# The report's columns, then those that a returned sheet needs beside them.
+COLUMNS = (*EXCEPTION_KEYS, MATCH, "note", "version")
+NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
 
 
 class SheetRefused(ValueError):  # noqa: N818 - names what came in

@@ -13,7 +13,7 @@ from consumer.facts.money import format_decimal
 from consumer.facts.terminal import connection_option, json_option, leave, limit_option, print_rows, say
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
-from reconcile.books.outcomes import REJECT_KEYS, status_of
+from reconcile.books.outcomes import REJECT_KEYS, print_files, status_of
 from reconcile.books.rates import import_rates
 from reconcile.tables import BankLine
 
@@ -37,19 +37,23 @@ def bank() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--account", required=True, help="The whole number of the account the files are of.")
 @click.option("--mapping", help="A saved mapping of columns, mappings/NAME.toml in the data folder.")
+@click.option("--new-account", "is_new_account", is_flag=True, help="The number is right though no payout goes there.")
 @click.option("--dry-run", is_flag=True, help="Read and show balances and rejects; keep nothing.")
 @connection_option("main")
 @json_option
 @click.pass_obj
 def import_files(  # noqa: PLR0913 - one argument per option
-    open_house: OpenHouse, *, files: tuple[Path, ...], account: str, mapping: str | None, dry_run: bool,
-    connection_name: str, as_json: bool,
+    open_house: OpenHouse, *, files: tuple[Path, ...], account: str, mapping: str | None, is_new_account: bool,
+    dry_run: bool, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Bring bank files (CSV, XLSX, MT940, camt.053) in, each whole or not at all."""
     house = open_house()
     connection = house.settings.connection(connection_name)
     outcomes = [
-        import_bank_file(house, connection, path, account=account, mapping=mapping, dry_run=dry_run) for path in files
+        import_bank_file(
+            house, connection, path, account=account, mapping=mapping, is_new_account=is_new_account, dry_run=dry_run
+        )
+        for path in files
     ]
     if as_json:
         print_rows([_to_row(connection.name, one, account) for one in outcomes], FILE_KEYS, as_json=True)
@@ -153,8 +157,5 @@ def import_rate_files(
         }
         for one in outcomes
     ]  # fmt: skip
-    print_rows(rows, RATE_KEYS, as_json=as_json)
+    print_files(rows, RATE_KEYS, as_json=as_json)
     leave(status_of(outcomes))
-
-
-COMMANDS: tuple[click.Command, ...] = (bank, rates)

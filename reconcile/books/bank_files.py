@@ -58,16 +58,14 @@ class BankOutcome:
         return sum(len(statement.rows) for statement in self.reading.statements)
 
 
-def import_bank_file(
-    house: House,
-    connection: Connection,
-    path: Path,
-    *,
-    account: str,
-    mapping: str | None = None,
-    dry_run: bool = False,
-) -> BankOutcome:
-    """Read one file and keep its lines in one transaction; a dry run says what would happen."""
+def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows of it
+    house: House, connection: Connection, path: Path, *, account: str, mapping: str | None = None,
+    is_new_account: bool = False, dry_run: bool = False,
+) -> BankOutcome:  # fmt: skip
+    """Read one file and keep its lines in one transaction; a dry run says what would happen.
+
+    An account that no payout goes to is mostly a typing error: it is taken only where somebody says it is new.
+    """
     outcome = BankOutcome(path.name, BankReading(""))
     try:
         _check_account(account)
@@ -85,7 +83,7 @@ def import_bank_file(
         return outcome
     file = _file_row(connection, path.name, content, reading, account=account, at=utc_now())
     with house.store.transaction() if not dry_run else house.store.reading() as session:
-        return _keep(session, outcome, file, dry_run=dry_run)
+        return _keep(session, outcome, file, is_new_account=is_new_account, dry_run=dry_run)
 
 
 def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
@@ -129,22 +127,29 @@ def _file_row(
     )  # fmt: skip
 
 
-def _keep(session: Session, outcome: BankOutcome, file: BankFile, *, dry_run: bool) -> BankOutcome:
+def _keep(
+    session: Session, outcome: BankOutcome, file: BankFile, *, is_new_account: bool, dry_run: bool
+) -> BankOutcome:
     if not dry_run:
         take_turn(session, Turn.BOOKS)
     earlier = session.get(BankFile, (file.connection, file.sha256))
     if earlier is not None:
         when = f"{earlier.imported_at:%Y-%m-%d %H:%M} UTC as {earlier.name}"
         return replace(outcome, earlier=f"already imported on {when}, nothing changed")
+    before = _earlier(session, file)
+    stranger = "" if before else _nobody_pays_to(session, file)
+    unfit = tuple(_unfit(file, before, "" if is_new_account else stranger))
+    if unfit:
+        return replace(outcome, rejects=unfit)
     said = lines_said(outcome.reading.statements)
     first_on = min([file.since, *(line.booked_on for line in said)])
-    place = find_place(file, said, _earlier(session, file), _kept(session, file, first_on))
+    place = find_place(file, said, before, _kept(session, file, first_on))
     if place.rejects:
         return replace(outcome, rejects=place.rejects)
     lines = list(_lines(said, file, place.before))
     known = set(_known(session, file.connection, [line["id"] for line in lines]))
     new = [line for line in lines if line["id"] not in known]
-    outcome = replace(outcome, added=len(new), known=len(known), notes=(*place.notes, *_notes(session, file)))
+    outcome = replace(outcome, added=len(new), known=len(known), notes=(*place.notes, *filter(None, [stranger])))
     if dry_run:
         return outcome
     file.added = len(new)
@@ -187,9 +192,21 @@ def _known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[st
         )
 
 
-def _notes(session: Session, file: BankFile) -> Iterator[str]:
+def _unfit(file: BankFile, before: Sequence[BankFile], stranger: str) -> Iterator[Reject]:
+    if stranger:
+        advice = "correct the number, or import it with --new-account if it is right"
+        yield Reject(NO_LINE, "account", f"…{file.account[-LAST_DIGITS:]}", f"{stranger}: {advice}")
+    other = next((one for one in before if one.currency != file.currency), None)
+    if other is not None:
+        reason = f"{other.name} of this account is in {other.currency}, and an account has one currency"
+        yield Reject(NO_LINE, "currency", file.currency, f"{reason}: give the file's own account")
+
+
+def _nobody_pays_to(session: Session, file: BankFile) -> str:
+    """Say that payouts go elsewhere; nothing where they go here, or nowhere yet."""
     wanted = select(Payout.recipient_number).where(Payout.connection == file.connection).distinct()
     recipients = [number for number in session.exec(wanted) if number]
-    if recipients and file.account not in {account_digits(number) for number in recipients}:
-        ends = ", ".join(sorted({number[-LAST_DIGITS:] for number in recipients}))
-        yield f"no payout we know goes to this account; payouts go to accounts ending in {ends}"
+    if not recipients or file.account in {account_digits(number) for number in recipients}:
+        return ""
+    ends = ", ".join(sorted({number[-LAST_DIGITS:] for number in recipients}))
+    return f"no payout we know goes to this account; payouts go to accounts ending in {ends}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from consumer.facts.clock import format_instant
 from consumer.facts.house import OpenHouse
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import (
@@ -20,11 +21,11 @@ from consumer.facts.terminal import (
     say,
 )
 from reconcile import records
-from reconcile.books import bank_commands
 from reconcile.books.invoices import ImportOutcome, import_invoices
-from reconcile.books.outcomes import REJECT_KEYS, status_of
+from reconcile.books.outcomes import REJECT_KEYS, print_files, status_of
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.totals import ControlTotal
+from reconcile.tables import LocalInvoice
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "rows", "added", "changed", "unchanged", "repeated", "encoding",
@@ -83,6 +84,26 @@ def list_invoices(open_house: OpenHouse, *, connection_name: str | None, limit: 
     print_rows(rows[:limit], records.INVOICE_KEYS, as_json=as_json)
 
 
+@invoices.command("history")
+@click.argument("doc_key")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def show_history(open_house: OpenHouse, *, doc_key: str, connection_name: str, as_json: bool) -> None:
+    """What later files changed of one document, field by field."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        document = session.get(LocalInvoice, (connection.name, doc_key))
+        if document is None:
+            raise Refusal(f"there is no document {doc_key} in connection {connection.name}: cuadre invoices list")
+        rows = list(records.document_history(session, document))
+    if rows or as_json:
+        print_rows(rows, records.HISTORY_KEYS, as_json=as_json)
+    else:
+        say(f"{doc_key}: nothing changed since it came in at {format_instant(document.updated_at)}")
+
+
 @click.group("payout-report")
 def payout_report() -> None:
     """The provider's own report of a payout, for fees per resource."""
@@ -103,14 +124,10 @@ def import_reports(
     house = open_house()
     connection = house.settings.connection(connection_name)
     outcomes = [import_payout_report(house, connection, path, payout_id=payout_id) for path in files]
-    print_rows([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
+    print_files([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
     for outcome in outcomes:
         if outcome.earlier:
             say(f"{outcome.name}: {outcome.earlier}")
-    if not as_json:
-        rejects = [asdict(reject) for outcome in outcomes for reject in outcome.rejects]
-        if rejects:
-            print_rows(rejects, REJECT_KEYS, as_json=False)
     leave(status_of(outcomes))
 
 
@@ -161,6 +178,3 @@ def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
         yield f"{outcome.name}: {reading.rows} rows {verb}: {counts} ({reading.encoding})"
     for remark in reading.notes:
         yield f"{outcome.name}: {remark}"
-
-
-COMMANDS: tuple[click.Command, ...] = (invoices, payout_report, *bank_commands.COMMANDS)

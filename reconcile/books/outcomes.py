@@ -1,9 +1,9 @@
 """How importing files ends: some refused is partly done, all refused is nothing done."""
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
 
-from consumer.facts.terminal import Exit
+from consumer.facts.terminal import Exit, print_rows
 
 REJECT_KEYS = ("line", "column", "value", "reason")
 
@@ -21,3 +21,15 @@ def status_of(outcomes: Sequence[FileOutcome]) -> Exit:
     if not refused:
         return Exit.DONE
     return Exit.NOTHING_DONE if refused == len(outcomes) else Exit.PARTLY_DONE
+
+
+def print_files(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], *, as_json: bool) -> None:
+    """Print a row for each file; people read its rejects as a table of their own."""
+    if as_json:
+        print_rows(rows, keys, as_json=True)
+        return
+    shown = [{**row, "rejects": len(row["rejects"])} for row in rows]
+    print_rows(shown, keys, as_json=False)
+    rejects = [{"file": row["file"], **reject} for row in rows for reject in row["rejects"]]
+    if rejects:
+        print_rows(rejects, ("file", *REJECT_KEYS), as_json=False)

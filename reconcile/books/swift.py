@@ -19,6 +19,9 @@ _BALANCES = (("final_opening_balance", "intermediate_opening_balance"),
              ("final_closing_balance", "intermediate_closing_balance"))  # fmt: skip
 # The reader logs every field it cannot read, with names and account numbers in it.
 logging.getLogger("mt940").setLevel(logging.CRITICAL)
+# The format allows an amount fifteen characters; of a longer one the reader would take the first fifteen.
+_LONGEST_AMOUNT = 15
+_AMOUNT = re.compile(r"^:(?:61:\d{6}(?:\d{4})?R?[CD][A-Z]?|6[0245][FM]?:[CD]\d{6}[A-Z]{3})(?P<amount>[\d,.]+)")
 _NO_REFERENCE = {"NONREF", "NOTPROVIDED"}
 
 
@@ -28,6 +31,7 @@ def is_mt940(text: str) -> bool:
 
 def read_mt940(text: str) -> BankReading:
     """Read each statement of a file; amounts of the reader are exact decimals."""
+    _check_amounts(text)
     try:
         blocks = mt940.parse_statements(io.StringIO(text), options=mt940.Options.all())
     except (ValueError, RuntimeError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
@@ -37,6 +41,15 @@ def read_mt940(text: str) -> BankReading:
     if written != read:
         raise BankFileError(f"the file has {written} lines (:61:) and {read} can be read: one is not written as MT940")
     return BankReading(NAME, statements)
+
+
+def _check_amounts(text: str) -> None:
+    for number, line in enumerate(text.splitlines(), start=1):
+        found = _AMOUNT.match(line)
+        if found and len(found["amount"]) > _LONGEST_AMOUNT:
+            field = line[: line.index(":", 1) + 1]
+            length = f"{len(found['amount'])} characters where the format allows {_LONGEST_AMOUNT}"
+            raise BankFileError(f"the amount of field {field} on line {number} has {length}")
 
 
 def _odd_field(text: str, error: Exception) -> str:

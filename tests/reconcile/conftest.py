@@ -11,6 +11,7 @@ from sqlmodel import SQLModel
 
 from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.sales import sale_of
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payout, PayoutCount, PayoutItem, Refund
@@ -40,15 +41,18 @@ class World:
         body = values.pop("body", {})
         return fixed | {"status": "succeeded", "body": json.dumps(body)} | values
 
+    def _sale(self, **values: Any) -> dict[str, Any]:
+        return sale_of(values.get("body", {})) | self._object(**values)
+
     def payment(self, identity: str, amount: int, **values: Any) -> None:
         fixed = {"succeeded_at": NOON, "subtype": "bank_transfer"}
-        self.keep(PaymentIntent(**self._object(id=identity, amount=amount, **(fixed | values))))
+        self.keep(PaymentIntent(**self._sale(id=identity, amount=amount, **(fixed | values))))
 
     def charge(self, identity: str, amount: int, **values: Any) -> None:
-        self.keep(Charge(**self._object(id=identity, amount=amount, succeeded_at=NOON, **values)))
+        self.keep(Charge(**self._sale(id=identity, amount=amount, succeeded_at=NOON, **values)))
 
     def refund(self, identity: str, amount: int, payment: str, **values: Any) -> None:
-        self.keep(Refund(**self._object(id=identity, amount=amount, resource_id=payment, **values)))
+        self.keep(Refund(**self._sale(id=identity, amount=amount, resource_id=payment, **values)))
 
     def dispute(self, identity: str, amount: int, payment: str, **values: Any) -> None:
         self.keep(Dispute(**self._object(id=identity, amount=amount, resource_id=payment, **values)))

@@ -6,12 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
 from consumer.facts.house import House
-from reconcile.commands import COMMANDS
+from cuadre import Commands
 from reconcile.frames import read_inputs
 from reconcile.rules.pipeline import reconcile
 
@@ -24,7 +23,7 @@ BANK = ("bank", "import", "--account", "1234567-8")
 
 @pytest.fixture
 def call(house: House) -> Call:
-    group = click.Group(commands={command.name or "": command for command in COMMANDS})
+    group = Commands()
 
     def invoke(*arguments: object) -> Result:
         return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
@@ -115,16 +114,51 @@ def test_a_day_of_which_only_the_opening_balance_tells_is_not_covered(call: Call
 
 
 @pytest.mark.usefixtures("trade")
-def test_files_are_refused_one_by_one_and_remarks_are_made(call: Call, tmp_path: Path) -> None:
-    """A refused file leaves the other in; an account nobody pays out to is remarked."""
+def test_files_are_refused_one_by_one(call: Call, tmp_path: Path) -> None:
+    """A refused file leaves the other in."""
     good, bad = _file(tmp_path, "10-09-2026;X;1;"), _file(tmp_path, "10-09-2026;X;uno;", name="bad.csv")
-    result = call("bank", "import", "--account", "999999999", good, bad)
+    result = call(*BANK, good, bad)
     assert result.exit_code == 3
-    assert "no payout we know goes to this account; payouts go to accounts ending in 5678" in result.stderr
     assert "bad.csv: refused, nothing of it is kept (1 reasons)" in result.stderr
-    assert call("bank", "import", "--account", "999999999", bad).exit_code == 1
-    again = call("bank", "import", "--account", "999999999", good)
+    assert call(*BANK, bad).exit_code == 1
+    again = call(*BANK, good)
     assert (again.exit_code, "nothing changed" in again.stderr) == (0, True)
+
+
+@pytest.mark.usefixtures("trade")
+def test_a_mistyped_account_is_not_taken_for_a_new_one(call: Call, tmp_path: Path) -> None:
+    """Payouts go elsewhere: the number is corrected, or somebody says that it is right; then it stays so."""
+    elsewhere = ("bank", "import", "--account", "999999999")
+    path = _file(tmp_path, "10-09-2026;X;1;")
+    refused = call(*elsewhere, path, "--json")
+    assert refused.exit_code == 1
+    (reject,) = _json(refused)[0]["rejects"]
+    assert (reject["column"], reject["value"]) == ("account", "…9999")
+    assert reject["reason"] == (
+        "no payout we know goes to this account; payouts go to accounts ending in 5678: "
+        "correct the number, or import it with --new-account if it is right"
+    )
+    said = call(*elsewhere, "--new-account", path)
+    assert (said.exit_code, "payouts go to accounts ending in 5678" in said.stderr) == (0, True)
+    assert call(*elsewhere, _file(tmp_path, "11-09-2026;Y;2;", name="next.csv")).exit_code == 0
+
+
+def test_before_the_first_payout_any_account_may_be_imported(call: Call, tmp_path: Path) -> None:
+    """Nobody can know better yet."""
+    assert call("bank", "import", "--account", "999999999", _file(tmp_path, "10-09-2026;X;1;")).exit_code == 0
+
+
+@pytest.mark.usefixtures("trade")
+def test_an_account_keeps_its_currency_over_its_files(call: Call, tmp_path: Path) -> None:
+    """A later file in another currency is of another account, whatever number it is given."""
+    assert call(*BANK, _file(tmp_path, "10-09-2026;X;1;")).exit_code == 0
+    dollars = tmp_path / "usd.csv"
+    dollars.write_text("Fecha;Detalle;Abonos;Cargos;Moneda\n12-09-2026;X;1;;USD\n", encoding="utf-8")
+    refused = call(*BANK, dollars, "--json")
+    assert refused.exit_code == 1
+    assert [(reject["value"], reject["reason"]) for reject in _json(refused)[0]["rejects"]] == [
+        ("USD", "bank.csv of this account is in CLP, and an account has one currency: give the file's own account")
+    ]
 
 
 @pytest.mark.usefixtures("trade")

@@ -7,26 +7,38 @@ from typing import Any
 import pytest
 
 from consumer.facts.bankdays import calendar_of
-from reconcile.exceptions import Seen, age_bucket, age_in_bank_days, exception_id, merge
+from reconcile.exceptions import (
+    OPENED,
+    ExceptionState,
+    Seen,
+    age_bucket,
+    age_in_bank_days,
+    by_identity,
+    exception_id,
+    merge,
+    opened_rows,
+)
 from reconcile.rules.inputs import Finding
-from reconcile.tables import ExceptionRow
 
 AT = datetime(2026, 9, 11, 6, tzinfo=UTC)
 
 
 def _seen(*findings: Finding, as_of: date = date(2026, 9, 11), complete: bool = True) -> Seen:
-    return Seen("main", "run2", as_of, AT, complete, findings)
+    return Seen("main", "run2", as_of, AT, complete, by_identity("main", findings))
 
 
-def _row(**values: Any) -> ExceptionRow:
+def _whole(_row: ExceptionState) -> bool:
+    return True
+
+
+def _row(**values: Any) -> ExceptionState:
     fixed: dict[str, Any] = {
-        "connection": "main", "id": exception_id("main", "AMOUNT_DIFF", "resource:pi_1"), "code": "AMOUNT_DIFF",
-        "severity": "medium", "subject": "resource:pi_1", "title": "t", "opened_on": date(2026, 9, 1),
-        "last_seen_on": date(2026, 9, 10), "amount_at_risk": 100, "currency": "CLP", "resource_id": "pi_1",
-        "evidence": '{"seen": 100}', "suggested_action": "look", "state": "open", "owner": "ana", "note": "asked",
-        "run_first": "run0", "run_last": "run1", "version": 3,
+        "id": exception_id("main", "AMOUNT_DIFF", "resource:pi_1"), "code": "AMOUNT_DIFF", "severity": "medium",
+        "title": "t", "amount_at_risk": 100, "currency": "CLP", "payout_id": None, "resource_id": "pi_1",
+        "doc_key": None, "evidence": '{"seen": 100}', "suggested_action": "look", "state": "open", "resolution": "",
+        "resolved_on": None, "last_seen_on": date(2026, 9, 10), "version": 3,
     }  # fmt: skip
-    return ExceptionRow(**(fixed | values))
+    return ExceptionState(**(fixed | values))
 
 
 def test_the_identity_is_a_short_hash_of_connection_code_and_subject() -> None:
@@ -37,19 +49,19 @@ def test_the_identity_is_a_short_hash_of_connection_code_and_subject() -> None:
 def test_seen_again_keeps_owner_note_and_version(finding: Callable[..., Finding]) -> None:
     """A run that sees the same again moves only the last day and run, so nobody's edit becomes stale."""
     row = _row()
-    merged = merge([row], _seen(finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1")), in_scope={row.id: True})
-    assert merged.changed == {row.id: {"last_seen_on": date(2026, 9, 11), "run_last": "run2"}}
-    assert (merged.opened, merged.history) == ([], [])
+    merged = merge([row], _seen(finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1")), could_find=_whole)
+    assert merged.seen_again == [row.id]
+    assert (merged.changed, merged.opened, merged.history) == ({}, {}, [])
 
 
 def test_another_amount_is_remembered_and_ages_edits(finding: Callable[..., Finding]) -> None:
     """A changed amount at risk is history, and whoever looked before must look again."""
     row = _row()
     found = finding("AMOUNT_DIFF", "resource:pi_1", 70, resource_id="pi_1")
-    merged = merge([row], _seen(found), in_scope={row.id: True})
+    merged = merge([row], _seen(found), could_find=_whole)
     assert merged.changed[row.id]["amount_at_risk"] == 70
     assert merged.changed[row.id]["version"] == 4
-    assert [(change["before"], change["after"]) for change in merged.history] == [("100", "70")]
+    assert [(change.before, change.after) for change in merged.history] == [("100", "70")]
 
 
 @pytest.mark.parametrize(("at_risk", "state"), [(100, None), (70, "open")])
@@ -60,14 +72,16 @@ def test_what_a_person_closed_stays_closed_while_it_is_the_same(
     row = _row(state="resolved", resolution="rounding", resolved_on=date(2026, 9, 9))
     found = finding("AMOUNT_DIFF", "resource:pi_1", at_risk, resource_id="pi_1")
     found.evidence["seen"] = 100
-    assert merge([row], _seen(found), in_scope={}).changed[row.id].get("state") == state
+    merged = merge([row], _seen(found), could_find=_whole)
+    assert merged.changed.get(row.id, {}).get("state") == state
+    assert merged.seen_again == ([row.id] if state is None else [])
 
 
 def test_a_data_gap_closes_even_when_others_remain() -> None:
     """An incomplete run may say that one stream is whole again, and nothing else."""
-    gap = _row(id="a" * 16, code="DATA_GAP", subject="stream:refunds", resource_id=None)
+    gap = _row(id="a" * 16, code="DATA_GAP", resource_id=None)
     other = _row()
-    merged = merge([gap, other], _seen(complete=False), in_scope={gap.id: True, other.id: True})
+    merged = merge([gap, other], _seen(complete=False), could_find=_whole)
     assert merged.changed == {
         "a" * 16: {"state": "resolved", "resolved_on": date(2026, 9, 11), "resolution": "gone", "version": 4}
     }
@@ -77,8 +91,28 @@ def test_no_run_touches_what_was_seen_on_a_later_day(finding: Callable[..., Find
     """A run of an earlier day neither moves nor resolves it."""
     row = _row(last_seen_on=date(2026, 9, 20))
     found = finding("AMOUNT_DIFF", "resource:pi_1", 5, resource_id="pi_1")
-    assert merge([row], _seen(found), in_scope={row.id: True}).changed == {}
-    assert merge([row], _seen(), in_scope={row.id: True}).changed == {}
+    assert merge([row], _seen(found), could_find=_whole).changed == {}
+    assert merge([row], _seen(), could_find=_whole).changed == {}
+
+
+def test_what_a_run_could_not_find_stays_open() -> None:
+    """A run of one payout says nothing about another's exceptions."""
+    assert merge([_row()], _seen(), could_find=lambda _: False).changed == {}
+
+
+def test_two_findings_of_one_identity_are_refused(finding: Callable[..., Finding]) -> None:
+    """One would hide the other, and what is at risk would be counted once."""
+    with pytest.raises(ValueError, match="same code and subject"):
+        _seen(finding("AMOUNT_DIFF", "resource:pi_1", 1), finding("AMOUNT_DIFF", "resource:pi_1", 2))
+
+
+def test_evidence_is_text_whose_order_says_nothing(finding: Callable[..., Finding]) -> None:
+    """The same evidence in another order is the same; letters of any language stay readable."""
+    found = finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1")
+    found.evidence.update({"seen": 100, "customer": "Ñandú", "before": [1, None]})
+    seen = _seen(found)
+    (row,) = opened_rows(merge([], seen, could_find=_whole), seen)
+    assert dict(zip(OPENED, row, strict=True))["evidence"] == '{"before": [1, null], "customer": "Ñandú", "seen": 100}'
 
 
 @pytest.mark.parametrize(

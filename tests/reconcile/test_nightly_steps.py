@@ -27,7 +27,7 @@ def _steps(called: list[str], **answers: Exit) -> Steps:
     def step(name: str) -> Step:
         def take(connection: Connection) -> Answer:
             called.append(name)
-            return Answer(answers.get(name, Exit.DONE), [f"{connection.name}: {name}"])
+            return Answer(answers.get(name, Exit.DONE), [f"{connection.name}: 3 streams complete"])
 
         return take
 
@@ -45,6 +45,8 @@ def test_a_good_night_runs_every_step_in_order(world: "World", house: House, mai
     outcome = nightly(house, main, on=ON, steps=_steps(called))
     assert called == ["backfill", "pull", "drift", "report"]
     assert (outcome.status, outcome.complete) == (Exit.DONE, True)
+    told = ["main: backfill: 3 streams complete", "main: pull: 3 streams complete", "main: drift: 3 streams complete"]
+    assert outcome.lines[:3] == told
     assert outcome.lines[-1] == "main: reports of 2026-09-11"
     assert outcome.run is not None
     again = nightly(house, main, on=ON, steps=_steps([])).run

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import House
-from reconcile.commands import COMMANDS
+from cuadre import Commands
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -22,7 +21,7 @@ CLOSE = ("periods", "close", "--to", "2026-09-10", "--as-of", "2026-09-10", "--r
 
 @pytest.fixture
 def call(house: House) -> Call:
-    group = click.Group(commands={command.name or "": command for command in COMMANDS})
+    group = Commands()
 
     def invoke(*arguments: object) -> Result:
         return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)

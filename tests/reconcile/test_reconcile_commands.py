@@ -8,12 +8,11 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import pytest
 from click.testing import CliRunner, Result
 
 from consumer.facts.house import House
-from reconcile.commands import COMMANDS
+from cuadre import Commands
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -24,7 +23,7 @@ Call = Callable[..., Result]
 
 @pytest.fixture
 def call(house: House) -> Call:
-    group = click.Group(commands={command.name or "": command for command in COMMANDS})
+    group = Commands()
 
     def invoke(*arguments: object) -> Result:
         return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)

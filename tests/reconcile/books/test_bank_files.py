@@ -165,6 +165,10 @@ def test_balances_and_accounts_must_agree(
         (b"<Document><BkToCstmrStmt/></Document>", "the file holds no statement"),
         (b"<Document><BkToCstmrStmt><Stmt/></BkToCstmrStmt></Document>", "a statement states no opening balance"),
         (b":20:X\n:25:1\n:60F:C261005CLP1000,\n", "a statement states no closing (:62F:) balance"),
+        (b":20:X\n:25:1\n:60F:C261005CLP1000,\n:61:261005C" + b"9" * 40 + b",NTRFX\n:62F:C261005CLP1000,\n",
+         "the amount of field :61: on line 4 has 41 characters where the format allows 15"),
+        (b":20:X\n:25:1\n:60F:C261005CLP1234567890123456,\n:62F:C261005CLP1000,\n",
+         "the amount of field :60F: on line 3 has 17 characters where the format allows 15"),
         (b":20:X\n:25:1\n:60F:C261005CLP1000,\n:61:garbage\n:62F:C261005CLP1000,\n", "the file "),
     ],
 )  # fmt: skip

@@ -33,7 +33,7 @@ def _start(database_url: str, folder: Path, books: Path) -> subprocess.Popen[byt
         "CUADRE_DATABASE_URL": database_url, "CUADRE_DATA_DIR": str(folder), "CUADRE_COUNTRY": "cl",
         "CUADRE_PROVIDER_URL": "http://provider.test", "CUADRE_API_KEY": "sk_test_kills", "CUADRE_SECRET_KEY": "k" * 40,
     }  # fmt: skip
-    command = [sys.executable, "-m", "app", "invoices", "import", str(books)]
+    command = [sys.executable, "-m", "cuadre", "invoices", "import", str(books)]
     return subprocess.Popen(command, cwd=ROOT, env=foreign | own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

@@ -1,0 +1,149 @@
+"""Pure: what the provider owes at the end of each day, item by item, until a payout has succeeded."""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_DEAD = pa.array(["canceled", "returned"])
+_PAID = "succeeded"
+_COLUMN_OF = {
+    "payment_intent": "payments",
+    "charge": "charges",
+    "refund": "refunds",
+    "refund_adjustment": "refund_adjustments",
+    "dispute": "disputes",
+}
+_KINDS = pa.array(list(_COLUMN_OF))
+MOVES = ("payments", "charges", "refunds", "refund_adjustments", "disputes", "fees", "payouts", "other")
+_BETWEEN = "\x1f"
+# What is read of the first line of every item; a run has as many as a year of trade, so they stay columns.
+ITEMS = pa.schema(
+    {
+        "payout_id": pa.string(),
+        "resource_type": pa.string(),
+        "resource_id": pa.string(),
+        "occurred_at_utc": pa.timestamp("us", "UTC"),
+        "local_date": pa.date32(),
+        "bank_day": pa.date32(),
+        "amount_signed": pa.int64(),
+        "currency": pa.string(),
+    }
+)
+
+PAYOUTS = pa.schema(
+    {
+        "payout_id": pa.string(),
+        "status": pa.string(),
+        "payout_date": pa.date32(),
+        "currency": pa.string(),
+        "payout_amount": pa.int64(),
+        "fee_total": pa.int64(),
+        "difference": pa.int64(),
+    }
+)
+
+Row = dict[str, Any]
+Days = dict[date, Counter[str]]
+
+
+class ClearingError(ValueError):
+    """An item that cannot be counted; the message names it and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What one connection's balance is made of: the first line of every item, and every payout."""
+
+    items: pa.Table
+    payouts: pa.Table
+
+
+def waiting(account: Account) -> pa.Table:
+    """Keep what no succeeded payout carries; an item that only dead payouts carried waits again, once."""
+    items = _counted(account)
+    return items.filter(pc.not_equal(items["status"], _PAID).fill_null(True))
+
+
+def rollforward(account: Account) -> Iterator[Row]:
+    """Carry the balance from day to day; amounts are signed, so that a row adds up to its closing."""
+    moved: Mapping[str, Days] = defaultdict(lambda: defaultdict(Counter))
+    items = _counted(account)
+    on = pc.coalesce(items["local_date"], items["paid_on"])
+    _check(items, pc.is_null(on), "has no date and no payout that has one")
+    _check(items, pc.is_null(items["amount_signed"]), "has no amount")
+    _check(items, pc.invert(pc.is_in(items["resource_type"], value_set=_KINDS)), "is of a kind that has no column")
+    dated = items.append_column("on", on)
+    kinds = dated.group_by(["currency", "on", "resource_type"]).aggregate([("amount_signed", "sum"), ([], "count_all")])
+    for row in kinds.to_pylist():
+        day = moved[row["currency"]][row["on"]]
+        day[_COLUMN_OF[row["resource_type"]]] += row["amount_signed_sum"]
+        day["count"] += row["count_all"]
+    paid = dated.filter(pc.is_valid(dated["paid_on"])).group_by(["currency", "paid_on"]).aggregate([([], "count_all")])
+    for row in paid.to_pylist():
+        moved[row["currency"]][row["paid_on"]]["count"] -= row["count_all"]
+    for payout in _paid_by_day(account.payouts):
+        day = moved[payout["currency"]][payout["payout_date"]]
+        day["payouts"] -= payout["payout_amount_sum"]
+        day["fees"] -= payout["fee_total_sum"]
+        day["other"] += payout["difference_sum"]
+    for currency, days in moved.items():
+        yield from _carried(currency, days)
+
+
+def _paid_by_day(payouts: pa.Table) -> list[Row]:
+    sums = [(name, "sum") for name in ("payout_amount", "fee_total", "difference")]
+    paid = payouts.filter(pc.equal(payouts["status"], _PAID))
+    for name in ("payout_date", "payout_amount", "fee_total", "difference"):
+        _check(paid, pc.is_null(paid[name]), f"has succeeded and has no {name}", "payout_id")
+    rows: list[Row] = paid.group_by(["currency", "payout_date"]).aggregate(sums).to_pylist()
+    return rows
+
+
+def _carried(currency: str, days: Days) -> Iterator[Row]:
+    opening = count = 0
+    for on in sorted(days):
+        moves = {name: days[on][name] for name in MOVES}
+        closing, count = opening + sum(moves.values()), count + days[on]["count"]
+        row = {"currency": currency, "date": on, "opening": opening, **moves}
+        yield {**row, "closing": closing, "closing_items_count": count}
+        opening = closing
+
+
+def _counted(account: Account) -> pa.Table:
+    """Count each item once for every payout alive, or once in all where only dead payouts carried it."""
+    items = _with_payouts(account)
+    is_dead = pc.is_in(items["status"], value_set=_DEAD)
+    dead, alive = items.filter(is_dead), items.filter(pc.invert(is_dead))
+    again, carried = _resources(dead), set(_resources(alive)) if dead.num_rows else set()
+    first = {resource: place for place, resource in reversed(list(enumerate(again))) if resource not in carried}
+    return pa.concat_tables([alive, dead.take(pa.array(sorted(first.values()), pa.int64()))])
+
+
+def _with_payouts(account: Account) -> pa.Table:
+    """Put beside each item how its payout stands, and when it was paid; an item no payout carries has neither."""
+    payouts = account.payouts.combine_chunks()
+    known = payouts["payout_id"].combine_chunks()
+    places = pc.index_in(account.items["payout_id"], value_set=known, skip_nulls=True)
+    is_lost = pc.and_(pc.is_valid(account.items["payout_id"]), pc.is_null(places))
+    _check(account.items, is_lost, "names a payout that the run does not hold")
+    is_paid = pc.equal(payouts["status"], _PAID)
+    paid_on = pc.if_else(is_paid, payouts["payout_date"], pa.scalar(None, pa.date32()))
+    return account.items.append_column("status", pc.take(payouts["status"], places)).append_column(
+        "paid_on", pc.take(paid_on, places)
+    )
+
+
+def _resources(items: pa.Table) -> list[str]:
+    names: list[str] = pc.binary_join_element_wise(items["resource_type"], items["resource_id"], _BETWEEN).to_pylist()
+    return names
+
+
+def _check(rows: pa.Table, is_wrong: pa.ChunkedArray, complaint: str, name: str = "resource_id") -> None:
+    if pc.any(is_wrong, min_count=0).as_py():
+        what = "item" if name == "resource_id" else "payout"
+        raise ClearingError(f"{what} {rows[name].filter(is_wrong)[0].as_py()} {complaint}")

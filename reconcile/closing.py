@@ -1,0 +1,40 @@
+"""Closing a period from start to end: the run that stands for it, proof that nothing came in meanwhile, the figures."""
+
+from datetime import date, datetime
+
+from consumer.facts.clock import local_date
+from consumer.facts.house import Connection, House
+from reconcile import periods
+from reconcile.periods import PeriodError
+from reconcile.runs import run
+from reconcile.tables import Period
+
+# The face that pages and commands see.
+__all__ = ["PeriodError", "close_period", "reopen_period"]
+
+
+def close_period(  # noqa: PLR0913 - what is closed, by whom, why, when
+    house: House, connection: Connection, *, until: date, as_of: date | None, author: str, reason: str, at: datetime
+) -> Period:
+    """Close every day up to one that is over, on a run of `as_of` (default today) over everything that is known."""
+    today = local_date(at, connection.country.zone)
+    day = as_of or today
+    if day < until or until >= today:
+        raise PeriodError(f"{until} is not over on {min(day, today)}: close up to a day before")
+    seen = run(house, connection, as_of=day, dry_run=True)
+    if not seen.complete:
+        # Published, this run would be the newest one that everybody sees.
+        raise PeriodError(f"the data of {day} is incomplete (DATA_GAP): a period is closed on complete data only")
+    kept = run(house, connection, as_of=day)
+    if seen.result is None or seen.run_id != kept.run_id:
+        raise PeriodError("facts came in while the period was being closed: close it again")
+    with house.store.transaction() as session:
+        return periods.close(
+            session, connection, seen.result, run_id=kept.run_id, until=until, author=author, reason=reason, at=at
+        )
+
+
+def reopen_period(house: House, connection: Connection, *, author: str, reason: str, at: datetime) -> Period:
+    """Open the newest closed period again; the closing stays in the history."""
+    with house.store.transaction() as session:
+        return periods.reopen(session, connection.name, author=author, reason=reason, at=at)

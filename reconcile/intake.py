@@ -1,0 +1,99 @@
+"""Files that people bring in at a page: looked at first, then kept; one shape of outcome for every kind of file."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from consumer.facts.house import Connection, House
+from reconcile.books.bank_files import BankOutcome, import_bank_file
+from reconcile.books.bank_statements import Statement
+from reconcile.books.documents import AMOUNTS, Reject
+from reconcile.books.invoices import ImportOutcome, import_invoices
+
+
+class Kind(StrEnum):
+    INVOICES = "invoices"
+    BANK = "bank"
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Control totals of one part of a file: a kind of document, or a statement's days; None is not stated there."""
+
+    about: str
+    currency: str
+    count: int
+    amounts: Mapping[str, int | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Intake:
+    """What became of a file, or would; `counts` says of how many rows what, `earlier` when it came in before."""
+
+    name: str
+    kept: bool
+    rows: int
+    counts: Mapping[str, int]
+    totals: Sequence[Total]
+    rejects: Sequence[Reject]
+    notes: Sequence[str]
+    earlier: str = ""
+
+    @property
+    def may_be_kept(self) -> bool:
+        return not self.rejects and not self.earlier and not self.kept
+
+
+def mappings(house: House) -> list[str]:
+    """Name the mappings of columns that were saved for files with headings of their own."""
+    return sorted(path.stem for path in (house.settings.data_dir / "mappings").glob("*.toml"))
+
+
+def take_in(  # noqa: PLR0913 - one file with what its kind needs
+    house: House, connection: Connection, kind: Kind, path: Path, *, account: str = "",
+    mapping: str | None = None, dry_run: bool,
+) -> Intake:  # fmt: skip
+    """Read one file and keep it whole or not at all; a dry run says what would happen."""
+    if kind is Kind.BANK:
+        # The page shows what the file would do, and that nobody pays to its account, before anybody keeps it.
+        outcome = import_bank_file(
+            house, connection, path, account=account, mapping=mapping, is_new_account=True, dry_run=dry_run
+        )
+        return _of_bank(outcome)
+    return _of_invoices(import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run))
+
+
+def _of_invoices(outcome: ImportOutcome) -> Intake:
+    reading = outcome.reading
+    totals = [
+        Total(one.doc_type, one.currency, one.count, {name: getattr(one, name) for name in AMOUNTS})
+        for one in reading.totals
+    ]
+    counts = {"added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged}
+    return Intake(
+        outcome.name, outcome.kept, reading.rows, counts, totals, outcome.rejects, reading.notes, outcome.earlier
+    )
+
+
+def _of_bank(outcome: BankOutcome) -> Intake:
+    totals = list(map(_to_total, outcome.reading.statements))
+    counts = {"added": outcome.added, "unchanged": outcome.known}
+    notes = (*outcome.reading.notes, *outcome.notes)
+    return Intake(outcome.name, outcome.kept, outcome.rows, counts, totals, outcome.rejects, notes, outcome.earlier)
+
+
+def _to_total(statement: Statement) -> Total:
+    since, until = statement.days
+    return Total(f"{since} – {until}", statement.currency, len(statement.rows), dict(_amounts(statement)))
+
+
+def _amounts(statement: Statement) -> Iterator[tuple[str, int | None]]:
+    inbound = sum(row.amount for row in statement.rows if row.amount > 0)
+    outbound = sum(row.amount for row in statement.rows if row.amount < 0)
+    opening = statement.opening.amount if statement.opening else None
+    yield "opening", opening
+    yield "inbound", inbound
+    yield "outbound", outbound
+    yield "closing", None if opening is None else opening + inbound + outbound
+    yield "closing_stated", statement.closing.amount if statement.closing else None

@@ -1,0 +1,87 @@
+"""Runs that are killed while they publish: a run is there whole or not at all, and the next makes it whole, once."""
+
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from sqlmodel import SQLModel, col
+
+from consumer.facts.store import Store
+from reconcile.tables import ExceptionChange, ExceptionRow, LocalInvoice, ResultChunk, Run, RunFinding
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = 2_000
+WHOLE = (1, DOCUMENTS, DOCUMENTS, DOCUMENTS)
+
+
+@pytest.fixture
+def overdue(world: "World") -> "World":
+    """Documents that nobody paid: each is an exception with its history."""
+    rows = (
+        LocalInvoice(
+            connection="main", doc_key=f"cl:33::{folio}", country="cl", doc_type="33", folio=str(folio),
+            issue_date=date(2026, 7, 1), total=1190 + folio, currency="CLP", status="valid", file_sha256="0" * 64,
+            updated_at=datetime(2026, 7, 1, tzinfo=UTC),
+        )
+        for folio in range(DOCUMENTS)
+    )  # fmt: skip
+    world.keep(*rows)
+    world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))
+    return world
+
+
+def _start(database_url: str, folder: Path) -> subprocess.Popen[bytes]:
+    foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
+    own = {
+        "CUADRE_DATABASE_URL": database_url, "CUADRE_DATA_DIR": str(folder), "CUADRE_COUNTRY": "cl",
+        "CUADRE_PROVIDER_URL": "http://provider.test", "CUADRE_API_KEY": "sk_test_kills", "CUADRE_SECRET_KEY": "k" * 40,
+    }  # fmt: skip
+    command = [sys.executable, "-m", "cuadre", "reconcile", "--as-of", "2026-09-11"]
+    return subprocess.Popen(command, cwd=ROOT, env=foreign | own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _counts(store: Store) -> tuple[int, ...]:
+    with store.reading() as session:
+        tables: tuple[type[SQLModel], ...] = (Run, RunFinding, ExceptionRow, ExceptionChange)
+        return tuple(session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 for table in tables)
+
+
+@pytest.mark.parametrize("wait", [0.0, 0.1])
+@pytest.mark.usefixtures("overdue")
+def test_a_killed_run_leaves_everything_or_nothing(
+    store: Store, migrated_url: str, tmp_path: Path, wait: float
+) -> None:
+    """The process dies as it publishes; the same command afterwards gives one run with each exception once."""
+    process = _start(migrated_url, tmp_path / "data")
+    kept, deadline = tmp_path / "data" / "runs" / "main", time.monotonic() + 60
+    # Its inputs are kept right before it publishes.
+    while process.poll() is None and time.monotonic() < deadline:
+        if kept.is_dir() and any(not path.name.endswith(".draft") for path in kept.iterdir()):
+            break
+        time.sleep(0.002)
+    time.sleep(wait)
+    process.kill()
+    process.wait()
+    assert _counts(store) in {(0, 0, 0, 0), WHOLE}
+    assert _start(migrated_url, tmp_path / "data").wait(timeout=120) == 0
+    assert _counts(store) == WHOLE
+
+
+@pytest.mark.usefixtures("overdue")
+def test_two_processes_at_one_run_make_it_once(store: Store, migrated_url: str, tmp_path: Path) -> None:
+    """Both end well; there is one run, with its rows once."""
+    processes = [_start(migrated_url, tmp_path / "data") for _ in range(2)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert _counts(store) == WHOLE
+    with store.reading() as session:
+        kinds = session.execute(sa.select(col(ResultChunk.kind), col(ResultChunk.number))).all()
+    assert len(kinds) == len(set(kinds))

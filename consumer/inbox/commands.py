@@ -11,6 +11,7 @@ import click
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House, OpenHouse
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventState
+from consumer.facts.taxids import mask_accounts
 from consumer.facts.terminal import (
     Exit,
     Moment,
@@ -101,14 +102,15 @@ def conflicts(open_house: OpenHouse, *, connection_name: str | None, limit: int 
 @json_option
 @click.pass_obj
 def show(open_house: OpenHouse, event_id: str, *, connection_name: str, as_json: bool) -> None:
-    """Show one event with its body."""
+    """Show one event with its body; account numbers by their last digits."""
     house = open_house()
     name = house.settings.connection(connection_name).name
     with house.store.reading() as session:
         event = find_event(session, name, event_id)
     if event is None:
         raise Refusal(f"there is no event {event_id!r} in connection {name}: cuadre events list")
-    line = {key: getattr(event, key) for key in EVENT_KEYS} | {"body": to_body(event), "deliveries": event.arrivals}
+    body = mask_accounts(to_body(event))
+    line = {key: getattr(event, key) for key in EVENT_KEYS} | {"body": body, "deliveries": event.arrivals}
     if as_json:
         print_rows([line], list(line), as_json=True)
         return
@@ -177,6 +179,3 @@ def _conclude(names: list[Name], done: list[Replayed], *, dry_run: bool) -> None
         say(f"{troubled} of {len(names)} events cannot be applied; the column error says why")
     if not dry_run and held + troubled:
         leave(Exit.PARTLY_DONE)
-
-
-COMMANDS: tuple[click.Command, ...] = (events,)

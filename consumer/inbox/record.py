@@ -3,16 +3,14 @@
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
-from itertools import chain, groupby
-from operator import attrgetter, itemgetter
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
-import msgspec
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection
 
-from consumer.facts.store import insert_unfolded
+from consumer.facts.store import ROWS_A_STATEMENT, insert_into, insert_unfolded, insert_values, one_of, to_ids
 from consumer.facts.tables.inbox import Event, EventConflict, Source
 from consumer.inbox.arrivals import Arrival, UnusableEvent, read_arrival
 
@@ -20,13 +18,10 @@ __all__ = ["Arrival", "UnusableEvent", "Verdict", "read_arrival", "record_all"]
 
 _EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
 _CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]
-# SQLite allows 32,766 variables in a statement.
-_ROWS_A_STATEMENT = 1_000
 _COLUMNS = (
     "connection", "id", "type", "mode", "created_at", "received_at", "source", "state", "resource_id", "body",
     "raw_sha256", "meaning_sha256", "arrivals", "last_arrival_at", "listed_at", "attempts", "error",
 )  # fmt: skip
-_MOMENTS = ("created_at", "received_at", "last_arrival_at", "listed_at")
 
 Key = tuple[str, str]
 Digests = tuple[str, str]
@@ -73,7 +68,7 @@ def mark_listed(connection: Connection, arrivals: Sequence[Arrival]) -> set[Key]
     marked: set[Key] = set()
     for name, group in groupby(arrivals, key=attrgetter("connection")):
         some = list(group)
-        listed = {**_to_ids(name, some), "listed": some[0].received_at}
+        listed = {**_among(name, some), "listed": some[0].received_at}
         marked |= {(name, row[0]) for row in connection.execute(_LISTING[connection.dialect.name], listed)}
     return marked
 
@@ -93,11 +88,8 @@ def _by_key(arrivals: Iterable[Arrival]) -> dict[Key, list[Arrival]]:
 
 
 def _insert_alone(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
-    """Look first, then insert what is new: SQLite has one writer, so what was looked up stays true.
-
-    Long statements, since the driver lets another thread run at each step and may wait long for its own turn.
-    """
-    if 0 < len(arrivals) <= _ROWS_A_STATEMENT and arrivals[0].source is Source.WEBHOOK:
+    """Look first, then insert what is new: SQLite has one writer, so what was looked up stays true."""
+    if 0 < len(arrivals) <= ROWS_A_STATEMENT and arrivals[0].source is Source.WEBHOOK:
         # Nearly all of them are new, and a refused statement leaves nothing behind.
         with suppress(sa.exc.IntegrityError):
             _insert_rows(connection, arrivals)
@@ -110,14 +102,10 @@ def _insert_alone(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[
 
 def _insert_rows(connection: Connection, new: Sequence[Arrival]) -> None:
     to_stored: Any = _EVENT.c.received_at.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
-    for start in range(0, len(new), _ROWS_A_STATEMENT):
-        rows = [_to_row(arrival) for arrival in new[start : start + _ROWS_A_STATEMENT]]
-        stored = {moment: to_stored(moment) for moment in {row[name] for row in rows for name in _MOMENTS}}
-        for row in rows:
-            for name in _MOMENTS:
-                row[name] = stored[row[name]]
-        statement = f"{_INSERT} VALUES {', '.join([_PLACES] * len(rows))}"
-        connection.exec_driver_sql(statement, tuple(chain.from_iterable(map(_in_order, rows))))
+    # A page or a group of deliveries arrives at few moments, and each event has its own.
+    received = {moment: to_stored(moment) for moment in {arrival.received_at for arrival in new}}
+    rows = [_to_values(one, to_stored(one.created_at), received[one.received_at]) for one in new]
+    insert_values(connection, _EVENT, _COLUMNS, rows)
 
 
 def _insert_among_others(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
@@ -136,54 +124,48 @@ _INSERTS: dict[str, Callable[[Connection, Sequence[Arrival]], tuple[set[Key], di
 
 
 def _to_row(arrival: Arrival) -> dict[str, Any]:
-    return {
-        "connection": arrival.connection,
-        "id": arrival.id,
-        "type": arrival.type,
-        "mode": arrival.mode,
-        "created_at": arrival.created_at,
-        "received_at": arrival.received_at,
-        "source": arrival.source.value,
-        "state": arrival.state.value,
-        "resource_id": arrival.resource_id,
-        "body": arrival.body,
-        "raw_sha256": arrival.raw_sha256,
-        "meaning_sha256": arrival.meaning_sha256,
-        "arrivals": 1,
-        "last_arrival_at": arrival.received_at,
-        "listed_at": arrival.received_at if arrival.source is Source.BACKFILL else None,
-        "attempts": 0,
-        "error": arrival.error,
-    }
+    return dict(zip(_COLUMNS, _to_values(arrival, arrival.created_at, arrival.received_at), strict=True))
 
 
-_COMPILED = _EVENT.insert().compile(dialect=sqlite.dialect(paramstyle="qmark"), column_keys=list(_COLUMNS))
-_INSERT, _, _PLACES = str(_COMPILED).partition(" VALUES ")
-_in_order = itemgetter(*(_COMPILED.positiontup or ()))
+def _to_values(arrival: Arrival, created: Any, received: Any) -> tuple[Any, ...]:
+    """Write an event's first row in the order of `_COLUMNS`, with its moments as the database takes them."""
+    return (
+        arrival.connection,
+        arrival.id,
+        arrival.type,
+        arrival.mode,
+        created,
+        received,
+        arrival.source.value,
+        arrival.state.value,
+        arrival.resource_id,
+        arrival.body,
+        arrival.raw_sha256,
+        arrival.meaning_sha256,
+        1,
+        received,
+        received if arrival.source is Source.BACKFILL else None,
+        0,
+        arrival.error,
+    )
 
 
 def _known(connection: Connection, arrivals: Sequence[Arrival]) -> dict[Key, Digests]:
     """Read and lock what is stored under these ids: meaning and raw digest."""
     found: dict[Key, Digests] = {}
     for name, group in groupby(arrivals, key=attrgetter("connection")):
-        for row in connection.execute(_KNOWN[connection.dialect.name], _to_ids(name, group)):
+        for row in connection.execute(_KNOWN[connection.dialect.name], _among(name, group)):
             found[row[0], row[1]] = (row[2], row[3])
     return found
 
 
-def _to_ids(name: str, arrivals: Iterable[Arrival]) -> dict[str, Any]:
-    """Hand many ids over as one value: a statement with a place for each takes longer to prepare than to run."""
-    return {"of_connection": name, "ids": msgspec.json.encode([arrival.id for arrival in arrivals]).decode()}
-
-
-def _named(unfold: Callable[..., Any]) -> sa.ColumnElement[bool]:
-    ids = unfold(sa.bindparam("ids", type_=sa.String)).table_valued("value")
-    return (_EVENT.c.connection == sa.bindparam("of_connection")) & _EVENT.c.id.in_(sa.select(ids.c.value))
+def _among(name: str, arrivals: Iterable[Arrival]) -> dict[str, Any]:
+    return {"of_connection": name, "ids": to_ids(arrival.id for arrival in arrivals)}
 
 
 _NAMED = {
-    "sqlite": _named(sa.func.json_each),
-    "postgresql": _named(lambda ids: sa.func.json_array_elements_text(sa.cast(ids, postgresql.JSON))),
+    dialect: (_EVENT.c.connection == sa.bindparam("of_connection")) & one_of(_EVENT.c.id, dialect)
+    for dialect in ("sqlite", "postgresql")
 }
 _DIGESTS = sa.select(_EVENT.c.connection, _EVENT.c.id, _EVENT.c.meaning_sha256, _EVENT.c.raw_sha256)
 _KNOWN = {
@@ -228,7 +210,6 @@ def _count(connection: Connection, arrivals: Sequence[Arrival]) -> None:
 
 
 def _record_conflicts(connection: Connection, arrivals: Sequence[Arrival], first_raw: dict[Key, str]) -> None:
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     for arrival in sorted(arrivals, key=lambda other: (other.key, other.meaning_sha256)):
         row = {
             "connection": arrival.connection,
@@ -242,7 +223,7 @@ def _record_conflicts(connection: Connection, arrivals: Sequence[Arrival], first
             "body": arrival.body,
         }
         connection.execute(
-            insert(_CONFLICT)
+            insert_into(connection, _CONFLICT)
             .values(row)
             .on_conflict_do_update(
                 index_elements=[_CONFLICT.c.connection, _CONFLICT.c.id, _CONFLICT.c.meaning_sha256],

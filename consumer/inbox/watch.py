@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
-from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlmodel import Session
@@ -150,15 +149,3 @@ def _value(inbox: Inbox, name: str, now: datetime) -> float:
     if name == "endpoint_trouble":
         return float(inbox.endpoint_trouble is not None)
     return float(getattr(inbox, name))
-
-
-_registered: list[InboxGauges] = []
-
-
-def register_gauges(house: House) -> None:
-    """Show this house's inbox in the process's metrics, in place of any shown before."""
-    while _registered:
-        REGISTRY.unregister(_registered.pop())
-    gauges = InboxGauges(house)
-    REGISTRY.register(gauges)
-    _registered.append(gauges)

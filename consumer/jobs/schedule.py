@@ -36,6 +36,10 @@ class JobIncomplete(Exception):  # noqa: N818 - says how a job ended
     """Some of the work was done and not all; the message says what is left, and the next night repeats it."""
 
 
+class Noticed(JobIncomplete):
+    """A look that was made and found something wrong: the tick says what, and the alarms say it once, not each hour."""
+
+
 def every_day(_on: date) -> bool:
     return True
 
@@ -129,7 +133,8 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
         try:
             ending = (TickState.COMPLETE, job.run(on))
         except JobIncomplete as incomplete:
-            log.warning("job incomplete", job=job.name, business_date=str(on), left=str(incomplete))
+            if not isinstance(incomplete, Noticed):
+                log.warning("job incomplete", job=job.name, business_date=str(on), left=str(incomplete))
             ending = (TickState.INCOMPLETE, str(incomplete))
         except Exception as error:  # the job wrapper: whatever failed, the tick must say so
             log.exception("job failed", job=job.name, business_date=str(on))

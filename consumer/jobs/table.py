@@ -10,7 +10,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.inbox.retention import prune
 from consumer.jobs import days, ticks
-from consumer.jobs.schedule import HourlyJob, Job, JobIncomplete
+from consumer.jobs.schedule import HourlyJob, Job, JobIncomplete, Noticed
 from consumer.sync.pull import pull
 
 RETENTION = "retention"
@@ -89,7 +89,7 @@ def _endpoint_name(connection: Connection) -> str:
 def _look_at_endpoint(house: House, connection: Connection) -> str:
     check = check_endpoint(house, connection)
     if check.verdict is not Verdict.OK:
-        raise JobIncomplete(f"{connection.name}: {check.check}: {check.found}; {check.advice}")
+        raise Noticed(f"{connection.name}: {check.check}: {check.found}; {check.advice}")
     return f"{connection.name}: {check.check}: {check.found}"
 
 

@@ -12,13 +12,12 @@ from sqlmodel import select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, insert_once
-from consumer.facts.tables.jobs import Tick
+from consumer.facts.tables.jobs import DIED, Tick
 from consumer.facts.turns import Turn, take_turn
 
 # Longer than any clock skew worth bearing: a worker whose clock is ahead must not take a tick that is alive.
 LEASE = timedelta(minutes=15)
 _TICK: sa.Table = Tick.__table__  # type: ignore[attr-defined]
-_DIED = "its worker stopped before the end"
 _MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
 _MOST_MISSED = 100
 
@@ -80,7 +79,7 @@ def _begun(job: str, planned_at: datetime, worker: str, now: datetime) -> dict[s
 
 def _bury(connection: sa.Connection, which: sa.ColumnElement[bool], *, now: datetime) -> None:
     dead = which & (_TICK.c.state == TickState.RUNNING) & (_TICK.c.lease_until < now)
-    connection.execute(_TICK.update().where(dead).values(state=TickState.FAILED, outcome=_DIED, finished_at=now))
+    connection.execute(_TICK.update().where(dead).values(state=TickState.FAILED, outcome=DIED, finished_at=now))
 
 
 def _is_free(store: Store, job: str, planned_at: datetime, *, now: datetime) -> bool:

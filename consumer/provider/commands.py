@@ -144,6 +144,3 @@ def _print(endpoints: list[Endpoint], connection_name: str, *, as_json: bool) ->
         for endpoint in endpoints
     ]
     print_rows(rows, KEYS, as_json=as_json)
-
-
-COMMANDS: tuple[click.Command, ...] = (webhook,)

@@ -36,6 +36,7 @@ class Page:
     at: datetime | None
     next: str | None
     total: int | None
+    body: bytes = b""
 
 
 def to_page(response: httpx.Response, path: Path, *, asked: dict[str, str], cursor: str) -> Page:
@@ -50,7 +51,7 @@ def to_page(response: httpx.Response, path: Path, *, asked: dict[str, str], curs
     following = _cursor_of(link, response.request.url, asked) if link is not None else None
     if link is None:
         following = _cursor_without_link(items, path, asked=asked | dict(parse_qsl(cursor)), total=count)
-    return Page(items=items, at=to_date(response.headers), next=following, total=count)
+    return Page(items=items, at=to_date(response.headers), next=following, total=count, body=response.content)
 
 
 def next_url(link: str) -> str | None:

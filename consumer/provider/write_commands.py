@@ -156,6 +156,3 @@ def _send(house: House, provider: Provider, plan: Plan, key: str) -> dict[str, A
         done = f"it was done, as {answer.value.get('id')}, under idempotency key {key}"
         raise Refusal(f"{done}, and could not be kept here: {error}: cuadre pull all brings it") from None
     return answer.value
-
-
-COMMANDS: tuple[click.Command, ...] = (refunds, billing)

@@ -1,36 +1,29 @@
 """The event log read in windows of time until nothing is missing, whatever webhooks brought or lost."""
 
-import threading
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
-from hashlib import sha256
-
-import sqlalchemy as sa
 
 from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.completeness import complete_until
 from consumer.facts.house import House
-from consumer.facts.tables.sync import Window, WindowState
-from consumer.inbox.record import Arrival, Verdict, is_listing_marked, mark_listed, record_all
-from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
-from consumer.provider.errors import KeyRefused, ProviderError
-from consumer.provider.paging import Page, Walk
+from consumer.facts.tables.sync import Window
+from consumer.inbox.record import is_listing_marked
+from consumer.provider.client import Provider, Transport, open_provider
+from consumer.provider.errors import ProviderError
 from consumer.provider.routes import EVENTS
 from consumer.sync import lateness
-from consumer.sync.arrivals import to_arrivals
+from consumer.sync.counts import Counts
+from consumer.sync.lateness import Sightings
+from consumer.sync.log_window import WindowReader
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
 from consumer.sync.progress import OnPage, say_nothing, show_pages
-from consumer.sync.sharing import to_shares
 from consumer.sync.windows import (
     EVENTS_STREAM,
-    advance,
     all_windows,
     covered_until,
-    next_place,
     record_checkpoint,
     record_windows,
     to_spans,
@@ -40,14 +33,9 @@ from consumer.sync.windows import (
 WORKERS = 8
 SHORTEST_WINDOW = timedelta(hours=6)
 MOST_WINDOWS = 16
-MOST_RESTARTS = 5
-MOST_FRUITLESS = 3
-# The provider does not say whether its bounds include the moment they name.
-MARGIN = timedelta(seconds=1)
 # Webhooks that come by a clock further from the provider's are no measure of lateness.
 MOST_SKEW = timedelta(minutes=1)
 _DOUBLINGS = 12
-_NEW = Verdict.STORED
 
 Span = tuple[datetime | None, datetime]
 
@@ -81,17 +69,17 @@ def read_log(
     3. Read all windows side by side, a page and its cursor in one transaction.
     4. Close a window when a repeated read added nothing; a window that fails stays with its reason.
     """
-    reader = _Reader(house, provider, on_page)
+    run = _Run(house, provider, on_page)
     try:
-        horizon = reader.find_horizon()
-        spans = reader.plan(since, min(until or horizon, horizon), asked=since is not None or until is not None)
+        horizon = run.find_horizon()
+        spans = run.plan(since, min(until or horizon, horizon), asked=since is not None or until is not None)
     except ProviderError as error:
-        failed = StreamResult(reader.name, EVENTS_STREAM, StreamState.INCOMPLETE, reason=str(error))
+        failed = StreamResult(run.name, EVENTS_STREAM, StreamState.INCOMPLETE, reason=str(error))
         return Outcome([failed], started=False)
-    return Outcome([reader.read_all(spans)])
+    return Outcome([run.read_all(spans)])
 
 
-class _Reader:
+class _Run:
     """One run over one connection's log."""
 
     def __init__(self, house: House, provider: Provider, on_page: OnPage) -> None:
@@ -99,23 +87,20 @@ class _Reader:
         self._store = house.store
         self._settings = house.settings
         self._provider = provider
-        self._on_page = on_page
-        self._windows = 0
-        self._pages = 0
-        self._failures = 0
-        self._read_count = 0
-        self._added = 0
-        self._frontier: datetime | None = None
-        self._is_marked = False
+        self._counts = Counts(on_page)
+        self._sightings = Sightings(self.name)
         self._skew = timedelta()
-        self._stored: dict[int | None, set[bytes]] = {}
-        self._under_way = 0
+        self._asked: set[int | None] = set()
         self._reads: deque[Future[None]] = deque()
         self._pool = ThreadPoolExecutor(max_workers=WORKERS)
-        self._stopped = threading.Event()
-        self._counting = threading.Lock()
-        # SQLite has one writer; threads that queue here wake faster than its own busy loop.
-        self._writing: AbstractContextManager[object] = threading.Lock() if self._store.is_sqlite else nullcontext()
+        self._reader = WindowReader(
+            house.store,
+            provider,
+            workers=WORKERS,
+            counts=self._counts,
+            sightings=self._sightings,
+            submit=self._submit,
+        )
 
     def find_horizon(self) -> datetime:
         """Find the newest moment whose events have settled, by our clock or the provider's, whichever is behind."""
@@ -130,8 +115,8 @@ class _Reader:
         if not asked:
             with self._store.reading() as session:
                 known = covered_until(all_windows(session, self.name, EVENTS_STREAM))
-                self._frontier = complete_until(session, self.name, EVENTS_STREAM)
-                self._is_marked = is_listing_marked(session.connection(), self.name)
+                self._sightings.frontier = complete_until(session, self.name, EVENTS_STREAM)
+                self._sightings.is_marked = is_listing_marked(session.connection(), self.name)
                 floor = timedelta(seconds=self._settings.overlap_seconds)
                 again = lateness.overlap(session, self.name, floor=floor, now=utc_now())
             since = None if known is None else known - again
@@ -161,140 +146,29 @@ class _Reader:
                     self._reads.popleft().result()
             finally:
                 # Whatever ends the run early, a keystroke too, the other windows stop at their next page.
-                self._stopped.set()
+                self._reader.stopped.set()
         return self._conclude()
 
     def _submit(self, windows: Sequence[Window]) -> None:
-        with self._counting:
-            self._windows += len(windows)
-            self._under_way += len(windows)
-            self._reads.extend(self._pool.submit(self._read, window) for window in windows)
+        self._counts.begin(len(windows))
+        self._asked |= {window.id for window in windows}
+        self._reads.extend(self._pool.submit(self._reader.read, window) for window in windows)
 
     def _conclude(self) -> StreamResult:
         with self._store.transaction() as session:
-            gaps = unclosed_windows(session, self.name, EVENTS_STREAM)
+            left = unclosed_windows(session, self.name, EVENTS_STREAM)
+            # Another run may have begun since, and what it asks for is its own to tell.
+            gaps = [window for window in left if window.id in self._asked]
             if self._skew <= MOST_SKEW:
                 lateness.measure_webhooks(session.connection(), self.name, now=utc_now())
-            record_checkpoint(session, self.name, EVENTS_STREAM, now=utc_now(), objects=self._read_count)
+            record_checkpoint(session, self.name, EVENTS_STREAM, now=utc_now(), objects=self._counts.read)
         reasons = "; ".join(dict.fromkeys(gap.reason or "not read to its end" for gap in gaps))
         return StreamResult(
             self.name,
             EVENTS_STREAM,
             StreamState.INCOMPLETE if gaps else StreamState.COMPLETE,
-            pages=self._pages,
-            read=self._read_count,
-            changed=self._added,
+            pages=self._counts.pages,
+            read=self._counts.read,
+            changed=self._counts.added,
             reason=f"{len(gaps)} windows stay open: {reasons}" if gaps else None,
         )
-
-    def _read(self, window: Window) -> None:
-        try:
-            self._read_while_pages_come(window)
-        finally:
-            with self._counting:
-                self._under_way -= 1
-
-    def _read_while_pages_come(self, window: Window) -> None:
-        """Read one window until it closes or fails; in a storm it tries again while pages still come."""
-        fruitless = 0
-        while not self._stopped.is_set():
-            own = window.pages
-            try:
-                self._read_until_closed(window)
-            except ProviderError as error:
-                window = self._load(window)
-                fruitless = 0 if window.pages > own else fruitless + 1
-                with self._counting:
-                    self._failures += 1
-                    is_alive = self._failures < WORKERS
-                if error.retryable and fruitless < MOST_FRUITLESS and is_alive:
-                    continue
-                self._fail(window, error)
-            return
-
-    def _read_until_closed(self, window: Window) -> None:
-        window, walk, restarts = self._load(window), Walk(EVENTS.name), 0
-        while window.state != WindowState.CLOSED and not self._stopped.is_set():
-            walk.check_step(window.cursor or "")
-            try:
-                page = self._provider.page(EVENTS, query=_to_query(window), cursor=window.cursor or "")
-            except ProviderError as error:
-                restarts += 1
-                if not (is_cursor_gone(error) and window.cursor) or restarts > MOST_RESTARTS:
-                    raise
-                self._save(window, cursor=None)
-                window, walk = self._load(window), Walk(EVENTS.name)
-                continue
-            was_pass = window.pass_number
-            window = self._keep(window, page)
-            if window.state == WindowState.FAILED:
-                return
-            walk = walk if window.pass_number == was_pass else Walk(EVENTS.name)
-
-    def _keep(self, window: Window, page: Page) -> Window:
-        """Store one page's events and the window's new place together, and return the window as it then is."""
-        now = utc_now()
-        mark = sha256(b"\0".join(page.items)).digest()
-        stored = self._stored.setdefault(window.id, set())
-        # What this run has stored is not read again to find that it is known.
-        items = () if mark in stored else page.items
-        arrivals = to_arrivals(items, connection=self._provider.connection, received_at=now)
-        shares = to_shares(window, page, most=WORKERS + 1 - self._under_way)
-        with self._writing, self._store.connection() as connection:
-            verdicts = record_all(connection, arrivals)
-            added = sum(verdict is _NEW for verdict in verdicts)
-            place = next_place(window, page, added=added, now=now)
-            self._measure(connection, list(zip(arrivals, verdicts, strict=True)), now)
-            if shares:
-                place["since"] = shares[-1][0]
-            # Where another run read the same page, its place holds and our events are its duplicates.
-            is_ours = advance(connection, window, **place)
-            shared = record_windows(connection, self.name, EVENTS_STREAM, shares[:-1], now=now) if is_ours else []
-        stored.add(mark)
-        self._submit(shared)
-        if is_ours:
-            for name, value in place.items():
-                setattr(window, name, value)
-        current = window if is_ours else self._load(window)
-        if current.state == WindowState.CLOSED:
-            self._stored.pop(window.id, None)
-        with self._counting:
-            self._added += added
-            self._pages += 1
-            self._failures = 0
-            self._read_count += len(page.items)
-            self._on_page(current, self._windows, self._added)
-        return current
-
-    def _measure(self, connection: sa.Connection, judged: Sequence[tuple[Arrival, Verdict]], now: datetime) -> None:
-        """Note how late the list showed events for the first time, behind what was complete when this run began."""
-        shown = [arrival for arrival, verdict in judged if verdict is _NEW]
-        others = [arrival for arrival, verdict in judged if verdict is not _NEW]
-        first = mark_listed(connection, others)
-        if self._frontier is None:
-            return
-        if self._is_marked:  # before marks were kept, an event may have been listed long ago
-            shown += [arrival for arrival in others if arrival.key in first]
-        dates = [arrival.created_at for arrival in shown if arrival.created_at is not None]
-        late = [max(0, int((self._frontier - at).total_seconds())) for at in dates]
-        lateness.record_list_lateness(connection, self.name, late, on=now.date())
-
-    def _fail(self, window: Window, error: ProviderError) -> None:
-        self._save(window, state=WindowState.FAILED, reason=str(error))
-        if isinstance(error, KeyRefused):
-            self._stopped.set()
-
-    def _save(self, window: Window, **changes: object) -> None:
-        with self._writing, self._store.transaction() as session:
-            advance(session, window, **changes)
-
-    def _load(self, window: Window) -> Window:
-        with self._store.reading() as session:
-            return session.get_one(Window, window.id)
-
-
-def _to_query(window: Window) -> dict[str, str]:
-    query = {"until": format_instant(window.until + MARGIN)}
-    if window.since is not None:
-        query["since"] = format_instant(window.since - MARGIN)
-    return query

@@ -1,4 +1,4 @@
-"""The commands that read the provider: backfill, pull, and the list of what is still missing."""
+"""The commands that read the provider: backfill, pull and the comparison."""
 
 from collections.abc import Sequence
 from datetime import date, datetime
@@ -7,7 +7,6 @@ import click
 
 from consumer.config import Connection
 from consumer.facts.house import OpenHouse
-from consumer.facts.tables.sync import GAP_KEYS, to_gap
 from consumer.facts.terminal import (
     Exit,
     Moment,
@@ -24,10 +23,9 @@ from consumer.inbox.apply import drain
 from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill as run_backfill
 from consumer.sync.drift import drift as run_drift
-from consumer.sync.outcome import RESULT_KEYS, Outcome, StreamState
+from consumer.sync.outcome import RESULT_KEYS, Outcome, StreamResult, StreamState
 from consumer.sync.pull import pull as run_pull
 from consumer.sync.streams import STREAMS
-from consumer.sync.windows import unclosed_windows
 
 ALL = "all"
 DRIFT_KEYS = ("connection", "stream", "id", "kind", "field", "ours", "theirs")
@@ -91,23 +89,6 @@ def pull(
 
 
 @click.command()
-@connection_option(None)
-@limit_option
-@click.option("--check", is_flag=True, help="Exit 3 where there is a gap.")
-@json_option
-@click.pass_obj
-def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool) -> None:
-    """List what was asked of the provider and is not read to its end, newest first."""
-    house = open_house()
-    names = {connection.name for connection in house.connections(connection_name)}
-    with house.store.reading() as session:
-        windows = [window for window in unclosed_windows(session) if window.connection in names]
-    print_rows(map(to_gap, windows[:limit]), GAP_KEYS, as_json=as_json)
-    if check and windows:
-        leave(Exit.PARTLY_DONE)
-
-
-@click.command()
 @connection_option("main")
 @click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far back to compare.")
 @click.option("--repair", is_flag=True, help="Read what differs again and mend it; exit 3 where something is left.")
@@ -143,8 +124,7 @@ def drift(  # noqa: PLR0913 - one parameter for each option
     ]
     print_rows(rows[:limit], DRIFT_KEYS, as_json=as_json)
     for result in outcome.results:
-        if result.state is StreamState.INCOMPLETE:
-            say(result.line)
+        say(_to_comparison(result))
     if outcome.status is not Exit.DONE:
         leave(outcome.status)
     if check and outcome.left:
@@ -160,6 +140,12 @@ def _to_range(
     return first, last
 
 
+def _to_comparison(result: StreamResult) -> str:
+    reason = f": {result.reason}" if result.reason else ""
+    differ = "1 difference" if result.changed == 1 else f"{result.changed} differences"
+    return f"{result.connection}: {result.stream}: {result.state}, {result.read} compared, {differ}{reason}"
+
+
 def _report(outcome: Outcome, *, as_json: bool) -> None:
     """Print a row for each stream; people also get each failure as a sentence."""
     rows = [{key: getattr(result, key) for key in RESULT_KEYS} for result in outcome.results]
@@ -170,6 +156,3 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
     what = "cuadre gaps lists what is missing" if outcome.started else "nothing was read: cuadre doctor"
     say(f"not complete: {len(failed)} of {len(outcome.results)} streams; {failed[0].reason}; {what}")
     leave(outcome.status)
-
-
-COMMANDS: tuple[click.Command, ...] = (backfill, pull, gaps, drift)

@@ -68,8 +68,7 @@ def compare_streams(
         mirror = Mirror(house, provider, stream, since=now - timedelta(days=days), on_read=on_read)
         try:
             mirror.compare_all()
-            left = mirror.repair_all() if repair else len(mirror.found)
-            mirror.record()
+            failure = _mend(mirror) if repair else None
         except ProviderError as error:
             if is_unbought(house.store, name, stream.name, error):
                 continue
@@ -77,16 +76,29 @@ def compare_streams(
             if isinstance(error, (KeyRefused, Unreachable)):
                 break
             continue
-        outcome.left += left
+        # What was found stands, whatever ended its mending.
+        mirror.record()
+        outcome.left += mirror.left
         outcome.found += [(stream.name, difference) for difference in mirror.found]
-        outcome.results.append(_to_result(name, mirror, left, repair=repair))
+        outcome.results.append(_to_result(name, mirror, failure, repair=repair))
+        if isinstance(failure, (KeyRefused, Unreachable)):
+            break
     return outcome
 
 
-def _to_result(name: str, mirror: Mirror, left: int, *, repair: bool) -> StreamResult:
-    reasons = list(dict.fromkeys(mirror.unusable))
-    if left:
-        reasons.append(f"{left} differences are left" if repair else f"{left} differences")
+def _mend(mirror: Mirror) -> ProviderError | None:
+    try:
+        mirror.repair_all()
+    except ProviderError as error:
+        return error
+    return None
+
+
+def _to_result(name: str, mirror: Mirror, failure: ProviderError | None, *, repair: bool) -> StreamResult:
+    left = mirror.left
+    reasons = list(dict.fromkeys([*mirror.unusable, *([str(failure)] if failure else [])]))
+    if left and repair:
+        reasons.append("1 difference is left" if left == 1 else f"{left} differences are left")
     state = StreamState.INCOMPLETE if mirror.unusable or (repair and left) else StreamState.COMPLETE
     stream = mirror.stream.name
     return StreamResult(name, stream, state, mirror.pages, mirror.read, len(mirror.found), "; ".join(reasons) or None)

@@ -4,17 +4,19 @@ Kept as counts for each day in steps of seconds, so that a month of any trade is
 """
 
 from bisect import bisect_left
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlmodel import Session
 
 from consumer.facts.lateness import Way, percentiles
+from consumer.facts.store import insert_into
 from consumer.facts.tables.inbox import Event, Source
 from consumer.facts.tables.sync import Lateness
+from consumer.inbox.record import Arrival, Verdict, mark_listed
 
 STEPS = (0, 1, 2, 5, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 43_200, 86_400, 172_800, 604_800)
 BEYOND = 2**31 - 1
@@ -27,6 +29,28 @@ _TABLE: sa.Table = Lateness.__table__  # type: ignore[attr-defined]
 _EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
 
 
+@dataclass(slots=True)
+class Sightings:
+    """When the list first showed each event, held against `frontier`: what was complete when a run began."""
+
+    connection: str
+    frontier: datetime | None = None
+    # Before marks were kept, an event may have been listed long ago.
+    is_marked: bool = False
+
+    def note(self, connection: sa.Connection, judged: Sequence[tuple[Arrival, Verdict]], *, now: datetime) -> None:
+        shown = [arrival for arrival, verdict in judged if verdict is Verdict.STORED]
+        others = [arrival for arrival, verdict in judged if verdict is not Verdict.STORED]
+        first = mark_listed(connection, others)
+        if self.frontier is None:
+            return
+        if self.is_marked:
+            shown += [arrival for arrival in others if arrival.key in first]
+        dates = [arrival.created_at for arrival in shown if arrival.created_at is not None]
+        late = [max(0, int((self.frontier - at).total_seconds())) for at in dates]
+        record_list_lateness(connection, self.connection, late, on=now.date())
+
+
 def record_list_lateness(connection: sa.Connection, name: str, seconds: Iterable[int], *, on: date) -> None:
     """Add how far behind what was complete the list showed events; in the transaction that keeps them."""
     steps: dict[int, list[int]] = {}
@@ -35,7 +59,7 @@ def record_list_lateness(connection: sa.Connection, name: str, seconds: Iterable
     rows = [_to_row(name, Way.LIST, on, (step, len(some), max(some))) for step, some in sorted(steps.items())]
     if not rows:
         return
-    statement = (sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert)(_TABLE).values(rows)
+    statement = insert_into(connection, _TABLE).values(rows)
     more, column = statement.excluded, _TABLE.c
     worst = sa.case((column.worst_seconds < more.worst_seconds, more.worst_seconds), else_=column.worst_seconds)
     added = {"events": column.events + more.events, "worst_seconds": worst}

@@ -51,6 +51,11 @@ class Mirror:
         self._parts: list[Part] = []
         self._mended: set[str] = set()
 
+    @property
+    def left(self) -> int:
+        """How many differences no repair has mended."""
+        return sum(difference.id not in self._mended for difference in self.found)
+
     def compare_all(self) -> None:
         self._parts = self.stream.parts(self._provider)
         for part in self._parts:
@@ -60,6 +65,7 @@ class Mirror:
                 if not (part.is_optional and error.status in _NOT_OFFERED):
                     raise
         for ours in self._expected():
+            self.read += 1
             try:
                 fresh = self._get(ours)
                 if fresh is None:
@@ -169,8 +175,8 @@ class Mirror:
             found |= {row["id"]: dict(row) for row in session.execute(asked).mappings()}
         return found
 
-    def repair_all(self) -> int:
-        """Read each differing object again and let that reading win; returns how many differences are left.
+    def repair_all(self) -> None:
+        """Read each differing object again and let that reading win.
 
         An object is mended when nothing of it differs any more; one that cannot be read now is not.
         """
@@ -192,7 +198,6 @@ class Mirror:
                     left = compare(ours, fresh, self._kind, unstable=self.stream.unstable)
             if not left:
                 self._mended.add(id_)
-        return sum(difference.id not in self._mended for difference in self.found)
 
     def _mark_gone(self, session: Session, id_: str) -> None:
         mine = (self._core.c.connection == self._name) & (self._core.c.id == id_)

@@ -1,6 +1,7 @@
 """How a run of reading ended, stream by stream, and the exit status a script can rely on."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -26,9 +27,15 @@ class StreamResult:
     reason: str | None = None
 
     @property
-    def unread_for(self) -> str | None:
-        """Why nothing of the stream was read although it was asked for."""
-        return self.reason if self.state is StreamState.INCOMPLETE and not self.pages else None
+    def shares(self) -> str | None:
+        """What many streams can be said to be in one breath: whole, or not read for the same reason."""
+        match self.state:
+            case StreamState.COMPLETE:
+                return "complete" if self.reason is None else None
+            case StreamState.SKIPPED:
+                return self.reason
+            case _:
+                return self.reason if not self.pages else None
 
     @property
     def line(self) -> str:
@@ -36,6 +43,14 @@ class StreamResult:
         told = self.reason if self.state is StreamState.SKIPPED else f"{self.state}, {counts}"
         more = f": {self.reason}" if self.reason and self.state is not StreamState.SKIPPED else ""
         return f"{self.connection}: {self.stream}: {told}{more}"
+
+
+def _told_together(shares: str, some: Sequence[StreamResult]) -> str:
+    told = f"{some[0].connection}: {len(some)} streams {shares}"
+    if shares != "complete":
+        return f"{told}: {' '.join(result.stream for result in some)}"
+    read, changed, pages = (sum(getattr(one, count) for one in some) for count in ("read", "changed", "pages"))
+    return f"{told}, {read} read, {changed} new or changed, {pages} pages"
 
 
 RESULT_KEYS = ("connection", "stream", "state", "pages", "read", "changed", "reason")
@@ -54,16 +69,14 @@ class Outcome:
 
     @property
     def lines(self) -> list[str]:
-        """A line for each stream; streams that were not read for one and the same reason share theirs."""
-        unread: dict[str, list[StreamResult]] = defaultdict(list)
+        """A line for each stream of which there is something to say; streams of one and the same kind share theirs."""
+        alike: dict[str | None, list[StreamResult]] = defaultdict(list)
         for result in self.results:
-            if result.unread_for is not None:
-                unread[result.unread_for].append(result)
-        shared = {reason: some for reason, some in unread.items() if len(some) > 1}
-        lines = [result.line for result in self.results if result.unread_for not in shared]
-        for reason, some in shared.items():
-            names = " ".join(result.stream for result in some)
-            lines.append(f"{some[0].connection}: {len(some)} streams {reason}: {names}")
+            alike[result.shares].append(result)
+        lines = [result.line for shares, some in alike.items() for result in some if shares is None or len(some) == 1]
+        for shares, some in alike.items():
+            if shares is not None and len(some) > 1:
+                lines.append(_told_together(shares, some))
         return lines
 
     @property

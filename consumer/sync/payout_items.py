@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -36,23 +36,43 @@ _COUNT_KEY = ("connection", "payout_id", "resource_type")
 _ITEM_KEY = (*_COUNT_KEY, "resource_id")
 
 
+KeepPlace = Callable[[Session, str], None]
+
+
 @dataclass(slots=True)
 class ItemsRead:
     pages: int = 0
     problems: list[str] = field(default_factory=list)
 
 
-def read_payout_items(store: Store, provider: Provider) -> ItemsRead:
-    """Read the items of every payout whose items are not known for sure; what does not add up is named."""
+def keep_nothing(_session: Session, _place: str) -> None:
+    pass
+
+
+def read_payout_items(
+    store: Store, provider: Provider, *, after: str | None = None, keep_place: KeepPlace = keep_nothing
+) -> ItemsRead:
+    """Read the items of every payout whose items are not known for sure; what does not add up is named.
+
+    A place is the last list of items that was read to its end; a killed reading goes on behind it.
+    """
     done = ItemsRead()
     with store.reading() as session:
         wanted = payouts_to_read(session, provider.connection.name)
-    for payout_id in wanted:
-        for resource_type in RESOURCE_KINDS:
-            try:
-                _Items(store, provider, payout_id, resource_type).read(done)
-            except _OF_ONE_PAYOUT as error:
-                done.problems.append(f"{payout_id}: its items of type {resource_type}: {error}")
+    kinds = list(enumerate(RESOURCE_KINDS))
+    places = sorted((f"{payout} {number}", payout, kind) for payout in wanted for number, kind in kinds)
+    for place, payout_id, resource_type in places:
+        if after is not None and place <= after:
+            continue
+
+        def conclude(session: Session, place: str = place) -> None:
+            if not done.problems:  # whoever goes on behind a place must not lose what went wrong before it
+                keep_place(session, place)
+
+        try:
+            _Items(store, provider, payout_id, resource_type).read(done, conclude)
+        except _OF_ONE_PAYOUT as error:
+            done.problems.append(f"{payout_id}: its items of type {resource_type}: {error}")
     return done
 
 
@@ -84,7 +104,7 @@ class _Items:
         self._pulled_at: datetime | None = None
         self._unusable: dict[str, str] = {}
 
-    def read(self, done: ItemsRead) -> None:
+    def read(self, done: ItemsRead, keep_place: Callable[[Session], None]) -> None:
         total: int | None = None
         for _ in range(MOST_READS):
             self._ids.clear()
@@ -98,12 +118,12 @@ class _Items:
             sent = len(self._ids) + len(self._unusable)
             if total is None or set(totals) == {sent}:
                 break
-        self._conclude(total)
         done.problems += self._unusable.values()
         if total is not None and total != sent:
             done.problems.append(
                 f"{self._payout_id}: {total} items of type {self._type} were announced and {sent} sent"
             )
+        self._conclude(total, keep_place)
 
     def _pages(self) -> Iterator[Page]:
         return self._provider.pages(
@@ -131,7 +151,7 @@ class _Items:
                 self._ids.add(item.resource_id)
             merge_all(session, objects)
 
-    def _conclude(self, total: int | None) -> None:
+    def _conclude(self, total: int | None, keep_place: Callable[[Session], None]) -> None:
         connection = self._provider.connection.name
         column = _ITEM.c
         mine = (column.connection == connection) & (column.payout_id == self._payout_id)
@@ -150,3 +170,4 @@ class _Items:
                 "pulled_at": self._pulled_at or utc_now(),
             }
             put(session.connection(), PayoutCount, count, keys=_COUNT_KEY)
+            keep_place(session)

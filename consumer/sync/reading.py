@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
+from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
@@ -234,8 +235,14 @@ class Reading:
 
     def _read_items(self, window: Window) -> None:
         current = self._load(window)
-        self._save(current, part=ITEMS_PART, cursor=None)
-        done = read_payout_items(self._store, self._provider)
+        if current.part != ITEMS_PART:
+            self._save(current, part=ITEMS_PART, cursor=None)
+            current = self._load(window)
+
+        def keep_place(session: Session, place: str) -> None:
+            advance(session, current, cursor=place)
+
+        done = read_payout_items(self._store, self._provider, after=current.cursor, keep_place=keep_place)
         self.pages += done.pages
         self._unusable += done.problems
 

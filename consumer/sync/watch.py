@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 import sqlalchemy as sa
-from prometheus_client import REGISTRY
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 from sqlmodel import Session
@@ -124,15 +123,3 @@ def _gauge(name: str, text: str, values: dict[Standing, int] | dict[Standing, fl
     for one, value in values.items():
         gauge.add_metric([one.connection, one.stream], value)
     return gauge
-
-
-_registered: list[MirrorGauges] = []
-
-
-def register_gauges(house: House) -> None:
-    """Show this house's mirror in the process's metrics, in place of any shown before."""
-    while _registered:
-        REGISTRY.unregister(_registered.pop())
-    gauges = MirrorGauges(house)
-    REGISTRY.register(gauges)
-    _registered.append(gauges)

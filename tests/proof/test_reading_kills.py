@@ -1,21 +1,26 @@
-"""A backfill and a pull killed at page boundaries: the next run ends with the same rows and asks little again."""
+"""A backfill and a pull killed at page boundaries: the next run ends with the same rows and asks a page again."""
 
 import os
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from datetime import datetime, timedelta
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 import sqlalchemy as sa
-from sqlmodel import SQLModel
+from sqlmodel import SQLModel, select
 
+from consumer.facts.clock import to_instant
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Payout, PayoutItem
 from consumer.facts.tables.sync import Window
 from sandbox.serve import RunningSandbox
-from tests.proof.killed_reader import read_apart
+from tests.conftest import postgresql_database
+from tests.proof.killed_reader import PAGE_SIZE, read_apart
 
 IS_FULL = os.environ.get("CUADRE_TEST_PROOF") == "1"
 KILLED = -9
@@ -30,19 +35,20 @@ def running() -> Iterator[RunningSandbox]:
 
 
 class Place:
-    """An empty installation in a folder of its own."""
+    """An empty installation in a folder and a database of its own."""
 
-    def __init__(self, template: Path, folder: Path, url: str) -> None:
+    def __init__(self, folder: Path, database_url: str, provider_url: str) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        shutil.copy(template, folder / "cuadre.db")
         self.environ = {
-            "CUADRE_PROVIDER_URL": url,
+            "CUADRE_PROVIDER_URL": provider_url,
             "CUADRE_API_KEY": "sk_test_sandbox",
             "CUADRE_COUNTRY": "cl",
             "CUADRE_DATA_DIR": str(folder),
+            "CUADRE_DATABASE_URL": database_url,
+            "CUADRE_SECRET_KEY": "tests",
         }
-        self._url = f"sqlite:///{folder / 'cuadre.db'}"
+        self._url = database_url
 
     def rows(self, what: str) -> set[tuple[str, ...]]:
         """Name every row by its key."""
@@ -57,37 +63,101 @@ class Place:
         store.close()
         return found
 
-    def windows(self) -> list[str]:
+    def windows(self) -> list[Window]:
         store = Store(self._url)
         with store.reading() as session:
-            states = list(session.execute(sa.select(Window.state)).scalars())  # type: ignore[call-overload]
+            found = list(session.exec(select(Window)))
         store.close()
-        return states
+        return found
+
+    def kept(self) -> Counter[str]:
+        """Count the pages that the ledger has of the windows that end at each moment."""
+        found: Counter[str] = Counter()
+        for window in self.windows():
+            found[_asked_until(window.until)] += window.pages
+        return found
 
 
-@pytest.mark.parametrize("what", ["events", "payouts"])
-def test_a_reader_killed_at_a_page_boundary_is_finished_by_the_next(
-    what: str, running: RunningSandbox, migrated_sqlite: Path, tmp_path: Path
-) -> None:
-    """SIGKILL before any request: same rows as unharmed, all windows closed, at most a page a window asked again."""
-    unharmed = Place(migrated_sqlite, tmp_path / "unharmed", running.url)
-    status, asked = read_apart(unharmed.environ, what)
-    expected, windows = unharmed.rows(what), len(unharmed.windows())
+MakePlace = Callable[[str], Place]
+
+
+@pytest.fixture
+def make_place(
+    database_kind: str, request: pytest.FixtureRequest, running: RunningSandbox, tmp_path: Path
+) -> Iterator[MakePlace]:
+    """Make empty installations, on SQLite and on PostgreSQL."""
+    with ExitStack() as made:
+
+        def make(name: str) -> Place:
+            if database_kind == "sqlite":
+                database = tmp_path / f"{name}.db"
+                for old in tmp_path.glob(f"{name}.db*"):
+                    old.unlink()
+                shutil.copy(request.getfixturevalue("migrated_sqlite"), database)
+                return Place(tmp_path / name, f"sqlite:///{database}", running.url)
+            server, template = request.getfixturevalue("postgresql_url"), request.getfixturevalue("migrated_postgresql")
+            return Place(
+                tmp_path / name, made.enter_context(postgresql_database(server, template=template)), running.url
+            )
+
+        yield make
+
+
+def test_a_backfill_killed_at_any_request_is_finished_by_the_next(make_place: MakePlace) -> None:
+    """SIGKILL before any request: same rows as unharmed, and of each window one page at most is asked again."""
+    unharmed = make_place("unharmed")
+    status, asked = read_apart(unharmed.environ, "events")
+    expected = unharmed.rows("events")
     assert status == 0
     assert len(expected) > 20
-    everywhere = range(2, len(asked) + 1)
-    for kill_at in everywhere if IS_FULL else (len(asked) // 3, len(asked) - 1):
-        place = Place(migrated_sqlite, tmp_path / "killed", running.url)
-        killed, before = read_apart(place.environ, what, kill_at=kill_at)
+    assert _pages(asked) == unharmed.kept()
+    for kill_at in _boundaries(len(asked)):
+        place = make_place("killed")
+        killed, before = read_apart(place.environ, "events", kill_at=kill_at)
         assert (killed, len(before)) == (KILLED, kill_at)
-        finished, after = read_apart(place.environ, what)
+        kept = place.kept()
+        begun = Counter(_asked_until(window.until) for window in place.windows())
+        assert _pages(before) <= kept + begun, f"killed at request {kill_at}"
+        finished, after = read_apart(place.environ, "events")
         assert finished == 0, f"killed at request {kill_at}"
-        assert place.rows(what) == expected, f"killed at request {kill_at}"
-        assert set(place.windows()) == {"closed"}
+        assert place.rows("events") == expected, f"killed at request {kill_at}"
+        assert {window.state for window in place.windows()} == {"closed"}
+        assert _pages(after) == place.kept() - kept, f"killed at request {kill_at}"
+
+
+def test_a_pull_killed_at_any_request_is_finished_by_the_next(make_place: MakePlace) -> None:
+    """SIGKILL before any request: same rows as unharmed; only that request and the newest page are asked again."""
+    unharmed = make_place("unharmed")
+    status, asked = read_apart(unharmed.environ, "payouts")
+    expected = unharmed.rows("payouts")
+    assert status == 0
+    assert len(expected) > 20
+    for kill_at in _boundaries(len(asked)):
+        place = make_place("killed")
+        killed, before = read_apart(place.environ, "payouts", kill_at=kill_at)
+        assert (killed, len(before)) == (KILLED, kill_at)
+        finished, after = read_apart(place.environ, "payouts")
+        assert finished == 0, f"killed at request {kill_at}"
+        assert place.rows("payouts") == expected, f"killed at request {kill_at}"
+        assert {window.state for window in place.windows()} == {"closed"}
         again = Counter(before) + Counter(after) - Counter(asked)
-        pages = [address for address in again.elements() if "since" in address or "starting_after" in address]
-        assert len(pages) <= windows + NEWS[what], (kill_at, pages)
+        # A finishing pull also looks whether there is news since the killed one.
+        news = [address for address in after if "since" in address]
+        assert again == Counter([before[-1], *news]), f"killed at request {kill_at}"
+        assert len(news) == 1, f"killed at request {kill_at}"
 
 
-# A finishing run also looks for what is new since the killed one: the overlap of events, the newest page of a list.
-NEWS = {"events": 4, "payouts": 4}
+def _boundaries(requests: int) -> Sequence[int]:
+    return range(2, requests + 1) if IS_FULL else (requests // 3, requests - 1)
+
+
+def _asked_until(until: datetime) -> str:
+    """Say what a window's requests name as their end: a second more than its own."""
+    return (until + timedelta(seconds=1)).isoformat()
+
+
+def _pages(asked: Sequence[str]) -> Counter[str]:
+    """Count the pages of windows that were asked for, by the end they name; a look of one event is no page."""
+    queries = [parse_qs(urlsplit(address).query) for address in asked]
+    ends = [query["until"][0] for query in queries if query["limit"] == [PAGE_SIZE]]
+    return Counter(to_instant(end).isoformat() for end in ends)

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import os
 import socket
 import time
 from collections.abc import Callable
@@ -16,6 +17,7 @@ from consumer.serving import check_free
 
 SECRET = b"whsec_test_secret"
 LIMIT = 1_048_576
+IS_FULL = os.environ.get("CUADRE_TEST_PROOF") == "1"
 EVENT = {
     "id": "evt_1",
     "type": "refund.succeeded",
@@ -179,3 +181,20 @@ def test_the_server_starts_quietly_and_ends_with_its_parent(migrated_url: str, i
 
     line = f"listening on http://127.0.0.1:{installation.port}\n"
     assert (installation.folder / "receive.log").read_text() == line * 2
+
+
+@ON_SQLITE
+def test_silent_connections_keep_nobody_out(migrated_url: str, install: Callable[[str], Any]) -> None:
+    """Five hundred who connect and say nothing leave room for who has something to say, and are let go in the end."""
+    installation = install(migrated_url)
+    installation.serve()
+    silent = [socket.create_connection(("127.0.0.1", installation.port)) for _ in range(500)]
+    began = time.monotonic()
+
+    assert installation.get("/healthz")[0] == 200
+    assert time.monotonic() - began < 5
+    if IS_FULL:
+        silent[0].settimeout(60)
+        assert silent[0].recv(1) == b""
+    for one in silent:
+        one.close()

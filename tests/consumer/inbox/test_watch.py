@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from prometheus_client import REGISTRY
+from prometheus_client import CollectorRegistry
 
 from consumer.facts.house import House
 from consumer.facts.store import Store
 from consumer.inbox.record import Arrival, record_all
-from consumer.inbox.watch import look, register_gauges, silence
+from consumer.inbox.watch import InboxGauges, look, silence
 
 Deliver = Callable[..., Arrival]
 Make = Callable[..., dict[str, Any]]
@@ -72,21 +72,22 @@ def test_without_a_history_no_silence_is_unusual(store: Store, deliver: Deliver,
 
 
 @pytest.fixture
-def gauges(house: House) -> Iterator[None]:
-    register_gauges(house)
-    register_gauges(house)
-    yield
+def gauges(house: House) -> Iterator[CollectorRegistry]:
+    registry = CollectorRegistry()
+    registry.register(InboxGauges(house))
+    yield registry
     house.store.close()
 
 
-@pytest.mark.usefixtures("gauges")
-def test_the_gauges_are_read_from_the_database(store: Store, deliver: Deliver, make_event: Make) -> None:
-    """Registering twice shows each number once, as the database has it when asked."""
-    assert REGISTRY.get_sample_value("cuadre_inbox_quarantined", {"connection": "main"}) == 0
+def test_the_gauges_are_read_from_the_database(
+    gauges: CollectorRegistry, store: Store, deliver: Deliver, make_event: Make
+) -> None:
+    """Each number is shown as the database has it when asked."""
+    assert gauges.get_sample_value("cuadre_inbox_quarantined", {"connection": "main"}) == 0
     record(store, deliver(make_event(mode="live")), deliver(make_event("evt_2")))
 
-    assert REGISTRY.get_sample_value("cuadre_inbox_quarantined", {"connection": "main"}) == 1
-    assert REGISTRY.get_sample_value("cuadre_inbox_waiting", {"connection": "main"}) == 1
-    lag = REGISTRY.get_sample_value("cuadre_inbox_lag_seconds", {"connection": "main"})
+    assert gauges.get_sample_value("cuadre_inbox_quarantined", {"connection": "main"}) == 1
+    assert gauges.get_sample_value("cuadre_inbox_waiting", {"connection": "main"}) == 1
+    lag = gauges.get_sample_value("cuadre_inbox_lag_seconds", {"connection": "main"})
     assert lag is not None
     assert lag > 0

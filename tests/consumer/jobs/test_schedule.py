@@ -6,11 +6,12 @@ from datetime import UTC, date, datetime, time, timedelta
 
 import pytest
 from sqlmodel import select
+from structlog.testing import capture_logs
 
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
 from consumer.jobs import schedule, ticks
-from consumer.jobs.schedule import Job, JobIncomplete, run_due
+from consumer.jobs.schedule import Job, JobIncomplete, Noticed, run_due
 
 PLANNED = datetime(2026, 10, 5, 6, 15, tzinfo=UTC)
 NOW = datetime(2026, 10, 5, 6, 15, 1, tzinfo=UTC)
@@ -79,6 +80,21 @@ def test_an_incomplete_job_is_not_called_done(store: Store) -> None:
     with store.reading() as session:
         tick = session.exec(select(Tick)).one()
     assert (tick.state, tick.outcome) == ("incomplete", "main: the window of events stayed open")
+
+
+def test_what_a_look_noticed_is_left_to_the_alarms(store: Store) -> None:
+    """A look that found something wrong is written down as incomplete and not logged again at every hour."""
+
+    def run(_on: date) -> str:
+        raise Noticed("main: webhook endpoint: disabled by the provider")
+
+    with capture_logs() as logged:
+        run_due(Job("endpoint:main", time(3, 15), "America/Santiago", run), store, worker="w", clock=lambda: NOW)
+
+    with store.reading() as session:
+        tick = session.exec(select(Tick)).one()
+    assert (tick.state, tick.outcome) == ("incomplete", "main: webhook endpoint: disabled by the provider")
+    assert logged == []
 
 
 def test_a_night_missed_by_too_much_is_left(store: Store) -> None:

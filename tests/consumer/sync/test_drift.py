@@ -5,9 +5,11 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import httpx
 import pytest
 import sqlalchemy as sa
 from click.testing import CliRunner, Result
+from sqlmodel import select
 
 from consumer.config import Settings, load
 from consumer.facts.house import House
@@ -123,6 +125,42 @@ def test_seeded_differences_are_found_and_mended(mirrored: House, provider: Prov
         assert session.execute(sa.select(sa.func.count()).select_from(Drift)).scalar_one() == 0
 
 
+class _TakesTheKeyAway(httpx.BaseTransport):
+    """Answers one payout by itself and refuses the key from the next one on."""
+
+    def __init__(self) -> None:
+        self._inner, self._single = httpx.HTTPTransport(), 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self._single += request.url.path.startswith("/v1/payouts/")
+        if self._single > 1:
+            return httpx.Response(401, json={"error": {"code": "invalid_api_key"}}, request=request)
+        return self._inner.handle_request(request)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@one_database
+@busy
+def test_a_repair_that_is_cut_short_leaves_what_was_found(mirrored: House) -> None:
+    """Of two changed payouts one is mended; the other stays on record and counts as left, and the run as incomplete."""
+    with mirrored.store.transaction() as session:
+        newest = sa.text("SELECT id FROM payout ORDER BY created_at DESC LIMIT 2")
+        ids = set(session.execute(newest).scalars())
+        session.execute(sa.update(Payout).where(sa.column("id").in_(ids)).values(amount=1))
+    connection = mirrored.settings.connection("main")
+    with open_provider(mirrored, connection, transport=_TakesTheKeyAway()) as provider:
+        outcome = compare_streams(mirrored, provider, [STREAMS["payouts"]], days=40, repair=True)
+    assert not outcome.complete
+    assert outcome.left == 1
+    assert {id_ for _, id_, _, _ in found(outcome)} == ids
+    with mirrored.store.reading() as session:
+        kept = {drift.id: drift.repaired_at for drift in session.exec(select(Drift))}
+    assert set(kept) == ids
+    assert sum(repaired is None for repaired in kept.values()) == 1
+
+
 @one_database
 def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: House) -> None:
     """`drift` exits 0 on findings, 3 with --check, 0 after --repair; the differences stay for the report."""
@@ -136,6 +174,7 @@ def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: Hous
 
     first = run()
     assert first.exit_code == 0, first.output
+    assert "main: payouts: complete, 1 compared, 1 difference" in first.stderr
     assert json.loads(first.stdout) == {
         "connection": "main",
         "stream": "payouts",

@@ -126,8 +126,8 @@ def test_the_doctor_and_prometheus_tell_the_percentiles(house: House) -> None:
     note(house.store, [2_700], on=today)
     with house.store.reading() as session:
         check = check_lateness(session, "main", floor=HOUR)
-    told = "list p50 2700 s, p95 2700 s, p99 2700 s, p99.9 2700 s, worst 2700 s of 1 events"
-    assert check.found == f"{told}; the next backfill reads 1:30:00 again"
+    told = "list p50 45 minutes, p95 45 minutes, p99 45 minutes, p99.9 45 minutes, worst 45 minutes of 1 events"
+    assert check.found == f"{told}; the next backfill reads 1 hour 30 minutes again"
     assert check.verdict is Verdict.OK
     registry = CollectorRegistry()
     registry.register(MirrorGauges(house))

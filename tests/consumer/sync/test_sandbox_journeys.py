@@ -23,7 +23,8 @@ from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.provider.rows import KINDS
 from consumer.sync.backfill import read_log
-from consumer.sync.commands import backfill, gaps, pull
+from consumer.sync.commands import backfill, pull
+from consumer.sync.gaps import gaps
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import unclosed_windows
 from sandbox.serve import RunningSandbox

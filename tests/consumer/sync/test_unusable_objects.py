@@ -151,9 +151,8 @@ def test_drift_names_what_it_cannot_compare_and_compares_the_rest(
     outcome = compare_streams(house, lists, INTENTS, days=7, repair=False)
     assert [(one.id, one.kind, one.field) for _, one in outcome.found] == [("pi_2", "differs", "amount")]
     assert outcome.status is Exit.PARTLY_DONE
-    assert outcome.results[0].reason == (
-        "pi_1 cannot be compared: amount is str where an integer of minor units is needed; 1 differences"
-    )
+    reason = "pi_1 cannot be compared: amount is str where an integer of minor units is needed"
+    assert outcome.results[0].reason == reason
 
 
 def test_what_cannot_be_read_again_is_not_recorded_as_mended(

@@ -1,0 +1,31 @@
+"""The command that lists what is still missing; it reads nothing from the provider."""
+
+import click
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import OpenHouse
+from consumer.facts.tables.sync import GAP_KEYS, to_gap
+from consumer.facts.terminal import Exit, connection_option, json_option, leave, limit_option, print_rows, say
+from consumer.sync.reach import short_of_today
+from consumer.sync.windows import unclosed_windows
+
+
+@click.command()
+@connection_option(None)
+@limit_option
+@click.option("--check", is_flag=True, help="Exit 3 where there is a gap.")
+@json_option
+@click.pass_obj
+def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool) -> None:
+    """List what was asked of the provider and is not read to its end, newest first."""
+    house = open_house()
+    connections = house.connections(connection_name)
+    names, now = {connection.name for connection in connections}, utc_now()
+    with house.store.reading() as session:
+        windows = [window for window in unclosed_windows(session) if window.connection in names]
+        short = [(one.name, short) for one in connections for short in short_of_today(session, one, now=now)]
+    print_rows(map(to_gap, windows[:limit]), GAP_KEYS, as_json=as_json)
+    for name, streams in short:
+        say(f"{name}: {streams}")
+    if check and windows:
+        leave(Exit.PARTLY_DONE)

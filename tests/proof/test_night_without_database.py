@@ -1,0 +1,47 @@
+"""A night whose database goes away in the middle: said in one line, nothing half done, and the next one ends it."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sandbox.serve import RunningSandbox
+from sandbox.steer import Steer
+
+ROOT = Path(__file__).parents[2]
+GONE_SECONDS = 20.0 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 2.0
+TWO_DAYS = 2 * 24 * 60 * 60
+
+
+@pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
+def test_a_night_whose_database_goes_away(
+    own_url: str, install: Callable[[str], Any], request: pytest.FixtureRequest
+) -> None:
+    """The command ends with status 1 or 3 and a reason; repeated when the database is back, it ends complete."""
+    cluster, installation = request.getfixturevalue("cluster"), install(own_url)
+    with RunningSandbox("quiet", seed=1) as running, Steer(running.url) as steer:
+        steer.advance(TWO_DAYS)
+        environ = {**os.environ, **installation.environment(), "CUADRE_PROVIDER_URL": running.url}
+
+        def night() -> "subprocess.Popen[str]":
+            command = [sys.executable, "-m", "cuadre", "nightly", "--date", "2026-10-01"]
+            return subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.PIPE, text=True)
+
+        broken = night()
+        installation.until(installation.ids, "the first events are in")
+        cluster.stop()
+        time.sleep(GONE_SECONDS)
+        cluster.start()
+        _, told = broken.communicate(timeout=120)
+        whole = night()
+        _, ended = whole.communicate(timeout=120)
+
+    assert broken.returncode in {1, 3}, told
+    assert "Traceback" not in told
+    assert whole.returncode == 0, ended
+    assert "payouts closed, complete" in ended

@@ -1,0 +1,183 @@
+"""Whole nights against a provider that misbehaves: all events are kept, or the night says what is missing and heals."""
+
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from flask import Flask
+from sqlmodel import select
+from werkzeug.serving import make_server
+
+import app
+from consumer.config import load
+from consumer.facts.house import House
+from consumer.facts.store import Store
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.jobs import Tick
+from consumer.facts.terminal import Exit
+from consumer.sync.pull import STREAMS, pull
+from consumer.sync.windows import unclosed_windows
+from consumer.webhooks.blueprint import webhooks
+from reconcile.nightly import NightlyOutcome
+from sandbox.event_types import TYPES
+from sandbox.serve import RunningSandbox
+from sandbox.steer import TEST_KEY, Steer
+
+IS_FULL = os.environ.get("CUADRE_TEST_PROOF") == "1"
+DAY = date(2026, 10, 2)
+TWO_DAYS = 2 * 24 * 3600 + 20 * 60
+HOUR = 3600.0
+
+# Faults of the deliveries act while the days pass, those of the answers while the night reads.
+LIVED: dict[str, dict[str, Any]] = {
+    "duplicate": {"probability": 0.5},
+    "drop": {"probability": 0.5},
+    "reorder": {"probability": 0.5},
+    "delay": {"probability": 0.5, "seconds": 900},
+    "tie": {"probability": 0.5},
+    "late-visible": {"probability": 0.5, "seconds": 1800},
+}
+READ: dict[str, dict[str, Any]] = {
+    "key-refused": {"probability": 0.1, "times": 1},
+    "wrong-type": {"probability": 0.1, "times": 3},
+    "rate-limit": {"probability": 0.1, "times": 3, "retry_after": "seconds", "seconds": 1},
+    "version-switch": {"probability": 0.1, "times": 1},
+}
+
+
+@dataclass
+class Merchant:
+    """An installation whose receiver listens beside a provider of its own."""
+
+    house: House
+    steer: Steer
+    url: str
+
+    def night(self) -> NightlyOutcome:
+        return app.run_night_by_hand(self.house, self.house.settings.connection("main"), DAY)
+
+    def sent(self) -> set[str]:
+        """Every event of the provider's log, read without any care."""
+        events = httpx.get(f"{self.url}/v2/events", params={"limit": 300}, headers={"Authorization": TEST_KEY})
+        found = {event["id"] for event in events.raise_for_status().json()}
+        assert len(found) < 300
+        return found
+
+    def stored(self) -> set[str]:
+        with self.house.store.reading() as session:
+            return set(session.exec(select(Event.id)))
+
+
+Live = Callable[..., Merchant]
+
+
+@pytest.fixture
+def live(migrated_url: str, tmp_path: Path) -> Iterator[Live]:
+    """Live through two quiet days with the receiver on a real port."""
+    opened: list[Any] = []
+
+    @contextmanager
+    def merchant() -> Iterator[Merchant]:
+        with RunningSandbox("quiet") as running, Steer(running.url) as steer:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", 0))
+                port = int(probe.getsockname()[1])
+            secret = steer.create_endpoint(f"http://127.0.0.1:{port}/webhooks", list(TYPES))["secret"]
+            environ = {
+                "CUADRE_PROVIDER_URL": running.url,
+                "CUADRE_API_KEY": TEST_KEY,
+                "CUADRE_COUNTRY": "cl",
+                "CUADRE_WEBHOOK_SECRETS": secret,
+                "CUADRE_LINK_TOKENS": ",".join(steer.credentials()["link_tokens"]),
+                "CUADRE_DATA_DIR": str(tmp_path / "instance"),
+                "CUADRE_DATABASE_URL": migrated_url,
+                "CUADRE_SECRET_KEY": "tests",
+                "CUADRE_RATE_LIMIT": "1000",
+            }
+            settings = load(environ, folder=tmp_path)
+            house = House(settings, Store(migrated_url))
+            with _receiving(house, port):
+                yield Merchant(house, steer, running.url)
+            house.store.close()
+
+    def begin(**faults: dict[str, Any]) -> Merchant:
+        opened.append(merchant())
+        one: Merchant = opened[-1].__enter__()
+        for name, options in faults.items():
+            one.steer.switch_on(name.replace("_", "-"), **options)
+        one.steer.advance(TWO_DAYS)
+        return one
+
+    yield begin
+    for one in opened:
+        one.__exit__(None, None, None)
+
+
+@contextmanager
+def _receiving(house: House, port: int) -> Iterator[None]:
+    receiver = Flask("receiver")
+    receiver.register_blueprint(webhooks(house))
+    server = make_server("127.0.0.1", port, receiver, threaded=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
+    thread.start()
+    yield
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+sqlite_only = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+
+
+@sqlite_only
+@pytest.mark.parametrize("fault", [*LIVED, *READ] if IS_FULL else ["drop", "late-visible", "key-refused", "wrong-type"])
+def test_a_night_is_whole_or_says_why_not_and_the_next_one_heals(live: Live, fault: str) -> None:
+    """Every event is stored, or the night is incomplete with a reason; with the fault over, one more night is whole."""
+    merchant = live(**({fault: LIVED[fault]} if fault in LIVED else {}))
+    if fault in READ:
+        merchant.steer.switch_on(fault, **READ[fault])
+    first = merchant.night()
+    merchant.steer.switch_off()
+    if first.status is Exit.DONE:
+        assert merchant.stored() >= merchant.sent()
+    else:
+        assert first.status is Exit.PARTLY_DONE
+        assert first.lines[-1].startswith("main: the night of 2026-10-02 is incomplete: ")
+    merchant.steer.advance(HOUR)
+    healed = merchant.night()
+    assert healed.status is Exit.DONE, healed.lines
+    assert merchant.stored() == merchant.sent()
+
+
+def test_two_nights_at_once_end_as_one(live: Live) -> None:
+    """Two people who ask for the same night at the same moment both get it whole, and the rows are those of one."""
+    merchant = live()
+    with ThreadPoolExecutor(2) as pool:
+        both = [future.result() for future in [pool.submit(merchant.night) for _ in range(2)]]
+    assert [one.status for one in both] == [Exit.DONE, Exit.DONE]
+    assert merchant.stored() == merchant.sent()
+    with merchant.house.store.reading() as session:
+        ticks = [tick.state for tick in session.exec(select(Tick))]
+    assert ticks == ["complete", "complete"]
+
+
+def test_two_pulls_at_once_leave_no_gap(live: Live) -> None:
+    """Two pulls of every stream side by side are both complete, and close every window they opened."""
+    merchant = live()
+    connection = merchant.house.settings.connection("main")
+    with ThreadPoolExecutor(2) as pool:
+        both = [
+            future.result() for future in [pool.submit(pull, merchant.house, connection, list(STREAMS)) for _ in "ab"]
+        ]
+    assert [one.status for one in both] == [Exit.DONE, Exit.DONE]
+    with merchant.house.store.reading() as session:
+        assert unclosed_windows(session) == []

@@ -3,7 +3,7 @@ PYTHON ?= python3
 PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
-CODE := app.py consumer reconcile reports sandbox tests
+CODE := app.py cuadre.py consumer reconcile reports sandbox tests
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev run test proof proof-kills bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox lint format types lock clean

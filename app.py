@@ -1,51 +1,47 @@
-"""Cuadre, put together: builds every long-lived object, gathers the rooms' commands, knows the table of jobs."""
+"""Cuadre, put together: builds every long-lived object, hands the nights their steps, and plays the demo."""
 
 import hashlib
 import os
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
-from importlib.metadata import version
 from pathlib import Path
 
 import click
 from flask import Flask
 from sqlmodel import func, select
 
-import consumer.commands
-import consumer.serving
-import reconcile.commands
-import reports.commands
-import sandbox.commands
 from consumer.config import Connection, load
 from consumer.errands import errands
-from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
-from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.terminal import Exit, Refusal, json_option, leave, say
 from consumer.health import health
-from consumer.inbox import watch as inbox_watch
 from consumer.inbox.apply import drain
+from consumer.inbox.watch import InboxGauges
 from consumer.jobs import by_hand, schedule, table, ticks
 from consumer.jobs.schedule import Job
 from consumer.jobs.worker import worker_name
 from consumer.logs import configure_logs
-from consumer.sync import watch as sync_watch
+from consumer.opening import are_counters_shared
+from consumer.opening import open_house as open_checked
 from consumer.sync.backfill import backfill
 from consumer.sync.drift import drift
 from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.streams import CUT_STREAMS, STREAMS
+from consumer.sync.watch import MirrorGauges
 from consumer.webhooks.blueprint import webhooks
+from consumer.working import start_worker
+from cuadre import main
 from reconcile import runs
 from reconcile.books.invoices import import_invoices
-from reconcile.commands import check_tables, night_command
 from reconcile.nightly import NightlyOutcome, Steps, nightly
 from reconcile.tables import InvoiceFile
-from reports import archive, invitations, pages, people
+from reconcile.terms import check_terms
+from reports import archive, pages, people
 from sandbox.clock import START_AT
 from sandbox.demo import Findings, Terms, play, show
 from sandbox.scenarios import NAMES
@@ -57,15 +53,7 @@ DEMO = "demo"
 
 
 def open_house(environ: Mapping[str, str] = os.environ) -> House:
-    """Read the settings and open the store; an empty database gets its tables, an older PostgreSQL is refused."""
-    settings = load(environ, folder=Path.cwd())
-    check_tables(settings)
-    store = Store(settings.database_url)
-    if store.is_sqlite or schema.is_empty(store):
-        schema.upgrade(store)
-    else:
-        schema.check_migrated(store)
-    return House(settings=settings, store=store)
+    return open_checked(environ, check=check_terms)
 
 
 def create_app(house: House) -> Flask:
@@ -73,10 +61,11 @@ def create_app(house: House) -> Flask:
     app = Flask(__name__, static_folder=None)
     app.config["SECRET_KEY"] = house.settings.secret_key.get_secret_value()
     app.register_blueprint(webhooks(house))
-    inbox_watch.register_gauges(house)
-    sync_watch.register_gauges(house)
     pages.register(app, house, errands=errands(house))
-    app.register_blueprint(health(house, is_allowed=pages.token_check(house)))
+    gauges = (InboxGauges(house), MirrorGauges(house))
+    app.register_blueprint(
+        health(house, is_allowed=pages.token_check(house), gauges=gauges, is_shared=are_counters_shared())
+    )
     return app
 
 
@@ -84,28 +73,30 @@ def serve_all() -> Flask:
     """Receiver, pages, worker and scheduler in this process: what `cuadre serve` runs."""
     configure_logs()
     house = open_house()
-    consumer.serving.start_worker(house)
+    start_worker(house)
     start_scheduler(house)
-    return create_app(house)
+    return pages.warm(create_app(house))
 
 
 def serve_without_nights() -> Flask:
     """Run the same without the scheduler: where another process runs the nights, and in the demo."""
     configure_logs()
     house = open_house()
-    consumer.serving.start_worker(house)
-    return create_app(house)
+    start_worker(house)
+    return pages.warm(create_app(house))
 
 
 def serve_web() -> Flask:
     """Receiver and pages alone: what each process of `cuadre web` runs."""
     configure_logs()
-    return create_app(open_house())
+    return pages.warm(create_app(open_house()))
 
 
-def start_scheduler(house: House) -> None:
-    """Run the nights that fall due from threads of this process."""
-    schedule.start(job_table(house), house.store, worker=worker_name())
+def start_scheduler(house: House) -> Callable[[], None]:
+    """Run the nights that fall due from threads of this process; returns what waits for those under way."""
+    scheduler = schedule.start(job_table(house), house.store, worker=worker_name())
+    finish: Callable[[], None] = scheduler.shutdown
+    return finish
 
 
 def job_table(house: House) -> Sequence[Job]:
@@ -167,7 +158,7 @@ class DemoMerchant:
         self.connection = self.house.settings.connection("main")
         self.started_at = _claim_demo(self.house)
         people.ensure_user(self.house.store, self.email, self.password, people.Role.ADMIN)
-        command = [sys.executable, "-m", "app", "serve", "--no-nights", "--port", str(self.served.port)]
+        command = [sys.executable, "-m", "cuadre", "serve", "--no-nights", "--port", str(self.served.port)]
         self.served.start(command, environ, log=self.house.settings.data_dir / "demo.log")
 
     def catch_up(self) -> None:
@@ -222,22 +213,7 @@ def _import_once(house: House, connection: Connection, books: bytes) -> None:
         raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Exit.PARTLY_DONE)
 
 
-@click.group(cls=consumer.commands.OneLine)
-@click.version_option(version("cuadre"), prog_name="cuadre")
-@click.pass_context
-def cli(ctx: click.Context) -> None:
-    """Keep every event of a payments provider and reconcile every payout to the peso."""
-
-    def open_for_the_command() -> House:
-        house = open_house()
-        ctx.call_on_close(house.store.close)
-        return house
-
-    ctx.obj = open_for_the_command
-    configure_logs()
-
-
-@cli.command()
+@click.command()
 @click.option(
     "--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port of the receiver and the pages."
 )
@@ -259,6 +235,7 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
                     click.echo(f"\npages {merchant.served.url}   {login}\nCtrl-C stops", err=as_json)
                     merchant.served.wait()
             finally:
+                say("stopping the server and the sandbox")
                 merchant.served.stop()
     except UnknownScenarioError as error:
         raise click.UsageError(str(error)) from None
@@ -268,27 +245,6 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
     for line in complaints:
         say(f"does not agree: {line}")
     leave(Exit.PARTLY_DONE if complaints else Exit.DONE)
-
-
-def open_store() -> Store:
-    return Store(load(os.environ, folder=Path.cwd()).database_url)
-
-
-for _command in (
-    *consumer.serving.commands(start_scheduler=start_scheduler, greet=invitations.greet),
-    *consumer.commands.commands(open_store=open_store, job_table=job_table),
-    *reconcile.commands.COMMANDS,
-    night_command(run_night_by_hand),
-    *reports.commands.COMMANDS,
-    sandbox.commands.sandbox,
-):
-    cli.add_command(_command)
-
-
-def main() -> None:
-    # Bodies, books and reports hold personal data: what this program writes is its owner's alone.
-    os.umask(0o077)
-    cli(prog_name="cuadre")
 
 
 if __name__ == "__main__":

@@ -1,41 +1,16 @@
-"""The commands of this room: the database, the doctor, and those of the rooms inside it."""
+"""The commands of this room itself: the database and the doctor."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
-from typing import Any
 
 import click
-import sqlalchemy as sa
 
-import consumer.inbox.commands
-import consumer.provider.commands
-import consumer.provider.write_commands
-import consumer.sync.commands
-from consumer.config import ConfigError
 from consumer.doctor import KEYS, Verdict, examine
 from consumer.facts import schema
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.house import OpenHouse
 from consumer.facts.store import Store
-from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, leave, print_rows, say
-from consumer.jobs.commands import commands as job_commands
-from consumer.jobs.schedule import Job
-from consumer.provider.errors import ProviderError
-
-
-class OneLine(click.Group):
-    """Turns what can go wrong anywhere into one line and the exit status a script can rely on."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except ConfigError as error:
-            raise Refusal(str(error), Exit.USAGE) from None
-        except (schema.SchemaError, ProviderError) as error:
-            raise Refusal(str(error)) from None
-        except sa.exc.OperationalError as error:
-            reason = str(error.orig).strip().splitlines()[0]
-            raise Refusal(f"the database cannot be used: {reason}") from None
+from consumer.facts.terminal import Exit, connection_option, json_option, leave, print_rows, say
 
 
 @click.command()
@@ -72,18 +47,3 @@ def database_commands(open_store: Callable[[], Store]) -> click.Group:
         say("the database is at this version")
 
     return db
-
-
-def commands(
-    *, open_store: Callable[[], Store], job_table: Callable[[House], Sequence[Job]]
-) -> tuple[click.Command, ...]:
-    """Gather the room's commands; how to open a store and which jobs there are is known to `app.py`."""
-    return (
-        database_commands(open_store),
-        doctor,
-        *consumer.inbox.commands.COMMANDS,
-        *consumer.provider.commands.COMMANDS,
-        *consumer.provider.write_commands.COMMANDS,
-        *consumer.sync.commands.COMMANDS,
-        *job_commands(job_table),
-    )

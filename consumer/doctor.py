@@ -8,7 +8,7 @@ from enum import StrEnum
 from sqlmodel import Session
 
 from consumer.config import Connection
-from consumer.facts.clock import format_instant, utc_now
+from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.house import House
 from consumer.facts.lateness import Way, percentiles
 from consumer.inbox.handlers import HANDLERS
@@ -19,12 +19,15 @@ from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.provider.routes import PAYOUTS
 from consumer.sync.findings import findings_of
 from consumer.sync.lateness import MOST_OVERLAP, overlap
+from consumer.sync.reach import short_of_today
 from consumer.sync.watch import drift_left
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets
 
 MOST_SKEW = timedelta(minutes=1)
 MOST_LAG = timedelta(minutes=5)
+# A night each day, and the time that one takes.
+MOST_BEHIND = timedelta(hours=26)
 ENDPOINT = "webhook endpoint"
 _ADVICE: dict[type[ProviderError], str] = {
     Unreachable: "check CUADRE_PROVIDER_URL and the network",
@@ -62,7 +65,7 @@ def examine(house: House, name: str | None, *, transport: Transport | None = Non
         with open_provider(house, connection, transport=transport) as provider:
             yield from _provider(provider, house)
         with house.store.reading() as session:
-            yield from _gaps(session, connection.name)
+            yield from _gaps(session, connection)
             yield from _sums(session, connection.name)
             yield from _drift(session, connection.name)
             yield check_lateness(session, connection.name, floor=timedelta(seconds=house.settings.overlap_seconds))
@@ -74,21 +77,25 @@ def _secrets(house: House, connection: Connection) -> Iterator[Check]:
     with house.store.reading() as session:
         known = known_secrets(session, house.settings, connection, now=utc_now())
     if known:
-        found = f"{len(known)} valid: {'; '.join(_describe(secret) for secret in known)}"
+        are = "is" if len(known) == 1 else "are"
+        found = f"{len(known)} {are} valid: {'; '.join(_describe(secret) for secret in known)}"
         yield Check(connection.name, "webhook secrets", Verdict.OK, found)
     else:
-        advice = "cuadre webhook create (rotate, where an endpoint exists), or CUADRE_WEBHOOK_SECRETS; until then 404"
-        yield Check(connection.name, "webhook secrets", Verdict.WARNING, "none configured", advice)
+        advice = (
+            "cuadre webhook create, or rotate where an endpoint exists, or set CUADRE_WEBHOOK_SECRETS; "
+            "until then every webhook is answered 404"
+        )
+        yield Check(connection.name, "webhook secrets", Verdict.WARNING, "there is none", advice)
 
 
 def _describe(secret: KnownSecret) -> str:
-    words = [secret.label]
+    words = []
     if secret.created_at is not None:
         words.append(f"made {format_instant(secret.created_at)}")
     if secret.ends_at is not None:
         words.append(f"ends {format_instant(secret.ends_at)}")
     words.append("never used" if secret.last_used_at is None else f"last used {format_instant(secret.last_used_at)}")
-    return ", ".join(words)
+    return f"{secret.label} ({', '.join(words)})"
 
 
 def _provider(provider: Provider, house: House) -> Iterator[Check]:
@@ -123,9 +130,9 @@ def _skew(name: str, at: datetime | None) -> Check:
         return Check(name, "clock", Verdict.WARNING, "the provider states no time", "check the machine's clock")
     skew = abs(utc_now() - at)
     if skew <= MOST_SKEW:
-        return Check(name, "clock", Verdict.OK, f"{skew.total_seconds():.0f} s from the provider's")
+        return Check(name, "clock", Verdict.OK, f"{format_duration(skew)} from the provider's")
     advice = "set the machine's clock: signatures are refused when it is wrong"
-    return Check(name, "clock", Verdict.WARNING, f"{skew} from the provider's", advice)
+    return Check(name, "clock", Verdict.WARNING, f"{format_duration(skew)} from the provider's", advice)
 
 
 def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], house: House) -> Check:
@@ -144,13 +151,19 @@ def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], house: Hous
     return Check(name, ENDPOINT, Verdict.OK, "enabled and subscribed to every type")
 
 
-def _gaps(session: Session, name: str) -> Iterator[Check]:
+def _gaps(session: Session, connection: Connection) -> Iterator[Check]:
+    name, now = connection.name, utc_now()
     gaps = unclosed_windows(session, name)
+    # Before the night has run, the running day is nowhere yet.
+    short = [one for one in short_of_today(session, connection, now=now) if now - one.reached > MOST_BEHIND]
     if gaps:
         oldest = gaps[-1]
         since = "the beginning" if oldest.since is None else format_instant(oldest.since)
         found = f"{len(gaps)} windows are not closed, the oldest of {oldest.stream} from {since}"
         yield Check(name, "gaps", Verdict.WARNING, found, "cuadre backfill and cuadre pull all; cuadre gaps lists them")
+    elif short:
+        advice = "runs of this day are incomplete until the streams reach it; cuadre gaps says which and why"
+        yield Check(name, "gaps", Verdict.WARNING, f"none, but {short[0]}", advice)
     else:
         yield Check(name, "gaps", Verdict.OK, "none")
 
@@ -161,9 +174,9 @@ def check_lateness(session: Session, name: str, *, floor: timedelta) -> Check:
     measured = {way: percentiles(session, name, way, now=now) for way in Way}
     told = [f"{way} {found}" for way, found in measured.items() if found is not None]
     again = overlap(session, name, floor=floor, now=now)
-    found = f"{'; '.join(told) or 'not measured yet'}; the next backfill reads {again} again"
+    found = f"{'; '.join(told) or 'not measured yet'}; the next backfill reads {format_duration(again)} again"
     if again >= MOST_OVERLAP > floor:
-        advice = "the measured tail is longer than an overlap may grow: set CUADRE_OVERLAP_SECONDS"
+        advice = "some events come later than any overlap reaches on its own: set CUADRE_OVERLAP_SECONDS"
         return Check(name, "lateness", Verdict.WARNING, found, advice)
     return Check(name, "lateness", Verdict.OK, found)
 
@@ -199,7 +212,8 @@ def check_inbox(session: Session, name: str, *, now: datetime) -> Iterator[Check
         yield Check(name, "inbox", Verdict.OK, "nothing waits long")
     if inbox.silent_for is not None:
         advice = "is the endpoint reachable and enabled? cuadre backfill brings in what was missed"
-        yield Check(name, "silence", Verdict.WARNING, f"no webhook for {inbox.silent_for}, which is unusual", advice)
+        found = f"no webhook for {format_duration(inbox.silent_for)}, which is unusual"
+        yield Check(name, "silence", Verdict.WARNING, found, advice)
     else:
         yield Check(name, "silence", Verdict.OK, "no longer than usual")
     again = "cuadre events quarantine shows why, cuadre events replay tries again"

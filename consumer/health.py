@@ -1,11 +1,13 @@
 """Whether the process lives, whether its database is there and migrated, and its numbers for Prometheus."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
 from flask import Blueprint, Response, abort, jsonify, request
 from flask.typing import ResponseReturnValue
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 from consumer.facts import schema
 from consumer.facts.house import House
@@ -15,10 +17,17 @@ ANSWER_SECONDS = 3.0
 LOOPBACK = {"127.0.0.1", "::1"}
 
 
-def health(house: House, *, is_allowed: Callable[[], bool]) -> Blueprint:
-    """Make the routes; `is_allowed` says whether the request carries a token that may read metrics."""
+def health(
+    house: House, *, is_allowed: Callable[[], bool], gauges: Sequence[Collector] = (), is_shared: bool = False
+) -> Blueprint:
+    """Make the routes.
+
+    `is_allowed` says whether the request carries a token that may read metrics; `gauges` are read when asked;
+    `is_shared` says that this is one of several processes, whose counters are added up.
+    """
     blueprint = Blueprint("health", __name__)
     patience = Patience[tuple[dict[str, str], int]](ANSWER_SECONDS)
+    registries = _registries(gauges, is_shared=is_shared)
 
     @blueprint.get("/healthz")
     def healthz() -> ResponseReturnValue:
@@ -38,9 +47,19 @@ def health(house: House, *, is_allowed: Callable[[], bool]) -> Blueprint:
         is_local = request.remote_addr in LOOPBACK and "X-Forwarded-For" not in request.headers
         if not (is_local or is_allowed()):
             abort(403)
-        return Response(generate_latest(), content_type=CONTENT_TYPE_LATEST)
+        return Response(map(generate_latest, registries), content_type=CONTENT_TYPE_LATEST)
 
     return blueprint
+
+
+def _registries(gauges: Sequence[Collector], *, is_shared: bool) -> list[CollectorRegistry]:
+    """What this process counted itself, or all of them did; and what is read when it is asked for."""
+    counters, read = CollectorRegistry() if is_shared else REGISTRY, CollectorRegistry()
+    if is_shared:
+        MultiProcessCollector(counters)  # type: ignore[no-untyped-call]
+    for gauge in gauges:
+        read.register(gauge)
+    return [counters, read]
 
 
 def readiness(house: House) -> tuple[dict[str, str], int]:

@@ -1,31 +1,40 @@
-"""The long-lived processes: what `cuadre serve`, `cuadre web` and `cuadre worker` run, and the server below them."""
+"""The processes that serve: what `cuadre serve` and `cuadre web` run, and the server below them."""
 
 import errno
 import importlib
 import logging
+import multiprocessing
 import os
+import resource
 import signal
 import socket
-import sys
 import threading
+import time
 from collections.abc import Callable
 from functools import partial
+from multiprocessing.synchronize import Event
 from typing import Any
 
 import click
-from granian.constants import Interfaces
+import structlog
+from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
-from granian.server import Server
+from granian.server.mp import MPServer
 
-from consumer import alarms
 from consumer.facts.house import House, OpenHouse
 from consumer.facts.terminal import Refusal, say
-from consumer.inbox.apply import drain
-from consumer.jobs.worker import Worker, worker_name
+from consumer.stopping import STOP_SECONDS, Stop
 
 # They wait for a commit, not for a processor.
 THREADS = 32
+# Whoever connects and says nothing holds a place for half a minute.
+CONNECTIONS = 4_096
 _LONELY = 1
+_STOPPING = {signal.SIGINT, signal.SIGTERM}
+# Between one start of the server and the next, where its processes die at once again.
+_FIRST_PAUSE, _LONGEST_PAUSE, _QUIET_SECONDS = 1.0, 30.0, 60.0
+
+log = structlog.get_logger("cuadre.serving")
 
 _HOST = click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 _PORT = click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True, help="Port.")
@@ -48,23 +57,94 @@ def check_free(host: str, port: int) -> None:
 
 
 def listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:
-    """Serve the WSGI application that `module:factory` builds in each process, until told to stop."""
+    """Serve the WSGI application that `module:factory` builds in each process, until told to stop.
+
+    1. A process that dies is replaced at once by the server.
+    2. Where the next one dies within seconds too, the server gives up, and a new one starts here, each time later.
+    3. Where no process ever could build the application, that is the end: no repetition mends it.
+    """
     check_free(host, port)
+    # Loaded once for all, so that a process which replaces a dead one starts at once and shares the memory.
+    importlib.import_module(factory.partition(":")[0])
     say(f"listening on http://{host}:{port}")
     logging.getLogger("_granian").addFilter(_is_news)
     alive, held = os.pipe()
-    Server(
-        factory,
-        address=host,
-        port=port,
-        interface=Interfaces.WSGI,
-        workers=processes,
-        blocking_threads=THREADS,
-        backpressure=4 * THREADS,
-        log_level=LogLevels.warning,
-        respawn_failed_workers=True,
-        workers_kill_timeout=10,
-    ).serve(target_loader=partial(_load, factory, alive, held), wrap_loader=False)
+    built = multiprocessing.Event()
+    pauses = Pauses()
+    while True:
+        server = _Server(factory, host, port, processes)
+        try:
+            server.serve(target_loader=partial(_load, factory, alive, held, built), wrap_loader=False)
+        except SystemExit:
+            if not server.stop.is_asked and not built.is_set():
+                raise
+        if server.stop.is_asked:
+            return
+        pause = pauses.next(now=time.monotonic())
+        log.error("serving processes died again and again", starts_anew_in_seconds=pause)
+        if server.rest(pause):
+            return
+
+
+def _places() -> int:
+    """Say how many connections each process may hold, having asked the system for as many open files and more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 2 * CONNECTIONS
+    files = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    if soft not in {resource.RLIM_INFINITY, files} and soft < files:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+    return files // 2
+
+
+class Pauses:
+    """How long to wait before the next start: twice as long each time, from the beginning after a quiet while."""
+
+    def __init__(self) -> None:
+        self._pause = 0.0
+        self._until = float("-inf")
+
+    def next(self, *, now: float) -> float:
+        is_quiet = now - self._until > _QUIET_SECONDS
+        self._pause = _FIRST_PAUSE if is_quiet else min(2 * self._pause, _LONGEST_PAUSE)
+        self._until = now + self._pause
+        return self._pause
+
+
+class _Server(MPServer):
+    """The server below, which says what it waits for when it is told to stop."""
+
+    def __init__(self, factory: str, host: str, port: int, processes: int) -> None:
+        super().__init__(
+            factory,
+            address=host,
+            port=port,
+            interface=Interfaces.WSGI,
+            workers=processes,
+            blocking_threads=THREADS,
+            # The other protocol is told apart by the first bytes, for which the server waits without end.
+            http=HTTPModes.http1,
+            backpressure=_places(),
+            log_level=LogLevels.warning,
+            respawn_failed_workers=True,
+            workers_kill_timeout=STOP_SECONDS,
+        )
+        self.stop = Stop("requests and jobs under way", begin=self._begin_to_stop, end=self._kill)
+
+    def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002 - the server's own
+        self.stop()
+
+    def _begin_to_stop(self) -> None:
+        super().signal_handler_interrupt()  # type: ignore[no-untyped-call]
+
+    def _kill(self) -> None:
+        for process in self.wrks:
+            process.kill()  # type: ignore[no-untyped-call]
+
+    def rest(self, seconds: float) -> bool:
+        """Wait before the next start; answers whether it was told to stop meanwhile."""
+        self.main_loop_interrupt.clear()
+        self.main_loop_interrupt.wait(seconds)
+        return self.stop.is_asked
 
 
 def _is_news(record: logging.LogRecord) -> bool:
@@ -72,15 +152,19 @@ def _is_news(record: logging.LogRecord) -> bool:
     return "Python threads" not in record.msg
 
 
-def _load(factory: str, alive: int, held: int) -> Callable[..., Any]:
+def _load(factory: str, alive: int, held: int, built: Event) -> Callable[..., Any]:
     """Build the application in a process of the server, which ends when the process that started it does.
 
     Without this, whoever survives a killed parent keeps the port, and the next start is refused.
     """
     os.close(held)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    before = signal.getsignal(signal.SIGTERM)
+    threading.Thread(target=_stop_once, args=(before,), name="stop", daemon=True).start()
     threading.Thread(target=_end_with_parent, args=(alive,), name="parent-watch", daemon=True).start()
     module, name = factory.split(":")
     application: Callable[..., Any] = getattr(importlib.import_module(module), name)()
+    built.set()
     return application
 
 
@@ -90,20 +174,22 @@ def _end_with_parent(alive: int) -> None:
     os._exit(_LONELY)
 
 
-def start_worker(house: House) -> Worker:
-    """Apply the inbox and watch it, from threads of this process."""
-    worker = Worker(lambda: drain(house.store, house.settings, worker=worker_name()).claimed)
-    worker.start()
-    alarms.start(house, until=worker.stopped)
-    return worker
+def _stop_once(before: object) -> None:
+    """Hand the server its first signal and no other.
+
+    A terminal and a service manager signal the whole group, the process above signals once more, and two at a time
+    would leave the server waiting for ever, until it is killed.
+    """
+    signal.sigwait(_STOPPING)
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is before or not callable(handler):
+        # Nothing is served yet.
+        os._exit(0)
+    handler(signal.SIGTERM, None)
 
 
-def commands(
-    *,
-    start_scheduler: Callable[[House], None],
-    greet: Callable[[House, str], None],
-) -> tuple[click.Command, ...]:
-    """Make the commands; which jobs there are and whom to greet is known to `app.py`."""
+def serve_command(*, greet: Callable[[House, str], None]) -> click.Command:
+    """Make the command; whom to greet is known to the rooms above."""
 
     @click.command()
     @_HOST
@@ -117,6 +203,12 @@ def commands(
         house.store.close()
         listen("app:serve_all" if nights else "app:serve_without_nights", host, port)
 
+    return serve
+
+
+def web_command(*, greet: Callable[[House, str], None], share_counters: Callable[[], None]) -> click.Command:
+    """Make the command, as above; counters must be shared before anything that counts is loaded."""
+
     @click.command()
     @_HOST
     @_PORT
@@ -127,17 +219,10 @@ def commands(
         house = open_house()
         greet(house, f"http://{host}:{port}")
         house.store.close()
-        listen("app:serve_web", host, port, processes=1 if house.store.is_sqlite else processes)
+        if house.store.is_sqlite:
+            processes = 1
+        if processes > 1:
+            share_counters()
+        listen("app:serve_web", host, port, processes=processes)
 
-    @click.command()
-    @click.pass_obj
-    def worker(open_house: OpenHouse) -> None:
-        """Apply the inbox and run the nights; start as many as needed."""
-        house = open_house()
-        work = start_worker(house)
-        start_scheduler(house)
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-        say("working; Ctrl-C stops")
-        work.wait()
-
-    return (serve, web, worker)
+    return web

@@ -1,5 +1,6 @@
 """The command that starts the sandbox."""
 
+import errno
 from datetime import datetime
 from typing import Any
 
@@ -115,7 +116,10 @@ def sandbox(  # noqa: PLR0913, PLR0917 - one parameter for each option
     except UnknownScenarioError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
-        raise click.ClickException(f"Cannot listen on {host}:{port}: {error.strerror}") from None
+        reason = "somebody listens there already" if error.errno == errno.EADDRINUSE else error.strerror
+        raise click.ClickException(
+            f"cannot listen on {host}:{port}: {reason}; choose another --port or --host"
+        ) from None
     click.echo(_greeting(running))
     serve(running)
 

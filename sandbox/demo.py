@@ -51,7 +51,7 @@ class Summary:
     def complaints(self) -> Iterator[str]:
         """Say what does not agree; nothing when all does."""
         if self.events_stored != self.events_sent:
-            yield f"{self.events_sent} events were sent and {self.events_stored} are stored"
+            yield f"{self.events_sent} events happened and {self.events_stored} are stored"
         if self.payouts_closed != self.payouts:
             yield f"{self.payouts - self.payouts_closed} of {self.payouts} payouts are not closed"
         for code in sorted(self.planted.keys() | self.exceptions.keys()):
@@ -101,9 +101,15 @@ def show(summary: Summary, *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(summary.to_dict()))
         return
-    for name, value in summary.to_dict().items():
-        if not isinstance(value, dict):
-            click.echo(f"{name:<18} {value}")
+    for words, value in (
+        ("events at the provider, with those before it knew us", summary.events_sent),
+        ("webhooks lost on purpose, one in ten", summary.webhooks_dropped),
+        ("events stored in the end, each once", summary.events_stored),
+        ("payouts", summary.payouts),
+        ("payouts closed to the peso", summary.payouts_closed),
+        ("run", summary.run_id),
+    ):
+        click.echo(f"{words:<52} {value}")
     click.echo(f"\n{'exception':<24} {'planted':>8} {'found':>8}")
     for code in sorted(summary.planted.keys() | summary.exceptions.keys()):
         click.echo(f"{code:<24} {summary.planted.get(code, 0):>8} {summary.exceptions.get(code, 0):>8}")

@@ -1,5 +1,6 @@
 """Builds the sandbox and serves it: in process, on a port, or in a thread for tests and the demo."""
 
+import os
 import signal
 import socket
 import threading
@@ -8,6 +9,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Any, Self
 
+import click
 import httpx
 from flask import Flask
 from werkzeug.serving import BaseWSGIServer, make_server
@@ -133,9 +135,16 @@ class RunningSandbox:
 
 
 def serve(running: RunningSandbox) -> None:
-    """Serve until SIGTERM or SIGINT."""
+    """Serve until SIGTERM or SIGINT; the second one does not wait for the deliveries on their way."""
     stopped = threading.Event()
+
+    def stop(*_: object) -> None:
+        if stopped.is_set():
+            os._exit(128 + signal.SIGINT)
+        click.echo("stopping: deliveries on their way are finished; Ctrl-C again ends at once", err=True)
+        stopped.set()
+
     for name in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(name, lambda *_: stopped.set())
+        signal.signal(name, stop)
     with running:
         stopped.wait()

@@ -16,7 +16,7 @@ def test_the_data_folder_is_closed_to_others(tmp_path: Path) -> None:
     }
 
     subprocess.run(
-        [sys.executable, "-m", "app", "db", "upgrade"],
+        [sys.executable, "-m", "cuadre", "db", "upgrade"],
         cwd=Path(__file__).parents[1],
         env=environ,
         check=True,

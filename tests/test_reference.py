@@ -12,6 +12,7 @@ from consumer.config import Settings, setting_names
 from consumer.facts import schema
 from consumer.facts.house import House
 from consumer.facts.store import Store
+from cuadre import cli
 from reports.definitions import CATALOGUE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,9 +27,12 @@ def table(heading: str) -> list[list[str]]:
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def commands(command: click.Command = app.cli, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
+def commands(command: click.Command = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
     if isinstance(command, click.Group):
-        for name, child in command.commands.items():
+        ctx = click.Context(command)
+        for name in command.list_commands(ctx):
+            child = command.get_command(ctx, name)
+            assert child is not None
             yield from commands(child, (*path, name))
     else:
         yield " ".join(("cuadre", *path)), command

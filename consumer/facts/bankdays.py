@@ -6,8 +6,6 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from importlib.metadata import version
 
-import holidays
-
 from consumer.facts.clock import local_instant
 from consumer.facts.countries import COUNTRIES, Country
 
@@ -16,6 +14,8 @@ _FIRST_YEAR, _LAST_YEAR = 2015, 2050
 
 @lru_cache(maxsize=4)
 def _closed_days(country: str) -> frozenset[date]:
+    import holidays  # noqa: PLC0415 - slow to load, and few commands reckon with days
+
     years = range(_FIRST_YEAR, _LAST_YEAR + 1)
     if country == "mx":
         # The country's own calendar lacks the CNBV days; the exchange's has all that fall on weekdays.

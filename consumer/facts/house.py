@@ -1,4 +1,4 @@
-"""What every room works with: the settings and the store, built once by `app.py`."""
+"""What every room works with: the settings and the store, built once by `consumer/opening.py`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

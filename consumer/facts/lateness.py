@@ -12,6 +12,7 @@ from math import ceil
 import sqlalchemy as sa
 from sqlmodel import Session
 
+from consumer.facts.clock import format_duration
 from consumer.facts.tables.sync import Lateness
 
 MEMORY = timedelta(days=30)
@@ -35,8 +36,9 @@ class Percentiles:
     worst: int
 
     def __str__(self) -> str:
-        shown = f"p50 {self.p50} s, p95 {self.p95} s, p99 {self.p99} s, p99.9 {self.p999} s"
-        return f"{shown}, worst {self.worst} s of {self.events} events"
+        shares = {"p50": self.p50, "p95": self.p95, "p99": self.p99, "p99.9": self.p999, "worst": self.worst}
+        shown = ", ".join(f"{name} {format_duration(timedelta(seconds=late))}" for name, late in shares.items())
+        return f"{shown} of {self.events} events"
 
 
 def percentiles(session: Session, name: str, way: Way, *, now: datetime) -> Percentiles | None:

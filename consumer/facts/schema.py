@@ -2,58 +2,44 @@
 
 from pathlib import Path
 
-from alembic import command
-from alembic.autogenerate import compare_metadata
-from alembic.config import Config
-from alembic.runtime.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from alembic.util import CommandError
-from sqlalchemy import Connection, text
-from sqlmodel import SQLModel
+import sqlalchemy as sa
 
 from consumer.facts.store import Store
 
 _MIGRATION_LOCK = 717_043
+_VERSION = sa.table("alembic_version", sa.column("version_num"))
+# A migration's file begins with its number, which is its name in the database too.
+VERSIONS = sorted(path.name[:4] for path in (Path(__file__).parent / "migrations" / "versions").glob("[0-9]*.py"))
 
 
 class SchemaError(Exception):
     """The database's tables are not those of this version."""
 
 
-def alembic_config(connection: Connection | None = None) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    config.attributes["connection"] = connection
-    return config
-
-
 def upgrade(store: Store) -> None:
     """Run every migration that is missing, in one transaction; a second process waits and then finds nothing to do."""
+    if version_of(store) == VERSIONS[-1]:
+        return
+    from consumer.facts.migrating import run_migrations  # noqa: PLC0415 - alembic is slow to load
+
     with store.connection() as connection:
         if not store.is_sqlite:
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-        try:
-            command.upgrade(alembic_config(connection), "head")
-        except CommandError as error:
-            raise SchemaError(f"the database belongs to another version of Cuadre: {error}") from None
+            connection.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
+        run_migrations(connection)
 
 
-def is_empty(store: Store) -> bool:
-    """Tell whether no migration ever ran here."""
+def version_of(store: Store) -> str | None:
+    """Name the last migration that ran here; none where none ever did."""
     with store.reading() as session:
-        return MigrationContext.configure(session.connection()).get_current_revision() is None
+        if not sa.inspect(session.connection()).has_table(_VERSION.name):
+            return None
+        return session.scalar(sa.select(_VERSION.c.version_num))
 
 
 def check_migrated(store: Store) -> None:
     """Refuse to work on tables of another version."""
-    wanted = ScriptDirectory.from_config(alembic_config()).get_current_head()
-    with store.reading() as session:
-        found = MigrationContext.configure(session.connection()).get_current_revision()
-    if found != wanted:
-        raise SchemaError(f"the database is at version {found or 'none'}, this program at {wanted}: cuadre db upgrade")
-
-
-def differences(connection: Connection) -> list[str]:
-    """Name what the declared tables have and the database has not, or the reverse."""
-    context = MigrationContext.configure(connection, opts={"compare_type": True})
-    return [str(difference) for difference in compare_metadata(context, SQLModel.metadata)]
+    found = version_of(store)
+    if found != VERSIONS[-1]:
+        raise SchemaError(
+            f"the database is at version {found or 'none'}, this program at {VERSIONS[-1]}: cuadre db upgrade"
+        )

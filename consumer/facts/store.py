@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,10 @@ _WIRE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-# Of some twenty columns each; SQLite takes 32,766 values in a statement.
-_ROWS_A_STATEMENT = 100
+ROWS_A_STATEMENT = 1_000
+# SQLite takes no more in a statement.
+_MOST_VALUES = 32_766
+_SQLITE = sqlite.dialect()
 
 
 class UtcDateTime(sa.TypeDecorator[datetime]):
@@ -61,7 +64,8 @@ def _to_text(value: datetime | None) -> str | None:
         return None
     if value.tzinfo is None:
         raise ValueError("a time without a zone cannot be stored")
-    return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "microseconds")
+    moment = value if value.tzinfo is UTC else value.astimezone(UTC)
+    return moment.isoformat(" ", "microseconds").removesuffix("+00:00")
 
 
 def _from_text(text: str | None) -> datetime | None:
@@ -120,29 +124,43 @@ def to_ids(texts: Iterable[str]) -> str:
 
 
 def insert_new(connection: Connection, table: sa.Table, rows: Sequence[dict[str, Any]]) -> None:
-    """Insert rows of the same columns that are known to be new, on SQLite, in few long statements.
-
-    The driver lets another thread run at each statement, and in a busy process waits long for its own turn.
-    """
+    """Insert rows of the same columns that are known to be new, on SQLite."""
     if not rows:
         return
     names = tuple(rows[0])
-    types = [table.c[name].type.dialect_impl(connection.dialect) for name in names]
-    converting = {
-        place: convert for place, one in enumerate(types) if (convert := one.bind_processor(connection.dialect))
-    }
-    for start in range(0, len(rows), _ROWS_A_STATEMENT):
-        some = rows[start : start + _ROWS_A_STATEMENT]
-        values: list[Any] = []
-        for row in some:
-            one = list(row.values())
-            for place, convert in converting.items():
-                one[place] = convert(one[place])
-            values += one
-        connection.exec_driver_sql(_insert_text(table, names, len(some)), tuple(values))
+    converting = _converters(table, names)
+    # Rows that came together share most of their moments.
+    converted: dict[Any, dict[Any, Any]] = {convert: {} for _, convert in converting}
+    stored = [list(row.values()) for row in rows]
+    for values in stored:
+        for place, convert in converting:
+            value, done = values[place], converted[convert]
+            if value not in done:
+                done[value] = convert(value)
+            values[place] = done[value]
+    insert_values(connection, table, names, stored)
 
 
 @cache
+def _converters(table: sa.Table, names: tuple[str, ...]) -> list[tuple[int, Any]]:
+    types = [table.c[name].type.dialect_impl(_SQLITE) for name in names]
+    return [(place, convert) for place, one in enumerate(types) if (convert := one.bind_processor(_SQLITE))]
+
+
+def insert_values(
+    connection: Connection, table: sa.Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
+) -> None:
+    """Insert rows of values as SQLite stores them, in few long statements; each goes in whole or not at all.
+
+    The driver lets another thread run at each statement, and in a busy process waits long for its own turn.
+    """
+    most = min(ROWS_A_STATEMENT, _MOST_VALUES // len(names))
+    for start in range(0, len(rows), most):
+        some = rows[start : start + most]
+        connection.exec_driver_sql(_insert_text(table, names, len(some)), tuple(chain.from_iterable(some)))
+
+
+@lru_cache(maxsize=32)
 def _insert_text(table: sa.Table, names: tuple[str, ...], rows: int) -> str:
     places = f"({', '.join('?' * len(names))})"
     return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([places] * rows)}"  # noqa: S608 - our own names
@@ -180,6 +198,11 @@ def _unfolding_text(table: sa.Table, names: tuple[str, ...], keys: tuple[str, ..
     )
 
 
+def insert_into(connection: Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+    """Begin a statement that can say what happens where a key is taken; both databases write it alike."""
+    return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
+
+
 def insert_once(
     connection: Connection, table: type[SQLModel], rows: Sequence[dict[str, Any]], *, keys: Sequence[str]
 ) -> set[tuple[Any, ...]]:
@@ -187,18 +210,17 @@ def insert_once(
     if not rows:
         return set()
     target: sa.Table = table.__table__  # type: ignore[attr-defined]
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     columns = [target.c[key] for key in keys]
-    statement = insert(target).values(list(rows)).on_conflict_do_nothing(index_elements=columns).returning(*columns)
+    new = insert_into(connection, target).values(list(rows)).on_conflict_do_nothing(index_elements=columns)
+    statement = new.returning(*columns)
     return {tuple(row) for row in connection.execute(statement)}
 
 
 def put(connection: Connection, table: type[SQLModel], row: dict[str, Any], *, keys: Sequence[str]) -> None:
     """Insert a row or overwrite the one under its key, in one statement, whoever else writes it at the same time."""
     target: sa.Table = table.__table__  # type: ignore[attr-defined]
-    insert = sqlite.insert if connection.dialect.name == "sqlite" else postgresql.insert
     changes = {name: value for name, value in row.items() if name not in keys}
-    statement = insert(target).values(row)
+    statement = insert_into(connection, target).values(row)
     connection.execute(statement.on_conflict_do_update(index_elements=[target.c[key] for key in keys], set_=changes))
 
 

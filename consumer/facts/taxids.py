@@ -1,11 +1,13 @@
 """Tax ids and account numbers in one canonical form: RUT and RFC; the raw value is kept by whoever reads it."""
 
 import re
+from typing import Any
 
 # These stand for the public or for foreigners, and so identify nobody.
 GENERIC_RUTS = frozenset({"66666666-6", "55555555-5"})
 GENERIC_RFCS = frozenset({"XAXX010101000", "XEXX010101000"})
 
+_ACCOUNT_KEYS = frozenset({"account_number", "clabe", "iban"})
 _RFC = re.compile(r"[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3}")
 _NOT_RFC = re.compile(r"[\s.\-]")
 _RUT = re.compile(r"\d+[0-9K]")
@@ -51,3 +53,18 @@ def to_tax_id(text: str, country: str) -> str:
 def mask_account(number: str) -> str:
     """Keep the last four characters of an account number, which is all that people need to see."""
     return f"****{number[-4:]}" if number else ""
+
+
+def mask_accounts(value: Any, *, key: str = "", inside: str = "") -> Any:
+    """Mask every account number in a JSON value by the names it stands under; a document's number is none."""
+    if isinstance(value, dict):
+        about = inside if key == "" else key
+        kind = str(value.get("object") or "")
+        return {name: mask_accounts(part, key=name, inside=f"{about} {kind}") for name, part in value.items()}
+    if isinstance(value, list):
+        return [mask_accounts(part, key=key, inside=inside) for part in value]
+    return mask_account(value) if isinstance(value, str) and _names_account(key, inside) else value
+
+
+def _names_account(key: str, inside: str) -> bool:
+    return key in _ACCOUNT_KEYS or key.endswith("_account_number") or (key == "number" and "account" in inside)

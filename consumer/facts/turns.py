@@ -14,6 +14,7 @@ class Turn(IntEnum):
     PERIODS = 717_063
     ORDERS = 717_064
     ERRANDS = 717_065
+    FILES = 717_066
 
 
 def take_turn(session: Session, turn: Turn) -> None:

@@ -12,8 +12,9 @@ RECEIVED = Counter(
 REFUSED = Counter("cuadre_webhook_refused", "Requests not answered with 200, by reason.", ["reason"])
 SECRET_USED = Gauge(
     "cuadre_webhook_secret_used_timestamp_seconds",
-    "When a webhook secret last verified a request in this process, by its label.",
+    "When a webhook secret last verified a request, by its label.",
     ["connection", "label"],
+    multiprocess_mode="mostrecent",
 )
 
 _EVERY_SECONDS = 10.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import structlog
-from prometheus_client import REGISTRY
+from prometheus_client import CollectorRegistry
 
 from consumer import alarms as watch
 from consumer.alarms import Alarms
@@ -18,7 +18,7 @@ from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
 from consumer.inbox.record import read_arrival, record_all
-from consumer.inbox.watch import register_gauges
+from consumer.inbox.watch import InboxGauges
 from consumer.jobs import worker
 
 # The gauges know only the real time.
@@ -28,7 +28,6 @@ TROUBLE = "main: webhook endpoint: disabled by the provider; cuadre webhook upda
 
 @pytest.fixture
 def alarms(house: House) -> Iterator[Alarms]:
-    register_gauges(house)
     yield Alarms(house, now=lambda: NOW)
     house.store.close()
 
@@ -79,7 +78,7 @@ def end(house: House, what: str) -> None:
     [
         ("inbox", "lag_seconds", "an event waits since 20"),
         ("quarantine", "quarantined", "1 events"),
-        ("silence", "silent_seconds", "no webhook for 3:00:00, which is unusual"),
+        ("silence", "silent_seconds", "no webhook for 3 hours, which is unusual"),
         ("webhook endpoint", "endpoint_trouble", TROUBLE),
     ],
 )
@@ -87,12 +86,14 @@ def test_a_state_is_said_once_when_it_begins_and_once_when_it_ends(
     alarms: Alarms, house: House, what: str, metric: str, found: str
 ) -> None:
     """However often one looks there is a line at each change; meanwhile metric and doctor say the same."""
+    metrics = CollectorRegistry()
+    metrics.register(InboxGauges(house))
     with structlog.testing.capture_logs() as lines:
         alarms.look()
         begin(house, what)
         alarms.look()
         alarms.look()
-        raised = REGISTRY.get_sample_value(f"cuadre_inbox_{metric}", {"connection": "main"})
+        raised = metrics.get_sample_value(f"cuadre_inbox_{metric}", {"connection": "main"})
         with house.store.reading() as session:
             checks = {check.check: check.found for check in check_inbox(session, "main", now=NOW)}
         end(house, what)

@@ -170,7 +170,8 @@ def test_the_command_prints_where_it_is_and_stops_on_a_signal(name: signal.Signa
         {"name": "rate-limit", "probability": 0, "path": "/v1"},
     ]
     assert lines[1:3] == ["test key  sk_test_sandbox\n", "live key  sk_live_sandbox\n"]
-    assert (process.returncode, rest, errors) == (0, "", "")
+    said = "stopping: deliveries on their way are finished; Ctrl-C again ends at once\n"
+    assert (process.returncode, rest, errors) == (0, "", said)
 
 
 @pytest.mark.parametrize(
@@ -196,8 +197,11 @@ def test_wrong_usage_is_one_sentence_and_exit_2(arguments: list[str], word: str)
 
 
 def test_a_taken_port_is_one_sentence(running: RunningSandbox) -> None:
-    """The command says which address it cannot have."""
+    """The command says which address it cannot have, and which option chooses another."""
     result = CliRunner().invoke(command, ["--port", str(running.port), "--scenario", "quiet"])
 
     assert result.exit_code == 1
-    assert f"Cannot listen on 127.0.0.1:{running.port}" in result.stderr
+    assert result.stderr == (
+        f"Error: cannot listen on 127.0.0.1:{running.port}: somebody listens there already; "
+        "choose another --port or --host\n"
+    )

@@ -12,7 +12,7 @@ from consumer.provider.rows import UnusableObject
 from consumer.provider.rows.reading import identity, to_data
 
 Open = Callable[..., Provider]
-DEEP = b"[" * 5000 + b"]" * 5000
+DEEP = b"[" * 100_000 + b"]" * 100_000
 
 
 def answering(status: int, content: bytes, **headers: str) -> Callable[[httpx.Request], httpx.Response]:
@@ -66,6 +66,7 @@ def test_a_full_page_whose_last_element_is_no_object_ends_a_list_without_links(o
     [
         (b'{"amount": 1e999}', "it is not readable as JSON"),
         (b'{"name": "\xff"}', "it is not readable as JSON"),
+        (b'{"a": ' + b"[" * 64 + b"]" * 64 + b"}", "it is nested deeper than 64"),
         (b"[]", "it is not a JSON object"),
         (b"null", "it is not a JSON object"),
     ],

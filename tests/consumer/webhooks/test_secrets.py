@@ -60,5 +60,5 @@ def test_the_doctor_names_secrets_with_dates_and_uses(house: House) -> None:
     found = {check.check: check.found for check in examine(house, "main")}
 
     assert found["webhook secrets"] == (
-        "2 valid: settings 1, never used; october, made 2026-10-01T00:00:00Z, last used 2026-10-05T12:00:00Z"
+        "2 are valid: settings 1 (never used); october (made 2026-10-01T00:00:00Z, last used 2026-10-05T12:00:00Z)"
     )

@@ -1,0 +1,34 @@
+"""Alembic, which runs the migrations and compares tables; loading it costs more than asking whether it is needed."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.util import CommandError
+from sqlalchemy import Connection
+from sqlmodel import SQLModel
+
+from consumer.facts.schema import SchemaError
+
+
+def alembic_config(connection: Connection) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def run_migrations(connection: Connection) -> None:
+    """Run every migration that is missing, in the caller's transaction."""
+    try:
+        command.upgrade(alembic_config(connection), "head")
+    except CommandError as error:
+        raise SchemaError(f"the database belongs to another version of Cuadre: {error}") from None
+
+
+def differences(connection: Connection) -> list[str]:
+    """Name what the declared tables have and the database has not, or the reverse."""
+    context = MigrationContext.configure(connection, opts={"compare_type": True})
+    return [str(difference) for difference in compare_metadata(context, SQLModel.metadata)]

@@ -1,0 +1,47 @@
+"""An installation opened: its settings read, its database at this program's version."""
+
+import atexit
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from consumer.config import load
+from consumer.facts import schema
+from consumer.facts.house import House, Settings
+from consumer.facts.store import Store
+
+# What the library of metrics looks for when it is loaded.
+COUNTERS = "PROMETHEUS_MULTIPROC_DIR"
+
+
+def open_house(environ: Mapping[str, str] = os.environ, *, check: Callable[[Settings], None]) -> House:
+    """Read the settings and open the store; an empty database gets its tables, an older PostgreSQL is refused.
+
+    `check` refuses what only the rooms below can judge of the settings.
+    """
+    settings = load(environ, folder=Path.cwd())
+    check(settings)
+    store = Store(settings.database_url)
+    if store.is_sqlite or schema.version_of(store) is None:
+        schema.upgrade(store)
+    else:
+        schema.check_migrated(store)
+    return House(settings=settings, store=store)
+
+
+def are_counters_shared() -> bool:
+    return COUNTERS in os.environ
+
+
+def share_counters() -> None:
+    """Let the processes of one server count together, in files; must come before the library that counts is loaded."""
+    if not are_counters_shared():
+        os.environ[COUNTERS] = tempfile.mkdtemp(prefix="cuadre-counters-")
+        atexit.register(shutil.rmtree, os.environ[COUNTERS], ignore_errors=True)
+
+
+def open_store() -> Store:
+    """Open the database of any version, for the commands that migrate."""
+    return Store(load(os.environ, folder=Path.cwd()).database_url)

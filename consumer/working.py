@@ -1,0 +1,54 @@
+"""The processes that work: what `cuadre worker` runs, and `cuadre serve` beside what it serves."""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+import click
+
+from consumer import alarms
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.terminal import say
+from consumer.inbox.apply import drain
+from consumer.jobs.worker import Worker, worker_name
+from consumer.stopping import STOP_SECONDS, Stop
+
+
+def start_worker(house: House) -> Worker:
+    """Apply the inbox and watch it, from threads of this process."""
+    worker = Worker(lambda: drain(house.store, house.settings, worker=worker_name()).claimed)
+    worker.start()
+    alarms.start(house, until=worker.stopped)
+    return worker
+
+
+def _wait_for(endings: Sequence[Callable[[], None]], *, seconds: float) -> None:
+    """Let several things end at the same time, and wait so long for all of them."""
+    threads = [threading.Thread(target=ending, daemon=True) for ending in endings]
+    ends = time.monotonic() + seconds
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(max(0.0, ends - time.monotonic()))
+
+
+def worker_command(*, start_scheduler: Callable[[House], Callable[[], None]]) -> click.Command:
+    """Make the command; which jobs there are is known to `app.py`."""
+
+    @click.command()
+    @click.pass_obj
+    def worker(open_house: OpenHouse) -> None:
+        """Apply the inbox and run the nights; start as many as needed."""
+        house = open_house()
+        work = start_worker(house)
+        finish_jobs = start_scheduler(house)
+        stopped = threading.Event()
+        Stop("events and jobs under way", begin=stopped.set).listen()
+        say("working; Ctrl-C stops")
+        stopped.wait()
+        _wait_for([work.stop, finish_jobs], seconds=STOP_SECONDS)
+        # What is still under way would be waited for to its end; killed, another worker or the next start takes it up.
+        os._exit(0)
+
+    return worker

@@ -1,0 +1,170 @@
+"""The command line: every command with the place it lies in, loaded when it is called and not before."""
+
+import os
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import click
+
+# Reading the settings and the store costs more than most commands themselves, and the help needs neither.
+_OPEN_HOUSE = "consumer.opening:open_house"
+_CHECK_TERMS = "reconcile.terms:check_terms"
+_TO_REFUSAL = "consumer.refusals:to_refusal"
+_CONFIGURE_LOGS = "consumer.logs:configure_logs"
+
+
+class Row(NamedTuple):
+    """Where a command lies and its sentence; `given` makes it from what other rooms may not import themselves."""
+
+    place: str
+    sentence: str
+    given: Mapping[str, str] = {}
+
+
+TABLE = {
+    "adjust": Row(
+        "reconcile.pairs:adjust",
+        "Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none.",
+    ),
+    "backfill": Row(
+        "consumer.sync.commands:backfill",
+        "Read the event log until no event is missing and apply it; without dates, all of it and later what is new.",
+    ),
+    "bank": Row(
+        "reconcile.books.bank_commands:bank",
+        "The merchant's own bank accounts, where the provider does not show their movements.",
+    ),
+    "billing": Row(
+        "consumer.provider.write_commands:billing",
+        "Invoices the provider makes for subscriptions; those of your own books are under `invoices`.",
+    ),
+    "db": Row(
+        "consumer.commands:database_commands",
+        "Bring the database's tables to this version, or check that they are.",
+        {"open_store": "consumer.opening:open_store"},
+    ),
+    "decline": Row("reconcile.pairs:decline", "Turn down a suggested pair."),
+    "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
+    "doctor": Row("consumer.commands:doctor", "Look at everything that could be wrong and say what to do."),
+    "drift": Row(
+        "consumer.sync.commands:drift",
+        "Hold our mirror against the provider, for every object touched in the last days.",
+    ),
+    "events": Row("consumer.inbox.commands:events", "The inbox: every event, once."),
+    "exceptions": Row("reconcile.desk:exceptions", "What needs a person: the work list that runs keep."),
+    "explain": Row(
+        "reconcile.commands:explain", "Why a payout, resource or document is what it is, as the newest run says."
+    ),
+    "gaps": Row(
+        "consumer.sync.gaps:gaps", "List what was asked of the provider and is not read to its end, newest first."
+    ),
+    "invoices": Row("reconcile.books.commands:invoices", "The merchant's invoices and credit notes."),
+    "jobs": Row("consumer.jobs.commands:jobs", "Show what is scheduled, the last ticks and how they ended."),
+    "match": Row("reconcile.pairs:match", "Bind a payment and a document."),
+    "nightly": Row(
+        "reconcile.commands:night_command",
+        "Backfill, pull, compare, reconcile and report one business day.",
+        {"run_night": "app:run_night_by_hand"},
+    ),
+    "payout-report": Row(
+        "reconcile.books.commands:payout_report", "The provider's own report of a payout, for fees per resource."
+    ),
+    "periods": Row("reconcile.period_commands:period_group", "Days whose books are closed."),
+    "pull": Row(
+        "consumer.sync.commands:pull",
+        "Fetch and keep what the provider lists: STREAM is a name of the list below, or all.",
+    ),
+    "rates": Row("reconcile.books.bank_commands:rates", "Rates of currencies that documents are priced in."),
+    "reconcile": Row(
+        "reconcile.commands:reconcile", "Match payouts, payments and documents once, and say what does not tie out."
+    ),
+    "refunds": Row("consumer.provider.write_commands:refunds", "Money on its way back to a payer."),
+    "report": Row("reports.commands:report", "Make any report of the catalogue as a file."),
+    "rules": Row("reconcile.rule_commands:rule_group", "The tolerances and windows of reconciliation."),
+    "runs": Row("reconcile.commands:runs", "The history of runs."),
+    "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
+    "serve": Row(
+        "consumer.serving:serve_command",
+        "Receive, show, apply and schedule, all in one process.",
+        {"greet": "reports.invitations:greet"},
+    ),
+    "tokens": Row("reports.access_commands:tokens", "Keys with which programs download reports."),
+    "unmatch": Row("reconcile.pairs:unmatch", "Keep a payment and a document apart, or a payment unmatched."),
+    "users": Row("reports.access_commands:users", "People who may log in."),
+    "web": Row(
+        "consumer.serving:web_command",
+        "Receive webhooks and show pages; cuadre worker does the rest.",
+        {"greet": "reports.invitations:greet", "share_counters": "consumer.opening:share_counters"},
+    ),
+    "webhook": Row("consumer.provider.commands:webhook", "Our endpoint at the provider: where it delivers events."),
+    "worker": Row(
+        "consumer.working:worker_command",
+        "Apply the inbox and run the nights; start as many as needed.",
+        {"start_scheduler": "app:start_scheduler"},
+    ),
+}
+
+
+class Commands(click.Group):
+    """The table as a group: its help is the table's, and what goes wrong in a command becomes one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(TABLE)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        row = TABLE.get(cmd_name)
+        return None if row is None else command_of(row)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, row.sentence) for name, row in TABLE.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.Abort, click.exceptions.Exit):
+            raise
+        except Exception as error:
+            refusal = _load(_TO_REFUSAL)(error)
+            if refusal is not None:
+                raise refusal from None
+            raise
+
+
+def command_of(row: Row) -> click.Command:
+    """Load a command from its place, or make it there of what it is given."""
+    found = _load(row.place)
+    command: click.Command = found(**{name: _load(place) for name, place in row.given.items()}) if row.given else found
+    return command
+
+
+def _load(place: str) -> Any:
+    module, name = place.split(":")
+    return getattr(import_module(module), name)
+
+
+@click.group(cls=Commands)
+@click.version_option(package_name="cuadre", prog_name="cuadre")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Keep every event of a payments provider and reconcile every payout to the peso."""
+
+    def open_for_the_command() -> Any:
+        open_house: Callable[..., Any] = _load(_OPEN_HOUSE)
+        house = open_house(check=_load(_CHECK_TERMS))
+        ctx.call_on_close(house.store.close)
+        return house
+
+    ctx.obj = open_for_the_command
+    _load(_CONFIGURE_LOGS)()
+
+
+def main() -> None:
+    # Bodies, books and reports hold personal data: what this program writes is its owner's alone.
+    os.umask(0o077)
+    cli(prog_name="cuadre")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""The table of commands: it names every command the rooms have, says what each says, and loads nothing too early."""
+
+import subprocess
+import sys
+
+import click
+import pytest
+
+from cuadre import TABLE, Commands, Row, command_of
+
+HEAVY = {"pandas", "scipy", "pyarrow"}
+
+
+@pytest.mark.parametrize(("name", "row"), TABLE.items(), ids=list(TABLE))
+def test_the_table_says_what_the_command_says(name: str, row: Row) -> None:
+    """The sentence beside a command is the first of its own help, and it bears the name it is called by."""
+    command = command_of(row)
+
+    assert (command.name, command.get_short_help_str(1000)) == (name, row.sentence)
+
+
+def test_no_command_of_the_rooms_is_left_out() -> None:
+    """A command that a room has and the table does not reach could never be called."""
+    reached = set(_all_below(Commands()))
+    orphans = {
+        f"{module.__name__}:{name}"
+        for module in list(sys.modules.values())
+        if getattr(module, "__name__", "").split(".")[0] in {"app", "consumer", "reconcile", "reports", "sandbox"}
+        for name, value in vars(module).items()
+        if isinstance(value, click.Command) and value not in reached
+    }
+
+    assert orphans == set()
+
+
+def test_light_commands_load_no_heavy_library() -> None:
+    """The commands that look at the inbox, the gaps and the jobs start without the libraries of tables of numbers."""
+    light = ("gaps", "events", "doctor", "jobs", "db", "serve", "webhook", "users")
+    calls = (f"cli(['{name}', '--help'], standalone_mode=False)" for name in light)
+
+    assert _modules_after(*calls) & HEAVY == set()
+
+
+def test_help_loads_no_room() -> None:
+    """The help of the program is the table alone: neither the store nor the settings are needed for it."""
+    assert (
+        _modules_after("cli(['--help'], standalone_mode=False)") & {*HEAVY, "sqlmodel", "pydantic", "flask", "httpx"}
+        == set()
+    )
+
+
+def _modules_after(*calls: str) -> set[str]:
+    quiet = "with contextlib.redirect_stdout(sys.stderr): "
+    lines = ("import contextlib, sys", "from cuadre import cli", *(quiet + call for call in calls))
+    code = "\n".join((*lines, "print(*{name.partition('.')[0] for name in sys.modules})"))
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stderr.count("Usage: ") == len(calls)
+    return set(ran.stdout.split())
+
+
+def _all_below(group: click.Group) -> list[click.Command]:
+    ctx = click.Context(group)
+    found: list[click.Command] = []
+    for name in group.list_commands(ctx):
+        command = group.get_command(ctx, name)
+        assert command is not None
+        found += [command, *(_all_below(command) if isinstance(command, click.Group) else [])]
+    return found

@@ -1,5 +1,6 @@
 """The archive of report files: written once they are whole, each with its digest and the runs it was made from."""
 
+import hashlib
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from sqlmodel import Session, col
 from consumer.facts.house import Connection, House
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import Exit
+from consumer.facts.turns import Turn, take_turn
 from reports import catalogue, files
 from reports.build import Report
 from reports.catalogue import NoRunError
@@ -23,6 +25,14 @@ from reports.tables import ReportFile
 from reports.workbook import sums
 
 NIGHTLY = ("payout-summary", "payout-detail", "exceptions", "documents", "receivables", "in-transit", "control")
+
+
+class NotWritableError(RuntimeError):
+    """The data folder takes no file; the message names the file and says why."""
+
+
+class ChangedFileError(RuntimeError):
+    """A file of the archive is gone or is no longer what was written; the message says which."""
 
 
 def keep(
@@ -37,7 +47,10 @@ def keep(
     report = made[0]
     name = files.name_of(report, shape.format)
     folder = Path("reports") / report.as_of.isoformat() / f"{shape.profile}-{shape.language}"
-    digest = files.write(house.settings.data_dir / folder / name, files.pieces(made, shape), on_bytes=on_bytes)
+    try:
+        digest = files.write(house.settings.data_dir / folder / name, files.pieces(made, shape), on_bytes=on_bytes)
+    except OSError as error:
+        raise NotWritableError(f"{folder / name} cannot be written in the data folder: {error.strerror}") from error
     row = ReportFile(
         name=report.definition.name,
         format=shape.format.value,
@@ -56,6 +69,7 @@ def keep(
         sums=json.dumps(sums_of(report)),
     )
     with house.store.transaction() as session:
+        take_turn(session, Turn.FILES)
         session.execute(sa.delete(ReportFile).where(col(ReportFile.path) == row.path))
         session.add(row)
     return row
@@ -78,7 +92,7 @@ def night(house: House, connection: Connection, *, on: date, now: datetime) -> N
     """Make the day's files, and say whether the run they show is whole."""
     try:
         kept = keep_nightly(house, connection, on=on, now=now)
-    except NoRunError as error:
+    except (NoRunError, NotWritableError) as error:
         return Night(Exit.NOTHING_DONE, [f"{connection.name}: report: {error}"])
     return Night(Exit.DONE, [f"{connection.name}: report: {len(kept)} files of {on}"])
 
@@ -102,5 +116,14 @@ def kept_files(session: Session, *, limit: int = 200) -> Sequence[ReportFile]:
     return session.scalars(newest).all()
 
 
-def path_of(house: House, file: ReportFile) -> Path:
-    return house.settings.data_dir / file.path
+def open_kept(house: House, file: ReportFile) -> Path:
+    """Find a kept file, whole and as it was written: what is sent is what its digest says."""
+    path = house.settings.data_dir / file.path
+    try:
+        with path.open("rb") as content:
+            found = hashlib.file_digest(content, "sha256").hexdigest()
+    except OSError as error:
+        raise ChangedFileError(f"{path.name} cannot be read in the archive: {error.strerror}") from None
+    if found != file.sha256:
+        raise ChangedFileError(f"{path.name} was changed after it was made: make the report again")
+    return path

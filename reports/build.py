@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
@@ -59,11 +60,16 @@ def to_table(definition: Definition, rows: Iterable[Row], *, currency: Callable[
 
 def from_columns(definition: Definition, parts: Iterable[tuple[str, pa.Table]]) -> pa.Table:
     """Type and sort what is stored as columns already; each part belongs to one connection."""
+    whole = in_parts(definition, parts)
+    return whole.sort_by([(name, "ascending") for name in definition.sort]).combine_chunks()
+
+
+def in_parts(definition: Definition, parts: Iterable[tuple[str, pa.Table]]) -> pa.Table:
+    """Type what is stored as columns in the order it comes."""
     fields = [pa.field(column.name, TYPES[column.kind]) for column in definition.columns]
     schema = pa.schema([*fields, pa.field(CURRENCY, pa.string())])
     typed = [_from_part(definition, schema, connection, part) for connection, part in parts if part.num_rows]
-    whole = pa.concat_tables(typed) if typed else schema.empty_table()
-    return whole.sort_by([(name, "ascending") for name in definition.sort]).combine_chunks()
+    return pa.concat_tables(typed) if typed else schema.empty_table()
 
 
 def _from_part(definition: Definition, schema: pa.Schema, connection: str, part: pa.Table) -> pa.Table:
@@ -129,37 +135,51 @@ def bucket_of(days: int, edges: Sequence[tuple[int, str]], last: str) -> str:
     return next((name for edge, name in edges if days <= edge), last)
 
 
-def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, span: Span, as_of: date) -> Iterator[Row]:
-    """Show the work list as it stood on a day: opened or closed inside the range, or still open, aged in bank days."""
+def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, as_of: date) -> Iterator[Row]:
+    """Show exceptions as they stood on a day, aged in bank days."""
     for row in rows:
-        if row["opened_on"] > as_of:
-            continue
         closed = row["resolved_on"] if row["resolved_on"] and row["resolved_on"] <= as_of else None
-        if closed and not (span.holds(row["opened_on"]) or span.holds(closed)):
-            continue
         age = max(0, calendars[row["connection"]].days_between(row["opened_on"], closed or as_of))
         reopened = {} if closed or not row["resolved_on"] else {"state": "open", "resolved_on": None, "resolution": ""}
         yield {**row, **reopened, "age_business_days": age, "age_bucket": bucket_of(age, _AGES, "over 30")}
 
 
-def documents(rows: Iterable[Row], *, span: Span) -> Iterator[Row]:
-    return (row for row in rows if span.holds(_to_date(row["issue_date"])))
-
-
-def receivables(
-    documents: Iterable[Row], last: Mapping[tuple[str, str], str], *, as_of: date, due_days: int = DUE_DAYS
-) -> Iterator[Row]:
-    """List documents with a balance by days overdue; `last` names the latest payment of each."""
-    for row in documents:
-        due = _to_date(row["due_date"]) if row["due_date"] else _to_date(row["issue_date"]) + timedelta(days=due_days)
-        days = max(0, (as_of - due).days)
+def receivables(rows: Iterable[Row], *, as_of: date, due_days: int = DUE_DAYS) -> Iterator[Row]:
+    """Age open documents by days overdue."""
+    for row in rows:
+        days = days_overdue(row, as_of=as_of, due_days=due_days)
         yield {
             **row,
             "days_overdue": days,
-            "bucket": bucket_of(days, _OVERDUE, "over 90"),
-            "last_payment_id": last.get((row["connection"], row["doc_key"])),
+            "bucket": overdue_bucket(days),
             "state": "overdue" if days and row["outcome"] in _UNTIL_DUE else row["outcome"],
         }
+
+
+def days_overdue(row: Row, *, as_of: date, due_days: int) -> int:
+    due = _to_date(row["due_date"]) if row["due_date"] else _to_date(row["issue_date"]) + timedelta(days=due_days)
+    return max(0, (as_of - due).days)
+
+
+def overdue_bucket(days: int) -> str:
+    return bucket_of(days, _OVERDUE, "over 90")
+
+
+def in_transit(items: pa.Table, calendar: BankCalendar, *, as_of: date) -> pa.Table:
+    """Age what waits in bank days, with the day its payout should arrive."""
+    ages = _by_day(items, "local_date", lambda on: max(0, calendar.days_between(on, as_of)), pa.int64())
+    expected = _by_day(items, "bank_day", calendar.expected_arrival, pa.date32())
+    return items.append_column("age_business_days", ages).append_column("expected_payout_day", expected)
+
+
+def _by_day(items: pa.Table, name: str, answer: Callable[[date], Any], kind: pa.DataType) -> pa.ChunkedArray:
+    """Ask once for each different day: a million items have a few hundred."""
+    without = pc.is_null(items[name])
+    if pc.any(without, min_count=0).as_py():
+        raise BuildError(f"item {items['resource_id'].filter(without)[0].as_py()} waits and has no {name}")
+    days = items[name].unique()
+    answers = pa.array([answer(on) for on in days.to_pylist()], kind)
+    return pc.take(answers, pc.index_in(items[name], value_set=days))
 
 
 def labels(definition: Definition, language: str | None) -> list[str]:

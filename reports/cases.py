@@ -1,20 +1,24 @@
 """One exception and what is needed to decide it: the payment, the documents that could be meant, what was decided."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from itertools import chain
 from typing import Any
 
+import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile import chunks, decisions
+from reconcile import chunks, decisions, extracts
 from reconcile.decisions import Pair
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice, Run
+from reports.side_by_side import beside
 from reports.spans import Row
 
 _MOST_CANDIDATES = 20
-_NO_DATE = "9999-12-31"
+_NO_DATE = date.max
 _PAYMENTS = ("payment_intent", "charge")
 
 
@@ -28,6 +32,8 @@ class Case:
     candidates: Sequence[Row]
     decisions: Sequence[Decision]
     history: Sequence[ExceptionChange]
+    runs: Mapping[str, int]
+    newest_of_document: int
 
     @property
     def newest_decision(self) -> int:
@@ -40,11 +46,21 @@ def find_case(session: Session, runs: Sequence[Run], connection: str, exception_
         return None
     run = next((run for run in runs if run.connection == connection), None)
     evidence = to_evidence(row.evidence)
-    payment = find_payment(session, run, row.resource_id) if run and row.resource_id else None
+    payment = find_payment(session, run, row.resource_id, payout_id=row.payout_id) if run and row.resource_id else None
     candidates = find_candidates(session, run, payment, evidence) if run and payment else []
     about = Pair(connection, row.resource_id or "", "" if row.resource_id else row.doc_key or "")
     stand = decisions.standing(session, about) if row.resource_id or row.doc_key else []
-    return Case(row, evidence, payment, candidates, stand, decisions.history(session, connection, exception_id))
+    told = decisions.history(session, connection, exception_id)
+    of_document = decisions.standing(session, Pair(connection, "", row.doc_key)) if row.doc_key else []
+    newest = max((decision.id or 0 for decision in of_document), default=0)
+    return Case(row, evidence, payment, candidates, stand, told, _runs(session, row, told), newest)
+
+
+def _runs(session: Session, row: ExceptionRow, told: Sequence[ExceptionChange]) -> Mapping[str, int]:
+    """Number the runs that the case speaks of: where it was first and last seen, and who changed it."""
+    spoken = [change.author.removeprefix("run ") for change in told if change.author.startswith("run ")]
+    mine = (col(Run.connection) == row.connection, col(Run.id).in_({row.run_first, row.run_last, *spoken}))
+    return {row[0]: row[1] for row in session.execute(sa.select(col(Run.id), col(Run.number)).where(*mine))}
 
 
 def to_evidence(text: str) -> dict[str, Any]:
@@ -56,9 +72,16 @@ def to_evidence(text: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {"text": text}
 
 
-def find_payment(session: Session, run: Run, resource_id: str) -> Row | None:
-    """Find the payment's first line; refunds and disputes are not matched with documents by hand."""
-    for line in chunks.find_lines(session, run, "resource_id", resource_id):
+def find_payment(session: Session, run: Run, resource_id: str, *, payout_id: str | None = None) -> Row | None:
+    """Find the payment's first line; refunds and disputes are not matched with documents by hand.
+
+    It is looked for where the exception says it is, and only then among all lines: its payout may have changed since.
+    """
+    place: dict[str, Any] = {"paid_out": False} if payout_id is None else {"payout_id": payout_id}
+    near = chunks.line_tables(session, run, **place)
+    here = (table.filter(pc.equal(table["resource_id"], resource_id)) for table in near)
+    lines = (row for table in here for row in chunks.to_rows(table))
+    for line in chain(lines, chunks.find_lines(session, run, "resource_id", resource_id)):
         if line["resource_type"] in _PAYMENTS:
             return {**line, "connection": run.connection}
     return None
@@ -70,7 +93,7 @@ def find_candidates(session: Session, run: Run, payment: Row, evidence: dict[str
     The closest in amount come first; what tells identical ones apart is in their columns.
     """
     amount = abs(payment["amount_signed"])
-    could_be = chunks.find_open_documents(
+    could_be = extracts.find_open(
         session,
         run,
         currency=payment["currency"],
@@ -82,9 +105,10 @@ def find_candidates(session: Session, run: Run, payment: Row, evidence: dict[str
         could_be, key=lambda row: (abs(row["balance"] - amount), row["due_date"] or _NO_DATE, row["doc_key"])
     )[:_MOST_CANDIDATES]
     orders = _orders(session, run.connection, [row["doc_key"] for row in nearest])
-    return [
+    compared = [
         {**row, "order_ref": orders.get(row["doc_key"], ""), "difference": amount - row["balance"]} for row in nearest
     ]
+    return beside(payment, compared)
 
 
 def _orders(session: Session, connection: str, doc_keys: Sequence[str]) -> dict[str, str]:

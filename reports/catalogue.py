@@ -1,20 +1,20 @@
 """Make any report of the catalogue: read what it needs in one view of the database and build it."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sqlmodel import Session
 
 from consumer.facts.house import Connection, House
+from reconcile import extracts
 from reconcile.tables import Run
-from reports import build, changes, clearing, frames, mirror
+from reports import build, changes, frames, mirror
 from reports.build import Report
-from reports.clearing import Account
 from reports.control import Books, control
 from reports.definitions import CATALOGUE, Definition, definition_of
 from reports.query import Query, Source
-from reports.spans import Row, Span
+from reports.spans import Row
 
 
 class NoRunError(LookupError):
@@ -43,21 +43,26 @@ def make_sheets(house: House, query: Query, on_rows: OnRows = _uncounted) -> lis
         return [first, *(_build(house, session, each, on_rows) for each in further)]
 
 
-def _build(house: House, session: Session, query: Query, on_rows: OnRows) -> Report:
-    definition = definition_of(query.name)
+def source_of(house: House, session: Session, query: Query) -> Source:
+    """Find the runs that answer a query, and the day they answer it for."""
     names = [connection.name for connection in query.connections]
     runs = frames.latest_runs(session, names, today=query.today, as_of=query.as_of, span=query.span)
     if not runs and query.name not in WITHOUT_RUN:
         raise NoRunError("there is no finished run to report on: cuadre reconcile")
     # A clock that is behind the run, as in a demo, must not hide what the run found.
     as_of = query.as_of or max([query.today, *(run.as_of for run in runs)])
-    source = Source(session, runs, query, as_of, house)
+    return Source(session, runs, query, as_of, house)
+
+
+def _build(house: House, session: Session, query: Query, on_rows: OnRows) -> Report:
+    definition = definition_of(query.name)
+    source = source_of(house, session, query)
     if query.name in IN_COLUMNS:
         table = build.from_columns(definition, _counted_parts(IN_COLUMNS[query.name](source), on_rows))
     else:
         rows = _counted(MAKERS[query.name](source), on_rows)
-        table = build.to_table(definition, rows, currency=_currency_of(definition, query.connections))
-    return Report(definition, table, query.span, as_of, facts=_facts(query, runs))
+        table = build.to_table(definition, rows, currency=currency_of(definition, query.connections))
+    return Report(definition, table, query.span, source.as_of, facts=facts_of(query, source.runs))
 
 
 def _counted(rows: Iterable[Row], on_rows: OnRows) -> Iterator[Row]:
@@ -72,14 +77,15 @@ def _counted_parts(parts: Iterable[tuple[str, Any]], on_rows: OnRows) -> Iterato
         yield connection, part
 
 
-def _currency_of(definition: Definition, connections: Iterable[Connection]) -> Callable[[Row], str]:
+def currency_of(definition: Definition, connections: Iterable[Connection]) -> Callable[[Row], str]:
     if "currency" in definition.names:
         return lambda row: str(row["currency"])
     own = {connection.name: connection.country.currency for connection in connections}
     return lambda row: own[row["connection"]]
 
 
-def _facts(query: Query, runs: Sequence[Run]) -> dict[str, str]:
+def facts_of(query: Query, runs: Sequence[Run]) -> dict[str, str]:
+    """Say what a report was made from, as its file, its archive row and its page name it."""
     needs_run = query.name not in WITHOUT_RUN
     of_run = {run.connection: run for run in runs}
     return {
@@ -95,12 +101,8 @@ def _facts(query: Query, runs: Sequence[Run]) -> dict[str, str]:
     }
 
 
-def _payouts(source: Source) -> Iterable[Row]:
-    return frames.payout_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
-
-
-def _figures(source: Source) -> Iterable[Row]:
-    return frames.figure_rows(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
+def _payouts(source: Source) -> Iterable[tuple[str, Any]]:
+    return frames.payout_tables(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
 
 
 def _line_tables(source: Source) -> Iterable[tuple[str, Any]]:
@@ -108,62 +110,52 @@ def _line_tables(source: Source) -> Iterable[tuple[str, Any]]:
 
 
 def _exceptions(source: Source) -> Iterable[Row]:
-    rows = frames.exception_rows(source.session, source.names)
-    return build.exceptions(rows, source.calendars, span=source.query.span, as_of=source.as_of)
+    shown = frames.exceptions_shown(source.names, source.query.span, source.as_of)
+    return aged_exceptions(source, frames.exception_rows(source.session, shown))
 
 
-def _documents(source: Source) -> Iterable[Row]:
-    return build.documents(frames.document_rows(source.session, source.runs), span=source.query.span)
+def aged_exceptions(source: Source, rows: Iterable[Row]) -> Iterable[Row]:
+    return build.exceptions(rows, source.calendars, as_of=source.as_of)
+
+
+def _documents(source: Source) -> Iterable[tuple[str, Any]]:
+    return frames.document_tables(source.session, source.runs, source.query.span)
 
 
 def _receivables(source: Source) -> Iterable[Row]:
-    documents = list(frames.document_rows(source.session, source.runs, with_balance=True))
-    last = frames.last_payments(source.session, source.runs, [row["doc_key"] for row in documents])
-    return _aged(source, documents, last)
-
-
-def _aged(source: Source, documents: Iterable[Row], last: Mapping[tuple[str, str], str]) -> Iterable[Row]:
-    due_days = source.house.settings.rules.get("due_days", build.DUE_DAYS)
-    return build.receivables(documents, last, as_of=source.as_of, due_days=due_days)
-
-
-def _accounts(source: Source) -> Iterator[Account]:
-    for run in sorted(source.runs, key=lambda run: run.connection):
-        payouts = list(frames.payout_rows(source.session, [run], Span()))
-        yield Account(run.connection, frames.item_table(source.session, run), payouts)
+    rows = frames.extracted(source.session, source.runs, extracts.RECEIVABLE)
+    return build.receivables(rows, as_of=source.as_of, due_days=source.due_days)
 
 
 def _in_transit(source: Source) -> Iterable[tuple[str, Any]]:
-    for account in _accounts(source):
-        calendar = source.calendars[account.connection]
-        yield account.connection, clearing.in_transit(clearing.waiting(account), calendar, as_of=source.as_of)
+    for run in frames.in_order(source.runs):
+        waiting = extracts.read(source.session, run, extracts.TRANSIT)
+        yield run.connection, build.in_transit(waiting, source.calendars[run.connection], as_of=source.as_of)
 
 
 def _rollforward(source: Source) -> Iterable[Row]:
-    rows = (row for account in _accounts(source) for row in clearing.rollforward(account))
+    rows = frames.extracted(source.session, source.runs, extracts.ROLLFORWARD)
     return (row for row in rows if source.query.span.holds(row["date"]))
 
 
 def _control(source: Source) -> Iterable[Row]:
-    accounts = list(_accounts(source))
-    documents = list(frames.document_rows(source.session, source.runs, with_balance=True))
-    return control(
-        Books(
-            payouts=list(_payouts(source)),
-            figures=list(_figures(source)),
-            documents=documents,
-            # Totals do not ask which payment was the last.
-            receivables=list(_aged(source, documents, {})),
-            in_transit=[row for account in accounts for row in clearing.totals(account)],
-            rollforward=[row for account in accounts for row in clearing.rollforward(account)],
-        )
-    )
+    query = source.query
+    figures = frames.figure_rows(source.session, source.runs, query.span, payout_id=query.payout_id)
+    rollforward = frames.extracted(source.session, source.runs, extracts.ROLLFORWARD)
+    receivables = _sums(source, extracts.RECEIVABLE, "balance")
+    in_transit = _sums(source, extracts.TRANSIT, "amount_signed")
+    return control(Books(list(figures), list(receivables), list(in_transit), list(rollforward)))
+
+
+def _sums(source: Source, kind: str, name: str) -> Iterator[Row]:
+    for run in frames.in_order(source.runs):
+        table = extracts.read(source.session, run, kind, ["currency", name])
+        for row in table.group_by("currency").aggregate([(name, "sum")]).to_pylist():
+            yield {"connection": run.connection, "currency": row["currency"], name: row[f"{name}_sum"]}
 
 
 MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
-    "payout-summary": _payouts,
     "exceptions": _exceptions,
-    "documents": _documents,
     "receivables": _receivables,
     "clearing-rollforward": _rollforward,
     "transfers": mirror.transfers,
@@ -177,6 +169,8 @@ MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
 }
 # These may be millions of rows: built from columns, never row by row.
 IN_COLUMNS: dict[str, Callable[[Source], Iterable[tuple[str, Any]]]] = {
+    "payout-summary": _payouts,
+    "documents": _documents,
     "payout-detail": _line_tables,
     "in-transit": _in_transit,
 }

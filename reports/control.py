@@ -1,13 +1,13 @@
 """Pure: every figure of the reports beside the rows it must equal, with a verdict."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 
 from reports.spans import Row
 
 Key = tuple[str, str]
+_SUMMARY, _DETAIL = "payout-summary", "payout-detail"
 
 _BY_TYPE = (
     ("payments", "payments_gross", "payment_intent", 1),
@@ -20,11 +20,9 @@ _BY_TYPE = (
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The rows that the figures are taken from, all of one window and day; `figures` are sums of first lines."""
+    """The rows that the totals are taken from; `figures` are sums of lines, payouts and documents of one window."""
 
-    payouts: Sequence[Row]
     figures: Sequence[Row]
-    documents: Sequence[Row]
     receivables: Sequence[Row]
     in_transit: Sequence[Row]
     rollforward: Sequence[Row]
@@ -33,33 +31,27 @@ class Books:
 def control(books: Books) -> Iterator[Row]:
     """Tie summary to detail, identity to payout, receivables to documents and the roll-forward to its open items."""
     for name, column, kind, sign in _BY_TYPE:
-        of_kind = [figure for figure in books.figures if figure["resource_type"] == kind]
         yield from _tie(
-            (f"{name}, gross", f"payout-summary {column}", _total(books.payouts, itemgetter(column))),
-            (f"payout-detail {kind}", _total(of_kind, _signed(sign))),
+            (f"{name}, gross", f"payout-summary {column}", _figures(books, _SUMMARY, column)),
+            (f"payout-detail {kind}", _figures(books, _DETAIL, kind, sign=sign)),
         )
+    together = "computed_amount + fee_total"
     yield from _tie(
-        ("items", "payout-detail amount_signed", _total(books.figures, lambda row: row["amount_signed"])),
-        (
-            "payout-summary computed_amount + fee_total",
-            _total(books.payouts, _sum("computed_amount", "fee_total")),
-        ),
+        ("items", "payout-detail amount_signed", _figures(books, _DETAIL)),
+        (f"payout-summary {together}", _figures(books, _SUMMARY, together)),
+    )
+    together = "computed_amount + difference"
+    yield from _tie(
+        ("payouts", "payout-summary payout_amount", _figures(books, _SUMMARY, "payout_amount")),
+        (f"payout-summary {together}", _figures(books, _SUMMARY, together)),
     )
     yield from _tie(
-        ("payouts", "payout-summary payout_amount", _total(books.payouts, lambda row: row["payout_amount"])),
-        (
-            "payout-summary computed_amount + difference",
-            _total(books.payouts, _sum("computed_amount", "difference")),
-        ),
-    )
-    open_documents = [row for row in books.documents if row["balance"]]
-    yield from _tie(
-        ("receivables", "receivables balance", _total(books.receivables, lambda row: row["balance"])),
-        ("documents balance", _total(open_documents, lambda row: row["balance"])),
+        ("receivables", "receivables balance", _total(books.receivables, "balance")),
+        ("documents balance", _figures(books, "documents")),
     )
     yield from _tie(
         ("funds in transit", "clearing-rollforward closing", _closing(books.rollforward)),
-        ("in-transit amount_signed", _total(books.in_transit, lambda row: row["amount_signed"])),
+        ("in-transit amount_signed", _total(books.in_transit, "amount_signed")),
     )
 
 
@@ -80,24 +72,19 @@ def _tie(left: tuple[str, str, Counter[Key]], right: tuple[str, Counter[Key]]) -
         }
 
 
-def _total(rows: Iterable[Row], amount: Callable[[Row], int | None]) -> Counter[Key]:
-    """Add up by currency; a row without the figure adds nothing, and the other side then shows the gap."""
+def _figures(books: Books, source: str, name: str | None = None, *, sign: int = 1) -> Counter[Key]:
     total: Counter[Key] = Counter()
-    for row in rows:
-        total[row["connection"], row["currency"]] += amount(row) or 0
+    for row in books.figures:
+        if row["source"] == source and name in {None, row["name"]}:
+            total[row["connection"], row["currency"]] += sign * row["amount"]
     return total
 
 
-def _sum(*names: str) -> Callable[[Row], int | None]:
-    def amount(row: Row) -> int | None:
-        values = [row[name] for name in names]
-        return None if None in values else sum(values)
-
-    return amount
-
-
-def _signed(sign: int) -> Callable[[Row], int]:
-    return lambda row: sign * int(row["amount_signed"])
+def _total(rows: Iterable[Row], name: str) -> Counter[Key]:
+    total: Counter[Key] = Counter()
+    for row in rows:
+        total[row["connection"], row["currency"]] += row[name]
+    return total
 
 
 def _closing(rollforward: Iterable[Row]) -> Counter[Key]:

@@ -67,8 +67,9 @@ def to_csv(report: Report, profile: Profile, language: str) -> Iterator[bytes]:
 def _lines(report: Report, profile: Profile, start: int) -> bytes:
     part = report.table.slice(start, _ROWS_AT_ONCE).combine_chunks()
     cells = [_quoted(_to_text(part, column, profile), column, profile) for column in report.definition.columns]
-    joined = pc.binary_join_element_wise(*cells, profile.delimiter, null_handling="replace", null_replacement="")
-    lines = pc.binary_join_element_wise(joined, "", _NEWLINE)
+    # Ending the last cell is cheaper than ending the whole line.
+    cells[-1] = pc.binary_join_element_wise(cells[-1], _NEWLINE, "", null_handling="replace", null_replacement="")
+    lines = pc.binary_join_element_wise(*cells, profile.delimiter, null_handling="replace", null_replacement="")
     return b"".join(_bytes_of(chunk) for chunk in _chunks(lines))
 
 
@@ -107,7 +108,9 @@ def _to_text(part: pa.Table, column: Column, profile: Profile) -> pa.Array:
     values = _array(part, column.name)
     match column.kind:
         case Kind.MONEY:
-            return _decimal_mark(_money_text(values, _array(part, CURRENCY)), profile)
+            currencies = _array(part, CURRENCY)
+            amounts, has_point = _money_text(values, currencies), any(map(digits_of, pc.unique(currencies).to_pylist()))
+            return _decimal_mark(amounts, profile) if has_point else amounts
         case Kind.DECIMAL:
             return _decimal_mark(values, profile)
         case Kind.INT:
@@ -193,9 +196,10 @@ def _quoted(cells: pa.Array, column: Column, profile: Profile) -> pa.Array:
     marks = [mark for mark in (profile.delimiter, '"', "\r", "\n") if mark.encode() in characters]
     if not marks:
         return cells
-    special = functools.reduce(pc.or_, (pc.match_substring(cells, mark) for mark in marks))
-    doubled = pc.replace_substring(cells, '"', '""')
-    return pc.if_else(special, pc.binary_join_element_wise('"', doubled, '"', ""), cells)
+    special = functools.reduce(pc.or_, (pc.match_substring(cells, mark) for mark in marks)).fill_null(False)
+    found = cells.filter(special)
+    doubled = pc.replace_substring(found, '"', '""') if '"' in marks else found
+    return pc.replace_with_mask(cells, special, pc.binary_join_element_wise('"', doubled, '"', ""))
 
 
 def defused(cells: pa.Array) -> pa.Array:

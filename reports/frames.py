@@ -1,7 +1,7 @@
 """The reports' query module: what reconciliation and the mirror left in the tables, as plain rows."""
 
 from collections.abc import Iterator, Sequence
-from datetime import UTC, date, datetime
+from datetime import date
 from typing import Any, TypeVar
 
 import msgspec
@@ -11,14 +11,12 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.tables.provider import ProviderObject
-from reconcile import chunks
+from reconcile import chunks, extracts
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
-from reports.clearing import ITEMS
 from reports.spans import WHOLE, Row, Span
 
 Select = TypeVar("Select", bound=sa.Select[*tuple[Any, ...]])
 
-_NEVER = datetime.min.replace(tzinfo=UTC)
 decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
@@ -54,12 +52,8 @@ def _covers(span: Span) -> sa.ColumnElement[bool]:
     return sa.and_(starts, ends, col(Run.scope_payout).is_(None))
 
 
-def payout_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None) -> Iterator[Row]:
-    query = sa.select(col(PayoutResult.connection), col(PayoutResult.columns)).where(of_runs(PayoutResult, runs))
-    if payout_id is not None:
-        query = query.where(col(PayoutResult.payout_id) == payout_id)
-    for connection, columns in session.execute(_between(query, PayoutResult.payout_date, span)):
-        yield {**decode(columns), "connection": connection}
+def in_order(runs: Sequence[Run]) -> list[Run]:
+    return sorted(runs, key=lambda run: run.connection)
 
 
 def line_rows(
@@ -71,7 +65,7 @@ def line_rows(
     payout_id: str | None = None,
 ) -> Iterator[Row]:
     """Read lines of payouts, or of items no payout carries yet, or with None of both."""
-    for run in sorted(runs, key=lambda run: run.connection):
+    for run in in_order(runs):
         days = {"since": span.since, "until": span.until}
         for row in chunks.read_lines(session, run, paid_out=paid_out, payout_id=payout_id, **days):
             yield {**row, "connection": run.connection}
@@ -81,43 +75,58 @@ def line_tables(
     session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None
 ) -> Iterator[tuple[str, Any]]:
     """Read lines of payouts as typed columns beside their connection: a million rows are no million objects."""
-    for run in sorted(runs, key=lambda run: run.connection):
+    for run in in_order(runs):
         days = {"since": span.since, "until": span.until}
         for table in chunks.line_tables(session, run, paid_out=True, payout_id=payout_id, **days):
             yield run.connection, table
 
 
-def item_table(session: Session, run: Run) -> pa.Table:
-    """Read the first line of every item, paid out or not, with what it takes to follow it to its payout."""
-    found = chunks.line_columns(session, run, ["line", *ITEMS.names])
-    parts = [table.filter(pc.equal(table["line"], 1)).select(ITEMS.names).cast(ITEMS) for table in found]
-    return pa.concat_tables([ITEMS.empty_table(), *parts]).combine_chunks()
+def payout_tables(
+    session: Session,
+    runs: Sequence[Run],
+    span: Span,
+    *,
+    payout_id: str | None = None,
+    names: Sequence[str] | None = None,
+) -> Iterator[tuple[str, Any]]:
+    """Read payouts as typed columns beside their connection."""
+    for run in in_order(runs):
+        if payout_id is None:
+            table = extracts.read(session, run, extracts.PAYOUT, names)
+            yield run.connection, chunks.kept(table, chunks.is_between(table["payout_date"], span.since, span.until))
+        else:
+            own = sa.select(col(PayoutResult.payout_id), col(PayoutResult.columns)).where(of_runs(PayoutResult, [run]))
+            asked = _between(own.where(col(PayoutResult.payout_id) == payout_id), PayoutResult.payout_date, span)
+            yield run.connection, extracts.payouts_of([(row[0], row[1]) for row in session.execute(asked)])
+
+
+def document_tables(session: Session, runs: Sequence[Run], span: Span) -> Iterator[tuple[str, Any]]:
+    for run in in_order(runs):
+        for table in chunks.document_tables(session, run, since=span.since, until=span.until):
+            yield run.connection, table
+
+
+def extracted(session: Session, runs: Sequence[Run], kind: str) -> Iterator[Row]:
+    """Read what was taken out of each run when it was published."""
+    for run in in_order(runs):
+        for row in chunks.to_rows(extracts.read(session, run, kind)):
+            yield {**row, "connection": run.connection}
 
 
 def figure_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None) -> Iterator[Row]:
-    """Add up of the first lines of payouts what their totals are made of: a row for each kind of item of a chunk."""
-    for connection, table in line_tables(session, runs, span, payout_id=payout_id):
-        first = table.filter(pc.equal(table["line"], 1))
-        kinds = first.group_by(["resource_type", "currency"]).aggregate([("amount_signed", "sum")])
-        for row in kinds.to_pylist():
-            yield {**row, "amount_signed": row["amount_signed_sum"], "connection": connection}
-
-
-def last_payments(session: Session, runs: Sequence[Run], doc_keys: Sequence[str]) -> dict[tuple[str, str], str]:
-    """Find the latest payment that was applied to each of these documents, by connection and document."""
-    names = ["doc_key", "resource_type", "resource_id", "occurred_at_utc", "applied_amount"]
-    wanted, payments = pa.array(doc_keys, pa.string()), pa.array(["payment_intent", "charge"])
-    last: dict[tuple[str, str], tuple[Any, str]] = {}
-    for run in runs:
-        for table in chunks.line_columns(session, run, names):
-            about = pc.is_in(table["doc_key"].cast(pa.string()), value_set=wanted)
-            is_payment = pc.is_in(table["resource_type"].cast(pa.string()), value_set=payments)
-            is_applied = pc.not_equal(table["applied_amount"], 0)
-            kept = table.filter(pc.and_kleene(pc.and_kleene(about, is_payment), is_applied))
-            for row in kept.to_pylist():
-                key, seen = (run.connection, row["doc_key"]), (row["occurred_at_utc"] or _NEVER, row["resource_id"])
-                last[key] = max(last.get(key, seen), seen)
-    return {key: resource_id for key, (_, resource_id) in last.items()}
+    """Add up lines, payouts and documents by day and currency; a range of days cuts lines and payouts."""
+    for run in in_order(runs):
+        table = extracts.read(session, run, extracts.FIGURE)
+        is_cut = pc.not_equal(table["source"], extracts.OF_DOCUMENTS)
+        if payout_id is not None:
+            lines = pa.concat_tables(part for _, part in line_tables(session, [run], span, payout_id=payout_id))
+            payouts = pa.concat_tables(part for _, part in payout_tables(session, [run], span, payout_id=payout_id))
+            table = pa.concat_tables([table.filter(pc.invert(is_cut)), extracts.figures(lines, payouts)])
+        else:
+            inside = chunks.is_between(table["on"].cast(pa.timestamp("us")), span.since, span.until)
+            table = chunks.kept(table, [pc.or_kleene(pc.invert(is_cut), mask) for mask in inside])
+        for row in table.to_pylist():
+            yield {**row, "connection": run.connection}
 
 
 def count_lines(session: Session, runs: Sequence[Run], span: Span) -> int:
@@ -131,14 +140,27 @@ def count_lines(session: Session, runs: Sequence[Run], span: Span) -> int:
     return session.scalar(query) or 0
 
 
-def document_rows(session: Session, runs: Sequence[Run], *, with_balance: bool = False) -> Iterator[Row]:
-    for run in runs:
-        for row in chunks.read_documents(session, run, with_balance=with_balance):
-            yield {**row, "connection": run.connection}
+def exceptions_shown(connections: Sequence[str], span: Span, as_of: date) -> sa.Select[Any]:
+    """Ask for the work list as it stood on a day, in the order of its report: open then, or opened or closed inside."""
+    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    opened, closed = table.c.opened_on, table.c.resolved_on
+    shown = sa.or_(closed.is_(None), closed > as_of, _within(opened, span), _within(closed, span))
+    query = sa.select(table).where(table.c.connection.in_(connections), opened <= as_of, shown)
+    return query.order_by(table.c.connection, opened, table.c.code, table.c.id)
 
 
-def exception_rows(session: Session, connections: Sequence[str]) -> Iterator[Row]:
-    query = sa.select(ExceptionRow.__table__).where(col(ExceptionRow.connection).in_(connections))  # type: ignore[attr-defined]
+def exceptions_open(connections: Sequence[str]) -> sa.Select[Any]:
+    """Ask for what is open now, for a sheet that is filled in and comes back."""
+    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    return sa.select(table).where(table.c.connection.in_(connections), table.c.resolved_on.is_(None))
+
+
+def _within(column: sa.Column[Any], span: Span) -> sa.ColumnElement[bool]:
+    since = column >= span.since if span.since is not None else sa.true()
+    return sa.and_(since, column <= span.until if span.until is not None else sa.true())
+
+
+def exception_rows(session: Session, query: sa.Select[Any]) -> Iterator[Row]:
     for row in session.execute(query).mappings():
         yield {**row, "exception_id": row["id"]}
 

@@ -8,12 +8,15 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.tables.business import Institution
 from reconcile.tables import ExceptionRow, PayoutResult, Run
 from reports.frames import Select, decode, latest_runs, of_runs
 from reports.spans import Row, Span
 
 PAGE_ROWS = 50
 _KEY = ("connection", "run_id", "payout_id")
+_GAP = "DATA_GAP"
+_RANKS = {"high": 0, "medium": 1, "low": 2}
 
 Found = TypeVar("Found")
 
@@ -45,6 +48,10 @@ class ExceptionFilter:
     state: str = "open"
     severity: str = ""
     search: str = ""
+    owner: str | None = None
+    opened_from: date | None = None
+    closed_from: date | None = None
+    payout_id: str = ""
 
 
 def runs_now(session: Session, connections: Sequence[str], today: date) -> list[Run]:
@@ -85,7 +92,7 @@ def exceptions(
     """Gravest first, then by what is at risk."""
     conditions = _exception_conditions(connections, asked)
     total = session.scalar(sa.select(sa.func.count()).select_from(ExceptionRow).where(*conditions)) or 0
-    rank = sa.case({"high": 0, "medium": 1, "low": 2}, value=col(ExceptionRow.severity), else_=3)
+    rank = sa.case(_RANKS, value=col(ExceptionRow.severity), else_=3)
     table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
     query = (
         sa.select(table)
@@ -105,16 +112,44 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
         conditions.append(col(ExceptionRow.resolved_on).is_(None))
     elif asked.state == "closed":
         conditions.append(col(ExceptionRow.resolved_on).is_not(None))
+    if asked.owner is not None:
+        conditions.append(col(ExceptionRow.owner) == asked.owner)
+    if asked.opened_from:
+        conditions.append(col(ExceptionRow.opened_on) >= asked.opened_from)
+    if asked.closed_from:
+        conditions.append(col(ExceptionRow.resolved_on) >= asked.closed_from)
+    if asked.payout_id:
+        conditions.append(col(ExceptionRow.payout_id) == asked.payout_id)
     if asked.search:
         fields = (ExceptionRow.subject, ExceptionRow.title, ExceptionRow.owner, ExceptionRow.id)
         conditions.append(sa.or_(*(col(field).contains(asked.search, autoescape=True) for field in fields)))
     return conditions
 
 
+def only_gaps(session: Session, run: Run) -> bool:
+    """Tell whether the list took nothing of a run but what is missing: its day lies ahead of the data."""
+    mine = (col(ExceptionRow.connection) == run.connection, col(ExceptionRow.run_last) == run.id)
+    codes = set(session.scalars(sa.select(col(ExceptionRow.code)).where(*mine).distinct()))
+    return not run.complete and codes == {_GAP}
+
+
+def has_seen_more(session: Session, connection: str) -> bool:
+    mine = (col(ExceptionRow.connection) == connection, col(ExceptionRow.code) != _GAP)
+    return session.scalar(sa.select(col(ExceptionRow.id)).where(*mine).limit(1)) is not None
+
+
+def owners(session: Session, connections: Sequence[str]) -> list[str]:
+    """Name everybody who has an exception."""
+    mine = (col(ExceptionRow.connection).in_(connections), col(ExceptionRow.owner) != "")
+    owner = col(ExceptionRow.owner)
+    return list(session.scalars(sa.select(owner).where(*mine).distinct().order_by(owner)))
+
+
 def exceptions_of(session: Session, connection: str, payout_id: str) -> list[dict[str, Any]]:
     table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
     query = sa.select(table).where(table.c.connection == connection, table.c.payout_id == payout_id)
-    ordered = query.order_by(table.c.resolved_on.is_not(None), table.c.code, table.c.id)
+    rank = sa.case(_RANKS, value=table.c.severity, else_=3)
+    ordered = query.order_by(table.c.resolved_on.is_not(None), rank, table.c.amount_at_risk.desc(), table.c.id)
     return [dict(row) for row in session.execute(ordered).mappings()]
 
 
@@ -159,7 +194,7 @@ def open_by_code(session: Session, connections: Sequence[str]) -> list[CodeCount
     """Count what is open by code and currency, gravest and dearest first."""
     risk = sa.func.sum(col(ExceptionRow.amount_at_risk))
     keys = (col(ExceptionRow.code), col(ExceptionRow.severity), col(ExceptionRow.currency))
-    rank = sa.case({"high": 0, "medium": 1, "low": 2}, value=col(ExceptionRow.severity), else_=3)
+    rank = sa.case(_RANKS, value=col(ExceptionRow.severity), else_=3)
     query = (
         sa.select(*keys, sa.func.count(), risk, sa.func.min(col(ExceptionRow.opened_on)))
         .where(*_exception_conditions(connections, ExceptionFilter()))
@@ -170,6 +205,12 @@ def open_by_code(session: Session, connections: Sequence[str]) -> list[CodeCount
         CodeCount(code, severity, currency, count, int(amount), oldest)
         for code, severity, currency, count, amount, oldest in session.execute(query)
     ]
+
+
+def bank_names(session: Session) -> dict[str, str]:
+    """Name the banks of the provider's directory by their ids."""
+    bodies = (decode(body) for body in session.scalars(sa.select(col(Institution.body))))
+    return {body["id"]: body["name"] for body in bodies if body.get("name")}
 
 
 def _paged(query: Select, number: int) -> Select:

@@ -1,6 +1,6 @@
 """Reports of what the provider mirrors besides payouts: transfers, account statements, fiscal objects."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from consumer.facts.house import Connection
 from consumer.facts.tables.business import (
@@ -13,7 +13,7 @@ from consumer.facts.tables.business import (
 )
 from reports import business, frames
 from reports.query import Source
-from reports.spans import Row, Span
+from reports.spans import WHOLE, Row
 
 
 def _connections(source: Source) -> Mapping[str, Connection]:
@@ -24,10 +24,17 @@ def transfers(source: Source) -> Iterable[Row]:
     bank = business.to_bank(
         frames.object_rows(source.session, AccountMovement, source.names),
         frames.object_rows(source.session, AccountStatement, source.names),
-        frames.payout_rows(source.session, source.runs, Span()),
+        _arrived(source),
     )
     rows = frames.object_rows(source.session, Transfer, source.names)
     return business.transfers(rows, bank, _connections(source), span=source.query.span)
+
+
+def _arrived(source: Source) -> Iterator[Row]:
+    """Name the bank movement of each payout that has one."""
+    names = ["payout_date", "payout_id", "bank_movement_id"]
+    for _, table in frames.payout_tables(source.session, source.runs, WHOLE, names=names):
+        yield from table.select(names[1:]).drop_null().to_pylist()
 
 
 def statement_check(source: Source) -> Iterable[Row]:

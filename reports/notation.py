@@ -1,5 +1,6 @@
 """Pure: amounts, dates and times as people of each country write them; integers in, text out."""
 
+import re
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
@@ -16,6 +17,22 @@ def format_amount(amount: int, currency: str, language: str, *, symbol: bool = F
         return sign + digits
     mark = _SYMBOLS.get(currency, f"{currency} ")
     return f"{mark}{sign}{digits}" if language == "es-CL" else f"{sign}{mark}{digits}"
+
+
+def format_figure(text: str, language: str) -> str:
+    """Write decimal text as an amount of a list is stored, grouped for people."""
+    sign = "-" if text.startswith("-") else ""
+    return sign + _grouped(text.removeprefix("-"), language)
+
+
+def to_plain(text: str, language: str) -> str:
+    """Read an amount as the reader's country writes it into plain decimal text; anything else is refused."""
+    bare = text.replace("$", "").replace(" ", "")
+    group, point = (".", ",") if language == "es-CL" else (",", ".")
+    shape = rf"-?(\d+|\d{{1,3}}({re.escape(group)}\d{{3}})+)({re.escape(point)}\d+)?"
+    if not re.fullmatch(shape, bare, re.ASCII):
+        raise ValueError(f"{text!r} is not an amount")
+    return bare.replace(group, "").replace(point, ".")
 
 
 def format_count(count: int, language: str) -> str:

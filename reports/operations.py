@@ -9,16 +9,21 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.clock import utc_now
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict
-from consumer.facts.tables.jobs import Tick
+from consumer.facts.tables.jobs import Tick, is_in_state, to_shown
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
+from consumer.facts.taxids import mask_accounts
 from reconcile.tables import Run
-from reports import trail
+from reports import bookkeeping, keeping, trail
 from reports.build import Report, to_table
 from reports.columns import Column, Kind
 from reports.definitions import Definition
 from reports.lists import PAGE_ROWS, Page
 from reports.spans import WHOLE, Row
+
+# Where a list has its page; one that is elsewhere is part of another page.
+OPERATION, BOOKS, ELSEWHERE = "operation", "books", "elsewhere"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,7 @@ class Listing:
     to_row: Callable[[Any], Row]
     states: tuple[str, ...] = ()
     for_admins: bool = False
+    place: str = OPERATION
 
 
 def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None = None) -> Page[Row]:
@@ -138,17 +144,19 @@ def _gaps(wanted: Wanted) -> sa.Select[Any]:
 def _jobs(wanted: Wanted) -> sa.Select[Any]:
     query = sa.select(Tick)
     if wanted.state:
-        query = query.where(col(Tick.state) == wanted.state)
+        query = query.where(is_in_state(wanted.state, now=utc_now()))
     if wanted.search:
         query = query.where(col(Tick.job).contains(wanted.search, autoescape=True))
     return query.order_by(col(Tick.planned_at).desc(), col(Tick.job))
 
 
 JOB_KEYS = ("job", "planned_at", "state", "started_at", "finished_at", "outcome")
+JOB_STATES = ("running", "complete", "incomplete", "failed", "missed", "dead")
 
 
 def _job_row(tick: Tick) -> Row:
-    return {key: getattr(tick, key) for key in JOB_KEYS}
+    shown = to_shown(tick, now=utc_now())
+    return {key: shown[key] for key in JOB_KEYS}
 
 
 def _trail(wanted: Wanted) -> sa.Select[Any]:
@@ -157,6 +165,20 @@ def _trail(wanted: Wanted) -> sa.Select[Any]:
 
 def _trail_row(row: Any) -> Row:
     return dict(zip(trail.KEYS, row, strict=True))
+
+
+AskedQuery = Callable[[Sequence[str], str, str], Any]
+
+
+def _listed(  # noqa: PLR0913 - the columns of the tables of lists
+    name: str, title: str, keys: tuple[str, ...], query: AskedQuery, to_row: Callable[[Any], Row], *,
+    states: tuple[str, ...] = (), for_admins: bool = False, place: str,
+) -> Listing:  # fmt: skip
+    def asked(wanted: Wanted) -> sa.Select[Any]:
+        asked_for: sa.Select[Any] = query(wanted.connections, wanted.state, wanted.search)
+        return asked_for
+
+    return Listing(name, title, keys, asked, to_row, states, for_admins, place)
 
 
 RUN_KEYS = ("number", "connection", "id", "as_of", "state", "payouts", "payouts_closed", "exceptions", "finished_at")
@@ -175,13 +197,22 @@ LISTINGS = {
         ),
         Listing("conflicts", "Conflicts", CONFLICT_KEYS, _conflicts, _conflict_row),
         Listing("gaps", "Gaps", GAP_KEYS, _gaps, to_gap, ("open", "failed")),
-        Listing("jobs", "Jobs", JOB_KEYS, _jobs, _job_row, ("running", "complete", "incomplete", "failed", "missed")),
+        Listing("jobs", "Jobs", JOB_KEYS, _jobs, _job_row, JOB_STATES),
         Listing("trail", "Trail", trail.KEYS, _trail, _trail_row, for_admins=True),
+        *(_listed(*one, states=states, place=BOOKS) for *one, states in bookkeeping.LISTS),
+        *(_listed(*one, for_admins=for_admins, place=ELSEWHERE) for *one, for_admins in keeping.LISTS),
     )
 }
 
 
-COUNTS = {"attempts", "times", "pages", "events", "payouts", "payouts_closed", "exceptions"}
+COUNTS = {
+    "attempts", "times", "pages", "events", "payouts", "payouts_closed", "exceptions", "rows", "added", "changed",
+    "adjustments", "period", "decision",
+}  # fmt: skip
+_DAYS = {"as_of", "since", "until", "booked_on"}
+_IDS = {"id", "resource_id", "doc_key", "run_id", "account_last4"}
+_AMOUNTS = {"opening", "closing", "amount"}
+NUMBERS = COUNTS | _AMOUNTS
 # A list is for looking; who wants millions of rows reads the API page by page.
 MOST_ROWS = 100_000
 
@@ -196,9 +227,11 @@ def kind_of(key: str) -> Kind:
         return Kind.INT
     if key in {"at", "from", "to"} or key.endswith("_at"):
         return Kind.INSTANT
-    if key == "as_of":
+    if key in _DAYS:
         return Kind.DATE
-    return Kind.ID if key in {"id", "resource_id"} or key.endswith("sha256") else Kind.TEXT
+    if key in _AMOUNTS:
+        return Kind.DECIMAL
+    return Kind.ID if key in _IDS or key.endswith("sha256") else Kind.TEXT
 
 
 def to_report(
@@ -228,9 +261,17 @@ def received_since(session: Session, connections: Sequence[str], since: datetime
 
 
 def find_event(session: Session, connection: str, event_id: str) -> Row | None:
-    """Find one event with its first body as text, which retention may have dropped."""
+    """Find one event with its first body as text to read, which retention may have dropped."""
     event = session.get(Event, (connection, event_id))
     if event is None:
         return None
-    body = None if event.body is None else event.body.decode("utf-8", errors="replace")
+    body = None if event.body is None else _to_shown(event.body.decode("utf-8", errors="replace"))
     return {**_event_row(event), "arrivals": event.arrivals, "raw_sha256": event.raw_sha256, "body": body}
+
+
+def _to_shown(body: str) -> str:
+    """Lay a body out to be read, its account numbers masked; one that is no JSON object cannot name an account."""
+    try:
+        return json.dumps(mask_accounts(json.loads(body)), ensure_ascii=False, indent=2)
+    except (ValueError, RecursionError):
+        return body

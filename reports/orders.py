@@ -98,7 +98,7 @@ def _make(house: House, query: Query, shape: Shape, number: int) -> None:
         make = catalogue.make_sheets if shape.format is Format.XLSX else _alone
         made = make(house, query, progress.count)
         kept = archive.keep(house, made, shape, now=utc_now(), on_bytes=progress.tell)
-    except (NoRunError, TooManyRowsError) as error:
+    except (NoRunError, TooManyRowsError, archive.NotWritableError) as error:
         progress.end(State.FAILED, error=str(error))
     except BaseException as error:
         progress.end(State.FAILED, error=type(error).__name__)

@@ -10,6 +10,7 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar, to_calendar
 from consumer.facts.house import Connection, House
 from reconcile.tables import Run
+from reports.build import DUE_DAYS
 from reports.spans import Span
 
 
@@ -38,6 +39,10 @@ class Source:
     @property
     def names(self) -> list[str]:
         return [connection.name for connection in self.query.connections]
+
+    @property
+    def due_days(self) -> int:
+        return int(self.house.settings.rules.get("due_days", DUE_DAYS))
 
     @property
     def calendars(self) -> Mapping[str, BankCalendar]:

@@ -34,7 +34,7 @@ def make(house: House, connections: Sequence[Connection], *, today: date) -> Rep
     names = [connection.name for connection in connections]
     with house.store.reading() as session:
         runs = runs_now(session, names, today)
-        rows = [row for row in frames.exception_rows(session, names) if row["resolved_on"] is None]
+        rows = list(frames.exception_rows(session, frames.exceptions_open(names)))
     as_of = _day(runs, today)
     calendars = calendars_of(house, connections, runs)
     aged = (

@@ -1,9 +1,10 @@
 """What people look at over time: match rate and value at risk by run, events and gaps by hour."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -16,6 +17,7 @@ from reconcile.tables import Run, RunFinding
 RUNS = 30
 HOURS = 48
 EVENTS = "events"
+_RISK = "at_risk"
 _HOUR = timedelta(hours=1)
 # They need no document, so they say nothing about matching.
 _NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
@@ -61,8 +63,11 @@ def by_run(session: Session, connection: str, currency: str, today: date) -> lis
     for run in found:
         last.setdefault(run.as_of, run)
     runs = list(last.values())[:RUNS]
-    risks = _risks(session, connection, currency, [run.id for run in runs])
-    return [_to_day(run, risks.get(run.id, 0)) for run in reversed(runs)]
+    summaries = {run.id: json.loads(run.summary) for run in runs}
+    # Runs kept before their summary said what is at risk.
+    risks = _risks(session, connection, currency, [run_id for run_id, kept in summaries.items() if _RISK not in kept])
+    risks |= {run_id: kept[_RISK].get(currency, 0) for run_id, kept in summaries.items() if _RISK in kept}
+    return [_to_day(run, summaries[run.id], risks.get(run.id, 0)) for run in reversed(runs)]
 
 
 def _risks(session: Session, connection: str, currency: str, ids: Sequence[str]) -> dict[str, int]:
@@ -72,8 +77,7 @@ def _risks(session: Session, connection: str, currency: str, ids: Sequence[str])
     return {run_id: int(amount) for run_id, amount in session.execute(query.group_by(col(RunFinding.run_id)))}
 
 
-def _to_day(run: Run, at_risk: int) -> Day:
-    summary = json.loads(run.summary)
+def _to_day(run: Run, summary: Mapping[str, Any], at_risk: int) -> Day:
     outcomes = summary["items_by_outcome"]
     return Day(
         as_of=run.as_of,

@@ -99,7 +99,7 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
     },
 }
 # Which group a column's keys belong to, where a report does not say otherwise.
-_GROUPS = {
+GROUPS = {
     "status_recon": "status",
     "severity": "severity",
     "outcome": "outcome",
@@ -126,7 +126,7 @@ def in_words(report: Report, language: str) -> Report:
         return report
     table = report.table
     for column in report.definition.columns:
-        group = _OF_REPORTS.get((report.definition.name, column.name)) or _GROUPS.get(column.name)
+        group = _OF_REPORTS.get((report.definition.name, column.name)) or GROUPS.get(column.name)
         if group is not None and column.kind is Kind.TEXT:
             words = WORDS[group]
             table = _replaced(table, column.name, lambda key, words=words: words[key][1] if key in words else key)  # type: ignore[misc]

@@ -20,6 +20,7 @@ _LONGEST_TEXT = 32_767
 _CREATED = datetime(2000, 1, 1, tzinfo=UTC)
 _WIDTHS = {Kind.TEXT: 18, Kind.ID: 22, Kind.MONEY: 15, Kind.INT: 10, Kind.DATE: 12, Kind.INSTANT: 19, Kind.DECIMAL: 10}
 _WIDEST = 48
+_DAYS_BEFORE_1970 = 25_569
 _DAYS = {"machine": "yyyy-mm-dd", "cl": "dd-mm-yyyy", "mx": "dd/mm/yyyy"}
 _UNPRINTABLE = {code: None for code in range(32) if chr(code) not in "\t\n\r"}
 _WORDS = {
@@ -105,9 +106,9 @@ def _write_cells(sheet: Any, styles: _Styles, report: Report) -> None:
 
 
 def _writer(sheet: Any, kind: Kind) -> Callable[..., Any]:
-    if kind in {Kind.MONEY, Kind.INT, Kind.DECIMAL}:
+    if kind in {Kind.MONEY, Kind.INT, Kind.DECIMAL, Kind.DATE}:
         return sheet.write_number  # type: ignore[no-any-return]
-    return sheet.write_datetime if kind in {Kind.DATE, Kind.INSTANT} else sheet.write_string  # type: ignore[no-any-return]
+    return sheet.write_datetime if kind is Kind.INSTANT else sheet.write_string  # type: ignore[no-any-return]
 
 
 def _values(table: pa.Table, column: Column, currencies: Sequence[str]) -> Sequence[Any]:
@@ -122,6 +123,9 @@ def _values(table: pa.Table, column: Column, currencies: Sequence[str]) -> Seque
             return [None if value is None else Decimal(value).scaleb(-digits[currency]) for value, currency in pairs]
         case Kind.DECIMAL:
             return [None if value is None else Decimal(value) for value in found.to_pylist()]
+        case Kind.DATE:
+            # A sheet counts days from the end of 1899; as numbers they need no conversion cell by cell.
+            return pc.add(found.cast(pa.int32()), _DAYS_BEFORE_1970).to_pylist()  # type: ignore[no-any-return]
         case Kind.INSTANT:
             return found.cast(pa.timestamp("us")).to_pylist()  # type: ignore[no-any-return]
         case Kind.TEXT | Kind.ID:

@@ -1,5 +1,6 @@
 """The pages: server-rendered, without script, behind a login."""
 
+import threading
 from collections.abc import Callable, Collection
 from datetime import date, datetime
 from pathlib import Path
@@ -13,19 +14,24 @@ from werkzeug.exceptions import HTTPException
 
 from consumer.facts.errands import Errands
 from consumer.facts.house import House
-from reports import codes, notation
+from reports import codes, notation, vocabulary
 from reports.definitions import CATALOGUE
+from reports.operations import NUMBERS
 from reports.pages import (
     api,
+    books,
     case,
     desk,
+    documents,
     downloads,
     evidence,
     exceptions,
+    histories,
     login,
     operations,
     payouts,
     people,
+    phrases,
     settings,
     today,
     views,
@@ -33,6 +39,7 @@ from reports.pages import (
 )
 from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
+from reports.pages.refusals import in_words
 from reports.tokens import Scope
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
@@ -60,6 +67,8 @@ def pages() -> list[Blueprint]:
         downloads.blueprint,
         views.blueprint,
         operations.blueprint,
+        books.blueprint,
+        documents.blueprint,
         people.blueprint,
         settings.blueprint,
         api.blueprint,
@@ -83,6 +92,17 @@ def register(app: Flask, house: House, *, errands: Errands | None = None, public
     app.register_error_handler(500, _failure)
 
 
+def warm(app: Flask) -> Flask:
+    """Compile the templates beside the start, so that who opens the first page does not wait for it."""
+    threading.Thread(target=_compile, args=(app,), name="templates", daemon=True).start()
+    return app
+
+
+def _compile(app: Flask) -> None:
+    for name in app.jinja_env.list_templates(extensions=["html"]):
+        app.jinja_env.get_template(name)
+
+
 def token_check(house: House) -> Callable[[], bool]:
     """Make the check of a request's token, for routes outside the pages such as the metrics."""
 
@@ -103,6 +123,24 @@ def _words() -> dict[str, Any]:
         "action": lambda code, stored: codes.action_of(code, stored, language),
         "proof_name": lambda name: evidence.name_of(name, language),
         "proof": lambda name, value, currency: evidence.shown(name, value, currency, language),
+        "rule_word": lambda text: phrases.rule(text, language),
+        "note_word": lambda text: phrases.sentence(text, language),
+        "history_word": lambda text: phrases.sentence(text, language),
+        "cell_word": lambda column, text: phrases.cell(column, text, language),
+        "apart_words": lambda names: phrases.apart(names, language),
+        "with_links": phrases.with_links,
+        "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),
+        "trail_word": lambda action: histories.trail_action(action, language),
+        "trail_subject": histories.trail_subject,
+        "frozen_words": lambda kind, text, own: histories.frozen(kind, text, desk.currency_of(own), language),
+        "changed_words": lambda kind, text, own: histories.changed(kind, text, desk.currency_of(own), language),
+        "changed_subject": lambda change: histories.changed_subject(change.kind, change.subject, language),
+        "cause_words": lambda text: histories.cause(text, language),
+        "intake_word": lambda text: in_words(text, language),
+        "numeric_keys": NUMBERS,
+        "word_groups": vocabulary.GROUPS,
+        "figure": lambda text: notation.format_figure(text, language),
+        "bank_name": desk.bank_name,
         "amount": _amount(language),
         "count": lambda number: notation.format_count(number, language),
         "day": lambda on: _day(on, language),
@@ -127,6 +165,7 @@ def _menu() -> list[tuple[str, str, tuple[str, ...]]]:
         (url_for("exceptions.index"), "Exceptions", ("exceptions", "case")),
         (url_for("views.show", place="receivables"), "Receivables", ()),
         (url_for("views.show", place="in-transit"), "In transit", ()),
+        (url_for("books.overview"), "Books", ("books", "documents")),
         (url_for("operations.overview"), "Operation", ("operations",)),
         (url_for("downloads.index"), "Reports", ("downloads",)),
         (url_for("settings.show"), "Settings", ("settings",)),
@@ -178,4 +217,5 @@ def _answer(status: int, sentence: str) -> ResponseReturnValue:
     is_machine = request.headers.get("Authorization") or request.path.startswith(("/webhooks", "/api/"))
     if is_machine or request.accept_mimetypes.best_match(("text/html", "text/plain"), "text/html") == "text/plain":
         return Response(sentence + "\n", status, mimetype="text/plain")
-    return render_template("error.html", title=_TITLES[status], sentence=sentence), status
+    told = in_words(sentence, desk.language())
+    return render_template("error.html", title=_TITLES[status], sentence=told), status

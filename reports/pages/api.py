@@ -1,15 +1,18 @@
 """Every list as JSON with cursor paging, by session or token, and its OpenAPI description."""
 
 import base64
+import hashlib
 import json
+from dataclasses import replace
 from datetime import date, datetime
 from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
 from flask.typing import ResponseReturnValue
+from sqlmodel import Session
 
 from consumer.facts.clock import format_instant
-from reports import catalogue, operations
+from reports import catalogue, operations, windows
 from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.export import to_json_rows
@@ -20,10 +23,17 @@ from reports.pages.openapi import describe
 from reports.pages.protection import need
 from reports.people import Role
 from reports.query import Query
+from reports.spans import Row
 
 blueprint = Blueprint("api", __name__, url_prefix="/api/v1")
 
 MOST_ROWS, USUAL_ROWS = 1000, 100
+# How many rows may come in between two pages of a list.
+_MOST_NEW = 10_000
+_LASTING = {
+    "connection", "id", "number", "stream", "from", "job", "planned_at", "at", "who", "action", "subject", "name",
+    "other_sha256", "sha256", "doc_key", "field", "decision", "period", "kind", "closed_at", "found_at",
+}  # fmt: skip
 _OF_REPORTS = frozenset({"connection", "from", "to", "as_of", "payout", "limit", "cursor"})
 _OF_LISTS = frozenset({"connection", "state", "q", "limit", "cursor"})
 
@@ -58,13 +68,16 @@ def _report(name: str) -> ResponseReturnValue:
         request.args.get("payout") or None,
     )
     try:
-        report = catalogue.make(desk.house(), query)
+        found = windows.find(desk.house(), query, start, limit)
     except NoRunError as error:
         abort(404, str(error))
-    if of_runs and of_runs != report.facts["runs"]:
-        raise BadQueryError("cursor: a newer run has finished since; begin again without a cursor")
-    rows = to_json_rows(report, start, limit)
-    return _page(rows, start + limit, report.table.num_rows, of_runs=report.facts["runs"], meta=_meta(report))
+    report = found.report
+    state = f"{report.facts['runs']}|{found.total}"
+    if of_runs and of_runs != state:
+        what = "the list has changed" if of_runs.startswith(f"{report.facts['runs']}|") else "a newer run has finished"
+        raise BadQueryError(f"cursor: {what} since; begin again without a cursor")
+    rows = to_json_rows(report, 0, limit)
+    return _page(rows, start + limit, found.total, anchor=state, meta=_meta(report))
 
 
 def _meta(report: Report) -> dict[str, Any]:
@@ -73,23 +86,42 @@ def _meta(report: Report) -> dict[str, Any]:
 
 
 def _list(listing: Listing) -> ResponseReturnValue:
-    """Page through a list; what arrives meanwhile is newer than the first page and does not shift the next."""
+    """Page through a list; what comes in meanwhile, new or late, neither repeats a row nor hides one."""
     _check_names(_OF_LISTS)
     limit, (start, anchor) = _limit(), _cursor()
     state = desk.choice("state", listing.states)
     wanted = Wanted(desk.names(), state, desk.search(), size=limit)
     with desk.house().store.reading() as session:
         total = operations.count(session, listing, wanted)
-        # Newer rows push the older ones down by as many places as there are more of them.
-        known = desk.whole_number(anchor)
-        first_total = total if known is None else known
-        page = operations.read(session, listing, wanted, skip=start + max(0, total - first_total))
+        skip = _after(session, listing, wanted, start, anchor=anchor, total=total)
+        page = operations.read(session, listing, wanted, skip=skip)
     rows = [{key: _plain(row[key]) for key in listing.keys} for row in page.rows]
-    return _page(rows, start + limit, first_total, of_runs=str(first_total), meta={})
+    last = _mark(listing, page.rows[-1]) if page.rows else ""
+    return _page(rows, skip + limit, total, anchor=f"{total}:{last}", meta={})
 
 
-def _page(rows: list[dict[str, Any]], upto: int, total: int, *, of_runs: str, meta: dict[str, Any]) -> Response:
-    more = _to_cursor(upto, of_runs) if upto < total else None
+def _after(session: Session, listing: Listing, wanted: Wanted, start: int, *, anchor: str, total: int) -> int:
+    """Find where the next page begins: after the last row of the page before, wherever newer rows have pushed it."""
+    known, _, mark = anchor.partition(":")
+    more = total - (desk.whole_number(known) or total)
+    if more == 0 or not start or not mark:
+        return start
+    if 0 < more <= _MOST_NEW:
+        near = operations.read(session, listing, replace(wanted, size=more + 1), skip=start - 1)
+        for place, row in enumerate(near.rows):
+            if _mark(listing, row) == mark:
+                return start + place
+    raise BadQueryError("cursor: the list has changed too much since; begin again without a cursor")
+
+
+def _mark(listing: Listing, row: Row) -> str:
+    """Name a row by what does not change while it is read."""
+    words = [str(row[key]) for key in listing.keys if key in _LASTING]
+    return hashlib.sha256("\x1f".join(words).encode()).hexdigest()[:16]
+
+
+def _page(rows: list[dict[str, Any]], upto: int, total: int, *, anchor: str, meta: dict[str, Any]) -> Response:
+    more = _to_cursor(upto, anchor) if upto < total else None
     return jsonify({"data": rows, "next_cursor": more, "total": total, **meta})
 
 

@@ -9,36 +9,45 @@ from sqlmodel import Session
 
 from consumer.facts.clock import local_date
 from reconcile import decisions
-from reconcile.decisions import DecisionError, Pair, Signature
+from reconcile.decisions import Adjustment, Pair, Signature
 from reports import cases, lists
-from reports.pages import desk
+from reports.pages import desk, taking
 from reports.pages.protection import need
 from reports.pages.words import translate
 from reports.people import Role
+from reports.query import calendars_of
 
 blueprint = Blueprint("case", __name__, url_prefix="/exceptions")
-
-_LONGEST = 2000
 
 
 @blueprint.get("/<connection>/<exception_id>")
 def show(connection: str, exception_id: str) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, _known(connection), desk.today())
+        runs = lists.runs_now(session, taking.known(connection), desk.today())
         case = cases.find_case(session, runs, connection, exception_id)
     if case is None:
         abort(404)
-    return render_template("case.html", case=case, row=case.row, may_decide=desk.reader().role.may(Role.FINANCE))
+    own = [one for one in desk.house().settings.all_connections if one.name == connection]
+    as_of = max((run.as_of for run in runs), default=case.row.last_seen_on)
+    calendar = calendars_of(desk.house(), own, runs)[connection]
+    return render_template(
+        "case.html",
+        case=case,
+        row=case.row,
+        age=max(0, calendar.days_between(case.row.opened_on, case.row.resolved_on or as_of)),
+        kinds=list(Adjustment),
+        may_decide=desk.reader().role.may(Role.FINANCE),
+    )
 
 
 @blueprint.post("/<connection>/<exception_id>/<action>")
 def decide(connection: str, exception_id: str, action: str) -> ResponseReturnValue:
     """Take one decision; a stale or impossible one changes nothing and says why."""
     need(Role.FINANCE)
-    _known(connection)
+    taking.known(connection)
     if action not in ACTIONS:
         abort(404)
-    version = _number("version") if action in EDITS else 0
+    version = taking.number("version") if action in EDITS else 0
     refusal = decide_one(action, connection, exception_id, version=version)
     if refusal is not None:
         flash(refusal, "alert")
@@ -49,50 +58,31 @@ def decide(connection: str, exception_id: str, action: str) -> ResponseReturnVal
 
 def decide_one(action: str, connection: str, exception_id: str, *, version: int) -> str | None:
     """Take a decision in a transaction of its own, and return why it was refused."""
-    who, now = desk.reader().name, desk.now()
-    signed = Signature(author=who, reason=_text("reason") or "decided on the page", at=now)
-    try:
-        with desk.house().store.transaction() as session:
-            ACTIONS[action](session, connection, exception_id, signed, version)
-    except DecisionError as error:
-        return str(error)
-    return None
 
+    def act(session: Session, signed: Signature) -> None:
+        ACTIONS[action](session, connection, exception_id, signed, version)
 
-def _known(connection: str) -> list[str]:
-    if connection not in {own.name for own in desk.house().settings.all_connections}:
-        abort(404)
-    return [connection]
-
-
-def _text(name: str) -> str:
-    return request.form.get(name, "").strip()[:_LONGEST]
-
-
-def _number(name: str) -> int:
-    number = desk.whole_number(text := request.form.get(name, ""))
-    if number is None:
-        raise desk.BadQueryError(f"{name}: {text[:20]!r} is not a number")
-    return number
+    # Handing over and noting say what they do; whatever moves money or closes work says why.
+    return taking.take(act, reason=f"{action} on the page" if action in _SELF_EXPLAINING else None)
 
 
 def _assign(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
-    decisions.assign(session, connection, exception_id, signed, owner=_text("owner"), version=version)
+    decisions.assign(session, connection, exception_id, signed, owner=taking.text("owner"), version=version)
 
 
 def _note(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
-    decisions.note(session, connection, exception_id, signed, text=_text("note"), version=version)
+    decisions.note(session, connection, exception_id, signed, text=taking.text("note"), version=version)
 
 
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
     # The day of the newest run, as the commands have it: an age must not depend on where somebody decided.
     runs = lists.runs_now(session, [connection], local_date(signed.at, desk.zone_of(connection)))
     on = max((run.as_of for run in runs), default=local_date(signed.at, desk.zone_of(connection)))
-    decisions.resolve(session, connection, exception_id, _reasoned(signed), on=on, version=version)
+    decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
 
 
 def _reopen(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
-    decisions.reopen(session, connection, exception_id, _reasoned(signed), version=version)
+    decisions.reopen(session, connection, exception_id, signed, version=version)
 
 
 Decide = Callable[..., Any]
@@ -102,25 +92,26 @@ def _about_a_pair(take: Decide) -> Decide:
     """Make an action of a decision about a payment and a document, which the form names."""
 
     def act(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
-        pair = Pair(connection, _text("resource_id"), _text("doc_key"))
-        take(session, pair, _reasoned(signed), seen=_number("seen"))
+        take(session, _pair(connection), signed, seen=taking.number("seen"))
 
     return act
 
 
-def _reasoned(signed: Signature) -> Signature:
-    """Refuse a decision about money that gives no reason of its own."""
-    if not _text("reason"):
-        raise decisions.Impossible(translate("Give a reason.", desk.language()))
-    return signed
+def _adjust(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
+    taking.adjust(session, _pair(connection), signed, request.form)
+
+
+def _pair(connection: str) -> Pair:
+    return Pair(connection, taking.text("resource_id"), taking.text("doc_key"))
 
 
 EDITS: dict[str, Decide] = {"assign": _assign, "note": _note, "resolve": _resolve, "reopen": _reopen}
+_SELF_EXPLAINING = ("assign", "note")
 ACTIONS: dict[str, Decide] = {
     **EDITS,
     "match": _about_a_pair(decisions.match),
     "unmatch": _about_a_pair(decisions.unmatch),
     "decline": _about_a_pair(decisions.decline),
-    "adjust": _about_a_pair(decisions.adjust),
+    "adjust": _adjust,
 }
-BULK = ("assign", "resolve")
+BULK = ("assign", "note", "resolve")

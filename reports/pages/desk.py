@@ -6,12 +6,13 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import current_app, request, session, url_for
+from flask import current_app, g, request, session, url_for
 from flask_login import current_user
 
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.errands import Errands
 from consumer.facts.house import ConfigError, Connection, House
+from reports import lists
 from reports.columns import LANGUAGES
 from reports.people import Role
 from reports.spans import Span
@@ -109,6 +110,15 @@ def language() -> str:
     return house().settings.all_connections[0].country.language
 
 
+def bank_name(institution: str | None) -> str:
+    """Name a bank as the provider's directory does; one it does not list keeps its id."""
+    if "bank_names" not in g:
+        with house().store.reading() as opened:
+            g.bank_names = lists.bank_names(opened)
+    names: Mapping[str, str] = g.bank_names
+    return names.get(institution or "", institution or "")
+
+
 def span() -> Span:
     since, until = day("from"), day("to")
     if since and until and since > until:
@@ -117,7 +127,10 @@ def span() -> Span:
 
 
 def day(name: str) -> date | None:
-    text = request.args.get(name)
+    return to_day(name, request.args.get(name, ""))
+
+
+def to_day(name: str, text: str) -> date | None:
     if not text:
         return None
     try:

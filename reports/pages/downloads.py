@@ -176,8 +176,9 @@ def kept(number: int) -> ResponseReturnValue:
         row = session.get(ReportFile, number)
     if row is None:
         abort(404)
-    path = archive.path_of(desk.house(), row)
-    if not path.is_file():
-        abort(404, f"{path.name} is no longer in the archive")
+    try:
+        path = archive.open_kept(desk.house(), row)
+    except archive.ChangedFileError as error:
+        return _sentence(str(error), 409)
     note(desk.house().store, desk.reader().name, "download", row.path, now=desk.now())
     return send_file(path, mimetype=MIME[Format(row.format)], as_attachment=True, download_name=path.name)

@@ -4,11 +4,33 @@ from datetime import date
 from typing import Any
 
 from reports import notation
+from reports.pages import phrases
 
 # Whole numbers that are no amounts.
-_COUNTS = {"candidates", "credit_notes", "fee_payers", "rivals_count", "sets_found", "days", "days_late", "rate_bps"}
+_COUNTS = {
+    "candidates", "credit_notes", "fee_payers", "rivals_count", "sets_found", "days", "days_late", "rate_bps", "year",
+    "payments_fitting", "documents_fitting",
+}  # fmt: skip
+_RULES = {"rule", "key"}
 _SPANISH = {
     "adjustments": "ajustes",
+    "amount_difference": "diferencia de monto",
+    "calendar": "calendario",
+    "dates": "fechas",
+    "direction": "sentido",
+    "doc_type": "tipo de documento",
+    "failed": "lo que falla",
+    "folio": "folio",
+    "order_id": "pedido",
+    "order_ref": "pedido",
+    "paid_by": "pagado por",
+    "paid_on": "pagado el",
+    "return_code": "código de devolución",
+    "return_reason": "motivo de la devolución",
+    "returned_at": "devuelta el",
+    "window_ends": "la ventana termina el",
+    "window_starts": "la ventana empieza el",
+    "year": "año",
     "amount": "monto",
     "another_payment_wants_one": "otro pago quiere uno de ellos",
     "bank_amount": "monto en el banco",
@@ -69,14 +91,6 @@ _SPANISH = {
 }
 
 
-# What the rules write in whole sentences.
-_SENTENCES = {
-    "the document the customer meant, or a key in the payment's metadata": (
-        "el documento que el cliente quiso pagar, o una clave en los metadatos del pago"
-    ),
-}
-
-
 def name_of(name: str, language: str) -> str:
     words = name.replace("_", " ")
     return words if language == "en" else _SPANISH.get(name, words)
@@ -94,17 +108,18 @@ def shown(name: str, value: Any, currency: str, language: str) -> str:
         case dict():
             parts = (f"{name_of(key, language)}: {shown(key, part, currency, language)}" for key, part in value.items())
             return ", ".join(parts)
+        case list() if value and all(isinstance(part, list) for part in value):
+            sets = (" + ".join(shown(name, one, currency, language) for one in part) for part in value)
+            return "; ".join(sets)
         case list():
             return "; ".join(shown(name, part, currency, language) for part in value)
         case None:
             return "–"
-    return _text(str(value), language)
+    return phrases.rule(value, language) if name in _RULES else _text(str(value), language)
 
 
 def _text(text: str, language: str) -> str:
-    if language != "en" and text in _SENTENCES:
-        return _SENTENCES[text]
     try:
         return notation.format_date(date.fromisoformat(text), language)
     except ValueError:
-        return text
+        return phrases.sentence(text, language)

@@ -1,8 +1,12 @@
 """The work list: what a person must look at, gravest first, with its age in bank days."""
 
-from flask import Blueprint, Response, flash, redirect, render_template, request, url_for
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from reconcile.tables import Run
 from reconcile.worklist import SheetRefused
 from reports import files, lists
 from reports import sheet as sheets
@@ -10,10 +14,11 @@ from reports.codes import CODES
 from reports.export import Format
 from reports.files import MIME, Shape
 from reports.lists import ExceptionFilter
-from reports.pages import desk
+from reports.pages import desk, results
 from reports.pages.case import BULK, decide_one
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
+from reports.pages.refusals import in_words
 from reports.pages.words import translate
 from reports.people import Role
 from reports.query import calendars_of
@@ -24,6 +29,9 @@ blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 STATES = ("open", "closed", "all")
 _MOST_PICKED = 500
 _LARGEST_SHEET = 10_000_000
+NOBODY = "-"
+_ONLY_GAPS = "The newest run looks at a day whose data has not come yet. The list shows what earlier days left open."
+_NO_LOOK_YET = "No run has looked at the list with complete data yet: only what is missing is shown."
 SEVERITIES = ("high", "medium", "low", "info")
 
 
@@ -34,10 +42,15 @@ def index() -> ResponseReturnValue:
         state=desk.choice("state", STATES, "open"),
         severity=desk.choice("severity", SEVERITIES),
         search=desk.search(),
+        owner=_owner(),
+        opened_from=desk.day("opened_from"),
+        closed_from=desk.day("closed_from"),
+        payout_id=request.args.get("payout", "")[:100],
     )
     with desk.house().store.reading() as session:
         runs = lists.runs_now(session, desk.names(), desk.today())
         page = lists.exceptions(session, desk.names(), asked, desk.page_number())
+        owners = lists.owners(session, desk.names())
     day_of = {run.connection: run.as_of for run in runs}
     calendars = calendars_of(desk.house(), desk.connections(), runs)
     ages = {}
@@ -52,9 +65,28 @@ def index() -> ResponseReturnValue:
         severities=SEVERITIES,
         codes=CODES,
         ages=ages,
+        owners=owners,
+        nobody=NOBODY,
+        warnings=list(warnings(runs)),
         as_of=max(day_of.values(), default=None),
         may_decide=desk.reader().role.may(Role.FINANCE),
     )
+
+
+def _owner() -> str | None:
+    """Read whose exceptions are asked for: somebody's, nobody's, or with None everybody's."""
+    owner = request.args.get("owner", "")[:200]
+    return "" if owner == NOBODY else owner or None
+
+
+def warnings(runs: Sequence[Run]) -> Iterator[str]:
+    """Say what a reader must know of the runs behind the list before trusting that it is the whole truth."""
+    if any(run.as_of > desk.today() for run in runs):
+        yield "This run is of a day to come: what is shown holds only if nothing else arrives."
+    with desk.house().store.reading() as session:
+        for run in runs:
+            if lists.only_gaps(session, run):
+                yield _ONLY_GAPS if lists.has_seen_more(session, run.connection) else _NO_LOOK_YET
 
 
 @blueprint.post("/bulk")
@@ -73,7 +105,23 @@ def bulk() -> ResponseReturnValue:
             raise BadQueryError(f"pick: {pick[:100]!r} is not an exception of the list")
         refusal = decide_one(action, connection, exception_id, version=seen)
         outcomes.append((connection, exception_id, refusal))
-    return render_template("bulk.html", action=action, outcomes=outcomes)
+    return _told({"template": "bulk.html", "action": action, "outcomes": outcomes})
+
+
+def _told(outcome: dict[str, Any]) -> ResponseReturnValue:
+    """Lead to a page of its own, which can be left and come back to without sending the form again."""
+    key = results.keep(desk.house(), outcome, who=desk.reader().name, now=desk.now())
+    return redirect(url_for("exceptions.outcome", key=key), 303)
+
+
+@blueprint.get("/outcome/<key>")
+def outcome(key: str) -> ResponseReturnValue:
+    """Show what became of each exception that one form was about."""
+    found = results.find(desk.house(), key, who=desk.reader().name)
+    if found is None:
+        abort(404)
+    template = found.pop("template")
+    return render_template(template, **found)
 
 
 @blueprint.get("/sheet.<any(csv, xlsx):file_format>")
@@ -104,8 +152,10 @@ def take_sheet() -> ResponseReturnValue:
             sheets.take_back(desk.house(), desk.connections(), content, author=who, at=now, today=desk.today())
         )
     except SheetRefused as error:
-        flash(str(error), "alert")
+        flash(in_words(str(error), desk.language()), "alert")
         return redirect(url_for("exceptions.index"))
     note(desk.house().store, who, "upload", f"exceptions-sheet of {len(taken)} rows", now=now)
     touched = [(name, row) for name, row in taken if row.changed or row.refused]
-    return render_template("sheet.html", rows=touched, untouched=len(taken) - len(touched))
+    rows = [(name, row.line, row.exception_id, row.changed, in_words(row.refused, desk.language()))
+            for name, row in touched]  # fmt: skip
+    return _told({"template": "sheet.html", "rows": rows, "untouched": len(taken) - len(touched)})

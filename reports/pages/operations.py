@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import islice
 
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -12,12 +13,15 @@ from consumer.facts.completeness import complete_until
 from consumer.facts.errands import ErrandRefusedError, Errands
 from consumer.facts.house import Connection
 from consumer.facts.lateness import Percentiles, Way, percentiles
-from reports import operations, trends
-from reports.operations import LISTINGS, Listing, Wanted
-from reports.pages import desk, drawing
+from reconcile import comparison
+from reconcile.tables import Run
+from reports import operations, run_history, trends
+from reports.operations import LISTINGS, OPERATION, Listing, Wanted
+from reports.pages import desk, drawing, results
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Chart
 from reports.pages.protection import need
+from reports.pages.refusals import in_words
 from reports.pages.words import translate
 from reports.people import Role
 from reports.trail import note
@@ -26,6 +30,7 @@ from reports.trends import Hour
 blueprint = Blueprint("operations", __name__, url_prefix="/operation")
 
 _MOST_PICKED = 500
+_MOST_CHANGES = 500
 _SHARES = ("50", "95", "99", "99.9", "100")
 # Replaying what went well changes nothing; these are the lists where it may help.
 _WORTH_A_REPLAY = {"failed", "quarantined"}
@@ -74,12 +79,13 @@ def _shares(found: Percentiles) -> list[tuple[str, int]]:
 
 
 def _listings() -> list[Listing]:
-    return [each for each in LISTINGS.values() if not each.for_admins or desk.reader().role.may(Role.ADMIN)]
+    mine = (each for each in LISTINGS.values() if each.place == OPERATION)
+    return [each for each in mine if not each.for_admins or desk.reader().role.may(Role.ADMIN)]
 
 
 @blueprint.get("/<name>")
 def index(name: str) -> ResponseReturnValue:
-    if name not in LISTINGS:
+    if name not in LISTINGS or LISTINGS[name].place != OPERATION:
         abort(404)
     listing = LISTINGS[name]
     if listing.for_admins:
@@ -91,6 +97,7 @@ def index(name: str) -> ResponseReturnValue:
     errands = desk.errands() if desk.reader().role.may(Role.FINANCE) else None
     return render_template(
         "listing.html",
+        home="operations",
         listing=listing,
         page=page,
         trouble=trouble,
@@ -99,6 +106,46 @@ def index(name: str) -> ResponseReturnValue:
         errands=errands,
         may_replay=errands is not None and name == "events" and wanted.state in _WORTH_A_REPLAY,
     )
+
+
+@blueprint.get("/runs/<connection>/<int(max=2147483647):number>")
+def run(connection: str, number: int) -> ResponseReturnValue:
+    """Show one run: its figures, what it found, and where asked what changed since another one."""
+    _known(connection)
+    with desk.house().store.reading() as session:
+        found = run_history.find_run(session, connection, number)
+        if found is None:
+            abort(404)
+        others = run_history.earlier(session, found)
+        before = _to_compare(others)
+        changes = None
+        if before is not None and found.pruned_at is None:
+            differing = comparison.diff(session, desk.house().settings.data_dir, before, found)
+            changes = list(islice(differing, _MOST_CHANGES + 1))
+        codes = run_history.found_by(session, found)
+    return render_template(
+        "run.html",
+        run=found,
+        summary=run_history.summary_of(found),
+        codes=codes,
+        others=others,
+        before=before,
+        changes=changes[:_MOST_CHANGES] if changes is not None else None,
+        is_cut=changes is not None and len(changes) > _MOST_CHANGES,
+        most=_MOST_CHANGES,
+        listings=_listings(),
+    )
+
+
+def _to_compare(others: Sequence[Run]) -> Run | None:
+    """Find the run to compare with; comparing reads both whole, so it is done only where somebody asks."""
+    asked = request.args.get("before")
+    if asked is None:
+        return None
+    found = next((other for other in others if str(other.number) == asked), None)
+    if found is None:
+        raise BadQueryError(f"before: {asked[:20]!r} is not one of {', '.join(str(other.number) for other in others)}")
+    return found
 
 
 @blueprint.get("/events/<connection>/<event_id>")
@@ -121,7 +168,17 @@ def replay() -> ResponseReturnValue:
     if not picks:
         raise BadQueryError("pick: choose an event first")
     names = [(_known(connection).name, event_id) for connection, _, event_id in picks]
-    return render_template("replayed.html", outcomes=errands.replay(names, desk.reader().name))
+    lines = errands.replay(names, desk.reader().name)
+    key = results.keep(desk.house(), {"lines": lines}, who=desk.reader().name, now=desk.now())
+    return redirect(url_for("operations.replayed", key=key), 303)
+
+
+@blueprint.get("/replayed/<key>")
+def replayed(key: str) -> ResponseReturnValue:
+    found = results.find(desk.house(), key, who=desk.reader().name)
+    if found is None:
+        abort(404)
+    return render_template("replayed.html", outcomes=found["lines"])
 
 
 @blueprint.post("/pull")
@@ -135,7 +192,7 @@ def pull() -> ResponseReturnValue:
     try:
         errands.pull(connection, stream, desk.reader().name)
     except ErrandRefusedError as error:
-        return _told(str(error), "alert")
+        return _told(in_words(str(error), desk.language()), "alert")
     _note("pull", f"{connection.name} {stream}")
     return _told(translate("errand.pull", desk.language()), "done")
 
@@ -148,7 +205,7 @@ def backfill() -> ResponseReturnValue:
     try:
         errands.backfill(connection, desk.reader().name)
     except ErrandRefusedError as error:
-        return _told(str(error), "alert")
+        return _told(in_words(str(error), desk.language()), "alert")
     _note("backfill", connection.name)
     return _told(translate("errand.backfill", desk.language()), "done")
 

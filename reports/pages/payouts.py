@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from flask import Blueprint, abort, render_template
+from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
 from reports import frames, lists
@@ -12,6 +12,7 @@ from reports.lists import PayoutFilter
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.spans import Row, Span
+from reports.vocabulary import WORDS
 
 blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
 
@@ -47,6 +48,9 @@ def show(payout_id: str) -> ResponseReturnValue:
             abort(404)
         own = [run for run in runs if run.connection == payout["connection"]]
         lines = list(frames.line_rows(session, own, Span(), payout_id=payout_id))
+        every = len(lines)
+        kind, item = desk.choice("type", tuple(WORDS["type"])), request.args.get("item", "")[:200]
+        lines = [line for line in lines if kind in {"", line["resource_type"]} and item in {"", line["resource_id"]}]
         found = lists.exceptions_of(session, payout["connection"], payout_id)
     return render_template(
         "payout.html",
@@ -54,7 +58,10 @@ def show(payout_id: str) -> ResponseReturnValue:
         steps=waterfall(payout),
         lines=lines[:_MOST_ITEMS],
         total=len(lines),
+        every=every,
+        days=days_of(lines),
         exceptions=found,
+        kind_of=KIND_OF_STEP,
         trace=trace(payout, [one["code"] for one in found if one["resolved_on"] is None]),
     )
 
@@ -66,6 +73,25 @@ def waterfall(payout: Row) -> list[Bar]:
     ends = list(accumulate((amount for _, amount in shown), initial=0))
     walk = [(name, start, amount) for (name, amount), start in zip(shown, ends, strict=False)]
     return bars([*walk, ("Paid out", 0, payout["payout_amount"])])
+
+
+# What each step of the way from gross to net is made of.
+KIND_OF_STEP = {
+    "Payments": "payment_intent",
+    "Charges": "charge",
+    "Refunds": "refund",
+    "Failed refunds returned": "refund_adjustment",
+    "Disputes lost": "dispute",
+}
+
+
+def days_of(lines: Sequence[Row]) -> dict[str, tuple[str, str] | None]:
+    """Give the first and last day of the documents and of the payments that a payout is made of."""
+    found = {
+        "documents": sorted(line["doc_date"] for line in lines if line["doc_date"]),
+        "payments": sorted(line["local_date"] for line in lines if line["local_date"]),
+    }
+    return {name: (days[0], days[-1]) if days else None for name, days in found.items()}
 
 
 def trace(payout: Row, open_codes: Sequence[str]) -> dict[str, Any]:

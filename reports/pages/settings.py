@@ -1,37 +1,83 @@
 """The settings in force, with every secret left out."""
 
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import time
+from decimal import Decimal
 from typing import Any
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 from pydantic import SecretStr
 
+from reports import notation
 from reports.pages import desk
+from reports.pages.words import translate
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
 
-# The address of the database may hold its password.
-_HIDDEN = {"database_url", "connections"}
+# The address of the database may hold its password; the tables have places of their own.
+_HIDDEN = {"database_url", "connections", "tariff", "rules"}
+_PERCENT, _VAT = 100, "vat_bps"
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What one means of payment costs: a share in percent, a fixed amount, or both."""
+
+    name: str
+    percent: str
+    flat: str
 
 
 @blueprint.get("")
 def show() -> ResponseReturnValue:
     settings = desk.house().settings
-    rows = [(name, _shown(getattr(settings, name))) for name in sorted(type(settings).model_fields)]
+    names = (name for name in sorted(type(settings).model_fields) if name not in _HIDDEN)
+    tariff: Mapping[str, Any] = settings.tariff or {}
     return render_template(
         "settings.html",
-        rows=[(name, value) for name, value in rows if name not in _HIDDEN],
+        rows=[(name, _shown(getattr(settings, name))) for name in names],
         database=settings.database_url.partition(":")[0],
         connections=settings.all_connections,
+        prices=list(_prices(tariff)),
+        vat=_percent(tariff[_VAT]) if _VAT in tariff else None,
+        rules=sorted((settings.rules or {}).items()),
     )
+
+
+def _prices(tariff: Mapping[str, Any]) -> Iterator[Price]:
+    """List prices as the tariff writes them; amounts and shares may be decimals in quotes."""
+    for name, price in tariff.items():
+        if isinstance(price, Mapping):
+            parts = {key: price[key] for key in ("bps", "flat") if key in price}
+            yield Price(name, _percent(parts["bps"]) if "bps" in parts else "", _flat(parts.get("flat")))
+
+
+def _percent(bps: Any) -> str:
+    return format(Decimal(str(bps)) / _PERCENT, ".2f")
+
+
+def _flat(minor: Any) -> str:
+    if minor is None:
+        return ""
+    currency, amount = desk.house().settings.all_connections[0].country.currency, Decimal(str(minor))
+    whole = amount == amount.to_integral_value()
+    return notation.format_amount(int(amount), currency, desk.language()) if whole else str(minor)
 
 
 def _shown(value: Any) -> str | None:
     """Say how many secrets there are, and nothing else about them."""
-    if isinstance(value, SecretStr):
-        return "set"
-    if isinstance(value, tuple) and value and isinstance(value[0], SecretStr):
-        return f"{len(value)} set"
-    if isinstance(value, tuple):
-        return ", ".join(map(str, value)) or None
+    language = desk.language()
+    match value:
+        case SecretStr():
+            return translate("set", language)
+        case tuple() if value and isinstance(value[0], SecretStr):
+            return translate("{n} set", language, n=len(value))
+        case tuple():
+            return ", ".join(map(str, value)) or None
+        case time():
+            return value.strftime("%H:%M")
+        case int() if not isinstance(value, bool):
+            return notation.format_count(value, language)
     return None if value is None or value == {} else str(value)

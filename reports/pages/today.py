@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import date, timedelta
 
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
@@ -10,16 +10,20 @@ from sqlmodel import Session
 
 from consumer.facts.completeness import complete_until
 from consumer.facts.house import Connection
+from reconcile.tables import Run
 from reports import lists, operations, trends
-from reports.lists import PayoutFilter
+from reports.lists import ExceptionFilter, PayoutFilter
 from reports.pages import desk, drawing
 from reports.pages.drawing import Chart
+from reports.pages.exceptions import warnings
+from reports.spans import Span
 from reports.trends import Day
 
 blueprint = Blueprint("today", __name__)
 _WHOLE_BPS = 10_000
 
 _NEWEST = 8
+_TWO = 2
 _A_DAY = timedelta(days=1)
 
 
@@ -43,6 +47,44 @@ def trend(session: Session, connection: Connection) -> Trend:
     return Trend(connection, days, rates, drawing.columns([day.at_risk for day in days]))
 
 
+@dataclass(frozen=True, slots=True)
+class News:
+    """What one connection has that it had not on the day before, each count as long as the list it leads to."""
+
+    connection: Connection
+    before: Day
+    payouts: int
+    opened: int
+    closed: int
+    at_risk: int
+    matched_bps: int | None
+
+    @property
+    def since(self) -> date:
+        """The first day that is new."""
+        return self.before.as_of + _A_DAY
+
+
+def news(session: Session, part: Trend, run: Run) -> News | None:
+    """Compare the newest run with the last one of an earlier day; there is nothing to tell where there is none."""
+    # An incomplete run withholds what is missing, so that its figures look better than they are.
+    if not run.complete or len(part.days) < _TWO or part.days[-1].number != run.number:
+        return None
+    before, now = part.days[-2:]
+    since, names = before.as_of + _A_DAY, [run.connection]
+    opened = ExceptionFilter(state="all", opened_from=since)
+    closed = ExceptionFilter(state="closed", closed_from=since)
+    return News(
+        connection=part.connection,
+        before=before,
+        payouts=lists.payouts(session, [run], PayoutFilter(span=Span(since)), 1).total,
+        opened=lists.exceptions(session, names, opened, 1).total,
+        closed=lists.exceptions(session, names, closed, 1).total,
+        at_risk=now.at_risk - before.at_risk,
+        matched_bps=None if now.rate_bps is None or before.rate_bps is None else now.rate_bps - before.rate_bps,
+    )
+
+
 @blueprint.get("/")
 def show() -> ResponseReturnValue:
     with desk.house().store.reading() as session:
@@ -53,6 +95,9 @@ def show() -> ResponseReturnValue:
         gaps = operations.gaps_open(session, desk.names())
         arrived = operations.received_since(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
+        by_name = {run.connection: run for run in runs}
+        told = [news(session, part, by_name[part.connection.name]) for part in shown if part.connection.name in by_name]
+        warned = list(warnings(runs))
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
     settled = sum(row.payouts for row in statuses if row.status == "closed")
     total = sum(row.payouts for row in statuses if row.status not in {"canceled", "returned", "not_due"})
@@ -72,6 +117,8 @@ def show() -> ResponseReturnValue:
         arrived=arrived,
         trends=[part for part in shown if part.days],
         complete=complete,
+        news=[part for part in told if part is not None],
+        warnings=warned,
         explained=[
             sum(part.days[-1].payouts_closed for part in shown if part.days),
             sum(part.days[-1].payouts for part in shown if part.days),

@@ -1,7 +1,11 @@
 """Finding the words of a text or a stored key in the reader's language."""
 
-from reports.pages.spanish import MEXICAN, SPANISH
+from reports.pages.spanish import MEXICAN
+from reports.pages.spanish import SPANISH as SPANISH_PAGES
+from reports.pages.spanish_books import SPANISH_BOOKS
 from reports.pages.stored import STORED
+
+SPANISH = {**SPANISH_PAGES, **SPANISH_BOOKS}
 
 
 def translate(text: str, language: str, /, **values: object) -> str:

@@ -11,7 +11,8 @@ from click.testing import CliRunner
 from werkzeug.serving import make_server
 
 import app
-from consumer.serving import start_worker
+from consumer.working import start_worker
+from cuadre import cli
 from sandbox.event_types import TYPES
 from sandbox.serve import RunningSandbox
 from sandbox.steer import Steer
@@ -58,7 +59,7 @@ def cuadre() -> Callable[..., bytes]:
     """Run a command as a person would and insist that it did all it should."""
 
     def run(*arguments: str) -> bytes:
-        result = CliRunner().invoke(app.cli, list(arguments), catch_exceptions=False)
+        result = CliRunner().invoke(cli, list(arguments), catch_exceptions=False)
         assert result.exit_code == 0, result.output
         return result.stdout_bytes
 

@@ -14,7 +14,7 @@ REPORTS = ("payout-summary", "payout-detail", "exceptions")
 def run(folder: Path, *arguments: str, **environ: str) -> bytes:
     """Run a command of the program in a process of its own, with only the settings given."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CUADRE_")}
-    command = [sys.executable, "-m", "app", *arguments]
+    command = [sys.executable, "-m", "cuadre", *arguments]
     done = subprocess.run(command, cwd=folder, env={**clean, **environ}, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout

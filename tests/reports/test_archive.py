@@ -2,10 +2,15 @@
 
 import hashlib
 import io
+from collections.abc import Callable
 from datetime import UTC, date, datetime
+from pathlib import Path
 
 import openpyxl
+import pytest
 import sqlalchemy as sa
+from flask import Flask
+from flask.testing import FlaskClient
 
 from consumer.facts.house import House
 from consumer.facts.terminal import Exit
@@ -26,7 +31,7 @@ def test_a_night_keeps_files_for_programs_and_for_people(reconciled: House) -> N
         (name, profile) for name in archive.NIGHTLY for profile in ("machine", "cl")
     }
     for row in kept:
-        path = archive.path_of(reconciled, row)
+        path = archive.open_kept(reconciled, row)
         assert hashlib.sha256(path.read_bytes()).hexdigest() == row.sha256
         assert row.run_ids == "main:run-1"
     paths = {row.path for row in kept}
@@ -47,7 +52,7 @@ def test_a_workbook_of_payouts_carries_what_explains_them(reconciled: House) -> 
     """Summary, detail, exceptions, totals and parameters are sheets of one file."""
     kept = archive.keep_nightly(reconciled, reconciled.settings.connection("main"), on=date(2026, 10, 8), now=NOW)
     (row,) = (row for row in kept if row.name == "payout-summary" and row.format == "xlsx")
-    book = openpyxl.load_workbook(io.BytesIO(archive.path_of(reconciled, row).read_bytes()))
+    book = openpyxl.load_workbook(io.BytesIO(archive.open_kept(reconciled, row).read_bytes()))
     assert book.sheetnames == [
         "Liquidaciones",
         "Detalle de liquidaciones",
@@ -63,3 +68,39 @@ def test_a_night_without_a_run_makes_nothing(house: House) -> None:
     night = archive.night(house, house.settings.connection("main"), on=DAY, now=NOW)
     assert night.status is Exit.NOTHING_DONE
     assert night.lines == ["main: report: there is no finished run to report on: cuadre reconcile"]
+
+
+@pytest.mark.parametrize(
+    ("damage", "sentence"),
+    [
+        (Path.unlink, "cannot be read in the archive: No such file or directory"),
+        (lambda path: path.write_bytes(b"figure,amount\r\n"), "was changed after it was made: make the report again"),
+    ],
+    ids=["gone", "changed"],
+)
+def test_a_file_that_is_no_longer_what_was_written_is_not_sent(
+    reconciled: House,
+    make_app: Callable[[House], Flask],
+    login: Callable[[Flask], FlaskClient],
+    damage: Callable[[Path], object],
+    sentence: str,
+) -> None:
+    """The digest of the record is held against the file at every download; a wrong file is named, never sent."""
+    row = archive.keep_nightly(reconciled, reconciled.settings.connection("main"), on=DAY, now=NOW)[0]
+    client = login(make_app(reconciled))
+    assert client.get(f"/reports/archive/{row.id}", buffered=True).status_code == 200
+    damage(reconciled.settings.data_dir / row.path)
+    answer = client.get(f"/reports/archive/{row.id}")
+    assert (answer.status_code, answer.get_data(as_text=True)) == (409, f"{Path(row.path).name} {sentence}\n")
+
+
+def test_a_data_folder_that_takes_no_file_is_named(reconciled: House) -> None:
+    """A night says which file could not be written and why, and leaves no record of it."""
+    reconciled.settings.data_dir.mkdir(parents=True, exist_ok=True)
+    (reconciled.settings.data_dir / "reports").write_bytes(b"in the way")
+    night = archive.night(reconciled, reconciled.settings.connection("main"), on=DAY, now=NOW)
+    name = "reports/2026-10-08/machine-en/2026-10-08_2026-10-08_cl_payout-summary_main_r0042.csv"
+    assert night.status is Exit.NOTHING_DONE
+    assert night.lines == [f"main: report: {name} cannot be written in the data folder: Not a directory"]
+    with reconciled.store.reading() as session:
+        assert not archive.kept_files(session)

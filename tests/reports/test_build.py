@@ -3,13 +3,13 @@
 from datetime import UTC, date, datetime
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from consumer.facts.bankdays import calendar_of
 from reports import build
 from reports.build import BuildError
 from reports.definitions import CATALOGUE
-from reports.spans import Span
 
 CALENDARS = {"main": calendar_of("cl")}
 RUN_DIFF = {"kind": "line", "subject": "pi_1", "before": None, "after": "matched", "cause": None, "connection": "main"}
@@ -68,32 +68,14 @@ def test_an_instant_with_an_offset_becomes_utc() -> None:
 )
 def test_exceptions_age_in_bank_days(as_of: date, age: int, bucket: str) -> None:
     """Weekends, 12 October and 8 December do not make an exception older."""
-    rows = list(build.exceptions([exception()], CALENDARS, span=Span(), as_of=as_of))
+    rows = list(build.exceptions([exception()], CALENDARS, as_of=as_of))
     assert [(row["age_business_days"], row["age_bucket"]) for row in rows] == [(age, bucket)]
-
-
-@pytest.mark.parametrize(
-    ("opened", "resolved", "is_shown"),
-    [
-        (date(2026, 9, 1), None, True),
-        (date(2026, 9, 1), date(2026, 9, 30), False),
-        (date(2026, 9, 1), date(2026, 10, 1), True),
-        (date(2026, 10, 31), date(2026, 11, 3), True),
-        (date(2026, 11, 2), date(2026, 11, 3), False),
-        (date(2026, 11, 9), None, False),
-    ],
-)
-def test_exceptions_of_a_range(opened: date, resolved: date | None, is_shown: bool) -> None:  # noqa: FBT001
-    """Opening or closing inside the range, or still open on the day; nothing from after that day."""
-    span = Span(date(2026, 10, 1), date(2026, 10, 31))
-    row = exception(opened_on=opened, resolved_on=resolved)
-    assert bool(list(build.exceptions([row], CALENDARS, span=span, as_of=date(2026, 11, 8)))) is is_shown
 
 
 def test_an_exception_resolved_later_was_open_on_the_day() -> None:
     """Asked as of an earlier day, the list shows what a person saw then."""
     row = exception(resolved_on=date(2026, 10, 9), state="resolved", resolution="paid twice, refunded")
-    shown = list(build.exceptions([row], CALENDARS, span=Span(), as_of=date(2026, 10, 8)))
+    shown = list(build.exceptions([row], CALENDARS, as_of=date(2026, 10, 8)))
     assert [(r["state"], r["resolved_on"], r["resolution"]) for r in shown] == [("open", None, "")]
 
 
@@ -110,12 +92,28 @@ def test_receivables_by_days_overdue(due: str | None, days: int, bucket: str) ->
         "due_date": due,
         "outcome": "overdue",
     }
-    rows = list(build.receivables([document], {}, as_of=date(2026, 10, 8)))
+    rows = list(build.receivables([document], as_of=date(2026, 10, 8)))
     assert [(row["days_overdue"], row["bucket"], row["state"]) for row in rows] == [(days, bucket, "overdue")]
 
 
 def test_the_agreed_days_decide_where_no_due_date_is() -> None:
     """`due_days` of the rules counts for receivables too: ten days after issue, not thirty."""
     document = {"connection": "main", "doc_key": "cl:33::1", "issue_date": "2026-09-20", "due_date": None}
-    row = next(build.receivables([document | {"outcome": "overdue"}], {}, as_of=date(2026, 10, 8), due_days=10))
-    assert (row["days_overdue"], row["last_payment_id"]) == (8, None)
+    row = next(build.receivables([document | {"outcome": "overdue"}], as_of=date(2026, 10, 8), due_days=10))
+    assert row["days_overdue"] == 8
+
+
+def test_what_waits_is_aged_and_told_when_to_expect_it() -> None:
+    """In Chile a payment of Friday is expected on its bank day and is one bank day old on Monday."""
+    friday = pa.array([date(2026, 10, 2)])
+    items = pa.table({"resource_id": ["pi_1"], "local_date": friday, "bank_day": friday})
+    rows = build.in_transit(items, calendar_of("cl"), as_of=date(2026, 10, 5)).to_pylist()
+    assert [(r["age_business_days"], r["expected_payout_day"]) for r in rows] == [(1, date(2026, 10, 2))]
+
+
+def test_what_waits_without_a_day_is_named() -> None:
+    """An item whose age cannot be told is no item of today."""
+    nothing = pa.nulls(1, pa.date32())
+    items = pa.table({"resource_id": ["pi_1"], "local_date": nothing, "bank_day": nothing})
+    with pytest.raises(build.BuildError, match="item pi_1 waits and has no local_date"):
+        build.in_transit(items, calendar_of("cl"), as_of=date(2026, 10, 5))

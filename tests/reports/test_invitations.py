@@ -1,6 +1,8 @@
 """The first admin's link: works once, for a day, and only while nobody can log in."""
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -74,3 +76,26 @@ def test_a_made_up_link_leads_nowhere(store: Store, key: str) -> None:
     """A key that was never printed is no link."""
     made(store)
     assert not invitations.is_open(store, key, now=NOW)
+
+
+def test_two_who_open_the_link_at_once_make_one_admin(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both find it open and both hash their password; one becomes the admin, the other is told that it is over."""
+    key, both_hash = made(store), Barrier(2)
+    hashed = people.to_user(EMAIL, PASSWORD, Role.ADMIN, now=NOW).password_hash
+
+    def hash_together(email: str, _password: str, role: Role, *, now: datetime) -> User:
+        both_hash.wait(timeout=20)
+        return User(email=email, password_hash=hashed, role=role, created_at=now)
+
+    def open_it(email: str) -> str:
+        try:
+            return invitations.accept(store, key, email, PASSWORD, now=NOW).role
+        except InvitationOverError:
+            return "over"
+
+    monkeypatch.setattr(invitations, "to_user", hash_together)
+    with ThreadPoolExecutor(2) as pool:
+        found = sorted(pool.map(open_it, ["ana@tienda.test", "eva@tienda.test"]))
+    assert found == ["admin", "over"]
+    with store.reading() as session:
+        assert len(session.scalars(sa.select(User)).all()) == 1

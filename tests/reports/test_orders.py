@@ -48,7 +48,7 @@ def test_an_order_ends_in_the_archive(reconciled: House) -> None:
     assert (file.row_count, file.run_ids, file.as_of) == (3, "main:run-1", date(2026, 10, 8))
     assert (file.zones, file.calendars, file.since) == ("America/Santiago", "holidays cl", None)
     assert '"amount_signed CLP": "140000"' in file.sums
-    whole = archive.path_of(reconciled, file).read_bytes()
+    whole = archive.open_kept(reconciled, file).read_bytes()
     assert (len(whole.splitlines()), file.sha256) == (4, hashlib.sha256(whole).hexdigest())
 
 

@@ -65,6 +65,17 @@ def test_guesses_side_by_side_meet_the_same_lock(ana: Store, monkeypatch: pytest
         people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=14))
 
 
+def test_processes_count_the_same_failures(ana: Store) -> None:
+    """Guesses that are spread over several processes meet one lock: they are counted in the database."""
+    other = Store(ana.url.render_as_string(hide_password=False))
+    for store in (ana, other, ana, other, ana):
+        fail(store, 1)
+    for store in (ana, other):
+        with pytest.raises(LockedError):
+            people.login(store, EMAIL, PASSWORD, now=NOW)
+    other.close()
+
+
 def test_a_success_forgets_earlier_failures(ana: Store) -> None:
     """Four slips, a success and four slips lock nobody out."""
     fail(ana, 4)

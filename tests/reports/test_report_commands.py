@@ -9,11 +9,10 @@ from click.testing import CliRunner, Result
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
-from reports.commands import COMMANDS
+from cuadre import Commands
 from reports.people import login
 
 Run = Callable[..., Result]
-BY_NAME = {command.name: command for command in COMMANDS}
 
 
 @pytest.fixture
@@ -21,7 +20,7 @@ def run(reconciled: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> R
     monkeypatch.chdir(tmp_path)
 
     def invoke(name: str, *args: str) -> Result:
-        return CliRunner().invoke(BY_NAME[name], list(args), obj=lambda: reconciled)
+        return CliRunner().invoke(Commands(), [name, *args], obj=lambda: reconciled)
 
     return invoke
 
@@ -54,6 +53,8 @@ def test_a_report_is_a_named_file_in_the_current_directory(run: Run, tmp_path: P
         (("control", "--format", "doc"), "format 'doc' is not one of csv, xlsx, parquet"),
         (("control", "--profile", "uk"), "profile 'uk' is not one of machine, cl, mx"),
         (("control", "--format", "csv,xlsx", "--out", "-"), "standard output takes one format"),
+        (("control", "--format", "csv", "--out", "x.xlsx"), "--format csv and a file that ends in .xlsx do not agree"),
+        (("control", "--format", "csv,xlsx", "--out", "x.csv"), "and a file that ends in .csv do not agree: x.csv"),
     ],
 )
 def test_wrong_usage_exits_2(run: Run, args: tuple[str, ...], message: str) -> None:
@@ -63,10 +64,29 @@ def test_wrong_usage_exits_2(run: Run, args: tuple[str, ...], message: str) -> N
     assert message in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("args", "name", "begins"),
+    [
+        (("--out", "a.xlsx"), "a.xlsx", b"PK"),
+        (("--out", "A.PARQUET"), "A.PARQUET", b"PAR1"),
+        (("--out", "a.csv", "--format", "csv"), "a.csv", b"figure,"),
+        (("--out", "a.txt"), "a.txt.csv", b"figure,"),
+        (("--out", "r0042", "--format", "xlsx"), "r0042.xlsx", b"PK"),
+    ],
+)
+def test_a_file_is_what_its_name_says(
+    run: Run, tmp_path: Path, args: tuple[str, ...], name: str, begins: bytes
+) -> None:
+    """The ending of `--out` chooses the format; a name without one gets the ending of what is in it."""
+    result = run("report", "control", "--as-of", "2026-10-08", *args)
+    assert (result.exit_code, result.stdout) == (0, f"{name}\n")
+    assert (tmp_path / name).read_bytes().startswith(begins)
+
+
 def test_without_a_run_nothing_is_written(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No finished run is exit status 1, and no empty file that looks like a clean slate."""
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(BY_NAME["report"], ["payout-summary"], obj=lambda: house)
+    result = CliRunner().invoke(Commands(), ["report", "payout-summary"], obj=lambda: house)
     assert (result.exit_code, result.stderr) == (1, "Error: there is no finished run to report on: cuadre reconcile\n")
     assert list(tmp_path.glob("*.csv")) == []
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import date
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -10,8 +11,8 @@ import sqlalchemy as sa
 from sqlmodel import col
 
 from consumer.facts.house import House
-from reconcile import chunks
-from reconcile.tables import ResultChunk
+from reconcile import chunks, extracts
+from reconcile.tables import ExceptionRow, ResultChunk
 from reports import frames
 from reports.spans import WHOLE, Span
 
@@ -37,16 +38,6 @@ def test_a_demo_ahead_of_the_clock_is_shown(house: House, keep_run: Callable[...
         keep_run(session, run_id="run-1", number=1, as_of=date(2026, 11, 1))
         keep_run(session, run_id="run-2", number=2, as_of=date(2026, 11, 2))
     assert shown(house) == [2]
-
-
-@pytest.mark.parametrize(("doc_keys", "found"), [(["cl:33::1201"], {("main", "cl:33::1201"): "pi_1"}), ([], {})])
-def test_the_last_payment_is_of_the_documents_asked_for(
-    reconciled: House, doc_keys: list[str], found: dict[tuple[str, str], str]
-) -> None:
-    """Only payments that were applied count, and only for the documents named."""
-    with reconciled.store.reading() as session:
-        runs = frames.latest_runs(session, ["main"], today=TODAY)
-        assert frames.last_payments(session, runs, doc_keys) == found
 
 
 def test_lines_are_counted_by_whole_chunks(reconciled: House) -> None:
@@ -76,15 +67,34 @@ def test_a_second_document_of_an_item_adds_no_money(doubled: House) -> None:
     """Further lines of an item carry documents, not amounts: neither the balance nor the totals count them."""
     with doubled.store.reading() as session:
         runs = frames.latest_runs(session, ["main"], today=TODAY)
-        items = frames.item_table(session, runs[0]).to_pylist()
+        waiting = extracts.read(session, runs[0], extracts.TRANSIT).to_pylist()
         figures = list(frames.figure_rows(session, runs, WHOLE))
-    assert [(item["resource_id"], item["amount_signed"]) for item in items] == [
-        ("pi_1", 100_000),
-        ("pi_2", 50_000),
-        ("re_1", -10_000),
-        ("pi_3", 30_000),
-    ]
-    assert {figure["resource_type"]: figure["amount_signed"] for figure in figures} == {
+    assert [(item["resource_id"], item["amount_signed"]) for item in waiting] == [("pi_3", 30_000)]
+    assert {row["name"]: row["amount"] for row in figures if row["source"] == "payout-detail"} == {
         "payment_intent": 150_000,
         "refund": -10_000,
     }
+
+
+@pytest.mark.parametrize(
+    ("opened", "resolved", "is_shown"),
+    [
+        (date(2026, 9, 1), None, True),
+        (date(2026, 9, 1), date(2026, 9, 30), False),
+        (date(2026, 9, 1), date(2026, 10, 1), True),
+        (date(2026, 10, 31), date(2026, 11, 3), True),
+        (date(2026, 11, 2), date(2026, 11, 3), False),
+        (date(2026, 11, 9), None, False),
+    ],
+)
+def test_exceptions_of_a_range(house: House, opened: date, resolved: date | None, is_shown: bool) -> None:  # noqa: FBT001
+    """Opening or closing inside the range, or still open on the day; nothing from after that day."""
+    span = Span(date(2026, 10, 1), date(2026, 10, 31))
+    row: dict[str, Any] = {"connection": "main", "id": "e1", "opened_on": opened, "resolved_on": resolved}
+    words: tuple[str, ...] = ("code", "severity", "subject", "title", "currency", "state", "run_first", "run_last")
+    row |= dict.fromkeys(words, "x")
+    with house.store.transaction() as session:
+        session.add(ExceptionRow(**row, last_seen_on=opened, amount_at_risk=1))
+        session.flush()
+        shown = frames.exceptions_shown(["main"], span, date(2026, 11, 8))
+        assert [found["exception_id"] for found in frames.exception_rows(session, shown)] == ["e1"] * is_shown

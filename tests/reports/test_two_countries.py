@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from consumer.facts.house import House
 from reports import catalogue, files
-from reports.commands import COMMANDS
+from reports.commands import report
 from reports.export import Format
 from reports.pages import register
 from reports.query import Query
@@ -43,7 +43,6 @@ def test_a_connection_without_a_run_is_said_and_exits_3(
 ) -> None:
     """What is there is made; what is missing is named, and the script sees it."""
     monkeypatch.chdir(tmp_path)
-    report = next(command for command in COMMANDS if command.name == "report")
     result = CliRunner().invoke(report, ["control", "--as-of", "2026-10-08", "--out", "-"], obj=lambda: two)
     assert result.exit_code == 3
     assert result.stderr == "no finished run of mexico: cuadre reconcile\n"

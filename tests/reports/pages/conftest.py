@@ -3,23 +3,46 @@
 import shutil
 import threading
 from collections.abc import Callable, Iterator
+from datetime import date, datetime
 from typing import Any
 
 import pytest
 from flask import Flask
+from flask.testing import FlaskClient
 from playwright.sync_api import Browser, Page, sync_playwright
+from sqlmodel import SQLModel
 from werkzeug.serving import make_server
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent
-from reconcile.tables import LocalInvoice
+from reconcile.tables import BankFile, ClosedFigure, LocalInvoice, Period, PeriodAdjustment
+from reports.operations import BOOKS, LISTINGS, OPERATION
+from reports.pages.views import PLACES
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 _QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 Enter = Callable[..., Page]
+
+# What stands in the holes of each route that has any; a new page without a line here fails the tests that walk all.
+SAMPLES = {
+    "payouts.show": ["/payouts/po_1"],
+    "case.show": ["/exceptions/main/00aa00aa00aa00aa", "/exceptions/main/11bb11bb11bb11bb"],
+    "documents.show": ["/documents/main/cl:33::1105"],
+    "views.show": [f"/view/{place}" for place in PLACES],
+    "operations.index": [f"/operation/{name}" for name, one in LISTINGS.items() if one.place == OPERATION],
+    "operations.run": ["/operation/runs/main/42"],
+    "operations.event": ["/operation/events/main/evt_1"],
+    "books.index": [f"/books/{name}" for name, one in LISTINGS.items() if one.place == BOOKS],
+    "books.period": ["/books/periods/main/1"],
+}
+# No pages of their own: files, JSON, doors, and outcomes that exist only after a form.
+NO_PAGES = {
+    "api", "pages", "static", "login", "downloads.download", "downloads.kept", "downloads.ordered", "exceptions.sheet",
+    "exceptions.outcome", "operations.replayed", "books.looked",
+}  # fmt: skip
 
 
 @pytest.fixture(scope="session")
@@ -30,6 +53,25 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET)
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def every_page(app: Flask) -> list[str]:
+    """Name every page there is, from the table of routes."""
+    paths: list[str] = []
+    for rule in app.url_map.iter_rules():
+        if "GET" not in (rule.methods or ()) or {rule.endpoint, rule.endpoint.partition(".")[0]} & NO_PAGES:
+            continue
+        paths += SAMPLES[rule.endpoint] if rule.arguments else [rule.rule]
+    assert len(paths) > 35
+    return sorted(set(paths))
+
+
+@pytest.fixture
+def full(books: House, client: FlaskClient) -> FlaskClient:
+    """A reader of the books in which every page has something to show."""
+    del books
+    return client
 
 
 @pytest.fixture
@@ -71,7 +113,25 @@ def books(reconciled: House) -> House:
                 last_arrival_at=now,
             )
         )
+        session.add_all(_of_september(now))
     return reconciled
+
+
+def _of_september(now: datetime) -> list[SQLModel]:
+    """A closed period with a figure and an adjustment, opened again since, and a bank file."""
+    until = date(2026, 9, 30)
+    named: dict[str, Any] = {"connection": "main", "until": until, "closed_by": "ana@tienda.test", "closed_at": now}
+    again: dict[str, Any] = {"reopened_by": "ana@tienda.test", "reopened_at": now, "reopened_for": "una nota"}
+    words = "total 75000, currency CLP"
+    return [
+        Period(id=1, ends_at=now, run_id="run-1", reason="cierre", **named, **again),
+        ClosedFigure(period_id=1, kind="document", subject="cl:33::1105", words=words),
+        PeriodAdjustment(period_id=1, run_id="run-1", kind="document", subject="cl:33::1105", before=words,
+                         after="void", found_at=now),
+        BankFile(connection="main", sha256="b" * 64, name="cartola.csv", account="000071402296", file_format="CSV",
+                 since=until, until=until, currency="CLP", opening=0, closing=100, last_opening=0, imported_at=now,
+                 rows=1, added=1),
+    ]  # fmt: skip
 
 
 @pytest.fixture

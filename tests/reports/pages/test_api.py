@@ -1,5 +1,6 @@
 """The lists as JSON: exact rows, paging that neither skips nor repeats, and a description that is true."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -87,6 +88,31 @@ def test_what_arrives_meanwhile_shifts_nothing(reconciled: House, client: FlaskC
     assert third["next_cursor"] is None
 
 
+def test_what_comes_late_hides_nothing(reconciled: House, client: FlaskClient) -> None:
+    """An event of long ago that arrives between two pages takes its old place, and every row is read once."""
+    keep_events(reconciled, 3, 7)
+    first = fetch(client, "events?limit=2")
+    keep_events(reconciled, 1, 2)
+    keep_events(reconciled, 8, 8)
+    seen, cursor = [row["id"] for row in first["data"]], first["next_cursor"]
+    while cursor:
+        page = fetch(client, f"events?limit=2&cursor={cursor}")
+        seen, cursor = [*seen, *(row["id"] for row in page["data"])], page["next_cursor"]
+    assert seen == ["evt_007", "evt_006", "evt_005", "evt_004", "evt_003", "evt_002", "evt_001"]
+
+
+def test_a_run_between_two_pages_ends_the_cursor(
+    reconciled: House, client: FlaskClient, keep_run: Callable[..., None]
+) -> None:
+    """Rows of two runs are never mixed: the program is told to begin again."""
+    cursor = fetch(client, "payout-detail?limit=1")["next_cursor"]
+    with reconciled.store.transaction() as session:
+        keep_run(session, run_id="run-2", number=43)
+    answer = client.get(f"/api/v1/payout-detail?limit=1&cursor={cursor}")
+    sentence = "cursor: a newer run has finished since; begin again without a cursor\n"
+    assert (answer.status_code, answer.get_data(as_text=True)) == (400, sentence)
+
+
 @pytest.mark.parametrize(
     ("path", "sentence"),
     [
@@ -137,6 +163,25 @@ def test_the_description_is_true(reconciled: House, client: FlaskClient) -> None
             assert wrong == {}, path
 
 
+VALUES = {
+    "connection": "main", "from": "2026-10-01", "to": "2026-10-31", "as_of": "2026-10-08", "payout": "po_1",
+    "limit": "1", "cursor": "", "q": "po_1",
+}  # fmt: skip
+
+
+def test_every_parameter_of_the_description_is_taken(reconciled: House, client: FlaskClient) -> None:
+    """Each path takes each parameter it names, alone and all together, and each word of a choice; no other is taken."""
+    keep_events(reconciled, 1, 1)
+    for path, methods in fetch(client, "openapi.json")["paths"].items():
+        asked = {each["name"]: each["schema"] for each in methods["get"]["parameters"]}
+        choices = {name: schema.get("enum", [VALUES.get(name)]) for name, schema in asked.items()}
+        together = "&".join(f"{name}={words[0]}" for name, words in choices.items())
+        alone = [f"{name}={word}" for name, words in choices.items() for word in words]
+        for query in (together, *alone):
+            assert client.get(f"/api/v1{path}?{query}").status_code == 200, f"{path}?{query}"
+        assert client.get(f"/api/v1{path}?unknown=1").status_code == 400, path
+
+
 def fits(value: object, schema: dict[str, Any]) -> bool:
     types = {"string": str, "integer": int, "null": type(None)}
     return any(type(value) is types[name] for name in schema["type"])
@@ -145,18 +190,28 @@ def fits(value: object, schema: dict[str, Any]) -> bool:
 def test_the_description_names_every_list(client: FlaskClient) -> None:
     """No list answers that the description does not know."""
     assert sorted(fetch(client, "openapi.json")["paths"]) == [
+        "/adjustments",
+        "/bank-files",
+        "/bank-lines",
         "/clearing-rollforward",
+        "/closed-figures",
         "/conflicts",
         "/control",
+        "/decisions",
+        "/document-changes",
         "/documents",
         "/drift",
         "/events",
         "/exceptions",
+        "/files",
         "/gaps",
         "/in-transit",
+        "/invoice-files",
         "/jobs",
         "/payout-detail",
         "/payout-summary",
+        "/people",
+        "/periods",
         "/receivables",
         "/run-diff",
         "/runs",
@@ -164,6 +219,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/tax-invoices",
         "/tax-returns",
         "/tax-statements",
+        "/tokens",
         "/trail",
         "/transfers",
     ]

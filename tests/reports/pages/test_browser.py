@@ -1,7 +1,7 @@
 """The journeys of finance in a real browser: nothing is blocked, nothing overflows a phone, no script is needed."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,28 +14,6 @@ from reports import catalogue, invitations
 
 Enter = Callable[..., Page]
 CASE = "/exceptions/main/00aa00aa00aa00aa"
-PATHS = (
-    "/",
-    "/payouts",
-    "/payouts/po_1",
-    "/exceptions",
-    CASE,
-    "/view/receivables",
-    "/view/in-transit",
-    "/view/clearing",
-    "/view/control",
-    "/operation",
-    "/operation/runs",
-    "/operation/events",
-    "/operation/events/main/evt_1",
-    "/operation/gaps",
-    "/operation/jobs",
-    "/operation/trail",
-    "/reports",
-    "/settings",
-    "/people",
-    "/nowhere",
-)
 
 
 def test_the_first_login_by_the_link(
@@ -135,17 +113,109 @@ def test_the_language_changes_and_stays(enter: Enter, address: str) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_page_overflows_or_is_blocked(enter: Enter, address: str, width: int) -> None:
-    """On a phone as on a desk every page fits its width, and the policy blocks nothing that it needs."""
+def test_no_page_overflows_or_is_blocked(enter: Enter, address: str, every_page: Sequence[str], width: int) -> None:
+    """On a phone as on a desk every page there is fits its width, and the policy blocks nothing that it needs."""
     page = enter(width=width)
     told: list[str] = []
     page.on("console", lambda message: told.append(message.text))
     wide = []
-    for path in PATHS:
+    for path in (*every_page, "/nowhere"):
         page.goto(address + path)
         if page.evaluate("document.documentElement.scrollWidth") > width:
             wide.append(path)
     assert (wide, [line for line in told if "404" not in line]) == ([], [])
+
+
+def test_two_people_at_one_exception(enter: Enter, address: str) -> None:
+    """Who comes second is told that somebody was faster, sees what they did, and can decide on that."""
+    first, second = enter(), enter()
+    for page in (first, second):
+        page.goto(address + CASE)
+    first.locator("#owner").fill("luz@tienda.test")
+    first.get_by_role("button", name="Asignar").click()
+    second.locator("#reason").fill("boleta emitida")
+    second.get_by_role("button", name="Resolver").click()
+    expect(second.get_by_role("alert")).to_contain_text("mientras usted miraba")
+    expect(second.locator("#owner")).to_have_value("luz@tienda.test")
+    second.locator("#reason").fill("boleta emitida")
+    second.get_by_role("button", name="Resolver").click()
+    expect(second.get_by_text("Resuelta.")).to_be_visible()
+
+
+def test_back_and_send_again_change_nothing(enter: Enter, address: str) -> None:
+    """The outcome of a bulk decision can be left and come back to; the old form sent again is refused one by one."""
+    page = enter()
+    page.goto(f"{address}/exceptions?pick=all")
+    page.get_by_role("button", name="Asignar").click()
+    expect(page.get_by_text("Asignada.").first).to_be_visible()
+    page.locator("tbody a").first.click()
+    expect(page.locator("#owner")).to_have_value("ana@tienda.test")
+    page.go_back()
+    expect(page.get_by_role("heading", name="Resultado de cada una")).to_be_visible()
+    page.go_back()
+    page.get_by_role("button", name="Asignar").click()
+    outcomes = page.get_by_role("table").inner_text()
+    assert "Asignada." in outcomes or "mire otra vez" in outcomes
+
+
+def test_a_file_goes_into_the_books(enter: Enter, address: str, tmp_path: Path) -> None:
+    """A file is chosen, looked at, confirmed, and its document has a page; going back changes nothing."""
+    path = tmp_path / "ventas.csv"
+    path.write_text(
+        "doc_type,series,folio,issue_date,customer_name,net,vat,total,currency,status\n"
+        "33,,501,2026-10-02,Ana,1000,190,1190,CLP,valid\n"
+    )
+    page = enter()
+    page.get_by_role("link", name="Libros").click()
+    page.get_by_label("Archivo", exact=True).set_input_files(path)
+    page.get_by_role("button", name="Revisar primero").click()
+    expect(page.get_by_role("table", name="Totales de control")).to_contain_text("1.190")
+    page.get_by_role("button", name="Guardar en los libros").click()
+    expect(page.get_by_text("ventas.csv quedó en los libros.")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_role("alert")).to_contain_text("ya se confirmó")
+    page.goto(f"{address}/documents/main/cl:33::501")
+    expect(page.get_by_role("heading", name="$1.190")).to_be_visible()
+
+
+def test_a_difference_is_accepted_as_what_it_is(enter: Enter, address: str) -> None:
+    """What is left of a document is accepted on the exception's page with its kind, and told among the decisions."""
+    page = enter()
+    page.goto(f"{address}/exceptions/main/11bb11bb11bb11bb")
+    page.get_by_label("Qué es").select_option(label="Castigo")
+    page.locator("#why-of-document").fill("incobrable")
+    page.get_by_role("button", name="Aceptar").click()
+    expect(page.get_by_text("Aceptado; se verá en la próxima corrida.")).to_be_visible()
+    expect(page.get_by_role("table", name="Decisiones vigentes")).to_contain_text("Castigo")
+
+
+def test_no_script_is_needed(browser: Browser, address: str) -> None:
+    """With scripts switched off a person logs in, filters, decides and reads the outcome."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{address}/login")
+    page.get_by_label("Correo").fill("ana@tienda.test")
+    page.get_by_label("Contraseña").fill("una clave larga")
+    page.get_by_role("button", name="Entrar").click()
+    page.goto(f"{address}/exceptions?owner=-")
+    page.get_by_role("link", name="Pago sin documento").click()
+    page.get_by_text("Decidir").first.click()
+    page.locator("#reason-1").fill("lo dijo el cliente")
+    page.get_by_role("button", name="No proponer más").click()
+    expect(page.get_by_text("Este par no se propondrá más.")).to_be_visible()
+    context.close()
+
+
+def test_the_keyboard_alone_decides(enter: Enter, address: str) -> None:
+    """From the address to a resolved exception without a mouse."""
+    page = enter()
+    page.goto(address + CASE)
+    page.locator("#reason").focus()
+    page.keyboard.type("boleta emitida")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Resolver")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Resuelta.")
 
 
 def test_the_keyboard_reaches_the_content_first(enter: Enter, address: str) -> None:

@@ -86,7 +86,8 @@ def test_a_case_shows_the_payment_beside_the_documents(desk: FlaskClient) -> Non
     assert "Pago sin documento" in page
     assert "Buscar o emitir el documento" in page
     assert "candidatos 0" in page
-    assert "cl:33::1105 Comercial Ñandú, SpA 11111111-1 00022 20-08-2026 – 50.000 0" in page
+    assert "Este pago =HYPERLINK(&#34;http://mal.test&#34;) – 05-10-2026" in page
+    assert "cl:33::1105 Comercial Ñandú, SpA 11111111-1 00022 20-08-2026 – = igual que en el pago: 50.000 0" in page
 
 
 def test_an_exception_is_assigned_noted_and_resolved(act: Callable[..., str], reconciled: House) -> None:
@@ -110,7 +111,7 @@ def test_an_exception_is_assigned_noted_and_resolved(act: Callable[..., str], re
 def test_what_somebody_changed_meanwhile_is_refused(act: Callable[..., str], reconciled: House) -> None:
     """A form of an older version changes nothing and says so."""
     act("assign", owner="luz@tienda.test", version=1)
-    assert "was changed meanwhile" in act("resolve", reason="tarde", version=1)
+    assert "mire otra vez" in act("resolve", reason="tarde", version=1)
     assert exception(reconciled).state == "open"
 
 
@@ -170,7 +171,7 @@ def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: House, client:
         with reconciled.store.transaction() as session:
             session.execute(sa.update(ExceptionRow).values(evidence=text))
         assert client.get(CASE).status_code == 200
-    assert "documento: cl:33::9" in client.get(CASE).get_data(as_text=True)
+    assert 'documento: <a href="/documents/main/cl:33::9">cl:33::9</a>' in client.get(CASE).get_data(as_text=True)
 
 
 def test_many_are_decided_with_an_outcome_each(reconciled: House, client: FlaskClient, csrf: Csrf) -> None:
@@ -181,9 +182,9 @@ def test_many_are_decided_with_an_outcome_each(reconciled: House, client: FlaskC
         "reason": "revisado",
         "pick": ["main/00aa00aa00aa00aa/1", "main/11bb11bb11bb11bb/7"],
     }
-    page = client.post("/exceptions/bulk", data=form).get_data(as_text=True)
+    page = client.post("/exceptions/bulk", data=form, follow_redirects=True).get_data(as_text=True)
     assert "Resuelta." in page
-    assert "was changed meanwhile (version 1, not 7)" in page
+    assert "Otra persona cambió la excepción 11bb11bb11bb11bb mientras usted miraba (versión 1, no 7)" in page
     states = {row.id: row.state for row in kept(reconciled, ExceptionRow)}
     assert states["00aa00aa00aa00aa"] == "resolved"
     assert states["11bb11bb11bb11bb"] == "open"

@@ -46,3 +46,45 @@ def test_lengths_compare_orders_of_magnitude() -> None:
     lengths = drawing.lengths([1, 60, 3600, 86_400])
     assert lengths == sorted(lengths)
     assert (lengths[0] >= 3, lengths[-1]) == (True, 1000)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 30, 400])
+def test_any_number_of_values_fills_the_width(count: int) -> None:
+    """The first value stands at the left edge and the last at the right one, under the days the picture names."""
+    chart = drawing.columns([5] * count)
+    edges = [(chart.columns[0].x, chart.columns[-1].x + chart.columns[-1].width)] if count > 1 else []
+    assert edges == ([(0, WIDE)] if count > 1 else [])
+    assert [column.x for column in chart.columns] == sorted(column.x for column in chart.columns)
+    assert all(column.width >= 1 for column in chart.columns)
+
+
+def test_values_below_zero_hang_from_the_ground() -> None:
+    """A balance paid too much points down, to the same scale."""
+    chart = drawing.columns([100, -50, 0])
+    assert (chart.top, chart.bottom, chart.ground) == (100, -50, 106)
+    assert [(column.y, column.height) for column in chart.columns] == [(0, 106), (106, 53), (106, 0)]
+
+
+def test_one_huge_value_hides_no_other() -> None:
+    """Beside a thousand million a one is still two units high, and nothing leaves the box."""
+    chart = drawing.columns([1, 1_000_000_000, -1])
+    assert [column.height for column in chart.columns] == [2, 159, 2]
+    assert all(column.y >= 0 and column.y + column.height <= HIGH for column in chart.columns)
+
+
+def test_nothing_but_zero_draws_nothing() -> None:
+    """Days without risk are an empty picture, not a row of slivers."""
+    assert [column.height for column in drawing.columns([0, 0]).columns] == [0, 0]
+    assert [bar.width for bar in drawing.bars([("Payments", 0, 0), ("Paid out", 0, 0)])] == [0, 0]
+    assert drawing.lengths([0]) == [0]
+
+
+def test_a_rate_outside_its_scale_stays_in_the_box() -> None:
+    """What lies above the top is drawn at the top."""
+    assert [y for _, y in drawing.line([20_000, -1], top=10_000).dots] == [0, 160]
+
+
+def test_a_waterfall_below_zero_stays_in_its_box() -> None:
+    """A payout of more refunds than payments walks left of zero."""
+    bars = drawing.bars([("Payments", 0, 100), ("Refunds", 100, -300), ("Paid out", 0, -200)])
+    assert [(bar.x, bar.width) for bar in bars] == [(666, 333), (0, 1000), (0, 666)]

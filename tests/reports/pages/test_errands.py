@@ -99,13 +99,13 @@ def test_a_stream_is_fetched_now(client: FlaskClient, csrf: Csrf, rooms: Rooms) 
 def test_what_runs_already_is_told(client: FlaskClient, csrf: Csrf) -> None:
     """A second click says so and starts nothing."""
     page = post(client, csrf, "/operation/pull", connection="main", stream="refunds")
-    assert "pull:main:refunds is running already: see the jobs" in page
+    assert "pull:main:refunds ya está en curso: véalo en Tareas." in page
 
 
 @pytest.mark.parametrize("form", [{"stream": "secrets", "connection": "main"}, {"stream": "", "connection": "main"}])
 def test_only_known_streams_are_fetched(client: FlaskClient, csrf: Csrf, rooms: Rooms, form: dict[str, str]) -> None:
     """A stream that is none is refused in one sentence."""
-    assert "is not one of all, payouts, refunds" in post(client, csrf, "/operation/pull", **form)
+    assert "no es uno de all, payouts, refunds" in post(client, csrf, "/operation/pull", **form)
     assert rooms.asked == []
 
 
@@ -133,6 +133,16 @@ def test_a_list_is_a_file_as_it_is_filtered(client: FlaskClient) -> None:
 def test_the_trail_is_for_admins(client: FlaskClient, login: Login) -> None:
     """Neither the page nor its file nor its JSON opens for others."""
     viewer = login(client.application, "vera@tienda.test", "otra clave larga")
-    paths = ("/operation/trail", "/reports/trail.csv", "/api/v1/trail")
-    assert [viewer.get(path).status_code for path in paths] == [403, 403, 403]
-    assert [client.get(path).status_code for path in paths] == [200, 200, 200]
+    paths = ("/operation/trail", "/reports/trail.csv", "/api/v1/trail", "/api/v1/people", "/reports/tokens.csv")
+    assert [viewer.get(path).status_code for path in paths] == [403] * 5
+    assert [client.get(path).status_code for path in paths] == [200] * 5
+
+
+def test_people_and_tokens_are_lists_without_any_secret(client: FlaskClient) -> None:
+    """Who may look is a file and JSON for admins; no digest of a password or token is in them."""
+    rows = client.get("/reports/people.csv").get_data(as_text=True).splitlines()
+    assert rows[0] == "email,role,state,created_at,disabled_at"
+    assert rows[1].startswith("ana@tienda.test,admin,active,2026-10-08T06:20:00Z,")
+    assert "sha256" not in client.get("/reports/tokens.csv").get_data(as_text=True)
+    assert client.get("/operation/people").status_code == 404
+    assert client.get("/api/v1/files").get_json()["total"] == 0

@@ -85,7 +85,7 @@ def test_a_stale_row_is_refused_alone(client: FlaskClient, csrf: Csrf, books: Ho
         session.execute(sa.update(ExceptionRow).where(ExceptionRow.id == "00aa00aa00aa00aa").values(version=2))  # type: ignore[arg-type]
     page = upload(client, csrf, as_csv([{**row, "Responsable": "luz"} for row in rows]))
     assert page.count(">Rechazada<") == 1
-    assert "was changed meanwhile (version 2)" in page
+    assert "después de la descarga (versión 2): mire otra vez." in page
     assert row_of(books, "00aa00aa00aa00aa").owner == ""
     assert row_of(books, "11bb11bb11bb11bb").owner == "luz"
 

@@ -46,7 +46,7 @@ def events() -> list[SQLModel]:
             type="refund.failed",
             state="quarantined",
             error="no amount",
-            body=b'{"a": "<b>"}',
+            body=b'{"a": "<b>", "account_number": "84112160839"}',
             **event,
         ),
         EventConflict(
@@ -131,11 +131,14 @@ def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) 
     [
         ("/operation/runs", "r0042 run-1 08-10-2026 Completa"),
         ("/operation/runs?state=incomplete", "No hay nada aquí."),
-        ("/operation/events", "evt_1 payout.succeeded test 08-10-2026 09:30 08-10-2026 09:30 webhook Aplicado po_1 0"),
+        (
+            "/operation/events",
+            "evt_1 payout.succeeded prueba 08-10-2026 09:30 08-10-2026 09:30 webhook Aplicado po_1 0",
+        ),
         ("/operation/events?state=quarantined", "En cuarentena 0 no amount"),
-        ("/operation/events?q=po_1", "1 filas"),
-        ("/operation/events?q=refund", "1 filas"),
-        ("/operation/conflicts", "backfill aaaaaaaaaaaaaaaa… cccccccccccccccc… 2"),
+        ("/operation/events?q=po_1", "1 fila ·"),
+        ("/operation/events?q=refund", "1 fila ·"),
+        ("/operation/conflicts", "relectura aaaaaaaaaaaa… cccccccccccc… 2"),
         ("/operation/gaps", "events 08-10-2026 09:30 08-10-2026 09:30 Abierto 0 0 the provider answered 503"),
         ("/operation/gaps?state=failed", "No hay nada aquí."),
         ("/operation/jobs", "nightly:main 08-10-2026 09:30 Listo"),
@@ -147,9 +150,9 @@ def test_a_list_of_operation_is_a_page(busy: FlaskClient, path: str, shown: str)
 
 
 def test_an_event_shows_its_body_as_it_came(busy: FlaskClient) -> None:
-    """The body is shown as text, never as markup; one that retention dropped says so."""
+    """The body is shown as text, never as markup, account numbers masked; one that retention dropped says so."""
     page = busy.get("/operation/events/main/evt_2").get_data(as_text=True)
-    assert "{&#34;a&#34;: &#34;&lt;b&gt;&#34;}" in page
+    assert "{\n  &#34;a&#34;: &#34;&lt;b&gt;&#34;,\n  &#34;account_number&#34;: &#34;****0839&#34;\n}" in page
     assert "El contenido ya pasó el plazo" in text_of(busy, "/operation/events/main/evt_1")
 
 

@@ -1,0 +1,226 @@
+"""The queries behind the pages of the books: files brought in, bank lines, people's decisions, closed periods."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from consumer.facts.money import format_decimal
+from reconcile.tables import (
+    BankFile,
+    BankLine,
+    ClosedFigure,
+    Decision,
+    InvoiceFile,
+    LocalInvoice,
+    LocalInvoiceChange,
+    Period,
+    PeriodAdjustment,
+)
+from reports.spans import Row
+
+_LAST = 4
+_AMOUNTS = {"net", "exempt", "vat", "total"}
+INVOICE_FILE_KEYS = ("connection", "name", "imported_at", "rows", "added", "changed", "sha256")
+BANK_FILE_KEYS = (
+    "connection", "name", "imported_at", "account_last4", "file_format", "since", "until", "currency", "opening",
+    "closing", "rows", "added", "sha256",
+)  # fmt: skip
+BANK_LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
+CHANGE_KEYS = ("connection", "doc_key", "at", "field", "before", "after", "file")
+DECISION_KEYS = (
+    "connection", "decision", "at", "who", "kind", "resource_id", "doc_key", "amount", "currency", "reason_type",
+    "reason", "state",
+)  # fmt: skip
+PERIOD_KEYS = (
+    "connection", "period", "since", "until", "state", "closed_by", "closed_at", "reason", "adjustments", "reopened_by",
+    "reopened_at", "reopened_for", "run_id",
+)  # fmt: skip
+FIGURE_KEYS = ("connection", "period", "kind", "subject", "words")
+ADJUSTMENT_KEYS = ("connection", "period", "found_at", "kind", "subject", "before", "after", "run_id")
+FIGURE_KINDS = ("payout", "item", "document")
+DECISION_STATES = ("standing", "undone")
+PERIOD_STATES = ("closed", "reopened")
+
+Query = sa.Select[*tuple[Any, ...]]
+
+
+def invoice_files(connections: Sequence[str], _state: str, search: str) -> Query:
+    query = sa.select(InvoiceFile).where(col(InvoiceFile.connection).in_(connections))
+    return _named(query, InvoiceFile.name, search).order_by(
+        col(InvoiceFile.imported_at).desc(), col(InvoiceFile.sha256)
+    )
+
+
+def invoice_file_row(file: InvoiceFile) -> Row:
+    return {key: getattr(file, key) for key in INVOICE_FILE_KEYS}
+
+
+def bank_files(connections: Sequence[str], _state: str, search: str) -> Query:
+    query = sa.select(BankFile).where(col(BankFile.connection).in_(connections))
+    return _named(query, BankFile.name, search).order_by(col(BankFile.imported_at).desc(), col(BankFile.sha256))
+
+
+def bank_file_row(file: BankFile) -> Row:
+    own = {key: getattr(file, key) for key in BANK_FILE_KEYS if key != "account_last4"}
+    balances = {key: _decimal(own[key], file.currency) for key in ("opening", "closing")}
+    return own | balances | {"account_last4": file.account[-_LAST:]}
+
+
+def bank_lines(connections: Sequence[str], _state: str, search: str) -> Query:
+    query = sa.select(BankLine).where(col(BankLine.connection).in_(connections))
+    if search:
+        fields = (col(BankLine.text), col(BankLine.reference), col(BankLine.id))
+        query = query.where(sa.or_(*(field.contains(search, autoescape=True) for field in fields)))
+    return query.order_by(col(BankLine.booked_on).desc(), col(BankLine.id))
+
+
+def bank_line_row(line: BankLine) -> Row:
+    own = {key: getattr(line, key) for key in BANK_LINE_KEYS if key != "account_last4"}
+    return own | {"amount": _decimal(line.amount, line.currency), "account_last4": line.account[-_LAST:]}
+
+
+def document_changes(connections: Sequence[str], _state: str, search: str) -> Query:
+    change = LocalInvoiceChange
+    of_file = sa.and_(col(InvoiceFile.connection) == change.connection, col(InvoiceFile.sha256) == change.file_sha256)
+    same = sa.and_(col(LocalInvoice.connection) == change.connection, col(LocalInvoice.doc_key) == change.doc_key)
+    query = sa.select(change, col(InvoiceFile.name), col(LocalInvoice.currency))
+    query = (
+        query.outerjoin(InvoiceFile, of_file)
+        .outerjoin(LocalInvoice, same)
+        .where(col(change.connection).in_(connections))
+    )
+    if search:
+        query = query.where(col(change.doc_key).startswith(search, autoescape=True))
+    return query.order_by(col(change.id).desc())
+
+
+def document_change_row(row: Any) -> Row:
+    """Write amounts as decimal text; a change of currency itself leaves no better one to write them in."""
+    change, file, currency = row
+    own = {key: getattr(change, key) for key in CHANGE_KEYS if key != "file"} | {"file": file}
+    if change.field in _AMOUNTS and currency:
+        own |= {key: format_decimal(int(own[key]), currency) for key in ("before", "after") if own[key]}
+    return own
+
+
+def decisions(connections: Sequence[str], state: str, search: str) -> Query:
+    same = (col(LocalInvoice.connection) == Decision.connection, col(LocalInvoice.doc_key) == Decision.doc_key)
+    query = sa.select(Decision, col(LocalInvoice.currency)).outerjoin(LocalInvoice, sa.and_(*same))
+    query = query.where(col(Decision.connection).in_(connections))
+    if state:
+        holds = col(Decision.undone_by).is_(None)
+        query = query.where(holds if state == "standing" else ~holds)
+    if search:
+        texts = (col(Decision.author), col(Decision.reason))
+        ids = (col(Decision.resource_id) == search, col(Decision.doc_key) == search)
+        query = query.where(sa.or_(*ids, *(text.contains(search, autoescape=True) for text in texts)))
+    return query.order_by(col(Decision.id).desc())
+
+
+def decision_row(row: Any) -> Row:
+    """Write an amount in the currency of its document; a decision without one is about all of it."""
+    decision, currency = row
+    own = {key: getattr(decision, key) for key in DECISION_KEYS if hasattr(decision, key)}
+    amount = None if decision.amount is None or currency is None else format_decimal(decision.amount, currency)
+    state = "standing" if decision.undone_by is None else "undone"
+    named = {"decision": decision.id, "who": decision.author, "state": state}
+    return own | named | {"amount": amount, "currency": currency if amount else None}
+
+
+def periods(connections: Sequence[str], state: str, search: str) -> Query:
+    lines = sa.select(sa.func.count()).where(col(PeriodAdjustment.period_id) == Period.id).scalar_subquery()
+    query = sa.select(Period, lines.label("adjustments")).where(col(Period.connection).in_(connections))
+    if state:
+        is_closed = col(Period.reopened_at).is_(None)
+        query = query.where(is_closed if state == "closed" else ~is_closed)
+    if search:
+        texts = (Period.reason, Period.closed_by, Period.reopened_by, Period.reopened_for)
+        query = query.where(sa.or_(*(col(text).contains(search, autoescape=True) for text in texts)))
+    return query.order_by(col(Period.id).desc())
+
+
+def period_row(row: Any) -> Row:
+    period, adjustments = row
+    own = {key: getattr(period, key) for key in PERIOD_KEYS if hasattr(period, key)}
+    state = "closed" if period.reopened_at is None else "reopened"
+    return own | {"period": period.id, "state": state, "adjustments": adjustments}
+
+
+def closed_figures(connections: Sequence[str], state: str, search: str) -> Query:
+    """Take a kind as state; digits search for a period, other text for a subject."""
+    figure = ClosedFigure
+    query = sa.select(figure, col(Period.connection)).join(Period, col(Period.id) == figure.period_id)
+    query = query.where(col(Period.connection).in_(connections))
+    if state:
+        query = query.where(col(figure.kind) == state)
+    query = _of_period(query, figure.period_id, figure.subject, search)
+    return query.order_by(col(figure.period_id).desc(), col(figure.kind), col(figure.subject))
+
+
+def closed_figure_row(row: Any) -> Row:
+    figure, connection = row
+    words = {key: getattr(figure, key) for key in ("kind", "subject", "words")}
+    return {"connection": connection, "period": figure.period_id, **words}
+
+
+def adjustments(connections: Sequence[str], state: str, search: str) -> Query:
+    line = PeriodAdjustment
+    query = sa.select(line, col(Period.connection)).join(Period, col(Period.id) == line.period_id)
+    query = query.where(col(Period.connection).in_(connections))
+    if state:
+        query = query.where(col(line.kind) == state)
+    return _of_period(query, line.period_id, line.subject, search).order_by(col(line.id).desc())
+
+
+def adjustment_row(row: Any) -> Row:
+    line, connection = row
+    own = {key: getattr(line, key) for key in ADJUSTMENT_KEYS if hasattr(line, key)}
+    return own | {"connection": connection, "period": line.period_id}
+
+
+def closed_until(session: Session, connection: str) -> Period | None:
+    """Find the newest period that is closed now."""
+    mine = (col(Period.connection) == connection, col(Period.reopened_at).is_(None))
+    return session.scalar(sa.select(Period).where(*mine).order_by(col(Period.until).desc()).limit(1))
+
+
+def find_period(session: Session, connection: str, number: int) -> Row | None:
+    query = periods([connection], "", "").where(col(Period.id) == number)
+    row = session.execute(query).first()
+    return None if row is None else period_row(row)
+
+
+def figures_by_kind(session: Session, number: int) -> dict[str, int]:
+    """Count what a period froze."""
+    kind = col(ClosedFigure.kind)
+    query = sa.select(kind, sa.func.count()).where(col(ClosedFigure.period_id) == number).group_by(kind)
+    return {str(name): count for name, count in session.execute(query)}
+
+
+def _named(query: Query, name: Any, search: str) -> Query:
+    return query.where(col(name).contains(search, autoescape=True)) if search else query
+
+
+def _of_period(query: Query, number: Any, subject: Any, search: str) -> Query:
+    if search.isascii() and search.isdigit():
+        return query.where(col(number) == int(search[:9]))
+    return query.where(col(subject).contains(search, autoescape=True)) if search else query
+
+
+def _decimal(amount: int | None, currency: str) -> str | None:
+    return None if amount is None else format_decimal(amount, currency)
+
+
+# Name, title, keys, query, row and the words a list can be filtered by.
+LISTS: tuple[tuple[str, str, tuple[str, ...], Any, Any, tuple[str, ...]], ...] = (
+    ("invoice-files", "Document files", INVOICE_FILE_KEYS, invoice_files, invoice_file_row, ()),
+    ("bank-files", "Bank files", BANK_FILE_KEYS, bank_files, bank_file_row, ()),
+    ("bank-lines", "Bank lines", BANK_LINE_KEYS, bank_lines, bank_line_row, ()),
+    ("document-changes", "Changes of documents", CHANGE_KEYS, document_changes, document_change_row, ()),
+    ("decisions", "Decisions", DECISION_KEYS, decisions, decision_row, DECISION_STATES),
+    ("periods", "Closed periods", PERIOD_KEYS, periods, period_row, PERIOD_STATES),
+    ("closed-figures", "Closed figures", FIGURE_KEYS, closed_figures, closed_figure_row, FIGURE_KINDS),
+    ("adjustments", "Adjustments after closing", ADJUSTMENT_KEYS, adjustments, adjustment_row, FIGURE_KINDS),
+)

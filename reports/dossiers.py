@@ -1,0 +1,88 @@
+"""One document of the books and everything that touched it: payments, notes, changes, decisions, exceptions."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from reconcile import chunks
+from reconcile.tables import Decision, ExceptionRow, InvoiceFile, LocalInvoice, LocalInvoiceChange, Period, Run
+from reports import bookkeeping
+from reports.spans import Row
+
+_MOST_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Dossier:
+    """What one page shows of a document; `result` is what the run made of it, `file` the one that last changed it."""
+
+    document: LocalInvoice
+    result: Row | None
+    lines: Sequence[Row]
+    notes: Sequence[LocalInvoice]
+    changes: Sequence[Row]
+    decisions: Sequence[Decision]
+    exceptions: Sequence[dict[str, Any]]
+    file: InvoiceFile | None
+    closed: Period | None
+
+    @property
+    def newest_decision(self) -> int:
+        """Name the newest decision about the document alone, which is what an adjustment must have seen."""
+        own = [row.id or 0 for row in self.decisions if not row.resource_id and row.undone_by is None]
+        return max(own, default=0)
+
+
+def find_dossier(session: Session, runs: Sequence[Run], connection: str, doc_key: str) -> Dossier | None:
+    document = session.get(LocalInvoice, (connection, doc_key))
+    if document is None:
+        return None
+    run = next((run for run in runs if run.connection == connection), None)
+    closed = bookkeeping.closed_until(session, connection)
+    is_closed = closed is not None and document.issue_date <= closed.until
+    lines = list(chunks.find_lines(session, run, "doc_key", doc_key))[:_MOST_LINES] if run else []
+    return Dossier(
+        document=document,
+        result=chunks.find_document(session, run, doc_key) if run else None,
+        lines=[{**line, "connection": connection} for line in lines],
+        notes=_notes(session, document),
+        changes=_changes(session, document),
+        decisions=_decisions(session, connection, doc_key),
+        exceptions=_exceptions(session, connection, doc_key),
+        file=session.get(InvoiceFile, (connection, document.file_sha256)),
+        closed=closed if is_closed else None,
+    )
+
+
+def _notes(session: Session, document: LocalInvoice) -> Sequence[LocalInvoice]:
+    """Find notes and re-issues that name this document."""
+    names = [name for name in (document.folio, document.uuid) if name]
+    query = sa.select(LocalInvoice).where(
+        col(LocalInvoice.connection) == document.connection,
+        col(LocalInvoice.ref_number).in_(names),
+        col(LocalInvoice.ref_type).in_(("", document.doc_type)),
+        col(LocalInvoice.doc_key) != document.doc_key,
+    )
+    return session.scalars(query.order_by(col(LocalInvoice.issue_date), col(LocalInvoice.doc_key))).all()
+
+
+def _changes(session: Session, document: LocalInvoice) -> Sequence[Row]:
+    change = LocalInvoiceChange
+    mine = (col(change.connection) == document.connection, col(change.doc_key) == document.doc_key)
+    query = bookkeeping.document_changes([document.connection], "", "").where(*mine)
+    return [bookkeeping.document_change_row(row) for row in session.execute(query)]
+
+
+def _decisions(session: Session, connection: str, doc_key: str) -> Sequence[Decision]:
+    mine = (col(Decision.connection) == connection, col(Decision.doc_key) == doc_key)
+    return session.scalars(sa.select(Decision).where(*mine).order_by(col(Decision.id))).all()
+
+
+def _exceptions(session: Session, connection: str, doc_key: str) -> Sequence[dict[str, Any]]:
+    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    query = sa.select(table).where(table.c.connection == connection, table.c.doc_key == doc_key)
+    ordered = query.order_by(table.c.resolved_on.is_not(None), table.c.code, table.c.id)
+    return [dict(row) for row in session.execute(ordered).mappings()]

@@ -1,0 +1,237 @@
+"""The merchant's books: files in with a look before they are kept, bank lines, decisions, and days that are closed."""
+
+from datetime import date
+
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+
+from consumer.facts.house import Connection
+from reconcile import intake
+from reconcile.closing import PeriodError, close_period, reopen_period
+from reconcile.intake import Kind
+from reports import bookkeeping, operations, run_history
+from reports.operations import BOOKS, LISTINGS, Listing, Wanted
+from reports.pages import desk, uploads
+from reports.pages.desk import BadQueryError
+from reports.pages.protection import need
+from reports.pages.refusals import in_words
+from reports.pages.uploads import UploadError
+from reports.pages.words import translate
+from reports.people import Role
+from reports.trail import note
+
+blueprint = Blueprint("books", __name__, url_prefix="/books")
+
+_LATEST = 5
+_LISTS = {Kind.INVOICES: "invoice-files", Kind.BANK: "bank-files"}
+_LONGEST = 2000
+
+
+@blueprint.get("")
+def overview() -> ResponseReturnValue:
+    """Show what came in lately, up to when the books are closed, and the form for the next file."""
+    with desk.house().store.reading() as session:
+        wanted = Wanted(desk.names(), size=_LATEST)
+        files = {name: operations.read(session, LISTINGS[name], wanted) for name in ("invoice-files", "bank-files")}
+        closed = [(own, bookkeeping.closed_until(session, own.name)) for own in desk.connections()]
+    return render_template(
+        "books.html",
+        listings=listings(),
+        files=[(LISTINGS[name], page) for name, page in files.items()],
+        closed=closed,
+        mappings=intake.mappings(desk.house()),
+        may_bring=desk.reader().role.may(Role.FINANCE),
+    )
+
+
+def listings() -> list[Listing]:
+    return [listing for listing in LISTINGS.values() if listing.place == BOOKS]
+
+
+@blueprint.get("/<name>")
+def index(name: str) -> ResponseReturnValue:
+    if name not in LISTINGS or LISTINGS[name].place != BOOKS:
+        abort(404)
+    listing = LISTINGS[name]
+    wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
+    with desk.house().store.reading() as session:
+        page = operations.read(session, listing, wanted)
+        closed = [(own, bookkeeping.closed_until(session, own.name)) for own in desk.connections()]
+    return render_template(
+        "periods.html" if name == "periods" else "listing.html",
+        home="books",
+        listing=listing,
+        listings=listings(),
+        page=page,
+        wanted=wanted,
+        closed=closed,
+        may_close=desk.reader().role.may(Role.FINANCE),
+        may_reopen=desk.reader().role.may(Role.ADMIN),
+    )
+
+
+@blueprint.post("/look")
+def look() -> ResponseReturnValue:
+    """Read a file and show what it would change; nothing is kept before it is confirmed."""
+    need(Role.FINANCE)
+    try:
+        upload = uploads.stage(
+            desk.house(),
+            request.files.get("file"),
+            who=desk.reader().name,
+            now=desk.now(),
+            terms={
+                "kind": _kind(),
+                "connection": _known(request.form.get("connection", "")).name,
+                "account": request.form.get("account", "").strip()[:64],
+                "mapping": request.form.get("mapping", "").strip()[:64],
+            },
+        )
+    except UploadError as error:
+        flash(translate(str(error), desk.language()), "alert")
+        return redirect(url_for("books.overview"))
+    return redirect(url_for("books.looked", key=upload.key))
+
+
+@blueprint.get("/look/<key>")
+def looked(key: str) -> ResponseReturnValue:
+    """Show what a staged file would change: totals to compare, or every reason why it cannot be kept."""
+    need(Role.FINANCE)
+    upload = uploads.find(desk.house(), key, who=desk.reader().name)
+    if upload is None:
+        flash(translate("upload.gone", desk.language()), "alert")
+        return redirect(url_for("books.overview"))
+    found = _take_in(upload, dry_run=True)
+    return render_template("look.html", found=found, upload=upload, kind=upload.terms["kind"])
+
+
+@blueprint.post("/keep")
+def keep() -> ResponseReturnValue:
+    """Keep the file that was looked at; a second click finds it gone, and the file itself is never kept twice."""
+    need(Role.FINANCE)
+    upload = uploads.find(desk.house(), request.form.get("key", ""), who=desk.reader().name)
+    if upload is None:
+        flash(translate("upload.gone", desk.language()), "alert")
+        return redirect(url_for("books.overview"))
+    if request.form.get("action") == "drop":
+        uploads.drop(upload)
+        return redirect(url_for("books.overview"))
+    found = _take_in(upload, dry_run=False)
+    if not found.kept:
+        # Something changed since it was looked at; the look says what.
+        return redirect(url_for("books.looked", key=upload.key))
+    uploads.drop(upload)
+    _note("import", f"{upload.terms['connection']} {upload.terms['kind']} {found.name}")
+    flash(translate("done.import", desk.language(), name=found.name), "done")
+    return redirect(url_for("books.index", name=_LISTS[Kind(upload.terms["kind"])]))
+
+
+@blueprint.get("/periods/<connection>/<int(max=2147483647):number>")
+def period(connection: str, number: int) -> ResponseReturnValue:
+    """Show one closing: who and why, what it froze, and what later runs found otherwise."""
+    _known(connection)
+    wanted = Wanted([connection], desk.choice("kind", bookkeeping.FIGURE_KINDS), str(number), desk.page_number())
+    with desk.house().store.reading() as session:
+        found = bookkeeping.find_period(session, connection, number)
+        if found is None:
+            abort(404)
+        frozen = bookkeeping.figures_by_kind(session, number)
+        figures = operations.read(session, LISTINGS["closed-figures"], wanted)
+        lines = operations.read(session, LISTINGS["adjustments"], Wanted([connection], "", str(number), size=200))
+    return render_template(
+        "period.html",
+        period=found,
+        frozen=frozen,
+        figures=figures,
+        kinds=bookkeeping.FIGURE_KINDS,
+        kind=wanted.state,
+        lines=lines,
+        listings=listings(),
+    )
+
+
+@blueprint.post("/close")
+def close() -> ResponseReturnValue:
+    """Close the days up to one, on a run of this moment; a refusal changes nothing and says why."""
+    need(Role.FINANCE)
+    connection = _known(request.form.get("connection", ""))
+    until = desk.to_day("until", request.form.get("until", ""))
+    if until is None:
+        raise BadQueryError("until: choose the last day to close")
+    try:
+        made = close_period(
+            desk.house(),
+            connection,
+            until=until,
+            as_of=_day_of_figures(connection, until),
+            author=desk.reader().name,
+            reason=_reason(),
+            at=desk.now(),
+        )
+    except PeriodError as error:
+        return _told(in_words(str(error), desk.language()), "alert")
+    _note("close period", f"{connection.name} {until.isoformat()}")
+    flash(translate("done.close", desk.language()), "done")
+    return redirect(url_for("books.period", connection=connection.name, number=made.id))
+
+
+def _day_of_figures(connection: Connection, until: date) -> date | None:
+    """Choose the newest complete run's day, whose data is all here; today's may still be on its way."""
+    with desk.house().store.reading() as session:
+        found = run_history.newest_complete(session, connection.name, desk.today())
+    return found.as_of if found is not None and found.as_of >= until else None
+
+
+@blueprint.post("/reopen")
+def reopen() -> ResponseReturnValue:
+    """Open the newest closed period again, for a reason."""
+    need(Role.ADMIN)
+    connection = _known(request.form.get("connection", ""))
+    try:
+        made = reopen_period(
+            desk.house(), connection, author=desk.reader().name, reason=_reason(), at=desk.now()
+        )  # fmt: skip
+    except PeriodError as error:
+        return _told(in_words(str(error), desk.language()), "alert")
+    _note("reopen period", f"{connection.name} {made.until.isoformat()}")
+    return _told(translate("done.reopen period", desk.language()), "done")
+
+
+def _take_in(upload: uploads.Upload, *, dry_run: bool) -> intake.Intake:
+    terms = upload.terms
+    return intake.take_in(
+        desk.house(),
+        _known(terms["connection"]),
+        Kind(terms["kind"]),
+        upload.path,
+        account=terms["account"],
+        mapping=terms["mapping"] or None,
+        dry_run=dry_run,
+    )
+
+
+def _kind() -> str:
+    kind = request.form.get("kind", "")
+    if kind not in set(Kind):
+        raise BadQueryError(f"kind: {kind[:20]!r} is not one of {', '.join(Kind)}")
+    return kind
+
+
+def _known(name: str) -> Connection:
+    found = next((own for own in desk.house().settings.all_connections if own.name == name), None)
+    if found is None:
+        abort(404)
+    return found
+
+
+def _reason() -> str:
+    return request.form.get("reason", "").strip()[:_LONGEST]
+
+
+def _note(action: str, subject: str) -> None:
+    note(desk.house().store, desk.reader().name, action, subject, now=desk.now())
+
+
+def _told(sentence: str, category: str) -> ResponseReturnValue:
+    flash(sentence, category)
+    return redirect(url_for("books.index", name="periods"))

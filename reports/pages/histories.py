@@ -1,0 +1,147 @@
+"""What closings, runs and the trail wrote down of the past, in a reader's words."""
+
+import re
+
+from flask import url_for
+from markupsafe import Markup, escape
+
+from reports import codes, notation
+from reports.pages import phrases
+from reports.pages.words import value
+
+_FROZEN = re.compile(r"(status|payout amount|computed amount|fee total|difference|total|currency|amount) (\S+)")
+_APPLIED = re.compile(r"(\w+) ((?:cl|mx):\S+) (-?\d+)")
+_FROZEN_NAMES = {
+    "status": ("status", "estado"),
+    "payout amount": ("paid out", "liquidado"),
+    "computed amount": ("computed", "calculado"),
+    "fee total": ("fees", "comisiones"),
+    "difference": ("difference", "diferencia"),
+    "total": ("total", "total"),
+    "currency": ("currency", "moneda"),
+    "amount": ("amount", "monto"),
+}
+
+
+def frozen(kind: str, words: str, currency: str, language: str) -> str:
+    """Say what a closing wrote down of a payout, an item or a document, with its amounts as people write them."""
+    known = re.search(r"currency (\w{3})", words)
+    money = known.group(1) if known else currency
+    parts = (_frozen_part(kind, part, money, language) for part in re.split(r", |; ", words))
+    return ", ".join(filter(None, parts))
+
+
+def _frozen_part(kind: str, part: str, currency: str, language: str) -> str:
+    place = 0 if language == "en" else 1
+    if found := _APPLIED.fullmatch(part):
+        outcome, document, applied = found.groups()
+        return f"{value('outcome', outcome, language)} {document} {_money(applied, currency, language)}"
+    if found := _FROZEN.fullmatch(part):
+        name, text = found.groups()
+        said = value("payout", text, language) if name == "status" else _money(text, currency, language)
+        return f"{_FROZEN_NAMES[name][place]} {said}"
+    return value("outcome" if kind == "item" else "document", part, language)
+
+
+def _money(text: str, currency: str, language: str) -> str:
+    is_whole = text.lstrip("-").isdigit()
+    return notation.format_amount(int(text), currency, language) if is_whole else text
+
+
+_CHANGED = re.compile(r"(difference|fees|balance) (-?\d+)")
+_CHANGED_NAMES = {
+    "difference": ("difference", "diferencia"),
+    "fees": ("fees", "comisiones"),
+    "balance": ("balance", "saldo"),
+}
+_CAUSES = (
+    ("another row of the same block changed", "cambió otra fila del mismo grupo"),
+    ("the inputs of one of the runs are not kept on this machine", "los datos de una de las corridas ya no están aquí"),
+    ("event conflict", "conflicto de eventos"),
+    ("as of", "al día"), ("calendar", "calendario"), ("tariff", "tarifa"), ("rules code", "programa"),
+    ("rules", "reglas"), ("scope", "alcance"), ("payout", "liquidación"), ("item", "movimiento"),
+    ("document", "documento"), ("dispute", "disputa"), ("decision", "decisión"), ("fee", "comisión"),
+    ("changed", "cambió"), ("gone", "ya no está"), ("new", "nuevo"),
+)  # fmt: skip
+_GROUP_OF = {"payout": "status", "document": "document", "item": "outcome", "exception": "severity"}
+
+
+def changed(kind: str, words: str, currency: str, language: str) -> str:
+    """Say what a payout, document, item or exception was in a run, with its amounts as people write them."""
+    return "; ".join(_changed_part(kind, part, currency, language) for part in words.split("; ")) if words else ""
+
+
+def _changed_part(kind: str, words: str, currency: str, language: str) -> str:
+    place = 0 if language == "en" else 1
+    said = []
+    for part in words.split(", "):
+        if found := _CHANGED.fullmatch(part):
+            said.append(f"{_CHANGED_NAMES[found.group(1)][place]} {_money(found.group(2), currency, language)}")
+        else:
+            first, *rest = part.split(" ")
+            amounts = (_money(text, currency, language) for text in rest)
+            said.append(" ".join([value(_GROUP_OF[kind], first, language), *amounts]))
+    return ", ".join(said)
+
+
+def changed_subject(kind: str, subject: str, language: str) -> str:
+    """Name what changed; an exception by its title, not by its code."""
+    if kind != "exception":
+        return subject
+    code, _, about = subject.partition(" ")
+    return f"{codes.code_title(code, language)} · {about.partition(':')[2] or about}"
+
+
+def cause(text: str, language: str) -> str:
+    """Say why something changed; of a digest its beginning is enough to tell two apart."""
+    text = re.sub(r"\b([0-9a-f]{8})[0-9a-f]{8,}…?", r"\1…", text)
+    if language == "en":
+        return text
+    for english, spanish in _CAUSES:
+        text = re.sub(rf"\b{english}\b", spanish, text)
+    return text
+
+
+_TRAIL = {
+    "login": "entró",
+    "logout": "salió",
+    "download": "descargó",
+    "order": "pidió un archivo",
+    "upload": "subió",
+    "import": "trajo a los libros",
+    "close period": "cerró el período",
+    "reopen period": "reabrió el período",
+    "first admin": "primer administrador",
+    "pull": "trajo datos",
+    "backfill": "completó eventos",
+    "replay": "aplicó de nuevo",
+    "match": "concilió",
+    "unmatch": "separó",
+    "decline": "descartó",
+    "adjust": "aceptó",
+    "change owner": "asignó",
+    "change note": "anotó",
+    "change state": "cambió el estado",
+    "change resolution": "dio el motivo",
+    "change resolved_on": "dio la fecha de cierre",
+}
+
+
+def trail_action(action: str, language: str) -> str:
+    return action if language == "en" else _TRAIL.get(action, action)
+
+
+def trail_subject(subject: str) -> Markup:
+    """Lead from an entry of the trail to what it is about."""
+    if found := re.fullmatch(r"(exception|event) (\S+) (\S+)", subject):
+        kind, connection, name = found.groups()
+        address = (
+            url_for("case.show", connection=connection, exception_id=name)
+            if kind == "exception"
+            else url_for("operations.event", connection=connection, event_id=name)
+        )
+        return Markup('<a class="id inline" href="{}">{}</a>').format(address, name)
+    connection, _, about = subject.partition(" ")
+    if about.startswith(("cl:", "mx:")) or " cl:" in about or " mx:" in about:
+        return phrases.with_links(about, connection)
+    return escape("" if subject == "login" else subject)

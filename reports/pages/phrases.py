@@ -1,0 +1,167 @@
+"""Sentences and codes that rules leave in the rows, in a reader's words; what nobody met yet stays as it is."""
+
+import re
+from collections.abc import Sequence
+
+from flask import url_for
+from markupsafe import Markup, escape
+
+from reports.columns import COLUMNS
+from reports.definitions import CATALOGUE
+from reports.pages.words import translate, value
+
+# What the rules write in whole sentences and single words.
+_SENTENCES = {
+    "the document the customer meant, or a key in the payment's metadata": (
+        "el documento que el cliente quiso pagar, o una clave en los metadatos del pago"
+    ),
+    "fully credited before the payment": "acreditado por completo antes del pago",
+    "void": "anulado",
+    "declined by a person": "una persona lo descartó",
+    "currency": "la moneda",
+    "no tax id": "el pago no trae RUT o RFC",
+    "customer": "el cliente",
+    "amount": "el monto",
+    "date": "la fecha",
+    "not the only candidate": "no es el único candidato",
+    "its payout was canceled or returned; the item waits again": (
+        "su liquidación fue cancelada o devuelta; el movimiento espera otra"
+    ),
+    "its payout was canceled or returned": "su liquidación fue cancelada o devuelta",
+    "the item waits again": "el movimiento espera otra",
+    "freed by a payout that was canceled or returned": "liberado por una liquidación cancelada o devuelta",
+    "paid from another's account": "pagado desde la cuenta de otro",
+    "open dispute": "disputa abierta",
+    "refunded": "reembolsado",
+    "gone": "ya no aparece en los datos",
+    "resolved": "resuelta",
+    "open": "abierta",
+    "its worker stopped before the end": "su proceso se detuvo antes de terminar",
+    "account does not exist": "la cuenta no existe",
+    "account blocked": "cuenta bloqueada",
+    "account cancelled": "cuenta cerrada",
+    "succeeded": "exitosa",
+    "failed": "fallida",
+    "returned": "devuelta",
+    "reversed": "revertida",
+    "rejected": "rechazada",
+    "pending": "pendiente",
+    "tariff": "tarifa",
+    "residual": "por diferencia",
+    "provider_csv": "archivo del proveedor",
+    "inbound": "recibida",
+    "outbound": "enviada",
+    "set": "definido",
+    "yes": "sí",
+    "missing_here": "falta aquí",
+    "missing_there": "falta allá",
+    "differs": "distinto",
+}
+_ENGLISH = {"gone": "no longer in the data"}
+# Parts of a rule's name, as `key:order_ref:part`; English first.
+_RULES = {
+    "key": ("key", "clave"),
+    "reference": ("reference in the text", "referencia en el texto"),
+    "customer": ("customer", "cliente"),
+    "set": ("set of documents", "conjunto de documentos"),
+    "suggestion": ("suggestion", "sugerencia"),
+    "manual": ("by hand", "a mano"),
+    "none": ("no rule", "ninguna regla"),
+    "above": ("paid more than the balance", "se pagó más que el saldo"),
+    "all": ("all its documents together", "todos sus documentos juntos"),
+    "already_paid": ("the document was paid already", "el documento ya estaba pagado"),
+    "another_equal": ("another document equals the amount", "otro documento tiene justo ese monto"),
+    "cancelled": ("the document is void", "el documento está anulado"),
+    "currency": ("another currency", "otra moneda"),
+    "equal": ("equal amount", "monto igual"),
+    "other_customer": ("another customer", "otro cliente"),
+    "part": ("a part of the balance", "una parte del saldo"),
+    "rounding": ("one unit off", "una unidad de diferencia"),
+    "several": ("several fit", "calzan varios"),
+    "interchangeable": ("interchangeable documents", "documentos intercambiables"),
+    "tax_id+amount+window": ("tax id, amount and dates", "RUT o RFC, monto y fechas"),
+    "amount+window": ("amount and dates", "monto y fechas"),
+    "amount_only": ("only the amount agrees", "solo coincide el monto"),
+    "nothing": ("nothing agrees", "nada coincide"),
+    "only_one": ("the only one that sums", "el único que suma"),
+    "only_candidate": ("the only candidate", "el único candidato"),
+    "tax_id": ("same tax id", "mismo RUT o RFC"),
+    "match": ("matched", "conciliado"),
+    "unmatch": ("kept apart", "separado"),
+    "adjust": ("accepted", "aceptado"),
+    "doc_type+folio": ("type and number of the document", "tipo y folio del documento"),
+    "order_ref": ("order", "pedido"),
+    "order_id": ("order", "pedido"),
+    "invoice": ("invoice named in the payment", "documento nombrado en el pago"),
+    "uuid": ("UUID", "folio fiscal (UUID)"),
+}
+_FIGURES = {
+    "payments": "pagos", "charges": "cargos", "refunds": "reembolsos", "refund adjustments": "reembolsos fallidos",
+    "disputes": "disputas", "items": "movimientos", "payouts": "liquidaciones", "receivables": "por cobrar",
+    "funds in transit": "fondos en tránsito",
+}  # fmt: skip
+_KEY = re.compile(r"\b(?:cl|mx):[^\s;,)]+|\bpo_\w+")
+_RULE_COLUMNS = {"match_rule", "rule", "key"}
+
+
+def sentence(text: str, language: str) -> str:
+    """Say a stored sentence, or several joined by semicolons."""
+    known = _ENGLISH if language == "en" else _SENTENCES
+    return known[text] if text in known else "; ".join(known.get(part, part) for part in text.split("; "))
+
+
+def rule(text: str, language: str) -> str:
+    """Say how a rule decided: `key:order_ref:part` is a key, by the order, of a part of the balance."""
+    place = 0 if language == "en" else 1
+    first, *rest = (_RULES[part][place] if part in _RULES else part for part in text.split(":"))
+    return f"{first}: {', '.join(rest)}" if rest else first
+
+
+def cell(column: str, text: str, language: str) -> str:
+    """Say a text cell of a report: closed words, rules, figures and where they come from."""
+    if column in _RULE_COLUMNS:
+        return rule(text, language)
+    if column == "figure" and language != "en":
+        name, gross = text.removesuffix(", gross"), text.endswith(", gross")
+        return _FIGURES.get(name, name) + (", bruto" if gross else "")
+    if column in {"source", "ties_to"}:
+        return _source(text, language)
+    return text if column in {"connection", "currency", "period"} else sentence(text, language)
+
+
+def _source(text: str, language: str) -> str:
+    """Say `payout-summary fee_total` by the report's title and its column's heading."""
+    report, _, names = text.partition(" ")
+    if report not in CATALOGUE:
+        return text
+    parts = [_column(name, language) for name in names.split(" + ")] if names else []
+    return f"{CATALOGUE[report].title(language)}: {' + '.join(parts)}" if parts else CATALOGUE[report].title(language)
+
+
+def _column(name: str, language: str) -> str:
+    return COLUMNS[name].label(language) if name in COLUMNS else value("type", name, language)
+
+
+def apart(names: Sequence[str], language: str) -> str:
+    """Name what tells documents apart that look the same."""
+    headings = {"order_ref": "Order", "issue_date": "Issued", "due_date": "Due"}
+    told = [translate(headings[name], language).lower() for name in names]
+    return ", ".join(told) or translate("only their number", language)
+
+
+def with_links(text: str, connection: str) -> Markup:
+    """Make every document key and payout in a text a link to its page."""
+
+    def link(found: re.Match[str]) -> str:
+        name = found.group()
+        if name.startswith("po_"):
+            address = url_for("payouts.show", payout_id=name)
+        else:
+            address = url_for("documents.show", connection=connection, doc_key=name)
+        return Markup('<a href="{}">{}</a>').format(address, name)
+
+    parts, last = [], 0
+    for found in _KEY.finditer(text):
+        parts += [escape(text[last : found.start()]), link(found)]
+        last = found.end()
+    return Markup("").join([*parts, escape(text[last:])])

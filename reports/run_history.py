@@ -1,0 +1,60 @@
+"""One run as a page shows it: its figures, what it found, and the runs before it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col
+
+from reconcile.tables import Run, RunFinding
+
+_MOST_EARLIER = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a run found under one code, in one currency."""
+
+    code: str
+    severity: str
+    currency: str
+    count: int
+    at_risk: int
+
+
+def find_run(session: Session, connection: str, number: int) -> Run | None:
+    mine = (col(Run.connection) == connection, col(Run.number) == number)
+    return session.scalar(sa.select(Run).where(*mine).limit(1))
+
+
+def newest_complete(session: Session, connection: str, today: date) -> Run | None:
+    """Find the newest run of the whole books on complete data, of no day to come."""
+    whole = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
+    mine = (col(Run.connection) == connection, col(Run.complete), col(Run.as_of) <= today)
+    order = (col(Run.as_of).desc(), col(Run.number).desc())
+    return session.scalar(sa.select(Run).where(*mine, *whole).order_by(*order).limit(1))
+
+
+def summary_of(run: Run) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(run.summary)
+    return found
+
+
+def found_by(session: Session, run: Run) -> list[Found]:
+    finding = RunFinding
+    keys = (col(finding.code), col(finding.severity), col(finding.currency))
+    risk = sa.func.sum(col(finding.amount_at_risk))
+    rank = sa.case({"high": 0, "medium": 1, "low": 2}, value=col(finding.severity), else_=3)
+    mine = (col(finding.connection) == run.connection, col(finding.run_id) == run.id)
+    query = sa.select(*keys, sa.func.count(), risk).where(*mine).group_by(*keys)
+    rows = session.execute(query.order_by(rank, risk.desc(), col(finding.code)))
+    return [Found(row[0], row[1], row[2], row[3], int(row[4])) for row in rows]
+
+
+def earlier(session: Session, run: Run) -> Sequence[Run]:
+    """List runs of the same connection to compare with, newest first; those whose rows were dropped are left out."""
+    mine = (col(Run.connection) == run.connection, col(Run.number) < run.number, col(Run.pruned_at).is_(None))
+    return session.scalars(sa.select(Run).where(*mine).order_by(col(Run.number).desc()).limit(_MOST_EARLIER)).all()

@@ -1,0 +1,127 @@
+"""Some rows of a report, in the order of its file: what a page or a program asks for, at the price of those rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import sqlalchemy as sa
+
+from consumer.facts.house import House
+from reconcile import chunks, extracts, slices
+from reconcile.slices import Stretch
+from reconcile.tables import Run
+from reports import build, catalogue, frames
+from reports.build import Report
+from reports.definitions import definition_of
+from reports.query import Query, Source
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of a report: its rows as a report of their own, how many there are in all, columns that say nothing."""
+
+    report: Report
+    total: int
+    silent: frozenset[str]
+
+
+# In which kind of chunks the rows of a report lie, in its order; lines lie in the order their payouts were made.
+_KINDS = {
+    "payout-summary": extracts.PAYOUT,
+    "payout-detail": chunks.LINE,
+    "documents": chunks.DOCUMENT,
+    "receivables": extracts.RECEIVABLE,
+    "in-transit": extracts.TRANSIT,
+}
+
+
+def find(house: House, query: Query, start: int, count: int) -> Window:
+    """Read `count` rows from `start`; a report that is not kept in pieces is made whole for it."""
+    with house.store.reading() as session:
+        source = catalogue.source_of(house, session, query)
+        found = _stretches(source) if query.name in _KINDS and query.payout_id is None else None
+        if found is not None:
+            return _of_pieces(source, found, start, count)
+        if query.name == "exceptions":
+            return _of_exceptions(source, start, count)
+    whole = catalogue.make(house, query)
+    silent = (name for name in whole.definition.names if whole.table[name].null_count == whole.table.num_rows)
+    part = Report(whole.definition, whole.table.slice(start, count), whole.span, whole.as_of, facts=whole.facts)
+    return Window(part, whole.table.num_rows, frozenset(silent if whole.table.num_rows else ()))
+
+
+def _stretches(source: Source) -> list[Stretch] | None:
+    """Find the pieces of every run; a run that was published without them has none."""
+    span, kind, found = source.query.span, _KINDS[source.query.name], []
+    days = {"since": span.since, "until": span.until} if kind in chunks.DAY_OF else {}
+    for run in _in_order(source):
+        if not slices.is_kept(source.session, run, kind):
+            return None
+        found += slices.stretches(source.session, run, kind, **days)
+    return found
+
+
+def _in_order(source: Source) -> list[Run]:
+    if source.query.name != "payout-summary":
+        return frames.in_order(source.runs)
+    countries = {connection.name: connection.country_code for connection in source.query.connections}
+    return sorted(source.runs, key=lambda run: (countries[run.connection], run.connection))
+
+
+def _of_pieces(source: Source, found: Sequence[Stretch], start: int, count: int) -> Window:
+    definition = definition_of(source.query.name)
+    complete = _COMPLETED.get(source.query.name, _as_it_is)
+    pieces = slices.page(source.session, found, start, count)
+    parts = ((run.connection, complete(source, run.connection, part)) for run, part in pieces)
+    table = build.in_parts(definition, parts).combine_chunks()
+    silent = frozenset(slices.silent(source.session, found))
+    facts = catalogue.facts_of(source.query, source.runs)
+    report = Report(definition, table, source.query.span, source.as_of, facts=facts)
+    return Window(report, sum(stretch.rows for stretch in found), silent)
+
+
+def _of_exceptions(source: Source, start: int, count: int) -> Window:
+    definition = definition_of("exceptions")
+    shown = frames.exceptions_shown(source.names, source.query.span, source.as_of)
+    total = source.session.scalar(sa.select(sa.func.count()).select_from(shown.order_by(None).subquery())) or 0
+    rows = frames.exception_rows(source.session, shown.offset(start).limit(count))
+    currency = catalogue.currency_of(definition, source.query.connections)
+    table = build.to_table(definition, catalogue.aged_exceptions(source, rows), currency=currency)
+    facts = catalogue.facts_of(source.query, source.runs)
+    return Window(Report(definition, table, source.query.span, source.as_of, facts=facts), total, frozenset())
+
+
+def _as_it_is(_source: Source, _connection: str, part: pa.Table) -> pa.Table:
+    return part
+
+
+def _aged(source: Source, connection: str, part: pa.Table) -> pa.Table:
+    rows = [{**row, "connection": connection} for row in chunks.to_rows(part)]
+    aged = build.receivables(rows, as_of=source.as_of, due_days=source.due_days)
+    return build.to_table(definition_of("receivables"), aged, currency=lambda row: str(row["currency"]))
+
+
+def _expected(source: Source, connection: str, part: pa.Table) -> pa.Table:
+    return build.in_transit(part, source.calendars[connection], as_of=source.as_of)
+
+
+# What depends on the day that is asked for is added to the rows that are shown.
+_COMPLETED: Mapping[str, Callable[[Source, str, pa.Table], pa.Table]] = {
+    "receivables": _aged,
+    "in-transit": _expected,
+}
+
+
+def ages(house: House, query: Query) -> dict[str, dict[str, int]]:
+    """Add up what is owed by currency and age."""
+    found: dict[str, dict[str, int]] = {}
+    names = ["currency", "due_date", "issue_date", "balance"]
+    with house.store.reading() as session:
+        source = catalogue.source_of(house, session, query)
+        for run in source.runs:
+            owed = extracts.read(session, run, extracts.RECEIVABLE, names)
+            for row in owed.group_by(names[:3]).aggregate([("balance", "sum")]).to_pylist():
+                days = build.days_overdue(row, as_of=source.as_of, due_days=source.due_days)
+                own, bucket = found.setdefault(row["currency"], {}), build.overdue_bucket(days)
+                own[bucket] = own.get(bucket, 0) + row["balance_sum"]
+    return found

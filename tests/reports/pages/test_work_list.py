@@ -1,0 +1,83 @@
+"""The work list: whose it is, since when, and what a reader must know of the runs behind it."""
+
+import re
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+
+import sqlalchemy as sa
+from flask.testing import FlaskClient
+
+from consumer.facts.house import House
+from reconcile.tables import ExceptionRow, Run
+
+
+def text_of(client: FlaskClient, path: str) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200, answer.get_data(as_text=True)
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.get_data(as_text=True)))
+
+
+def gap(run_id: str) -> ExceptionRow:
+    days: dict[str, Any] = {"opened_on": date(2026, 10, 9), "last_seen_on": date(2026, 10, 9)}
+    return ExceptionRow(connection="main", id="99aa", code="DATA_GAP", severity="high", subject="stream:events",
+                        title="Data missing", amount_at_risk=0, currency="CLP", state="open", run_first=run_id,
+                        run_last=run_id, **days)  # fmt: skip
+
+
+def test_a_run_ahead_of_the_data_is_told(reconciled: House, keep_run: Callable[..., None], client: FlaskClient) -> None:
+    """A run that only noted gaps leaves the list of earlier days, and the list and the first page say so."""
+    with reconciled.store.transaction() as session:
+        keep_run(session, "main", "run-9", number=43, as_of=date(2026, 10, 9), complete=False)
+        session.add(gap("run-9"))
+    told = "La última corrida mira un día cuyos datos todavía no llegan."
+    assert told in text_of(client, "/exceptions")
+    assert told in text_of(client, "/")
+
+
+def test_a_first_run_without_data_is_told(reconciled: House, client: FlaskClient) -> None:
+    """Where nothing but gaps was ever seen, an almost empty list is no good news."""
+    with reconciled.store.transaction() as session:
+        session.execute(sa.delete(ExceptionRow))
+        session.execute(sa.update(Run).values(complete=False))
+        session.add(gap("run-1"))
+    assert "Ninguna corrida ha mirado con datos completos todavía" in text_of(client, "/exceptions")
+
+
+def test_a_run_of_a_day_to_come_is_told(reconciled: House, client: FlaskClient) -> None:
+    """Where there is no other run, one of the future is shown with its warning."""
+    with reconciled.store.transaction() as session:
+        session.execute(sa.update(Run).values(as_of=date(2126, 1, 1)))
+    assert "Esta corrida es de un día que todavía no llega" in text_of(client, "/exceptions")
+
+
+def test_an_ordinary_morning_has_no_warning(client: FlaskClient) -> None:
+    """A complete run of a day that was says nothing of the kind."""
+    assert 'class="warn"' not in client.get("/exceptions").get_data(as_text=True)
+
+
+def test_the_list_is_filtered_by_owner_and_day(reconciled: House, client: FlaskClient) -> None:
+    """Somebody's, nobody's, those opened or closed from a day on, and those of one payout."""
+    with reconciled.store.transaction() as session:
+        mine = sa.update(ExceptionRow).where(sa.column("id") == "00aa00aa00aa00aa")
+        session.execute(mine.values(owner="luz@tienda.test"))
+    for query, rows in {
+        "owner=luz@tienda.test": "1 fila ·",
+        "owner=ana": "1 fila ·",
+        "owner=-": "0 filas",
+        "owner=-&state=all": "1 fila ·",
+        "owner=nadie": "0 filas",
+        "opened_from=2026-10-07": "0 filas",
+        "opened_from=2026-10-06": "1 fila ·",
+        "state=closed&closed_from=2026-09-03": "1 fila ·",
+        "state=closed&closed_from=2026-09-04": "0 filas",
+        "payout=po_none": "0 filas",
+    }.items():
+        assert rows in text_of(client, f"/exceptions?{query}"), query
+    assert "luz@tienda.test" in text_of(client, "/exceptions")
+
+
+def test_a_page_is_chosen_as_a_whole(client: FlaskClient) -> None:
+    """Without script, a link marks every box of the page and another clears them."""
+    assert client.get("/exceptions").get_data(as_text=True).count(" checked") == 0
+    assert client.get("/exceptions?pick=all").get_data(as_text=True).count(" checked") == 2

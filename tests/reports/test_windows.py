@@ -1,0 +1,100 @@
+"""Pages of reports: the same rows as the file, whether they were taken out when the run was published or not."""
+
+from datetime import date
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+import sqlalchemy as sa
+from sqlmodel import col
+
+from consumer.facts.house import House
+from reconcile import chunks, extracts
+from reconcile.rules.inputs import Result
+from reconcile.tables import PayoutResult, ResultChunk
+from reports import catalogue, frames, windows
+from reports.query import Query
+from reports.spans import WHOLE, Span
+
+TODAY = date(2026, 10, 8)
+OCTOBER = Span(date(2026, 10, 1), date(2026, 10, 31))
+NAMES = ("payout-summary", "payout-detail", "documents", "receivables", "in-transit", "exceptions")
+OF_RUNS = (*NAMES, "clearing-rollforward", "control")
+
+
+@pytest.fixture
+def extracted(reconciled: House) -> House:
+    """The made-up run as it is published today: beside its lines, what pages ask of it as a whole."""
+    with reconciled.store.transaction() as session:
+        run = frames.latest_runs(session, ["main"], today=TODAY)[0]
+        asked = sa.select(col(PayoutResult.payout_id), col(PayoutResult.columns))
+        payouts = [(row[0], row[1]) for row in session.execute(asked)]
+        tables = (
+            pa.concat_tables(chunks.tables(session, run, chunks.LINE)),
+            extracts.payouts_of(payouts),
+            pa.concat_tables(chunks.tables(session, run, chunks.DOCUMENT)),
+        )
+        lines, summary, documents = (table.to_pandas(types_mapper=pd.ArrowDtype) for table in tables)
+        result = Result(summary, lines, documents, (), complete=True)
+        session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in extracts.pack(result)])
+    return reconciled
+
+
+def query(house: House, name: str, span: Span = WHOLE) -> Query:
+    return Query(name, house.connections(None), TODAY, span)
+
+
+def rows_of(house: House, name: str, span: Span = WHOLE) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = catalogue.make(house, query(house, name, span)).table.to_pylist()
+    return rows
+
+
+@pytest.mark.parametrize("span", [WHOLE, OCTOBER, Span(date(2026, 11, 1), None)], ids=["whole", "october", "later"])
+@pytest.mark.parametrize("name", OF_RUNS)
+def test_what_was_taken_out_says_what_the_lines_say(request: pytest.FixtureRequest, name: str, span: Span) -> None:
+    """A run published before and one published today make the same report."""
+    before = rows_of(request.getfixturevalue("reconciled"), name, span)
+    assert rows_of(request.getfixturevalue("extracted"), name, span) == before
+
+
+@pytest.mark.parametrize("span", [WHOLE, OCTOBER, Span(None, date(2026, 9, 30))], ids=["whole", "october", "before"])
+@pytest.mark.parametrize("name", NAMES)
+def test_pages_together_are_the_report(extracted: House, name: str, span: Span) -> None:
+    """One row a page, page after page: every row once, in the order of the file, and the total on every page."""
+    whole = rows_of(extracted, name, span)
+    found = [windows.find(extracted, query(extracted, name, span), start, 1) for start in range(len(whole) + 1)]
+    assert {window.total for window in found} == {len(whole)}
+    assert [row for window in found for row in window.report.table.to_pylist()] == whole
+
+
+def test_columns_without_a_word_are_named(extracted: House) -> None:
+    """A page leaves out what says nothing in any row, not only in those it shows."""
+    found = windows.find(extracted, query(extracted, "documents"), 0, 1)
+    assert {"series", "uuid"} <= found.silent
+    assert not {"doc_key", "total"} & found.silent
+
+
+def test_what_is_owed_adds_up_by_age(extracted: House) -> None:
+    """The picture of receivables adds up every row, whichever page is shown."""
+    assert windows.ages(extracted, query(extracted, "receivables")) == {"CLP": {"1-30": 50_000}}
+
+
+def test_one_payout_ties_by_itself(extracted: House) -> None:
+    """The totals of a workbook of one payout are of that payout, and the receivables of all."""
+    made = catalogue.make(extracted, Query("control", extracted.connections(None), TODAY, payout_id="po_1"))
+    totals = {row["figure"]: (row["amount"], row["verdict"]) for row in made.table.to_pylist()}
+    assert totals["items"] == (140_000, "ties")
+    assert totals["receivables"] == (50_000, "ties")
+
+
+def test_a_balance_that_cannot_be_counted_stops_no_run(extracted: House) -> None:
+    """An item without a day is told to who asks for the balance; everything else is kept."""
+    with extracted.store.reading() as session:
+        run = frames.latest_runs(session, ["main"], today=TODAY)[0]
+        kinds = (chunks.LINE, chunks.PAYOUT, chunks.DOCUMENT)
+        parts = (pa.concat_tables(chunks.tables(session, run, kind)) for kind in kinds)
+        lines, payouts, documents = (part.to_pandas(types_mapper=pd.ArrowDtype) for part in parts)
+    lines["local_date"] = pd.Series([None] * len(lines), dtype=lines["local_date"].dtype)
+    packed = extracts.pack(Result(payouts, lines, documents, (), complete=True))
+    assert {chunk["kind"] for chunk in packed} == {"payout", "receivable", "transit", "figure"}

@@ -125,14 +125,14 @@ def run_join(join: Callable[[DataFrame, DataFrame], Pairs], folder: Path, truth:
     return grade(pairs, truth, time.perf_counter() - started)
 
 
-def run_peer(python: Path, name: str, folder: Path, truth: list[Truth]) -> Graded:
+def run_peer(python: Path, name: str, folder: Path, truth: list[Truth], *, patience: int = PATIENCE) -> Graded:
     """Run one peer in its own environment; what it does not finish in time is a failure, printed as one."""
     script = Path(__file__).with_name("peer_matchers.py")
     command = [str(python), str(script), name, str(folder / "payments.csv"), str(folder / "invoices.csv")]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE)
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=patience)
     except subprocess.TimeoutExpired:
-        return Graded(failure=f"no result in {PATIENCE} s")
+        return Graded(failure=f"no result in {patience} s")
     except subprocess.CalledProcessError as error:
         return Graded(failure=str(error.stderr).strip().splitlines()[-1][:120])
     answer: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])

@@ -1,7 +1,7 @@
 """How right a reconciliation is, on trade whose truth is known; writes docs/accuracy.md.
 
-python tests/benchmarks/accuracy/bench_accuracy.py [--seeds 20] [--held-out 1001-1005] [--no-peers]
-[--resume] [--out PATH]
+python tests/benchmarks/accuracy/bench_accuracy.py [--seeds 20] [--held-out 1001-1005] [--processes 2] [--no-peers]
+[--only TEXT] [--resume] [--out PATH]
 """
 
 import argparse
@@ -10,27 +10,16 @@ import subprocess
 import sys
 import time
 import venv
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from datetime import timedelta
-from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from consumer.facts.clock import local_date
-from reconcile.rules.pipeline import reconcile
-from reconcile.runs import judge, take_snapshot
-from reconcile.snapshots import Scope
-from tests.benchmarks.accuracy import account, noise
-from tests.benchmarks.accuracy.baselines import JOINS, Graded, invoices_of, payments_of, run_join, run_peer
-from tests.benchmarks.accuracy.merchant import START, Merchant, merchant_of
-from tests.benchmarks.accuracy.peer_matchers import PEERS
-from tests.benchmarks.accuracy.scoring import Score, score
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from tests.benchmarks.accuracy import account
+from tests.benchmarks.accuracy.baselines import Graded
+from tests.benchmarks.accuracy.measuring import Found, Task, measure_peers, run_task
 
 ROOT = Path(__file__).resolve().parents[3]
 # Scenario, whether its rates are the base or the stress ones, and the days after the clock's start it is judged on.
@@ -41,6 +30,8 @@ TRADES = (
     ("chaos", "stress", (34,)),
     ("stress", "stress", (34,)),
 )
+OVER_HTTP = (("busy-month", 1), ("mexico", 2), ("busy-month", 1001))
+NOISY_TRADE, NOISY_SEEDS, FRESH_SEEDS = "month-end", (1, 2, 3), (11, 12, 13, 1002, 1003, 1004)
 PEER_TRADE, PEER_SEEDS = "month-end", (1, 2)
 KEPT = ROOT / "build" / "accuracy.pickle"
 PACKAGES = ("reconcile-mcp==0.0.7", "splink==5.0.0")
@@ -48,71 +39,43 @@ PACKAGES = ("reconcile-mcp==0.0.7", "splink==5.0.0")
 
 @dataclass
 class Measured:
-    """Everything the account is written from."""
+    """Everything the account is written from; what was measured before a break is kept."""
 
-    by_seed: dict[tuple[str, int, str], Score] = field(default_factory=dict)
-    by_trade: dict[str, Score] = field(default_factory=dict)
+    found: dict[Task, Found] = field(default_factory=dict)
     peers: dict[str, list[Graded]] = field(default_factory=dict)
-    noise: dict[str, Score] = field(default_factory=dict)
     no_peers: str = ""
     seconds: float = 0
-    done: list[str] = field(default_factory=list)
 
 
-def judge_at(merchant: Merchant, days: int, label: str) -> tuple[Score, float]:
-    at = START + timedelta(days=days)
-    merchant.live_until(at)
-    on = local_date(at, merchant.connection.country.zone)
-    with merchant.house.store.reading() as session:
-        snapshot = take_snapshot(session, merchant.house, merchant.connection, as_of=on, scope=Scope())
-    started = time.perf_counter()
-    result = judge(snapshot)
-    seconds = time.perf_counter() - started
-    return score(result, snapshot.inputs, merchant.scenario.truth(at), f"{label} day {days}"), seconds
+def tasks_of(seeds: list[int], held_out: list[int]) -> list[Task]:
+    """List what is to be measured, the longest first so that both processes end together."""
+    tasks = [Task("over HTTP", "base", name, seed, is_over_http=True) for name, seed in OVER_HTTP]
+    for kind, some in (("dev", seeds), ("held out", held_out)):
+        for name, rates, days in sorted(TRADES, key=lambda trade: trade[0] != NOISY_TRADE):
+            for seed in some:
+                noises = ""
+                if name == NOISY_TRADE:
+                    noises = (
+                        "looked at"
+                        if seed in NOISY_SEEDS
+                        else "fresh"
+                        if seed in FRESH_SEEDS or kind == "held out"
+                        else ""
+                    )
+                tasks.append(Task(kind, rates, name, seed, days, noises))
+    return sorted(tasks, key=lambda task: not task.noises)
 
 
-def measure_trade(measured: Measured, trade: tuple[str, str, tuple[int, ...]], seeds: list[int], kind: str) -> None:
-    name, rates, days = trade
-    for seed in seeds:
-        with merchant_of(name, seed) as merchant:
-            for day in days:
-                found, _ = judge_at(merchant, day, f"{name} seed {seed}")
-                measured.by_seed.setdefault((kind, seed, rates), Score()).add(found)
-                measured.by_trade.setdefault(f"{kind} {rates} {name}", Score()).add(found)
-        sys.stderr.write(f"{kind} {name} seed {seed}\n")
-
-
-def measure_noise(measured: Measured, seeds: list[int]) -> None:
-    at = START + timedelta(days=34)
-    for seed in seeds:
-        with merchant_of("month-end", seed) as merchant:
-            merchant.live_until(at)
-            inputs, truth = merchant.inputs(at), list(merchant.scenario.truth(at))
-            for name, damage in noise.DAMAGES.items():
-                spoiled = noise.damaged(inputs, damage, seed)
-                found = score(reconcile(spoiled), spoiled, truth, f"{name} seed {seed}")
-                measured.noise.setdefault(name, Score()).add(found)
-
-
-def measure_peers(measured: Measured) -> None:
-    python, measured.no_peers = peers_python()
-    at = START + timedelta(days=34)
-    for seed in PEER_SEEDS:
-        with merchant_of(PEER_TRADE, seed) as merchant, TemporaryDirectory() as name:
-            folder = Path(name)
-            merchant.live_until(at)
-            inputs, truth = merchant.inputs(at), list(merchant.scenario.truth(at))
-            payments_of(inputs).to_csv(folder / "payments.csv", index=False)
-            invoices_of(inputs).to_csv(folder / "invoices.csv", index=False)
-            found, seconds = judge_at(merchant, 34, "peers")
-            ours = Graded(found.automatic_pairs, found.right_pairs, found.true_pairs, found.utility, seconds)
-            measured.peers.setdefault("Cuadre", []).append(ours)
-            for title, join in JOINS.items():
-                measured.peers.setdefault(title, []).append(run_join(join, folder, truth))
-            for title in PEERS if python else ():
-                assert python is not None
-                measured.peers.setdefault(title, []).append(run_peer(python, title, folder, truth))
-                sys.stderr.write(f"{title} seed {seed}\n")
+def measure(measured: Measured, tasks: list[Task], *, processes: int) -> None:
+    left = [task for task in tasks if task not in measured.found]
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(run_task, task) for task in left]):
+            found = done.result()
+            measured.found[found.task] = found
+            KEPT.parent.mkdir(exist_ok=True)
+            KEPT.write_bytes(pickle.dumps(measured))
+            wrong = len(found.score.misses) + sum(len(judged.misses) for judged in found.noise.values())
+            sys.stderr.write(f"{found.task.kind} {found.task.name} seed {found.task.seed}: {wrong} wrong\n")
 
 
 def peers_python() -> tuple[Path | None, str]:
@@ -138,29 +101,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--held-out", default="1001-1005")
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--only", default="", help="measure only scenarios whose name holds this")
     parser.add_argument("--resume", action="store_true", help="go on with the last measurement that was broken off")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "accuracy.md")
     asked = parser.parse_args()
     first, last = map(int, asked.held_out.split("-"))
-    seeds = list(range(1, asked.seeds + 1))
     measured = _kept() if asked.resume and KEPT.exists() else Measured()
-    phases: dict[str, Callable[[Measured], None]] = {
-        f"{kind} {trade[0]}": partial(measure_trade, trade=trade, seeds=some, kind=kind)
-        for kind, some in (("dev", seeds), ("held out", list(range(first, last + 1))))
-        for trade in TRADES
-    }
-    phases |= {"noise": partial(measure_noise, seeds=seeds[:5]), "peers": measure_peers}
-    for name, measure in phases.items():
-        if name in measured.done or (name == "peers" and asked.no_peers):
-            continue
-        started = time.perf_counter()
-        measure(measured)
-        measured.seconds += time.perf_counter() - started
-        measured.done.append(name)
-        KEPT.parent.mkdir(exist_ok=True)
-        KEPT.write_bytes(pickle.dumps(measured))
-        asked.out.write_text(account.write(measured, asked.held_out), encoding="utf-8")
+    tasks = tasks_of(list(range(1, asked.seeds + 1)), list(range(first, last + 1)))
+    started = time.perf_counter()
+    measure(measured, [task for task in tasks if asked.only in task.name], processes=asked.processes)
+    if not asked.no_peers:
+        python, measured.no_peers = peers_python()
+        measured.peers = measure_peers(PEER_TRADE, PEER_SEEDS, python)
+    measured.seconds += time.perf_counter() - started
+    KEPT.write_bytes(pickle.dumps(measured))
+    asked.out.write_text(account.write(measured, asked.held_out), encoding="utf-8")
     sys.stdout.write(f"{asked.out}: {measured.seconds:.0f} s\n")
 
 

@@ -2,72 +2,142 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from random import Random
 from typing import Any
 
-from pandas import DataFrame, Series
+import pandas as pd
+from pandas import DataFrame
 
-from reconcile.rules.inputs import Inputs
+from reconcile.rules.inputs import DOCUMENTS, ITEMS, Inputs, Result, typed
+from sandbox.happening import Truth
+from tests.benchmarks.accuracy.scoring import PAYMENTS, WRONG_COSTS, Row, linked_documents, plain_rows
 
-Damage = Callable[[DataFrame, Random], DataFrame]
-
-
-def lose_metadata(items: DataFrame, random: Random) -> DataFrame:
-    """Every fourth payment says nothing in its metadata."""
-    return items.assign(metadata=items["metadata"].mask(_chosen(items, 0.25, random)))
-
-
-def lose_tax_ids(items: DataFrame, random: Random) -> DataFrame:
-    """Every third payment has neither customer nor sender."""
-    lost = _chosen(items, 0.33, random)
-    return items.assign(
-        customer_tax_id=items["customer_tax_id"].mask(lost), sender_tax_id=items["sender_tax_id"].mask(lost)
-    )
+Noise = Callable[["Trade"], None]
+KINDS = ("payment_intent", "charge")
 
 
-def mistype_orders(items: DataFrame, random: Random) -> DataFrame:
-    """One sign of every tenth order reference is another digit, which may well be a neighbour's order."""
-    return items.assign(metadata=[_mistyped(text, random) for text in items["metadata"]])
+@dataclass
+class Trade:
+    """One merchant's payments and documents as rows that a damage may change, and what each payment was really for.
+
+    What a payment was for is known from the undamaged trade; where even that is not (`unknown`) nothing is judged.
+    `equals` says which documents differed in nothing but their dates before anything was damaged.
+    """
+
+    payments: dict[str, Row]
+    documents: dict[str, Row]
+    meant: dict[str, set[str]]
+    unknown: set[str]
+    equals: dict[str, tuple[Any, ...]]
+    random: Random
+    orders: int = 0
+
+    def some(self, share: float) -> list[Row]:
+        """Choose payments by chance."""
+        return [row for row in self.payments.values() if self.random.random() < share]
+
+    def some_paid(self, share: float) -> list[tuple[Row, Row]]:
+        """Choose payments of exactly one document and its amount, beside it."""
+        pairs = [(row, self.documents[next(iter(self.meant[key]))]) for key, row in self.payments.items()
+                 if len(self.meant[key]) == 1 and self.meant[key] <= set(self.documents)]  # fmt: skip
+        return [pair for pair in pairs if pair[0]["amount"] == pair[1]["total"] and self.random.random() < share]
+
+    def claims(self) -> list[Row]:
+        """List the documents that ask for money."""
+        return [row for row in self.documents.values() if row["doc_type"] not in {"61", "E"}]
+
+    def add_document(self, like: Row, **changed: Any) -> Row:
+        self.orders += 1
+        kind = like["doc_type"]
+        folio = f"7{self.orders:05}"
+        fresh = {"doc_key": f"cl:{kind}::{folio}", "folio": folio, "series": None, "uuid": None,
+                 "order_ref": None, "ref_type": None, "ref_number": None}  # fmt: skip
+        row = like | fresh | changed
+        self.documents[row["doc_key"]] = row
+        self.equals[row["doc_key"]] = _alike(row)
+        return row
+
+    def add_payment(self, like: Row, meant: set[str], **changed: Any) -> Row:
+        self.orders += 1
+        key = f"pi_noise{self.orders:06}"
+        row = like | {"payout_id": None, "resource_id": key, "metadata": None, "texts": None, "split": None} | changed
+        self.payments[key], self.meant[key] = row, meant
+        return row
 
 
-def _chosen(items: DataFrame, share: float, random: Random) -> "Series[bool]":
-    return Series([random.random() < share for _ in range(len(items))], index=items.index)
+@dataclass
+class Judged:
+    """Pairs held against what payments were really for."""
+
+    automatic: int = 0
+    right: int = 0
+    true: int = 0
+    utility: int = 0
+    payments: int = 0
+    misses: list[str] = field(default_factory=list)
+
+    def add(self, other: "Judged") -> None:
+        for name in ("automatic", "right", "true", "utility", "payments"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.misses += other.misses
 
 
-def _mistyped(text: Any, random: Random) -> Any:
-    if not isinstance(text, str) or random.random() > 0.1:
-        return text
-    said = json.loads(text)
-    value = said.get("order_ref")
-    places = [place for place, sign in enumerate(value) if sign.isdigit()] if isinstance(value, str) else []
-    if not places:
-        return text
-    place = random.choice(places)
-    said["order_ref"] = f"{value[:place]}{random.randrange(10)}{value[place + 1 :]}"
-    return json.dumps(said)
+def said_by(row: Row) -> Row:
+    """Read what a payment says about itself; most damages concern only those that say something."""
+    found: Row = json.loads(row["metadata"]) if isinstance(row["metadata"], str) else {}
+    return found
 
 
-def swap_payers(items: DataFrame, random: Random) -> DataFrame:
-    """Every twentieth payment bears the tax id of some other payer."""
-    known = [value for value in items["sender_tax_id"] if isinstance(value, str)]
-    swapped = [random.choice(known) if isinstance(value, str) and random.random() < 0.05 else value
-               for value in items["sender_tax_id"]]  # fmt: skip
-    return items.assign(sender_tax_id=DataFrame({"s": swapped}, dtype="str")["s"].to_numpy())
+def trade_of(inputs: Inputs, truth: list[Truth], seed: int) -> Trade:
+    items = inputs.items[inputs.items["resource_type"].isin(KINDS)]
+    items = items.sort_values(["resource_id", "payout_id"]).drop_duplicates("resource_id")
+    payments = {row["resource_id"]: row for row in plain_rows(items)}
+    documents = {row["doc_key"]: row for row in plain_rows(inputs.documents.sort_values("doc_key"))}
+    of = {row.id: row for row in truth if row.kind in PAYMENTS}
+    meant = {key: {link for link in of[key].links if ":" in link} for key in payments}
+    unknown = {key for key in payments if not meant[key] and not of[key].decidable}
+    equals = {key: _alike(row) for key, row in documents.items()}
+    return Trade(payments, documents, meant, unknown, equals, Random(seed))  # noqa: S311 - repeatable damage
 
 
-DAMAGES: dict[str, Damage] = {
-    "a quarter of the metadata lost": lose_metadata,
-    "a third of the tax ids lost": lose_tax_ids,
-    "a digit of a tenth of the orders wrong": mistype_orders,
-    "a twentieth of the senders swapped": swap_payers,
-}
+def _alike(row: Row) -> tuple[Any, ...]:
+    return tuple(row[name] for name in ("customer_tax_id", "currency", "total"))
 
 
-def damaged(inputs: Inputs, damage: Damage, seed: int) -> Inputs:
-    """The same inputs with payments damaged; the rows of one payment in several payouts are damaged alike."""
-    items = inputs.items.sort_values(["resource_id", "payout_id"], ignore_index=True)
-    first = items.drop_duplicates("resource_id").reset_index(drop=True)
-    spoiled = damage(first, Random(seed)).set_index("resource_id")  # noqa: S311 - repeatable damage
-    names = ["metadata", "customer_tax_id", "sender_tax_id"]
-    return replace(inputs, items=items.assign(**{name: items["resource_id"].map(spoiled[name]) for name in names}))
+def spoiled(inputs: Inputs, trade: Trade) -> Inputs:
+    """Write the damaged rows back; a payment that is listed in several payouts is damaged alike in each."""
+    changed = DataFrame(list(trade.payments.values()), columns=list(ITEMS)).set_index("resource_id")
+    items = inputs.items.copy()
+    known = items["resource_id"].isin(changed.index) & items["resource_type"].isin(KINDS)
+    for name in ("metadata", "customer_tax_id", "sender_tax_id", "texts", "amount", "currency", "occurred_at"):
+        items[name] = items[name].mask(known, items["resource_id"].map(changed[name]))
+    fresh = changed[~changed.index.isin(inputs.items["resource_id"])].reset_index()
+    items = pd.concat([items, typed(fresh, ITEMS)], ignore_index=True)
+    documents = typed(DataFrame(list(trade.documents.values()), columns=list(DOCUMENTS)), DOCUMENTS)
+    return replace(inputs, items=typed(items, ITEMS), documents=documents)
+
+
+def judge(result: Result, trade: Trade, label: str) -> Judged:
+    """Count pairs that are what was meant; where nothing names a document, any equal one of the customer's is."""
+    total, linked = Judged(), linked_documents(result)
+    rules = dict(zip(result.lines["resource_id"], result.lines["match_rule"], strict=True))
+    for key, meant in trade.meant.items():
+        if key in trade.unknown:
+            continue
+        found, true = linked.get(key, set()), meant & set(trade.documents)
+        is_open = str(rules[key]).startswith("customer:") or str(rules[key]).endswith(":equal")
+        alike = {trade.equals[doc] for doc in meant} if is_open else set()
+        right = {doc for doc in found if doc in true or trade.equals[doc] in alike}
+        total.payments += 1
+        total.automatic, total.right = total.automatic + len(found), total.right + len(right)
+        total.true += len(true)
+        total.utility += -WRONG_COSTS if found - right else int(bool(found))
+        if found - right:
+            total.misses.append(f"{label} {key}: {sorted(meant)} but {sorted(found)} by {rules[key]}")
+    return total
+
+
+def later(row: Row, days: int) -> Any:
+    return row["occurred_at"] + timedelta(days=days)

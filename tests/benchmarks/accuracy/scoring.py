@@ -17,6 +17,7 @@ PAYMENTS = {"payment", "charge"}
 SUBJECTS = {"payment": "resource", "charge": "resource", "refund": "resource", "document": "document",
             "payout": "payout", "transfer": "transfer"}  # fmt: skip
 NONE = "none"
+Row = dict[str, Any]
 WRONG_COSTS = 20
 Z = 1.959964
 
@@ -102,7 +103,7 @@ class Score:
 def score(result: Result, inputs: Inputs, truth: Iterable[Truth], label: str) -> Score:
     """Hold one result against the truth of its moment."""
     rows, total = list(truth), Score()
-    linked, said = _linked(result), _said(result)
+    linked, said = linked_documents(result), _said(result)
     amounts = dict(zip(inputs.items["resource_id"], inputs.items["amount"].astype(int), strict=True))
     for row in rows:
         if row.kind in PAYMENTS:
@@ -119,7 +120,7 @@ def score(result: Result, inputs: Inputs, truth: Iterable[Truth], label: str) ->
     return total
 
 
-def _linked(result: Result) -> dict[str, set[str]]:
+def linked_documents(result: Result) -> dict[str, set[str]]:
     lines = result.lines
     shown = lines[lines["applied_amount"].notna() & (lines["match_rule"] != "second_payout")]
     shown = shown[shown["outcome"].isin(AUTOMATIC)]
@@ -209,49 +210,56 @@ def _score_payouts(total: Score, rows: list[Truth], result: Result) -> None:
 
 def _score_explanations(total: Score, result: Result, inputs: Inputs) -> None:
     """Check the stated reason of every automatic match again, on the raw inputs and with rules written anew."""
-    items = inputs.items.drop_duplicates("resource_id").set_index("resource_id")
-    documents = inputs.documents.set_index("doc_key")
+    items = {row["resource_id"]: row for row in plain_rows(inputs.items)}
+    documents = {row["doc_key"]: row for row in plain_rows(inputs.documents)}
     lines = result.lines[result.lines["applied_amount"].notna() & result.lines["outcome"].isin(AUTOMATIC)]
     lines = lines[lines["match_rule"] != "second_payout"]
-    for resource, group in lines.groupby("resource_id"):
-        rule, keys = str(group["match_rule"].iloc[0]), list(group["doc_key"])
-        holds = is_reason_true(rule, items.loc[resource], documents.loc[keys], int(group["applied_amount"].sum()))
+    groups: dict[str, list[Row]] = {}
+    for line in plain_rows(lines[["resource_id", "match_rule", "doc_key", "applied_amount"]]):
+        groups.setdefault(line["resource_id"], []).append(line)
+    for resource, group in groups.items():
+        rule, applied = str(group[0]["match_rule"]), sum(int(line["applied_amount"]) for line in group)
+        holds = is_reason_true(rule, items[resource], [documents[line["doc_key"]] for line in group], applied)
         total.explanations += 1
         total.explanations_true += holds
         if not holds:
             total.misses.append(f"{resource}: the reason {rule} does not hold")
 
 
-def is_reason_true(rule: str, payment: Any, documents: pd.DataFrame, applied: int) -> bool:
+def plain_rows(frame: pd.DataFrame) -> list[Row]:
+    rows: Any = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    return list(rows)
+
+
+def is_reason_true(rule: str, payment: Row, documents: list[Row], applied: int) -> bool:
     """Tell whether a rule's words hold of the rows it names."""
     stage, _, rest = rule.partition(":")
     amount = int(payment["amount"])
-    payer = payment["customer_tax_id"] if pd.notna(payment["customer_tax_id"]) else payment["sender_tax_id"]
+    payer = payment["customer_tax_id"] or payment["sender_tax_id"]
     if stage == "key":
-        return all(_bears_key(rest.split(":")[0], payment, row) for _, row in documents.iterrows())
+        return all(_bears_key(rest.split(":")[0], payment, row) for row in documents)
     if stage == "reference":
         words = _squeezed(payment["texts"])
         keys = ("folio", "order_ref", "uuid")
-        named = all(any(_squeezed(row[key]) and _squeezed(row[key]) in words for key in keys)
-                    for _, row in documents.iterrows())  # fmt: skip
+        named = all(any(_squeezed(row[key]) and _squeezed(row[key]) in words for key in keys) for row in documents)
         return named and applied == amount
     if stage == "customer":
-        return applied == amount and all(row["customer_tax_id"] == payer for _, row in documents.iterrows())
+        return applied == amount and all(row["customer_tax_id"] == payer for row in documents)
     if stage == "set":
-        owners = set(documents["customer_tax_id"])
+        owners = {row["customer_tax_id"] for row in documents}
         return applied == amount and owners == {payer} and len(documents) == int(rest.split(":")[0])
     return False
 
 
-def _bears_key(names: str, payment: Any, document: Any) -> bool:
+def _bears_key(names: str, payment: Row, document: Row) -> bool:
     metadata = json.loads(payment["metadata"])
-    borne = {str(document[name]).upper() for name in ("order_ref", "uuid", "folio") if pd.notna(document[name])}
-    borne |= {str(document.name).upper()} | {value.lstrip("0") for value in borne}
+    borne = {str(document[name]).upper() for name in ("order_ref", "uuid", "folio") if document[name] is not None}
+    borne |= {str(document["doc_key"]).upper()} | {value.lstrip("0") for value in borne}
     said = {str(metadata[name]).strip().upper() for name in names.split("+") if name in metadata}
     # A void or credited document is followed to the one that refers to it, which bears another name.
     return bool(said) and (bool(said & borne | {value.lstrip("0") for value in said} & borne)
-                           or pd.notna(document["ref_number"]))  # fmt: skip
+                           or document["ref_number"] is not None)  # fmt: skip
 
 
 def _squeezed(text: Any) -> str:
-    return "".join(sign for sign in str(text).upper() if sign.isalnum()).replace("O", "0") if pd.notna(text) else ""
+    return "".join(sign for sign in str(text).upper() if sign.isalnum()).replace("O", "0") if text is not None else ""

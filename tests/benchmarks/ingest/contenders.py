@@ -125,7 +125,7 @@ def ours(store: str, database_url: str, *, serve: bool = False, preload: Path | 
     return Contender(
         "ours, and applied at once (cuadre serve)" if serve else "ours (cuadre web)",
         store,
-        (sys.executable, "-m", "app", *what, "--port", str(port)),
+        (sys.executable, "-m", "cuadre", *what, "--port", str(port)),
         port,
         environ=environ | ({"LD_PRELOAD": str(preload), "SLOW_FSYNC_US": "2000"} if preload else {}),
         database_url=database_url,

@@ -1,13 +1,14 @@
 """Seconds and memory of one whole run, from the database to published lines, by stage and size.
 
-python tests/benchmarks/reconcile/bench_reconcile.py [--sizes 100000,1000000] [--rounds 3] [--no-peers]
+python tests/benchmarks/reconcile/bench_reconcile.py [--sizes 100000,1000000] [--rounds 3] [--no-peers] [--matchers]
 
-Every round is a process of its own on a copy of one database, rounds of all variants interleaved.
+Every round is a process of its own on a copy of one database, rounds of all variants interleaved: a full run, then
+a night that added 1 % of everything, the matching by key, and what others need for less (`plain_joins.py` says what
+each of its figures includes). `--matchers` also gives both files to reconcile-mcp and splink, a minute each.
 """
 
 import argparse
 import json
-import resource
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,8 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import sqlalchemy as sa
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from consumer.config import load
@@ -25,17 +28,23 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.store import Store
 from reconcile import snapshots
+from reconcile.columnar import read_table
 from reconcile.frames import read_documents, read_inputs, read_transfers
+from reconcile.rules.inputs import DOCUMENTS
 from reconcile.rules.keys import find_keys
 from reconcile.rules.matching import open_ledger
+from reconcile.rules.metadata import read_metadata
+from reconcile.rules.payments import payment_rows
 from reconcile.rules.payouts import place_items
 from reconcile.rules.placement import place_keyed
 from reconcile.runs import judge, publish, summed_up
+from reconcile.tables import LocalInvoice
 from tests.benchmarks.reconcile import trade
 
 ROOT = Path(__file__).resolve().parents[3]
 STAGES = ("read", "digest", "rules", "keep", "publish")
 PEERS = ROOT / "build" / "peers" / "bin" / "python"
+MATCHERS = ("reconcile-mcp 1:1", "splink p>=.99")
 
 
 def house_at(folder: Path) -> House:
@@ -51,46 +60,86 @@ def run_once(folder: Path) -> dict[str, Any]:
     """One run by its stages, in this process."""
     house = house_at(folder)
     connection = house.settings.connection("main")
-    before, worked = _peak(), time.process_time()
-    marks = [time.perf_counter()]
+    before, clock = _peak(), _Clock()
     with house.store.reading() as session:
         inputs = read_inputs(session, connection, house.settings, as_of=trade.AS_OF, now=utc_now())
         transfers = read_transfers(session, connection)
-    marks.append(time.perf_counter())
+    clock.mark("read")
     settings = house.settings
     snapshot = snapshots.take(inputs, transfers, snapshots.Scope(), tariff=settings.tariff, chosen_rules=settings.rules)
-    marks.append(time.perf_counter())
+    clock.mark("digest")
     result = judge(snapshot)
-    marks.append(time.perf_counter())
+    clock.mark("rules")
     snapshots.keep(snapshot, house.settings.data_dir)
-    marks.append(time.perf_counter())
+    clock.mark("keep")
     with house.store.transaction() as session:
         outcome = publish(session, snapshot, summed_up(snapshot, result), started_at=utc_now(), at=utc_now())
-    marks.append(time.perf_counter())
-    told = {name: end - start for name, start, end in zip(STAGES, marks, marks[1:], strict=False)}
+    clock.mark("publish")
     size = {"items": len(inputs.items), "documents": len(inputs.documents), "lines": len(result.lines)}
-    return told | size | {"total": marks[-1] - marks[0], "cpu": time.process_time() - worked, "peak_mb": _peak(), "before_mb": before,  # noqa: E501
-                          "exceptions": sum(outcome.exceptions.values())}  # fmt: skip
+    memory = {"peak_mb": _peak(), "before_mb": before}
+    return clock.told() | size | memory | {"exceptions": sum(outcome.exceptions.values())}
+
+
+def night_once(folder: Path) -> dict[str, Any]:
+    """One hundredth of the trade arrived since the run before."""
+    store = house_at(folder).store
+    with store.connection() as database:
+        books = int(database.execute(sa.text("SELECT count(*) FROM local_invoice")).scalar_one())
+    trade.add(store, books // 100, of=books)
+    store.close()
+    return run_once(folder)
 
 
 def keyed_once(folder: Path) -> dict[str, Any]:
-    """The stage that matches by key, on inputs that are read, beside a plain read of the books."""
+    """Reading the books, and matching by key from what the frames hold, in processor seconds.
+
+    `books_frame` is the books as a typed frame, `books_table` the same rows still in Arrow; `from_metadata` begins with
+    metadata as JSON text and ends with every keyed payment decided and its customer compared.
+    """
     house = house_at(folder)
     connection = house.settings.connection("main")
-    started = time.perf_counter()
     with house.store.reading() as session:
+        read_transfers(session, connection)
+        reading = sa.select(*(LocalInvoice.__table__.c[name] for name in DOCUMENTS))  # type: ignore[attr-defined]
+        clock = _Clock()
+        read_table(session.connection(), reading, DOCUMENTS)
+        clock.mark("books_table")
         read_documents(session, connection)
-    read = time.perf_counter() - started
-    with house.store.reading() as session:
+        clock.mark("books_frame")
         inputs = read_inputs(session, connection, house.settings, as_of=trade.AS_OF, now=utc_now())
-    ledger, said = open_ledger(place_items(inputs), inputs)
-    started = time.perf_counter()
+    rows = place_items(inputs)
+    ledger, said = open_ledger(rows, inputs)
+    metadata = payment_rows(rows, inputs.items)["metadata"]
+    clock = _Clock(clock)
+    said = read_metadata(metadata)
+    clock.mark("metadata")
     place_keyed(ledger, find_keys(said, ledger.books))
-    return {"keyed": time.perf_counter() - started, "read_books": read}
+    clock.mark("keyed")
+    return clock.cpu | {"from_metadata": clock.cpu["metadata"] + clock.cpu["keyed"]}
+
+
+class _Clock:
+    """Wall and processor seconds between marks."""
+
+    def __init__(self, earlier: "_Clock | None" = None) -> None:
+        self.wall: dict[str, float] = {} if earlier is None else earlier.wall
+        self.cpu: dict[str, float] = {} if earlier is None else earlier.cpu
+        self._at = time.perf_counter(), time.process_time()
+
+    def mark(self, name: str) -> None:
+        now = time.perf_counter(), time.process_time()
+        self.wall[name], self.cpu[name] = now[0] - self._at[0], now[1] - self._at[1]
+        self._at = now
+
+    def told(self) -> dict[str, float]:
+        both = self.wall | {f"{name}_cpu": seconds for name, seconds in self.cpu.items()}
+        return both | {"total": sum(self.wall.values()), "total_cpu": sum(self.cpu.values())}
 
 
 def _peak() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    """The most memory this program ever held; what `getrusage` says begins with that of the process that started it."""
+    lines = Path("/proc/self/status").read_text("utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) // 1024
 
 
 def child(mode: str, folder: Path) -> dict[str, Any]:
@@ -101,13 +150,37 @@ def child(mode: str, folder: Path) -> dict[str, Any]:
 
 def peer(name: str, folder: Path) -> dict[str, Any]:
     script = Path(__file__).with_name("plain_joins.py")
-    done = subprocess.run([PEERS, script, name, folder / "cuadre.db"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [python_of_peers(), script, name, folder / "cuadre.db"], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         return {"failure": done.stderr.strip().splitlines()[-1]}
     return dict(json.loads(done.stdout.strip().splitlines()[-1]))
 
 
-def measure(size: int, rounds: int, *, with_peers: bool) -> None:
+def python_of_peers() -> Path:
+    """The environment of the peers, else this one, where what is missing is told as a failure."""
+    return PEERS if PEERS.exists() else Path(sys.executable)
+
+
+def matchers(folder: Path) -> dict[str, dict[str, Any]]:
+    """Other people's matchers on the same files; what they do not finish in time is a failure."""
+    # Not at the top: the sandbox's rooms would be counted as memory of a run.
+    from tests.benchmarks.accuracy.baselines import invoices_of, payments_of, run_peer  # noqa: PLC0415
+
+    house = house_at(folder)
+    with house.store.reading() as session:
+        inputs = read_inputs(
+            session, house.settings.connection("main"), house.settings, as_of=trade.AS_OF, now=utc_now()
+        )
+    payments_of(inputs).to_csv(folder / "payments.csv", index=False)
+    invoices_of(inputs).to_csv(folder / "invoices.csv", index=False)
+    graded = {name: run_peer(python_of_peers(), name, folder, []) for name in MATCHERS}
+    return {name: {"failure": one.failure} if one.failure else {"seconds": one.seconds, "pairs": one.found}
+            for name, one in graded.items()}  # fmt: skip
+
+
+def measure(size: int, rounds: int, *, with_peers: bool, with_matchers: bool) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
         house = house_at(folder)
@@ -119,31 +192,35 @@ def measure(size: int, rounds: int, *, with_peers: bool) -> None:
             again = folder / "again"
             again.mkdir()
             shutil.copy(folder / "cuadre.db", again / "cuadre.db")
-            found.setdefault("run", []).append(child("run", again))
             found.setdefault("keyed", []).append(child("keyed", again))
-            for join in ("polars", "duckdb", "adbc") if with_peers else ():
+            for join in ("adbc", "polars", "duckdb") if with_peers else ():
                 found.setdefault(join, []).append(peer(join, again))
+            for mode in ("run", "night"):
+                found.setdefault(mode, []).append(child(mode, again))
             shutil.rmtree(again)
+        for one, told in matchers(folder).items() if with_matchers else ():
+            found[one] = [told]
         show(size, found)
 
 
 def show(size: int, found: dict[str, list[dict[str, Any]]]) -> None:
-    runs = found["run"]
-    sys.stdout.write(f"{size:,} invoices, {runs[0]['items']:,} items, {runs[0]['lines']:,} lines, ")
-    sys.stdout.write(f"{runs[0]['exceptions']:,} exceptions; peak {_of(runs, 'peak_mb')} MB\n")
-    for name in (*STAGES, "total", "cpu"):
-        sys.stdout.write(f"  {name:8} {_of(runs, name)} s\n")
+    for mode in ("run", "night"):
+        runs = found.pop(mode)
+        sys.stdout.write(f"{mode}: {size:,} invoices, {runs[0]['items']:,} items, {runs[0]['lines']:,} lines, ")
+        sys.stdout.write(f"{runs[0]['exceptions']:,} exceptions; peak {_of(runs, 'peak_mb')} MB, ")
+        sys.stdout.write(f"of which {_of(runs, 'before_mb')} MB before the first row\n")
+        for name in (*STAGES, "total"):
+            sys.stdout.write(f"  {name:8} {_of(runs, name)} s, processor {_of(runs, f'{name}_cpu')} s\n")
     for name, rows in found.items():
-        if name != "run":
-            figures = ", ".join(f"{key} {_of(rows, key)}" for key in rows[0])
-            sys.stdout.write(f"  {name}: {figures}\n")
+        figures = ", ".join(f"{key} {_of(rows, key)}" for key in rows[0])
+        sys.stdout.write(f"  {name}: {figures}\n")
 
 
 def _of(rows: list[dict[str, Any]], name: str) -> str:
     values = [row[name] for row in rows if name in row]
     if not values or isinstance(values[0], str):
         return str(values[:1])
-    form = ".2f" if isinstance(values[0], float) else ","
+    form = ".3f" if isinstance(values[0], float) else ","
     return f"{median(values):{form}} ({min(values):{form}}–{max(values):{form}})"
 
 
@@ -152,15 +229,16 @@ def main() -> None:
     parser.add_argument("--sizes", default="100000,1000000")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--matchers", action="store_true")
     parser.add_argument("--child")
     parser.add_argument("--folder", type=Path)
     asked = parser.parse_args()
     if asked.child:
-        once = {"run": run_once, "keyed": keyed_once}[asked.child]
+        once = {"run": run_once, "night": night_once, "keyed": keyed_once}[asked.child]
         sys.stdout.write(json.dumps(once(asked.folder)) + "\n")
         return
     for size in asked.sizes.split(","):
-        measure(int(size), asked.rounds, with_peers=not asked.no_peers and PEERS.exists())
+        measure(int(size), asked.rounds, with_peers=not asked.no_peers, with_matchers=asked.matchers)
 
 
 if __name__ == "__main__":

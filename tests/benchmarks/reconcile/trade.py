@@ -8,6 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import SQLModel
 
+from consumer.facts.sales import sale_of
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
@@ -25,26 +26,39 @@ _AT_ONCE = 20_000
 
 def fill(store: Store, count: int, *, seed: int = 1) -> None:
     """Invoices and payments: 85 % with a key, 5 % with a text, the rest by customer, anonymous or orphans."""
+    _add(store, range(count), of=count, prefix="po", seed=seed)
+    with store.connection() as database:
+        _count(database)
+
+
+def add(store: Store, more: int, *, of: int) -> None:
+    """As much trade again as one night brings to books of some size: new invoices, payments and payouts."""
+    _add(store, range(of, of + more), of=of, prefix="pn", seed=2)
+    with store.connection() as database:
+        database.execute(sa.delete(PayoutCount))
+        database.execute(sa.delete(Checkpoint))
+        _count(database)
+
+
+def _add(store: Store, numbers: range, *, of: int, prefix: str, seed: int) -> None:
     random = Random(seed)  # noqa: S311 - repeatable trade
     worth: dict[str, int] = {}
     rows: dict[type[SQLModel], list[dict[str, Any]]] = {LocalInvoice: [], PaymentIntent: [], PayoutItem: [], Event: []}
-    order = list(range(count))
+    order = list(numbers)
     random.shuffle(order)
     for number in order:
-        invoice, issued = _invoice(random, number, count)
+        invoice, issued = _invoice(random, number, of)
         rows[LocalInvoice].append(invoice)
         if random.random() < 0.95:
-            payment, payout = _payment(random, invoice, number, issued)
+            payment, day = _payment(random, invoice, number, issued)
+            payout = f"{prefix}_{day:04}"
             rows[PaymentIntent].append(payment)
             rows[PayoutItem].append(_item(payment, payout))
             rows[Event].append(_event(payment))
             worth[payout] = worth.get(payout, 0) + payment["amount"]
         if len(rows[LocalInvoice]) == _AT_ONCE:
             _insert(store, rows)
-    rows |= {Payout: [_payout(name, gross) for name, gross in sorted(worth.items())], PayoutCount: [], Checkpoint: []}
-    _insert(store, rows)
-    with store.connection() as database:
-        _count(database)
+    _insert(store, rows | {Payout: [_payout(name, gross) for name, gross in sorted(worth.items())]})
 
 
 def _insert(store: Store, rows: dict[type[SQLModel], list[dict[str, Any]]]) -> None:
@@ -86,7 +100,7 @@ def _invoice(random: Random, number: int, count: int) -> tuple[dict[str, Any], d
     }, issued  # fmt: skip
 
 
-def _payment(random: Random, invoice: dict[str, Any], number: int, issued: datetime) -> tuple[dict[str, Any], str]:
+def _payment(random: Random, invoice: dict[str, Any], number: int, issued: datetime) -> tuple[dict[str, Any], int]:
     at = issued + timedelta(days=random.randrange(12), seconds=random.randrange(30_000))
     luck = random.random()
     is_short = luck > 0.99 and invoice["total"] > 70_000
@@ -108,8 +122,9 @@ def _payment(random: Random, invoice: dict[str, Any], number: int, issued: datet
         "connection": "main", "id": identity, "mode": "test", "status": "succeeded", "amount": amount, "currency": "CLP",  # noqa: E501
         "created_at": at, "version_at": at, "version_rank": 0, "version_event": "", "body": json.dumps(body),
         "succeeded_at": at, "subtype": "bank_transfer", "sender_tax_id": payer,
+        **sale_of(body),
     }  # fmt: skip
-    return row, f"po_{(at - START).days:04}"
+    return row, (at - START).days
 
 
 def _item(payment: dict[str, Any], payout: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Made-up results at size: lines as a run stores them, and a database of many payouts for the pages."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
@@ -9,12 +9,14 @@ import pandas as pd
 import pyarrow as pa
 import sqlalchemy as sa
 
+from consumer.facts.bankdays import calendar_of
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from reconcile import chunks
+from reconcile.publication import insert_results
+from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, typed
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
-from reconcile.rules.inputs import typed
-from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
+from reconcile.tables import ExceptionRow, ResultChunk, Run, RunFinding
 from reports.people import Role, add_user, to_user
 
 _A_CHUNK = 10_000
@@ -25,9 +27,12 @@ _NAMES = ("Comercial Ñandú SpA", "Ferretería San Joaquín, EIRL", 'Panadería
 def lines(rows: int, payouts: int | None = None) -> Iterator[pa.Table]:
     """Give tables of lines, eight to a payout where their number is not given."""
     for start in range(0, rows, _A_CHUNK):
-        found = [_line(number, payouts or rows // 8 or 1) for number in range(start, min(rows, start + _A_CHUNK))]
-        frame = typed(pd.DataFrame(found, columns=list(LINE_COLUMNS)), LINE_COLUMNS)
-        yield pa.Table.from_pandas(frame, preserve_index=False)
+        numbers = range(start, min(rows, start + _A_CHUNK))
+        yield pa.Table.from_pandas(_frame(_line(n, payouts or rows // 8 or 1) for n in numbers), preserve_index=False)
+
+
+def _frame(rows: Iterable[dict[str, Any]], schema: Schema = LINE_COLUMNS) -> pd.DataFrame:
+    return typed(pd.DataFrame(rows, columns=list(schema)), schema)
 
 
 def _line(number: int, payouts: int) -> dict[str, Any]:
@@ -70,39 +75,74 @@ def _payout(number: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def _document(number: int) -> dict[str, Any]:
+    line = _line(number, 1)
+    total, folio, is_paid = line["amount_signed"], str(10_000 + number), number % 10 > 0
+    return {
+        "doc_key": f"cl:33::{folio}", "doc_type": "33", "folio": folio, "issue_date": line["local_date"],
+        "due_date": line["local_date"], "customer_tax_id": f"{76_000_000 + number % 5000}-5", "currency": "CLP",
+        "customer_name": _NAMES[number % 4], "total": total, "outcome": "paid" if is_paid else "overdue",
+        "paid": total if is_paid else 0, "credited": 0, "balance": 0 if is_paid else total, "payments": int(is_paid),
+        "exception_code": None if is_paid else "INVOICE_NO_PAYMENT",
+    }  # fmt: skip
+
+
+def result(payouts: int) -> Result:
+    """Make a run's result: eight items a payout, every tenth without its invoice, and some that wait for a payout."""
+    count = 8 * payouts
+    numbers = [range(start, min(count, start + _A_CHUNK)) for start in range(0, count, _A_CHUNK)]
+    waiting = ({**_line(count + n, payouts), "payout_id": None} for n in range(payouts // 50))
+    found = [*(_frame(_line(n, payouts) for n in part) for part in numbers), _frame(waiting)]
+    documents = [_frame((_document(n) for n in part), DOCUMENT_RESULTS) for part in numbers]
+    summary = _frame((_payout(number) for number in range(payouts)), SUMMARY)
+    return Result(summary, pd.concat(found, ignore_index=True), pd.concat(documents, ignore_index=True), (), True)
+
+
 def fill(store: Store, payouts: int, *, email: str, password: str) -> None:
-    """Keep one run of many payouts with eight lines each, an exception to every fifth, and an event to every payout."""
+    """Keep a month of runs, the last with all its rows, an exception to every fifth payout and an event to each."""
     now = datetime.now(UTC)
-    of_run = {"connection": "main", "run_id": "run-1"}
-    summary = {"payouts": payouts, "payouts_closed": payouts, "items_by_outcome": {"matched": 7 * payouts}}
-    dates = pd.DataFrame([{"payout_id": "none", "payout_date": pd.Timestamp("2026-01-01")}])
     with store.transaction() as session:
-        moments: dict[str, Any] = {"started_at": now, "finished_at": now}
-        run: dict[str, Any] = {
-            "as_of": now.date(),
-            "complete": True,
-            "calendar": "c",
-            "summary": json.dumps(summary),
-            "number": 1,
-        }
-        session.add(Run(connection="main", id="run-1", **run, **moments))
+        for number in range(1, 31):
+            session.add(_run(number, now - timedelta(days=30 - number), payouts))
         add_user(session, to_user(email, password, Role.ADMIN, now=now))
+        insert_results(session, result(payouts), {}, connection="main", run_id="run-30")
     with store.connection() as connection:
-        for start in range(0, payouts, _A_CHUNK):
-            rows = [_payout(number) for number in range(start, min(payouts, start + _A_CHUNK))]
-            kept = [
-                of_run | {"payout_id": row["payout_id"], "payout_date": date.fromisoformat(row["payout_date"]),
-                          "status_recon": row["status_recon"], "difference": row["difference"],
-                          "columns": json.dumps(row)}
-                for row in rows
-            ]  # fmt: skip
-            connection.execute(sa.insert(PayoutResult), kept)
-        for number, table in enumerate(lines(8 * payouts, payouts)):
-            packed = next(iter(chunks.pack_lines(table.to_pandas(types_mapper=pd.ArrowDtype), dates)))
-            connection.execute(sa.insert(ResultChunk), [of_run | packed | {"number": number}])
-        connection.execute(sa.insert(ExceptionRow), [_exception(number, now.date()) for number in range(payouts // 5)])
+        connection.execute(_the_night_before())
+        of_exceptions = range(payouts // 5)
+        connection.execute(sa.insert(ExceptionRow), [_exception(number, now.date()) for number in of_exceptions])
+        for run in range(1, 31):
+            connection.execute(sa.insert(RunFinding), [_finding(run, number) for number in of_exceptions])
         for start in range(0, payouts, _A_CHUNK):
             connection.execute(sa.insert(Event), [_event(n, now) for n in range(start, min(payouts, start + _A_CHUNK))])
+
+
+def _the_night_before() -> sa.Insert:
+    """Copy the last run to the one before it, without what still waited for a payout on the last day."""
+    table: sa.Table = ResultChunk.__table__  # type: ignore[attr-defined]
+    names = [column.name for column in table.columns]
+    copied = [sa.literal("run-29") if name == "run_id" else table.c[name] for name in names]
+    last = sa.select(sa.func.max(table.c.number)).where(table.c.kind == chunks.LINE).scalar_subquery()
+    is_last = sa.and_(table.c.kind == chunks.LINE, table.c.number == last)
+    return sa.insert(table).from_select(names, sa.select(*copied).where(~is_last))
+
+
+def _run(number: int, at: datetime, payouts: int) -> Run:
+    summary = {
+        "payouts": payouts, "payouts_closed": payouts, "items_by_outcome": {"matched": 7 * payouts},
+        "at_risk": {"CLP": sum(range(payouts // 5))},
+    }  # fmt: skip
+    days: dict[str, Any] = {"as_of": at.date(), "started_at": at, "finished_at": at}
+    text = json.dumps(summary)
+    calendar = calendar_of("cl").edition
+    return Run(
+        connection="main", id=f"run-{number}", complete=True, calendar=calendar, summary=text, number=number, **days
+    )
+
+
+def _finding(run: int, number: int) -> dict[str, Any]:
+    found = _exception(number, _BEGIN.date())
+    same = {name: found[name] for name in ("connection", "code", "severity", "subject", "amount_at_risk", "currency")}
+    return same | {"run_id": f"run-{run}", "exception_id": found["id"]}
 
 
 def _exception(number: int, today: date) -> dict[str, Any]:
@@ -114,7 +154,7 @@ def _exception(number: int, today: date) -> dict[str, Any]:
         "amount_at_risk": number, "currency": "CLP", "payout_id": f"po_{number:07d}",
         "resource_id": f"pi_{number:024d}",
         "evidence": "{}", "suggested_action": "Look", "owner": "", "note": "", "state": "open", "resolution": "",
-        "run_first": "run-1", "run_last": "run-1", "version": 1,
+        "run_first": "run-1", "run_last": "run-30", "version": 1,
     }  # fmt: skip
 
 

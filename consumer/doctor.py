@@ -186,7 +186,8 @@ def _sums(session: Session, name: str) -> Iterator[Check]:
     found = findings_of(session, name)
     if found:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
-        advice = "ask the provider; cuadre report statement-check shows the month"
+        report = "tax-statements" if found[0].stream == "tax-statements" else "statement-check"
+        advice = f"ask the provider; cuadre report {report} shows the month"
         yield Check(name, "sums", Verdict.WARNING, f"{found[0].stream}: {found[0].told}{more}", advice)
     else:
         yield Check(name, "sums", Verdict.OK, "balances and statements add up")

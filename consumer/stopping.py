@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Callable
 from types import FrameType
-from typing import Any
 
 from consumer.facts.terminal import say
 
@@ -33,7 +32,7 @@ class Stop:
         say(f"stopping: {self._awaited} may take up to {STOP_SECONDS} seconds; Ctrl-C again ends at once")
         self._begin()
 
-    def listen(self) -> Any:
+    def listen(self) -> None:
         """Take over both signals of this process."""
         for name in (signal.SIGINT, signal.SIGTERM):
             signal.signal(name, self)

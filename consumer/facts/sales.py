@@ -8,6 +8,8 @@ import msgspec
 from consumer.facts.observed import read_json, to_json
 
 _SHARE = ("entity_id", "amount", "charge_processing_fee")
+# Sums and differences of amounts are stored as eight bytes.
+_MOST = 2**62
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
@@ -28,8 +30,9 @@ def _texts(values: tuple[Any, ...]) -> str | None:
 
 
 def _split(shares: list[Any]) -> str | None:
-    """The resolved shares; a list with one that has no amount tells nothing."""
-    if not all(isinstance(share, dict) and isinstance(share.get("amount"), int) for share in shares):
+    """The resolved shares; a list with one that has no amount, or with more than any payment, tells nothing."""
+    amounts: list[Any] = [share.get("amount") if isinstance(share, dict) else None for share in shares]
+    if not all(type(amount) is int for amount in amounts) or sum(map(abs, amounts)) > _MOST:
         return None
     return _canonical([{name: share.get(name) for name in _SHARE} for share in shares])
 

@@ -5,7 +5,7 @@ import secrets
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
@@ -119,6 +119,10 @@ class Provider:
 
     def __repr__(self) -> str:
         return f"Provider({self.connection.name!r})"
+
+    def turn(self) -> AbstractContextManager[None]:
+        """Wait for one request's turn in the shared budget, for what is fetched beside the API."""
+        return self._budget.spend()
 
     def get(
         self, collection: Collection, item: str, *, ids: Mapping[str, str] = _NO_IDS, link: SecretStr | None = None

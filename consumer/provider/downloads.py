@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
 from urllib.parse import urlsplit
 
 import httpx
@@ -38,17 +39,15 @@ def download(
     *,
     transport: httpx.BaseTransport | None = None,
     clock: Callable[[], float] = time.monotonic,
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> bytes:
-    """Fetch one PDF; messages name the host alone, since such addresses are signed."""
+    """Fetch one PDF when its turn has come; messages name the host alone, since such addresses are signed."""
     host = check_allowed(url, settings)
     until = clock() + MOST_SECONDS
     limits = {"timeout": _TIMEOUT, "follow_redirects": False, "headers": {"User-Agent": USER_AGENT}}
     try:
-        with httpx.Client(transport=transport, **limits) as http, http.stream("GET", url) as answer:  # type: ignore[arg-type]
-            if answer.status_code != httpx.codes.OK:
-                may_come = answer.status_code >= _FIRST_SERVER_ERROR or answer.status_code in _BUSY
-                raise NotFetched(f"{host} answered {answer.status_code}", may_come=may_come)
-            content = _read(answer, host, is_late=lambda: clock() > until)
+        with httpx.Client(transport=transport, **limits) as http:  # type: ignore[arg-type]
+            content = _fetch(http, url, host, turn=turn, is_late=lambda: clock() > until)
     except (httpx.TransportError, httpx.DecodingError) as error:
         raise NotFetched(f"no answer from {host} ({type(error).__name__})", may_come=True) from None
     if not content.startswith(_PDF):
@@ -76,6 +75,23 @@ def check_allowed(url: str, settings: Settings) -> str:
     if parts.scheme != "https" or port not in {None, 443}:
         raise NotAllowed(f"{host} is not asked over {parts.scheme or 'nothing'} port {port or 'default'}")
     return host
+
+
+def _fetch(
+    http: httpx.Client,
+    url: str,
+    host: str,
+    *,
+    turn: Callable[[], AbstractContextManager[None]],
+    is_late: Callable[[], bool],
+) -> bytes:
+    with turn():
+        begun = http.send(http.build_request("GET", url), stream=True)
+    with closing(begun) as answer:
+        if answer.status_code != httpx.codes.OK:
+            may_come = answer.status_code >= _FIRST_SERVER_ERROR or answer.status_code in _BUSY
+            raise NotFetched(f"{host} answered {answer.status_code}", may_come=may_come)
+        return _read(answer, host, is_late=is_late)
 
 
 def _read(answer: httpx.Response, host: str, *, is_late: Callable[[], bool]) -> bytes:

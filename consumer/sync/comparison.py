@@ -54,5 +54,27 @@ def compare(
     return [found[name] for name in sorted(found)]
 
 
+Item = tuple[str, str]  # its type and its id
+Money = tuple[int, str]
+
+
+def compare_items(payout_id: str, ours: Mapping[Item, Money], theirs: Mapping[Item, Money]) -> list[Difference]:
+    """Compare what a payout carries: an item that one side lacks is null there.
+
+    The bodies of items live on after their payout and are compared as objects of their own streams.
+    """
+    return [
+        Difference(
+            payout_id, DriftKind.DIFFERS, " ".join(item), _to_amount(ours.get(item)), _to_amount(theirs.get(item))
+        )
+        for item in sorted({*ours, *theirs})
+        if ours.get(item) != theirs.get(item)
+    ]
+
+
+def _to_amount(money: Money | None) -> str:
+    return _to_text(None if money is None else {"amount": money[0], "currency": money[1]})
+
+
 def _to_text(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)

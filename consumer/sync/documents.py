@@ -16,7 +16,7 @@ from consumer.facts.observed import core_of
 from consumer.facts.store import put
 from consumer.facts.tables.business import AccountStatement
 from consumer.facts.tables.sync import StatementDocument
-from consumer.provider.client import Transport
+from consumer.provider.client import Provider
 from consumer.provider.downloads import NotAllowed, NotFetched, download
 from consumer.sync.findings import Finding
 
@@ -32,9 +32,9 @@ class Fetched:
     findings: list[Finding] = field(default_factory=list)
 
 
-def fetch_documents(house: House, connection: Connection, *, transport: Transport | None = None) -> Fetched:
+def fetch_documents(house: House, provider: Provider) -> Fetched:
     """Fetch what is not in the archive yet; a document elsewhere keeps its link alone, and the row says why."""
-    done = Fetched()
+    done, connection = Fetched(), provider.connection
     core = core_of(AccountStatement)
     mine = (core.c.connection == connection.name) & core.c.gone_at.is_(None)
     with house.store.reading() as session:
@@ -47,7 +47,7 @@ def fetch_documents(house: House, connection: Connection, *, transport: Transpor
         if not isinstance(link, str) or not link:
             continue
         try:
-            content = download(link, house.settings, transport=transport)
+            content = download(link, house.settings, transport=provider.transport, turn=provider.turn)
         except NotAllowed as reason:
             _note(house, connection, statement_id, told=str(reason))
         except NotFetched as reason:

@@ -19,7 +19,8 @@ from consumer.provider.errors import Missing, Refused
 from consumer.provider.paging import Page
 from consumer.provider.rows import KINDS, Observation, UnusableObject, to_row
 from consumer.provider.rows.reading import identity, to_data
-from consumer.sync.comparison import Difference, DriftKind, compare
+from consumer.sync.comparison import Difference, DriftKind, compare, compare_items
+from consumer.sync.payout_items import FINAL, items_here, items_there, read_again
 from consumer.sync.progress import OnRead, read_quietly
 from consumer.sync.streams.stream import Again, Part, Stream
 
@@ -74,6 +75,21 @@ class Mirror:
                     self._note(ours, fresh)
             except UnusableObject as error:
                 self._set_aside(ours["id"], error)
+        if self.stream.name == "payouts":
+            self._compare_items()
+
+    def _compare_items(self) -> None:
+        """Compare what settled payouts carry; every pull reads the items of the others anew."""
+        differing = {difference.id for difference in self.found}
+        for id_, ours in self._load(sorted(self._listed - differing)).items():
+            if ours["status"] not in FINAL:
+                continue
+            try:
+                theirs = items_there(self._provider, id_)
+            except UnusableObject as error:
+                self._set_aside(id_, error)
+                continue
+            self.found += compare_items(id_, items_here(self._store, self._name, id_), theirs)
 
     def _walk(self, part: Part) -> None:
         query = self.stream.to_query(self._since, None)
@@ -196,6 +212,11 @@ class Mirror:
                     merge_all(session, [_winning(fresh, current)])
                     ours = self._load_in(session, [id_]).get(id_)
                     left = compare(ours, fresh, self._kind, unstable=self.stream.unstable)
+            if fresh is not None and self.stream.name == "payouts":
+                problems = read_again(self._store, self._provider, id_)
+                self.unusable += problems
+                if problems:
+                    continue
             if not left:
                 self._mended.add(id_)
 

@@ -19,6 +19,7 @@ from consumer.provider.paging import Page
 from consumer.provider.routes import PAYOUT_RESOURCES
 from consumer.provider.rows import Observation, UnusableObject, to_payout_item, to_row
 from consumer.provider.rows.reading import identity, to_data
+from consumer.sync.comparison import Item, Money
 
 # The kind of object behind each type; both refund types hold refunds.
 RESOURCE_KINDS = {
@@ -74,6 +75,35 @@ def read_payout_items(
         except _OF_ONE_PAYOUT as error:
             done.problems.append(f"{payout_id}: its items of type {resource_type}: {error}")
     return done
+
+
+def read_again(store: Store, provider: Provider, payout_id: str) -> list[str]:
+    """Read all items of one payout anew, whatever is known of them; returns what does not add up."""
+    done = ItemsRead()
+    for resource_type in RESOURCE_KINDS:
+        _Items(store, provider, payout_id, resource_type).read(done, lambda _session: None)
+    return done.problems
+
+
+def items_here(store: Store, connection: str, payout_id: str) -> dict[Item, Money]:
+    column = _ITEM.c
+    mine = (column.connection == connection) & (column.payout_id == payout_id)
+    asked = sa.select(column.resource_type, column.resource_id, column.amount, column.currency).where(mine)
+    with store.reading() as session:
+        return {(kind, id_): (amount, currency) for kind, id_, amount, currency in session.execute(asked)}
+
+
+def items_there(provider: Provider, payout_id: str) -> dict[Item, Money]:
+    """Read what the provider says a payout carries, and keep nothing of it."""
+    connection, found = provider.connection, {}
+    for resource_type in RESOURCE_KINDS:
+        query = {"resource_type": resource_type}
+        for page in provider.pages(PAYOUT_RESOURCES, ids={"payout": payout_id}, query=query):
+            seen = Observation(connection=connection.name, mode=connection.mode, seen_at=page.at or utc_now())
+            for raw in page.items:
+                item = to_payout_item(to_data(raw), seen, payout_id=payout_id, resource_type=resource_type)
+                found[resource_type, item.resource_id] = (item.amount, item.currency)
+    return found
 
 
 def payouts_to_read(session: Session, connection: str) -> list[str]:

@@ -186,7 +186,8 @@ class Reading:
     def _held(self) -> int:
         table = KINDS[self.stream.kind].table
         with self._store.reading() as session:
-            held = sa.select(sa.func.count()).select_from(table).where(sa.column("connection") == self.connection)
+            mine = (sa.column("connection") == self.connection) & sa.column("gone_at").is_(None)
+            held = sa.select(sa.func.count()).select_from(table).where(mine)
             return int(session.execute(held).scalar_one())
 
     def _keep(self, window: Window, part: Part, page: Page, tally: Tally) -> Window:
@@ -247,7 +248,7 @@ class Reading:
         self._unusable += done.problems
 
     def _fetch_documents(self) -> None:
-        done = fetch_documents(self._house, self._provider.connection, transport=self._provider.transport)
+        done = fetch_documents(self._house, self._provider)
         self._unusable += done.problems
         self.findings = done.findings
 

@@ -13,7 +13,6 @@ from reconcile.rules.payments import UNKNOWN
 
 _MOST_LISTED = 20
 _SMALLEST = 2
-_SMALL_REST = 100  # a rest below this part of the payment is no evidence of its own
 
 
 def match_sets(ledger: Ledger) -> None:
@@ -29,19 +28,13 @@ def match_sets(ledger: Ledger) -> None:
     for payment, sets in sorted(found.items()):
         chosen = sets[0]
         is_contested = any(len(wanted[doc]) > 1 for doc in chosen)
-        balance = {doc: ledger.balance(doc) for doc in chosen}
-        if len(sets) > 1 or is_contested or _leans_on_a_rest(ledger, payment, balance):
+        if len(sets) > 1 or is_contested:
             _abstain(ledger, payment, sets, is_contested=is_contested)
             continue
+        balance = {doc: ledger.balance(doc) for doc in chosen}
         for doc in chosen:
             ledger.apply(payment, doc, balance[doc])
         ledger.decide(payment, Outcome.SET, Reason(Stage.SET, f"set:{len(chosen)}:only_one"))
-
-
-def _leans_on_a_rest(ledger: Ledger, payment: int, balance: dict[int, int]) -> bool:
-    """Tell whether the sum needs a few units that a payment left open: a rounded amount would make it as well."""
-    amount = int(ledger.payments.amount[payment])
-    return any(rest < ledger.books.total[doc] and rest * _SMALL_REST < amount for doc, rest in balance.items())
 
 
 def find_sets(amounts: Any, target: int, largest: int) -> list[tuple[int, ...]]:

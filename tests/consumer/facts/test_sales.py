@@ -59,6 +59,9 @@ def test_a_sale_is_its_metadata_texts_shares_and_customer() -> None:
         {"metadata": 12, "comment": None, "split_applied": [{"amount": "70"}], "customer": {"id": 5}},
         {"metadata": {}, "comment": "", "split_applied": [{"amount": 70}, "rest"], "customer": None},
         {"metadata": "order_ref", "reference_id": ["X"], "split_applied": [], "customer": []},
+        {"split_applied": [{"amount": True}]},
+        {"split_applied": [{"amount": 10**30}]},
+        {"split_applied": [{"amount": 2**62}, {"amount": -1}]},
     ],
 )
 def test_what_has_another_form_says_nothing(body: dict[str, Any]) -> None:

@@ -1,6 +1,7 @@
 """Statement documents: fetched once into the archive, kept as a link elsewhere, and never called there when lost."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,25 @@ def test_a_document_is_fetched_once_and_lies_in_the_archive(house: House, provid
     assert (row.size, row.told) == (16, None)
     read_streams(house, provider, STREAM)
     assert files.asked == ["https://files.test/1?sig=a"]
+
+
+class CountedBudget(Budget):
+    turns = 0
+
+    @contextmanager
+    def spend(self) -> Iterator[None]:
+        self.turns += 1
+        with super().spend():
+            yield
+
+
+def test_a_document_waits_for_its_turn_in_the_budget(house: House, files: Files, list_server: Any) -> None:
+    """The host is the provider's by default, so a document counts as a request like any other."""
+    budget, connection = CountedBudget(house.store, 100_000), house.settings.connection("main")
+    with Provider(connection, house.settings, budget, transport=httpx.MockTransport(files.reply)) as provider:
+        assert read_streams(house, provider, STREAM).status is Exit.DONE
+    assert budget.turns == len(list_server.asked) + len(files.asked)
+    assert len(files.asked) == 1
 
 
 def test_a_document_that_was_deleted_here_is_fetched_again(house: House, provider: Provider, files: Files) -> None:

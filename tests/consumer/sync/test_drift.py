@@ -13,7 +13,7 @@ from sqlmodel import select
 
 from consumer.config import Settings, load
 from consumer.facts.house import House
-from consumer.facts.tables.provider import Customer, PaymentIntent, Payout, Refund
+from consumer.facts.tables.provider import Customer, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.sync import Drift
 from consumer.inbox.apply import drain
 from consumer.provider.client import Provider, open_provider
@@ -125,6 +125,30 @@ def test_seeded_differences_are_found_and_mended(mirrored: House, provider: Prov
         assert session.execute(sa.select(sa.func.count()).select_from(Drift)).scalar_one() == 0
 
 
+def test_what_a_settled_payout_carries_is_compared_too(mirrored: House, provider: Provider) -> None:
+    """An item lost here, one with another amount and one that never was: each under its payout, and mended."""
+    asked = (
+        "SELECT payout_id, resource_id, payout_item.amount FROM payout_item JOIN payout ON payout.id = payout_id "
+        "WHERE status = 'succeeded' AND resource_type = 'payment_intent' ORDER BY payout_id, resource_id LIMIT 2"
+    )
+    with mirrored.store.transaction() as session:
+        (payout, lost, paid), (_, changed, true) = map(tuple, session.execute(sa.text(asked)))
+        mine = sa.column("payout_id") == payout
+        twin = session.get_one(PayoutItem, ("main", payout, "payment_intent", changed)).model_dump()
+        session.add(PayoutItem(**twin | {"resource_id": "pi_made_up"}))
+        session.execute(sa.update(PayoutItem).where(mine, sa.column("resource_id") == changed).values(amount=1))
+        session.execute(sa.delete(PayoutItem).where(mine, sa.column("resource_id") == lost))
+    outcome = compare_streams(mirrored, provider, [STREAMS["payouts"]], days=60, repair=True)
+    assert {difference.id for _, difference in outcome.found} == {payout}
+    assert {one.field: (one.ours, one.theirs) for _, one in outcome.found} == {
+        f"payment_intent {lost}": ("null", f'{{"amount": {paid}, "currency": "CLP"}}'),
+        f"payment_intent {changed}": ('{"amount": 1, "currency": "CLP"}', f'{{"amount": {true}, "currency": "CLP"}}'),
+        "payment_intent pi_made_up": (f'{{"amount": {true}, "currency": "CLP"}}', "null"),
+    }
+    assert (outcome.complete, outcome.left) == (True, 0)
+    assert found(compare_streams(mirrored, provider, [STREAMS["payouts"]], days=60, repair=False)) == set()
+
+
 class _TakesTheKeyAway(httpx.BaseTransport):
     """Answers one payout by itself and refuses the key from the next one on."""
 
@@ -132,7 +156,8 @@ class _TakesTheKeyAway(httpx.BaseTransport):
         self._inner, self._single = httpx.HTTPTransport(), 0
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        self._single += request.url.path.startswith("/v1/payouts/")
+        path = request.url.path
+        self._single += path.startswith("/v1/payouts/") and not path.endswith("/resources")
         if self._single > 1:
             return httpx.Response(401, json={"error": {"code": "invalid_api_key"}}, request=request)
         return self._inner.handle_request(request)

@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer.facts.completeness import complete_until
@@ -181,6 +182,22 @@ def test_a_later_pull_of_a_list_without_filter_stops_where_it_is_old(
     rows.append(make_payment(24 * 50))
     list_server.asked.clear()
     read_streams(house, lists, INTENTS)
+    assert "pi_1200" in intents(house)
+
+
+def test_what_is_gone_there_does_not_hide_what_is_missing_here(
+    house: House, lists: Provider, list_server: Any, make_payment: Callable[[int], dict[str, Any]]
+) -> None:
+    """A row marked as gone is not held: as many as announced with it are one too few, and the list is read on."""
+    rows = [make_payment(24 * number) for number in range(1, 41)]
+    list_server.lists["/v1/payment_intents"] = rows
+    del list_server.lists["/v2/payment_intents"]
+    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    with house.store.transaction() as session:
+        session.execute(sa.update(PaymentIntent).where(sa.column("id") == "pi_24").values(gone_at=NOW))
+    rows[0:1] = []
+    rows.append(make_payment(24 * 50))
+    assert read_streams(house, lists, INTENTS).status is Exit.DONE
     assert "pi_1200" in intents(house)
 
 

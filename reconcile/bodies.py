@@ -9,8 +9,9 @@ import pyarrow as pa
 
 from consumer.facts.clock import to_instant
 from consumer.facts.sales import sale_of
-from reconcile.columnar import combined, empty_table
+from reconcile.columnar import empty_table
 from reconcile.items import CHARGE_SUBTYPE, FACTS, kinds_of
+from reconcile.rules.columns import combined
 
 Body = Mapping[str, Any]
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from pandas import DataFrame
 
 from consumer.facts.store import UtcDateTime
+from reconcile.rules.columns import BETWEEN, combined
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, typed
 
 CHUNK = 5_000
@@ -21,7 +22,6 @@ _WRITTEN = {TEXT: pa.large_string(), MONEY: pa.int64(), MOMENT: pa.timestamp("us
 # Text in single quotes and a bare NULL: SQLite's own way to write a value, and PostgreSQL's when asked to.
 _PARSING = pa.csv.ParseOptions(quote_char="'", newlines_in_values=True, ignore_empty_lines=False)
 _NULL = "NULL"
-_BETWEEN = pa.scalar("\x1f", type=pa.large_string())
 
 
 def read_table(database: sa.Connection, statement: sa.Select[Any], schema: Schema) -> pa.Table:
@@ -111,12 +111,7 @@ def looked_up(wanted: Sequence[Any], known: Sequence[Any], values: Any) -> Any:
 
 
 def _one_key(columns: Sequence[Any]) -> Any:
-    return combined(columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, _BETWEEN))
-
-
-def combined(values: Any) -> Any:
-    """Give a column as one array."""
-    return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
+    return combined(columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, BETWEEN))
 
 
 def in_order(table: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -35,7 +35,15 @@ def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[
     new = _published(of_new, [found for found in come.items() if gone.get(found[0]) != found[1]], related)
     changes = list(compare(old, new))
     causes = _causes(data_dir, before, after) if changes else NOT_KEPT
-    return explain(changes, causes, {subject: sorted(ids) for subject, ids in related.items()})
+    return explain(changes, causes, {subject: sorted(ids) for subject, ids in _whole(related, old, new).items()})
+
+
+def _whole(related: dict[str, set[str]], old: Published, new: Published) -> dict[str, set[str]]:
+    """What is said of a payment or a document may come and go by whatever it was matched with."""
+    about = {subject: related[subject] for subject in old.exceptions.keys() | new.exceptions.keys()}
+    return related | {
+        subject: ids.union(*(related.get(identity, ()) for identity in ids)) for subject, ids in about.items()
+    }
 
 
 def _published(rows: Rows, findings: Iterable[tuple[Finding, str]], related: dict[str, set[str]]) -> Published:
@@ -47,7 +55,7 @@ def _published(rows: Rows, findings: Iterable[tuple[Finding, str]], related: dic
         subject = f"{resource}@{row['payout_id']}" if row["payout_id"] else resource
         words = [row["outcome"], *(filter(None, [key])), *_applied(row)]
         lines[subject] = "; ".join(filter(None, [lines.get(subject, ""), " ".join(words)]))
-        for one, other in ((subject, resource), (subject, key), (key, resource)):
+        for one, other in ((subject, resource), (subject, key), (key, resource), (resource, key)):
             if one and other:
                 related.setdefault(one, set()).add(other)
     exceptions = {}

@@ -11,10 +11,11 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from reconcile import chunks, extracts
+from reconcile.rules.columns import BETWEEN, combined
 from reconcile.tables import ResultChunk, Run
 
 _TEXT = pa.large_string()
-_BETWEEN, _NOTHING = pa.scalar("\x1f", type=_TEXT), "\x1e"
+_NOTHING = "\x1e"
 _LINE = ("resource_id", "payout_id", "resource_type", "line", "outcome", "doc_key", "applied_amount")
 _DOCUMENT = ("doc_key", "outcome", "balance")
 _PAYOUT = ("payout_id", "status_recon", "difference", "fee_total")
@@ -86,5 +87,5 @@ def _kept(table: pa.Table, subject: Sequence[str], changed: pa.Array) -> list[di
 
 def _joined(table: pa.Table, names: Sequence[str]) -> pa.Array:
     parts = [table[name].cast(_TEXT) for name in names]
-    joined = pc.binary_join_element_wise(*parts, _BETWEEN, null_handling="replace", null_replacement=_NOTHING)
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+    joined = pc.binary_join_element_wise(*parts, BETWEEN, null_handling="replace", null_replacement=_NOTHING)
+    return combined(joined)

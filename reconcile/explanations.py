@@ -44,7 +44,7 @@ def _compared(session: Session, data_dir: Path, run: Run, identity: str, calenda
         if line["doc_key"] and line["applied_amount"]:
             applied[line["doc_key"]] = applied.get(line["doc_key"], 0) + int(line["applied_amount"])
     documents = snapshots.read_frame(data_dir, run.connection, run.id, "documents")
-    chosen = candidates(item, documents)
+    chosen = candidates(item, documents, rules)
     missing = [key for key in applied if key not in set(chosen["doc_key"])]
     for document in [*rows_of(documents[documents["doc_key"].isin(missing)]), *rows_of(chosen)]:
         result = chunks.find_document(session, run, document.doc_key)

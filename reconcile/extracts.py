@@ -19,6 +19,7 @@ from sqlmodel import Session, col, select
 from reconcile import chunks, clearing
 from reconcile.clearing import ITEMS, Account, ClearingError
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, SUMMARY, Result, empty, typed
+from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.tables import PayoutResult, Run
 
 PAYOUT = chunks.PAYOUT
@@ -26,7 +27,7 @@ RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE = "receivable", "transit", "rollforward
 OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documents"
 
 _READ_OF_LINES = ("line", *ITEMS.names, "doc_key", "applied_amount")
-_PAYMENTS = pa.array(["payment_intent", "charge"])
+_PAYMENTS = pa.array(PAYMENT_TYPES)
 _SUMMED = ("payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "payout_amount")
 # Sums of two columns: a payout that lacks either adds nothing, and the other side of the total then shows the gap.
 _SUMMED_TOGETHER = (("computed_amount", "fee_total"), ("computed_amount", "difference"))
@@ -42,7 +43,7 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class Published:
     """The three tables of a run, of which everything here is made."""
 
     lines: pa.Table
@@ -59,10 +60,10 @@ class Books:
 def pack(result: Result) -> Iterator[chunks.Row]:
     """Pack each of them; a balance that cannot be counted stops no run: who asks for it is told why."""
     frames = (result.lines[list(_READ_OF_LINES)], result.payouts, result.documents)
-    books = Books(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames))
+    published = Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames))
     for kind, make in _MAKERS.items():
         try:
-            table = make(books)
+            table = make(published)
         except ClearingError:
             continue
         yield from (chunk for chunk, _ in chunks.pack(kind, table))
@@ -121,29 +122,31 @@ def payouts_of(rows: Sequence[tuple[str, str]]) -> pa.Table:
     return pa.Table.from_pandas(typed(frame, SUMMARY), preserve_index=False)
 
 
-def _stored(session: Session, run: Run) -> Books:
+def _stored(session: Session, run: Run) -> Published:
     lines = [_bare(LINES).select(_READ_OF_LINES), *chunks.tables(session, run, chunks.LINE, names=_READ_OF_LINES)]
     documents = [_bare(DOCUMENT_RESULTS), *chunks.tables(session, run, chunks.DOCUMENT)]
     mine = (col(PayoutResult.connection) == run.connection, col(PayoutResult.run_id) == run.id)
     payouts = payouts_of(session.exec(select(PayoutResult.payout_id, PayoutResult.columns).where(*mine)).all())
-    return Books(*(pa.concat_tables(parts, promote_options="permissive") for parts in (lines, [payouts], documents)))
+    return Published(
+        *(pa.concat_tables(parts, promote_options="permissive") for parts in (lines, [payouts], documents))
+    )
 
 
 def _bare(schema: Mapping[str, str]) -> pa.Table:
     return pa.Table.from_pandas(empty(schema), preserve_index=False)
 
 
-def _payouts(books: Books) -> pa.Table:
-    return _sorted(books.payouts, "payout_date", "payout_id")
+def _payouts(published: Published) -> pa.Table:
+    return _sorted(published.payouts, "payout_date", "payout_id")
 
 
-def _receivables(books: Books) -> pa.Table:
+def _receivables(published: Published) -> pa.Table:
     """Keep documents with a balance, each with the latest payment applied to it."""
-    owed = books.documents.filter(pc.not_equal(books.documents["balance"], 0))
+    owed = published.documents.filter(pc.not_equal(published.documents["balance"], 0))
     for name in ("issue_date", "due_date"):
         owed = owed.set_column(owed.column_names.index(name), name, owed[name].cast(pa.date32()))
     keys = owed["doc_key"].combine_chunks()
-    lines = books.lines
+    lines = published.lines
     is_payment = pc.is_in(lines["resource_type"].cast(pa.string()), value_set=_PAYMENTS)
     is_applied = pc.not_equal(lines["applied_amount"], 0)
     about = pc.is_in(lines["doc_key"], value_set=keys, skip_nulls=True)
@@ -156,28 +159,28 @@ def _receivables(books: Books) -> pa.Table:
     return _sorted(named, "customer_tax_id", "due_date", "doc_key")
 
 
-def _transit(books: Books) -> pa.Table:
-    waiting = clearing.waiting(books.account).select(ITEMS.names)
+def _transit(published: Published) -> pa.Table:
+    waiting = clearing.waiting(published.account).select(ITEMS.names)
     return _sorted(waiting, "occurred_at_utc", "resource_type", "resource_id")
 
 
-def _rollforward(books: Books) -> pa.Table:
-    return pa.Table.from_pylist(list(clearing.rollforward(books.account)), schema=_BALANCE)
+def _rollforward(published: Published) -> pa.Table:
+    return pa.Table.from_pylist(list(clearing.rollforward(published.account)), schema=_BALANCE)
 
 
-def _figures(books: Books) -> pa.Table:
+def _figures(published: Published) -> pa.Table:
     """Balances of documents are of no day: a range of payouts does not cut them."""
-    owed = books.documents.filter(pc.not_equal(books.documents["balance"], 0))
+    owed = published.documents.filter(pc.not_equal(published.documents["balance"], 0))
     columns = {"name": pa.array(["balance"] * owed.num_rows, pa.string()), "on": pa.nulls(owed.num_rows, pa.date32())}
     owed = pa.table({**columns, "currency": owed["currency"], "amount": owed["balance"]})
-    return pa.concat_tables([figures(books.lines, books.payouts), _sums(owed, OF_DOCUMENTS, "name", "amount")])
+    return pa.concat_tables([figures(published.lines, published.payouts), _sums(owed, OF_DOCUMENTS, "name", "amount")])
 
 
 def _sorted(table: pa.Table, *names: str) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in names])
 
 
-_MAKERS: Mapping[str, Callable[[Books], pa.Table]] = {
+_MAKERS: Mapping[str, Callable[[Published], pa.Table]] = {
     PAYOUT: _payouts,
     RECEIVABLE: _receivables,
     TRANSIT: _transit,

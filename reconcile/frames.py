@@ -39,7 +39,6 @@ from reconcile.items import (
     CUSTOMERS,
     FACTS,
     LISTED,
-    PAYMENT_TYPES,
     SOURCES,
     build_items,
     places_of_listed,
@@ -56,6 +55,7 @@ from reconcile.rules.inputs import (
     Schema,
     typed,
 )
+from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.rules.settings import to_rules
 from reconcile.rules.tariff import to_tariff
 from reconcile.tables import Decision, ExchangeRate, LocalInvoice, ProviderFee
@@ -149,8 +149,8 @@ class _Reader:
     def payouts(self) -> DataFrame:
         numbers = dict.fromkeys(("recipient_last4", "recipient_account"), "recipient_number")
         found = self._frame(Payout, PAYOUTS, "created_at", "payout_id", payout_id="id", **numbers)
-        whole = {number: account_name(number) for number in found["recipient_account"].dropna().unique()}
-        found["recipient_account"] = found["recipient_account"].map(whole).astype(TEXT)
+        named = {number: account_name(number) for number in found["recipient_account"].dropna().unique()}
+        found["recipient_account"] = found["recipient_account"].map(named).astype(TEXT)
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
         return typed(found, PAYOUTS)
 

@@ -8,10 +8,10 @@ import pyarrow.compute as pc
 from pandas import DataFrame
 
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reconcile.columnar import combined, in_order, looked_up, places_of, to_frame
+from reconcile.columnar import in_order, looked_up, places_of, to_frame
+from reconcile.rules.columns import combined
 from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, Schema
 
-PAYMENT_TYPES = ("payment_intent", "charge")
 # The legacy direct debit is the "pac" of the provider's payout report.
 CHARGE_SUBTYPE = "pac"
 

@@ -6,15 +6,12 @@ from typing import Any, NamedTuple
 
 from consumer.facts.money import format_decimal
 from reconcile.exceptions import DATA_GAP
+from reconcile.rules.outcomes import COUNTED
 
-# Whole numbers that are no amounts.
-_COUNTS = {
-    "line", "days_late", "payments_count", "charges_count", "refunds_count", "matched_count", "unmatched_count",
-    "exceptions", "candidates", "credit_notes", "fee_payers", "rivals_count", "sets_found", "days", "rate_bps", "year",
-    "dates", "payments_fitting", "documents_fitting",
+# Whole numbers that are no amounts: those of evidence, and of the rows themselves.
+_COUNTS = COUNTED | {
+    "line", "payments_count", "charges_count", "refunds_count", "matched_count", "unmatched_count", "exceptions",
 }  # fmt: skip
-# Where the word means how many, and not how much.
-_COUNTED_PAYMENTS = ("document ", "RATE_MISSING")
 
 
 class Fact(NamedTuple):
@@ -79,7 +76,8 @@ def about(row: Mapping[str, Any]) -> str:
 def _is_amount(fact: Fact) -> bool:
     if not isinstance(fact.value, int) or isinstance(fact.value, bool) or fact.currency is None:
         return False
-    is_counted = fact.name == "payments" and any(word in fact.about for word in _COUNTED_PAYMENTS)
+    # Of a document the word means how many, of a payout how much.
+    is_counted = fact.name == "payments" and fact.about.startswith("document ")
     return fact.name not in _COUNTS and not is_counted
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from typing import Any, Self
+from typing import Any, Self, TypeGuard
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
@@ -97,7 +97,6 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
         earlier = session.get(Run, (connection.name, snapshot.run_id))
     if is_published(earlier) and not dry_run:
-        assert earlier is not None
         return RunOutcome.of(earlier)
     watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
     whole = judge(snapshot, rules)
@@ -146,7 +145,6 @@ def publish(
     take_turn(session, Turn.RUNS)
     kept = session.get(Run, (outcome.connection, outcome.run_id))
     if is_published(kept):
-        assert kept is not None
         return RunOutcome.of(kept)
     assert outcome.result is not None
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
@@ -173,7 +171,7 @@ def _could_find(scope: Scope, result: Result) -> Callable[[ExceptionState], bool
     return (lambda _: True) if scope.is_everything else Touched.by(result).holds
 
 
-def is_published(run: Run | None) -> bool:
+def is_published(run: Run | None) -> TypeGuard[Run]:
     return run is not None and run.pruned_at is None
 
 

@@ -27,6 +27,7 @@ SEPARATORS = (";", ",", "\t", "|")
 _MEGABYTE = 1024 * 1024
 _LARGEST_WORKBOOK = 256 * _MEGABYTE
 _MOST_ROWS = 1_048_576
+_MOST_LINES = 5_000_000
 _ENDLESS = "a cell of the row that begins on line"
 
 
@@ -76,6 +77,8 @@ def read_sheets(content: bytes) -> Iterator[Sheet]:
         yield from _workbook_sheets(content)
         return
     text, encoding, notes = _decode(content)
+    if max(text.count("\n"), text.count("\r")) > _MOST_LINES:
+        raise SheetError(f"the file has more than {_MOST_LINES:,} lines: remove the empty ones or split it")
     failures = []
     for separator in SEPARATORS:
         try:
@@ -114,7 +117,8 @@ def _text_rows(text: str, separator: str) -> Iterator[Row]:
     line = 1
     try:
         for cells in reader:
-            yield Row(line, tuple(cells))
+            if cells:  # millions of empty lines would fill the memory for nothing
+                yield Row(line, tuple(cells))
             line = reader.line_num + 1
     except csv.Error as error:
         if "field limit" in str(error):

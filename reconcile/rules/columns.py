@@ -9,6 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
+# Between the parts of a key of several columns: without it, a and bc would be ab and c.
+BETWEEN = pa.scalar("\x1f", type=pa.large_string())
+
 
 def in_total_order(frame: DataFrame, names: list[str]) -> DataFrame:
     """Sort by columns, text as bytes and missing values last, and number the rows anew."""
@@ -36,7 +39,7 @@ def shared_texts(values: Any) -> Any:
 def joined_keys(frame: DataFrame, names: list[str]) -> Any:
     """Give several text columns as one key; a missing cell is empty text there."""
     columns = [pc.fill_null(texts_of(frame[name]), "") for name in names]
-    return pc.binary_join_element_wise(*columns, pa.scalar("\x1f", type=pa.large_string()))
+    return pc.binary_join_element_wise(*columns, BETWEEN)
 
 
 def worded(codes: Any, words: Sequence[str | None]) -> Any:
@@ -56,7 +59,11 @@ def texts_of(column: Any) -> Any:
 
 def arrow_of(column: Any, kind: Any = None) -> Any:
     """Give a column as one Arrow array, whatever pieces it is kept in."""
-    values = pa.array(column, type=kind)
+    return combined(pa.array(column, type=kind))
+
+
+def combined(values: Any) -> Any:
+    """Give an Arrow column as one array."""
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 

@@ -3,7 +3,7 @@
 This looks at rows alone and shares no code with the stages that decide: it is how a decision is checked again.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -12,6 +12,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
+from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.metadata import read_said, to_text
 from reconcile.rules.settings import RuleSet
 
@@ -35,14 +36,14 @@ class Check:
         return f"{word}: payment {self.payment or 'unknown'}, document {self.document or 'unknown'}"
 
 
-def candidates(item: Any, documents: DataFrame) -> DataFrame:
+def candidates(item: Any, documents: DataFrame, rules: RuleSet) -> DataFrame:
     """Choose the documents to compare: those it names, its customer's nearest amounts, equal amounts of anybody."""
     said = _said(item)
     columns = [documents[name].astype("string").str.upper() for name in ("order_ref", "uuid", "doc_key", "folio")]
     is_named = pd.Series(data=False, index=documents.index)
     for column in columns:
         is_named |= column.isin(said).fillna(value=False)
-    payer = _payer(item)
+    payer = _payer(item, rules)
     own = documents[(documents["customer_tax_id"] == payer) & (documents["currency"] == item.currency)]
     distance = (own["total"] - item.amount).abs()
     near = own.loc[distance.sort_values(kind="stable").index].head(_NEAREST)
@@ -61,7 +62,7 @@ def checks_of(item: Any, document: Any, *, balance: int, rules: RuleSet, calenda
     yield Check("currency", item.currency, document.currency, item.currency == document.currency)
     is_valid = str(document.status).strip().lower() not in _VOID
     yield Check("state", "valid", str(document.status), is_valid)
-    payer, owner = _payer(item), "" if pd.isna(document.customer_tax_id) else str(document.customer_tax_id)
+    payer, owner = _payer(item, rules), _somebody((document.customer_tax_id,), rules)
     yield Check("customer", payer, owner, payer == owner if payer and owner else None)
     yield Check(
         "amount", str(int(item.amount)), f"{balance} open of {int(document.total)}", int(item.amount) == balance
@@ -83,5 +84,11 @@ def _said(item: Any) -> set[str]:
     return {to_text(words.get(name)).upper() for name in _NAMES} - {""}
 
 
-def _payer(item: Any) -> str:
-    return next((str(value) for value in (item.customer_tax_id, item.sender_tax_id) if not pd.isna(value)), "")
+def _payer(item: Any, rules: RuleSet) -> str:
+    return _somebody((item.customer_tax_id, item.sender_tax_id), rules)
+
+
+def _somebody(tax_ids: Iterable[Any], rules: RuleSet) -> str:
+    """Give the first tax id that is known and not the public's at large, which is nobody's."""
+    nobody = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
+    return next((str(value) for value in tax_ids if not pd.isna(value) and value not in nobody), "")

@@ -66,7 +66,10 @@ def _adjust(ledger: Ledger, payment: int | None, doc: int | None, amount: int | 
 
 def _match(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> None:
     rest = int(ledger.payments.amount[payment])
-    same = [pair for pair in pairs if ledger.books.currency[pair[0]] == ledger.payments.currency[payment]]
+    named = [pair for pair in pairs if ledger.books.currency[pair[0]] == ledger.payments.currency[payment]]
+    same = _living(ledger, payment, named)
+    if named and not same:
+        _leave_cancelled(ledger, payment, named[0][0])
     for place, (doc, asked) in enumerate(same):
         found = ledger.open_at(doc, payment)
         is_last = place == len(same) - 1
@@ -75,7 +78,36 @@ def _match(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) ->
             ledger.apply(payment, doc, amount, difference=amount - found if is_last else 0)
             rest -= amount
     if same:
-        ledger.decide(payment, _outcome(ledger, payment, same), Reason(Stage.MANUAL, "manual:match"))
+        _conclude(ledger, payment, same)
+
+
+def _living(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+    """Put in the place of documents that became void since then what was issued for them, where there is one."""
+    books = ledger.books
+    found = [(books.successor(doc) if books.is_void[doc] else doc, amount) for doc, amount in pairs]
+    return [(doc, amount) for doc, amount in found if doc is not None and (payment, doc) not in ledger.forbidden]
+
+
+def _leave_cancelled(ledger: Ledger, payment: int, doc: int) -> None:
+    evidence = {"document": ledger.books.keys[doc], "document_state": "void", "valid_reissue": None}
+    reason = Reason(Stage.NONE, "manual:match:cancelled", (doc,), evidence)
+    ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAID_CANCELLED_DOC)
+
+
+def _conclude(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> None:
+    """Name what the match made of the payment; who matched it has not yet accepted that it is too much."""
+    last = pairs[-1][0]
+    over = -ledger.balance(last)
+    reason = Reason(Stage.MANUAL, "manual:match")
+    if over <= ledger.rules.amount_tolerance:
+        ledger.decide(payment, _outcome(ledger, payment, pairs), reason)
+        return
+    amount = int(ledger.payments.amount[payment])
+    evidence = {
+        "document": ledger.books.keys[last], "amount": amount, "open_balance": amount - over, "difference": over,
+    }  # fmt: skip
+    reason = Reason(Stage.MANUAL, "manual:match", (), evidence)
+    ledger.decide(payment, _outcome(ledger, payment, pairs), reason, Code.AMOUNT_DIFF)
 
 
 def _outcome(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> Outcome:

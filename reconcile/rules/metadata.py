@@ -32,8 +32,12 @@ class Said:
         """Tell which payments declare instalments."""
         found = np.zeros(self.payments, dtype=bool)
         places, texts = self.words["installments"]
-        found[list(places)] = [text.isdigit() and int(text) > 1 for text in texts]
+        found[list(places)] = [_is_several(text) for text in texts]
         return found
+
+
+def _is_several(text: str) -> bool:
+    return text.isascii() and text.isdigit() and text.lstrip("0") not in {"", "1"}
 
 
 def read_metadata(column: Any) -> Said:

@@ -88,6 +88,13 @@ class Code(StrEnum):
     CALENDAR_GAP = "CALENDAR_GAP"
 
 
+# Whole numbers of evidence that are no amounts.
+COUNTED = frozenset(
+    {
+        "candidates", "credit_notes", "dates", "days", "days_late", "documents_fitting", "fee_payers",
+        "payments_fitting", "rate_bps", "rivals_count", "sets_found", "year",
+    }
+)  # fmt: skip
 WITHHELD_WHILE_INCOMPLETE = frozenset(
     {Code.INVOICE_NO_PAYMENT, Code.ITEM_IN_NO_PAYOUT, Code.PAYOUT_NOT_IN_BANK, Code.CREDIT_NOTE_NO_REFUND}
 )

@@ -138,7 +138,10 @@ def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: dict[tuple[i
     twin = [
         other
         for other in twins.get((customer, int(payments.currency[payment]), amount), ())
-        if other != doc and books.since[other] <= payments.day[payment] and customer != UNKNOWN
+        if other != doc
+        and books.since[other] <= payments.day[payment]
+        and customer != UNKNOWN
+        and (payment, other) not in ledger.forbidden
     ]
     if twin:
         evidence["equal_open_documents"] = [books.keys[other] for other in twin]

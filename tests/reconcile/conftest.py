@@ -7,6 +7,8 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from click.testing import Result as Answer
 from sqlmodel import SQLModel
 
 from consumer.config import Connection
@@ -16,6 +18,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payout, PayoutCount, PayoutItem, Refund
 from consumer.facts.tables.sync import Checkpoint
+from cuadre import Commands
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, SUMMARY, Finding, Inputs, Result, empty, typed
 from reconcile.tables import LocalInvoice
 
@@ -112,6 +115,17 @@ def world(store: Store) -> World:
 @pytest.fixture
 def main(house: House) -> Connection:
     return house.settings.connection("main")
+
+
+@pytest.fixture
+def call(house: House) -> Callable[..., Answer]:
+    """Call commands as a terminal does, on the house of the test."""
+    group = Commands()
+
+    def invoke(*arguments: object) -> Answer:
+        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
+
+    return invoke
 
 
 def to_finding(code: str, subject: str, at_risk: int = 100, **ids: str) -> Finding:

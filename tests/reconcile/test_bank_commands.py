@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from consumer.facts.house import House
-from cuadre import Commands
 from reconcile.frames import read_inputs
 from reconcile.rules.pipeline import reconcile
 
@@ -19,16 +18,6 @@ if TYPE_CHECKING:
 
 Call = Callable[..., Result]
 BANK = ("bank", "import", "--account", "1234567-8")
-
-
-@pytest.fixture
-def call(house: House) -> Call:
-    group = Commands()
-
-    def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
-
-    return invoke
 
 
 @pytest.fixture

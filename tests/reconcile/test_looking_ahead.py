@@ -6,27 +6,16 @@ from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from consumer.config import Connection
 from consumer.facts.house import House
-from cuadre import Commands
 from reconcile import records
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
 Call = Callable[..., Result]
-
-
-@pytest.fixture
-def call(house: House) -> Call:
-    group = Commands()
-
-    def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
-
-    return invoke
 
 
 @pytest.fixture

@@ -6,27 +6,15 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import House
-from cuadre import Commands
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
 Call = Callable[..., Result]
 CLOSE = ("periods", "close", "--to", "2026-09-10", "--as-of", "2026-09-10", "--reason", "month end", "--author", "ana")
-
-
-@pytest.fixture
-def call(house: House) -> Call:
-    group = Commands()
-
-    def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
-
-    return invoke
 
 
 @pytest.fixture

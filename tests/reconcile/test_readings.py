@@ -35,10 +35,10 @@ def test_a_fact_is_written_in_words(name: str, value: Any, words: str) -> None:
 
 
 def test_the_same_word_may_be_an_amount_or_a_count() -> None:
-    """`payments` of a payout is money, of a document or of a missing rate how many."""
+    """`payments` of a payout is money, of a document how many; of a missing rate it names them."""
     assert to_words(Fact("exception 1 PAYOUT_IDENTITY", "payments", 1500, "CLP")) == "1500 CLP"
     assert to_words(Fact("document cl:33::7", "payments", 2, "CLP")) == "2"
-    assert to_words(Fact("exception 1 RATE_MISSING", "payments", 2, "CLP")) == "2"
+    assert to_words(Fact("exception 1 RATE_MISSING", "payments", ["pi_1", "pi_2"], "CLP")) == "pi_1, pi_2"
 
 
 def test_a_program_reads_amounts_in_major_units() -> None:

@@ -9,26 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
-
-from consumer.facts.house import House
-from cuadre import Commands
+from click.testing import Result
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
 HEADER = "doc_type,folio,issue_date,customer_tax_id,net,vat,total,order_ref"
 Call = Callable[..., Result]
-
-
-@pytest.fixture
-def call(house: House) -> Call:
-    group = Commands()
-
-    def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
-
-    return invoke
 
 
 @pytest.fixture

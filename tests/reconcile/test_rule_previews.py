@@ -7,25 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from click.testing import CliRunner, Result
-
-from consumer.facts.house import House
-from cuadre import Commands
+from click.testing import Result
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
 Call = Callable[..., Result]
-
-
-@pytest.fixture
-def call(house: House) -> Call:
-    group = Commands()
-
-    def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
-
-    return invoke
 
 
 @pytest.fixture

@@ -4,24 +4,10 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-from click.testing import CliRunner, Result
-
-from consumer.facts.house import House
-from cuadre import Commands
+from click.testing import Result
 
 HEADER = "doc_type,folio,issue_date,total,status,currency"
 Call = Callable[..., Result]
-
-
-@pytest.fixture
-def call(house: House) -> Call:
-    group = Commands()
-
-    def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
-
-    return invoke
 
 
 def _import(call: Call, folder: Path, name: str, row: str) -> None:

@@ -94,6 +94,15 @@ def test_a_separator_too_many_is_refused_where_the_last_cells_are_empty(row: str
     ]
 
 
+def test_empty_lines_by_the_million_are_passed_over_or_refused() -> None:
+    """Between rows they mean nothing; a file of nothing else is refused before it fills the memory."""
+    reading = read_text(register_of(GOOD).replace("\n", "\n" * 50_000, 1))
+    assert (reading.rejects, documents_of(reading)[0].total) == ((), 1190)
+    assert read_text("a\n" + "\n" * 5_000_001).rejects[0].reason == (
+        "the file has more than 5,000,000 lines: remove the empty ones or split it"
+    )
+
+
 @pytest.mark.parametrize("twin", ["Total", "TOTAL", "total "])
 def test_two_columns_of_one_name_are_refused(twin: str) -> None:
     """Nobody says which of the two is meant, so neither is taken silently."""

@@ -55,5 +55,17 @@ def test_the_documents_compared_are_the_named_the_near_and_the_equal(case: "Case
     case.invoice("8", 50_000, customer_tax_id=BRUNO)
     case.payment("pi_1", 50_000, customer_tax_id=ANA, metadata='{"order_ref": "ped-1"}')
     inputs = case.inputs()
-    chosen = candidates(records(inputs.items)[0], inputs.documents)
+    chosen = candidates(records(inputs.items)[0], inputs.documents, inputs.rules)
     assert chosen["doc_key"].tolist() == ["cl:33::1", "cl:33::2", "cl:33::3", "cl:33::4", "cl:33::8"]
+
+
+def test_the_tax_id_of_the_public_at_large_is_nobodys(case: "Case") -> None:
+    """Two sales to anybody have no customer in common; a sender who is somebody is the payer."""
+    case.invoice("1", 50_000, customer_tax_id="66666666-6")
+    case.invoice("2", 50_001, customer_tax_id="66666666-6")
+    case.invoice("3", 90_000, customer_tax_id=ANA)
+    case.payment("pi_1", 50_000, customer_tax_id="66666666-6", sender_tax_id=ANA)
+    assert _checks(case, "cl:33::1", 50_000)["customer"] == "not known: payment 11111111-1, document unknown"
+    inputs = case.inputs()
+    chosen = candidates(records(inputs.items)[0], inputs.documents, inputs.rules)
+    assert chosen["doc_key"].tolist() == ["cl:33::3", "cl:33::1"]

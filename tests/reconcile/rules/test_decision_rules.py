@@ -37,7 +37,7 @@ def test_a_decided_match_overrules_a_key(case: "Case") -> None:
 
 
 def test_a_decided_match_of_another_amount_shows_the_difference(case: "Case") -> None:
-    """Less is a part, more is a difference; neither is an exception once decided."""
+    """Less is a part; more is a difference, which stays an exception until somebody accepts it."""
     case.invoice("1", 50_000)
     case.invoice("2", 50_000)
     case.payment("pi_1", 49_000)
@@ -47,7 +47,11 @@ def test_a_decided_match_of_another_amount_shows_the_difference(case: "Case") ->
     run = case.run()
     assert run.line("pi_1", "outcome", "difference", "doc_balance_after") == ("partial", -1_000, 1_000)
     assert run.line("pi_2", "outcome", "difference", "doc_balance_after") == ("matched_with_difference", 1_000, -1_000)
-    assert run.found() == set()
+    assert run.found() == {("AMOUNT_DIFF", "resource:pi_2", 1_000)}
+    evidence = run.finding("AMOUNT_DIFF").evidence
+    assert (evidence["document"], evidence["open_balance"], evidence["difference"]) == ("cl:33::2", 50_000, 1_000)
+    _decide(case, "adjust", None, "cl:33::2")
+    assert case.run().found() == set()
 
 
 def test_a_payment_matched_to_several_documents_is_a_set(case: "Case") -> None:
@@ -152,3 +156,36 @@ def test_decisions_about_what_is_not_in_the_run_are_left_alone(case: "Case") -> 
     _decide(case, "match", "pi_9", "cl:33::9")
     _decide(case, "adjust", None, "cl:33::9", amount=5)
     assert case.run().found() == set()
+
+
+def test_a_declined_document_is_no_rival_of_the_one_a_key_names(case: "Case") -> None:
+    """Who said that the payment is not for the equal document leaves a part payment of the named one."""
+    case.invoice("1", 50_000)
+    case.invoice("2", 30_000)
+    case.payment("pi_1", 30_000, metadata='{"order_ref": "PED-1"}', sender_tax_id=ANA)
+    _decide(case, "decline", "pi_1", "cl:33::2")
+    run = case.run()
+    assert run.line("pi_1", "outcome", "doc_key", "rivals") == ("partial", "cl:33::1", None)
+    assert run.found() == set()
+
+
+def test_a_match_with_a_document_that_became_void_names_it(case: "Case") -> None:
+    """Money decided onto a document that was called off later is not silently there."""
+    case.invoice("1", 50_000, status="void")
+    case.payment("pi_1", 50_000)
+    _decide(case, "match", "pi_1", "cl:33::1")
+    run = case.run()
+    assert run.line("pi_1", "outcome", "doc_key", "applied_amount") == ("no_document", None, None)
+    assert run.found() == {("PAID_CANCELLED_DOC", "resource:pi_1", 50_000)}
+    assert run.document("cl:33::1", "outcome", "balance") == ("void", 0)
+
+
+def test_a_match_with_a_document_that_became_void_goes_to_its_reissue(case: "Case") -> None:
+    """What was issued in its place for the same customer and total takes the payment over."""
+    case.invoice("1", 50_000, status="void")
+    case.invoice("2", 50_000, ref_type="33", ref_number="1")
+    case.payment("pi_1", 50_000)
+    _decide(case, "match", "pi_1", "cl:33::1")
+    run = case.run()
+    assert run.line("pi_1", "outcome", "match_stage", "doc_key") == ("matched", "manual", "cl:33::2")
+    assert run.found() == set()

@@ -1,10 +1,13 @@
 """What payments say about themselves in odd ways, and which candidate is called the nearest."""
 
+import json
 from datetime import date
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 
+from reconcile.rules.metadata import read_metadata
 from tests.reconcile.rules.conftest import ANA
 
 if TYPE_CHECKING:
@@ -74,3 +77,14 @@ def test_without_a_customer_only_an_equal_amount_is_near(case: "Case") -> None:
         "pi_1": {"document": "cl:33::1", "open_balance": 9_000, "failed": "no tax id", "amount_difference": 0},
         "pi_2": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("said", "parts"),
+    [("2", True), ("007", True), ("9" * 5_000, True), ("1", False), ("0", False), ("000", False), ("²", False),
+     ("١٢", False), ("2.0", False), ("-2", False)],
+)  # fmt: skip
+def test_only_plain_digits_declare_instalments(said: str, parts: bool) -> None:  # noqa: FBT001 - a table
+    """What a merchant wrote there never stops a run, however odd or long the number."""
+    column = pd.Series([json.dumps({"installments": said})])
+    assert read_metadata(column).in_parts().tolist() == [parts]

@@ -13,6 +13,29 @@ from reports.build import Report
 from reports.codes import CODES
 from reports.columns import Kind
 
+# Why a bank gave a transfer back, by our own English label.
+RETURNED = {
+    "account does not exist": "la cuenta no existe",
+    "account blocked": "cuenta bloqueada",
+    "account cancelled": "cuenta cerrada",
+    "account in another currency": "la cuenta es de otra moneda",
+    "account is not of that institution": "la cuenta no es de esa institución",
+    "mandatory data missing": "falta un dato obligatorio",
+    "payment type wrong": "tipo de pago erróneo",
+    "operation type wrong": "tipo de operación erróneo",
+    "account type does not take it": "el tipo de cuenta no lo recibe",
+    "invalid character": "carácter inválido",
+    "balance limit exceeded": "supera el límite de saldo",
+    "monthly deposit limit exceeded": "supera el límite mensual de depósitos",
+    "mobile number not registered": "el número de celular no está registrado",
+    "additional data wrong": "datos adicionales erróneos",
+    "payment restricted": "pago restringido",
+    "protection agreement of the sender's bank": "convenio de protección del banco emisor",
+    "optional payment type not accepted": "tipo de pago opcional no aceptado",
+    "credit notice late": "aviso de abono tardío",
+    "duplicate tracking key of the issuer that day": "clave de rastreo repetida del emisor ese día",
+    "issuer's certificate expired": "certificado del emisor vencido",
+}
 # Group, key, English, Spanish.
 WORDS: dict[str, dict[str, tuple[str, str]]] = {
     "status": {
@@ -97,6 +120,27 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
         "inbound": ("Inbound", "Recibida"),
         "outbound": ("Outbound", "Enviada"),
     },
+    "transfer": {
+        "pending": ("pending", "pendiente"),
+        "succeeded": ("succeeded", "exitosa"),
+        "failed": ("failed", "fallida"),
+        "returned": ("returned", "devuelta"),
+        "return_pending": ("being returned", "en devolución"),
+        "rejected": ("rejected", "rechazada"),
+        "reject_failed": ("rejection failed", "rechazo fallido"),
+        "reverse_pending": ("being reversed", "en reversa"),
+        "reversed": ("reversed", "revertida"),
+    },
+    "means": {
+        "bank_transfer": ("Bank transfer", "Transferencia"),
+        "credit_card": ("Credit card", "Tarjeta de crédito"),
+        "debit_card": ("Debit card", "Tarjeta de débito"),
+        "prepaid_card": ("Prepaid card", "Tarjeta de prepago"),
+        "installment": ("Instalments", "Cuotas"),
+        "pac": ("Direct debit (PAC)", "Cargo automático (PAC)"),
+        "refund": ("Refund", "Reembolso"),
+    },
+    "return": {label: (label, spanish) for label, spanish in RETURNED.items()},
 }
 # Which group a column's keys belong to, where a report does not say otherwise.
 GROUPS = {
@@ -117,6 +161,9 @@ _OF_REPORTS = {
     ("receivables", "state"): "document",
     ("exceptions", "state"): "exception",
     ("exceptions-sheet", "state"): "exception",
+    ("transfers", "status"): "transfer",
+    ("transfers", "return_label"): "return",
+    ("payout-detail", "resource_subtype"): "means",
 }
 
 

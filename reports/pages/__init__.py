@@ -125,7 +125,9 @@ def _words() -> dict[str, Any]:
         "proof": lambda name, value, currency: evidence.shown(name, value, currency, language),
         "rule_word": lambda text: phrases.rule(text, language),
         "note_word": lambda text: phrases.sentence(text, language),
-        "history_word": lambda text: phrases.sentence(text, language),
+        "history_word": lambda text: phrases.history(text, language),
+        # Files keep UTC; a page writes the same moment in the zone of its connection.
+        "heading": lambda column: column.label(language).removesuffix(" (UTC)"),
         "cell_word": lambda column, text: phrases.cell(column, text, language),
         "apart_words": lambda names: phrases.apart(names, language),
         "with_links": phrases.with_links,

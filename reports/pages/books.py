@@ -11,20 +11,18 @@ from reconcile.closing import PeriodError, close_period, reopen_period
 from reconcile.intake import Kind
 from reports import bookkeeping, operations, run_history
 from reports.operations import BOOKS, LISTINGS, Listing, Wanted
-from reports.pages import desk, uploads
+from reports.pages import desk, taking, uploads
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.refusals import in_words
 from reports.pages.uploads import UploadError
 from reports.pages.words import translate
 from reports.people import Role
-from reports.trail import note
 
 blueprint = Blueprint("books", __name__, url_prefix="/books")
 
 _LATEST = 5
 _LISTS = {Kind.INVOICES: "invoice-files", Kind.BANK: "bank-files"}
-_LONGEST = 2000
 
 
 @blueprint.get("")
@@ -82,7 +80,7 @@ def look() -> ResponseReturnValue:
             now=desk.now(),
             terms={
                 "kind": _kind(),
-                "connection": _known(request.form.get("connection", "")).name,
+                "connection": desk.known(request.form.get("connection", "")).name,
                 "account": request.form.get("account", "").strip()[:64],
                 "mapping": request.form.get("mapping", "").strip()[:64],
             },
@@ -121,7 +119,7 @@ def keep() -> ResponseReturnValue:
         # Something changed since it was looked at; the look says what.
         return redirect(url_for("books.looked", key=upload.key))
     uploads.drop(upload)
-    _note("import", f"{upload.terms['connection']} {upload.terms['kind']} {found.name}")
+    desk.note("import", f"{upload.terms['connection']} {upload.terms['kind']} {found.name}")
     flash(translate("done.import", desk.language(), name=found.name), "done")
     return redirect(url_for("books.index", name=_LISTS[Kind(upload.terms["kind"])]))
 
@@ -129,7 +127,7 @@ def keep() -> ResponseReturnValue:
 @blueprint.get("/periods/<connection>/<int(max=2147483647):number>")
 def period(connection: str, number: int) -> ResponseReturnValue:
     """Show one closing: who and why, what it froze, and what later runs found otherwise."""
-    _known(connection)
+    desk.known(connection)
     wanted = Wanted([connection], desk.choice("kind", bookkeeping.FIGURE_KINDS), str(number), desk.page_number())
     with desk.house().store.reading() as session:
         found = bookkeeping.find_period(session, connection, number)
@@ -154,7 +152,7 @@ def period(connection: str, number: int) -> ResponseReturnValue:
 def close() -> ResponseReturnValue:
     """Close the days up to one, on a run of this moment; a refusal changes nothing and says why."""
     need(Role.FINANCE)
-    connection = _known(request.form.get("connection", ""))
+    connection = desk.known(request.form.get("connection", ""))
     until = desk.to_day("until", request.form.get("until", ""))
     if until is None:
         raise BadQueryError("until: choose the last day to close")
@@ -165,12 +163,12 @@ def close() -> ResponseReturnValue:
             until=until,
             as_of=_day_of_figures(connection, until),
             author=desk.reader().name,
-            reason=_reason(),
+            reason=taking.text("reason"),
             at=desk.now(),
         )
     except PeriodError as error:
         return _told(in_words(str(error), desk.language()), "alert")
-    _note("close period", f"{connection.name} {until.isoformat()}")
+    desk.note("close period", f"{connection.name} {until.isoformat()}")
     flash(translate("done.close", desk.language()), "done")
     return redirect(url_for("books.period", connection=connection.name, number=made.id))
 
@@ -186,14 +184,14 @@ def _day_of_figures(connection: Connection, until: date) -> date | None:
 def reopen() -> ResponseReturnValue:
     """Open the newest closed period again, for a reason."""
     need(Role.ADMIN)
-    connection = _known(request.form.get("connection", ""))
+    connection = desk.known(request.form.get("connection", ""))
     try:
         made = reopen_period(
-            desk.house(), connection, author=desk.reader().name, reason=_reason(), at=desk.now()
+            desk.house(), connection, author=desk.reader().name, reason=taking.text("reason"), at=desk.now()
         )  # fmt: skip
     except PeriodError as error:
         return _told(in_words(str(error), desk.language()), "alert")
-    _note("reopen period", f"{connection.name} {made.until.isoformat()}")
+    desk.note("reopen period", f"{connection.name} {made.until.isoformat()}")
     return _told(translate("done.reopen period", desk.language()), "done")
 
 
@@ -201,7 +199,7 @@ def _take_in(upload: uploads.Upload, *, dry_run: bool) -> intake.Intake:
     terms = upload.terms
     return intake.take_in(
         desk.house(),
-        _known(terms["connection"]),
+        desk.known(terms["connection"]),
         Kind(terms["kind"]),
         upload.path,
         account=terms["account"],
@@ -215,21 +213,6 @@ def _kind() -> str:
     if kind not in set(Kind):
         raise BadQueryError(f"kind: {kind[:20]!r} is not one of {', '.join(Kind)}")
     return kind
-
-
-def _known(name: str) -> Connection:
-    found = next((own for own in desk.house().settings.all_connections if own.name == name), None)
-    if found is None:
-        abort(404)
-    return found
-
-
-def _reason() -> str:
-    return request.form.get("reason", "").strip()[:_LONGEST]
-
-
-def _note(action: str, subject: str) -> None:
-    note(desk.house().store, desk.reader().name, action, subject, now=desk.now())
 
 
 def _told(sentence: str, category: str) -> ResponseReturnValue:

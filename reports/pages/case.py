@@ -22,14 +22,14 @@ blueprint = Blueprint("case", __name__, url_prefix="/exceptions")
 
 @blueprint.get("/<connection>/<exception_id>")
 def show(connection: str, exception_id: str) -> ResponseReturnValue:
+    own = desk.known(connection)
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, taking.known(connection), desk.today())
+        runs = lists.runs_now(session, [own.name], desk.today())
         case = cases.find_case(session, runs, connection, exception_id)
     if case is None:
         abort(404)
-    own = [one for one in desk.house().settings.all_connections if one.name == connection]
     as_of = max((run.as_of for run in runs), default=case.row.last_seen_on)
-    calendar = calendars_of(desk.house(), own, runs)[connection]
+    calendar = calendars_of(desk.house(), [own], runs)[connection]
     return render_template(
         "case.html",
         case=case,
@@ -44,7 +44,7 @@ def show(connection: str, exception_id: str) -> ResponseReturnValue:
 def decide(connection: str, exception_id: str, action: str) -> ResponseReturnValue:
     """Take one decision; a stale or impossible one changes nothing and says why."""
     need(Role.FINANCE)
-    taking.known(connection)
+    desk.known(connection)
     if action not in ACTIONS:
         abort(404)
     version = taking.number("version") if action in EDITS else 0

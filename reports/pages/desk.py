@@ -6,13 +6,13 @@ from datetime import date, datetime
 from typing import Any
 from urllib.parse import urlencode
 
-from flask import current_app, g, request, session, url_for
+from flask import abort, current_app, g, request, session, url_for
 from flask_login import current_user
 
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.errands import Errands
 from consumer.facts.house import ConfigError, Connection, House
-from reports import lists
+from reports import lists, trail
 from reports.columns import LANGUAGES
 from reports.people import Role
 from reports.spans import Span
@@ -84,6 +84,19 @@ def connections() -> tuple[Connection, ...]:
 
 def names() -> list[str]:
     return [connection.name for connection in connections()]
+
+
+def known(name: str) -> Connection:
+    """Find a connection that an address or a form names; one that is not in the settings is not found."""
+    found = next((own for own in house().settings.all_connections if own.name == name), None)
+    if found is None:
+        abort(404)
+    return found
+
+
+def note(action: str, subject: str) -> None:
+    """Write into the trail what the reader just did."""
+    trail.note(house().store, reader().name, action, subject, now=now())
 
 
 def home_connection() -> Connection:

@@ -17,7 +17,7 @@ blueprint = Blueprint("documents", __name__, url_prefix="/documents")
 @blueprint.get("/<connection>/<path:doc_key>")
 def show(connection: str, doc_key: str) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, taking.known(connection), desk.today())
+        runs = lists.runs_now(session, [desk.known(connection).name], desk.today())
         dossier = find_dossier(session, runs, connection, doc_key)
     if dossier is None:
         abort(404)
@@ -35,7 +35,7 @@ def show(connection: str, doc_key: str) -> ResponseReturnValue:
 def adjust(connection: str, doc_key: str) -> ResponseReturnValue:
     """Accept what is left of a document, or part of it, as what the reader says it is."""
     need(Role.FINANCE)
-    taking.known(connection)
+    desk.known(connection)
     pair = Pair(connection, doc_key=doc_key)
     refusal = taking.take(lambda session, signed: taking.adjust(session, pair, signed, request.form))
     if refusal is not None:

@@ -21,7 +21,6 @@ from reports.pages.words import translate
 from reports.people import Role
 from reports.query import Query
 from reports.tables import ReportFile
-from reports.trail import note
 from reports.workbook import TooManyRowsError
 
 blueprint = Blueprint("downloads", __name__, url_prefix="/reports")
@@ -72,7 +71,7 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
             number = orders.order(desk.house(), query, shape, who=desk.reader().name, rows=rows, now=desk.now())
         except orders.TooManyOrdersError as error:
             return _sentence(str(error), 429)
-        note(desk.house().store, desk.reader().name, "order", f"{name}.{file_format}", now=desk.now())
+        desk.note("order", f"{name}.{file_format}")
         return redirect(url_for("downloads.ordered", number=number), 303)
     try:
         build = catalogue.make_sheets if shape.format is Format.XLSX else _make_alone
@@ -83,7 +82,7 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
         return _sentence(f"{error}", 404)
     except TooManyRowsError as error:
         return _sentence(f"{error}", 413)
-    note(desk.house().store, desk.reader().name, "download", f"{name}.{file_format}", now=desk.now())
+    desk.note("download", f"{name}.{file_format}")
     return Response(body, headers=_headers(made[0], shape), content_type=MIME[shape.format])
 
 
@@ -99,7 +98,7 @@ def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
             report = operations.to_report(session, listing, wanted, label=_label, as_of=desk.today())
     except TooLongError as error:
         return _sentence(str(error), 413)
-    note(desk.house().store, desk.reader().name, "download", f"{listing.name}.{file_format}", now=desk.now())
+    desk.note("download", f"{listing.name}.{file_format}")
     body = b"".join(files.pieces([report], shape))
     return Response(body, headers=_headers(report, shape), content_type=MIME[shape.format])
 
@@ -180,5 +179,5 @@ def kept(number: int) -> ResponseReturnValue:
         path = archive.open_kept(desk.house(), row)
     except archive.ChangedFileError as error:
         return _sentence(str(error), 409)
-    note(desk.house().store, desk.reader().name, "download", row.path, now=desk.now())
+    desk.note("download", row.path)
     return send_file(path, mimetype=MIME[Format(row.format)], as_attachment=True, download_name=path.name)

@@ -3,14 +3,10 @@
 from datetime import date
 from typing import Any
 
+from reconcile.rules.outcomes import COUNTED
 from reports import notation
 from reports.pages import phrases
 
-# Whole numbers that are no amounts.
-_COUNTS = {
-    "candidates", "credit_notes", "fee_payers", "rivals_count", "sets_found", "days", "days_late", "rate_bps", "year",
-    "payments_fitting", "documents_fitting",
-}  # fmt: skip
 _RULES = {"rule", "key"}
 _SPANISH = {
     "adjustments": "ajustes",
@@ -101,7 +97,9 @@ def shown(name: str, value: Any, currency: str, language: str) -> str:
     match value:
         case bool():
             return {"en": ("no", "yes")}.get(language, ("no", "sí"))[value]
-        case int() if name in _COUNTS:
+        case int() if name == "year":
+            return str(value)
+        case int() if name in COUNTED:
             return notation.format_count(value, language)
         case int():
             return notation.format_amount(value, currency, language)

@@ -131,7 +131,7 @@ def sheet(file_format: str) -> ResponseReturnValue:
     country = desk.home_connection().country
     shape = Shape(Format(file_format), country.profile, desk.language())
     report = sheets.make(desk.house(), desk.connections(), today=desk.today())
-    note(desk.house().store, desk.reader().name, "download", f"exceptions-sheet.{file_format}", now=desk.now())
+    desk.note("download", f"exceptions-sheet.{file_format}")
     headers = {"Content-Disposition": f'attachment; filename="{files.name_of(report, shape.format)}"'}
     return Response(b"".join(files.pieces([report], shape)), headers=headers, content_type=MIME[shape.format])
 

@@ -44,7 +44,7 @@ def _frozen_part(kind: str, part: str, currency: str, language: str) -> str:
 
 
 def _money(text: str, currency: str, language: str) -> str:
-    is_whole = text.lstrip("-").isdigit()
+    is_whole = text.lstrip("-").isdecimal()
     return notation.format_amount(int(text), currency, language) if is_whole else text
 
 

@@ -77,7 +77,7 @@ def _own_address(target: str) -> str | None:
 @blueprint.post("/logout")
 def leave() -> ResponseReturnValue:
     """End the session on the server: a copy of the cookie is worth nothing from here on."""
-    note(desk.house().store, desk.reader().name, "logout", "login", now=desk.now())
+    desk.note("logout", "login")
     sessions.end_session(desk.house().store, desk.reader().id, now=desk.now())
     logout_user()
     session.clear()

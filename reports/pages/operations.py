@@ -24,7 +24,6 @@ from reports.pages.protection import need
 from reports.pages.refusals import in_words
 from reports.pages.words import translate
 from reports.people import Role
-from reports.trail import note
 from reports.trends import Hour
 
 blueprint = Blueprint("operations", __name__, url_prefix="/operation")
@@ -111,7 +110,7 @@ def index(name: str) -> ResponseReturnValue:
 @blueprint.get("/runs/<connection>/<int(max=2147483647):number>")
 def run(connection: str, number: int) -> ResponseReturnValue:
     """Show one run: its figures, what it found, and where asked what changed since another one."""
-    _known(connection)
+    desk.known(connection)
     with desk.house().store.reading() as session:
         found = run_history.find_run(session, connection, number)
         if found is None:
@@ -151,7 +150,7 @@ def _to_compare(others: Sequence[Run]) -> Run | None:
 @blueprint.get("/events/<connection>/<event_id>")
 def event(connection: str, event_id: str) -> ResponseReturnValue:
     """Show one event: what is known of it and the body as it came."""
-    _known(connection)
+    desk.known(connection)
     with desk.house().store.reading() as session:
         found = operations.find_event(session, connection, event_id)
     if found is None:
@@ -167,7 +166,7 @@ def replay() -> ResponseReturnValue:
     picks = [pick.partition("/") for pick in request.form.getlist("pick")[:_MOST_PICKED]]
     if not picks:
         raise BadQueryError("pick: choose an event first")
-    names = [(_known(connection).name, event_id) for connection, _, event_id in picks]
+    names = [(desk.known(connection).name, event_id) for connection, _, event_id in picks]
     lines = errands.replay(names, desk.reader().name)
     key = results.keep(desk.house(), {"lines": lines}, who=desk.reader().name, now=desk.now())
     return redirect(url_for("operations.replayed", key=key), 303)
@@ -188,12 +187,12 @@ def pull() -> ResponseReturnValue:
     stream = request.form.get("stream", "")
     if stream not in errands.streams:
         raise BadQueryError(f"stream: {stream[:40]!r} is not one of {', '.join(errands.streams)}")
-    connection = _known(request.form.get("connection", ""))
+    connection = desk.known(request.form.get("connection", ""))
     try:
         errands.pull(connection, stream, desk.reader().name)
     except ErrandRefusedError as error:
         return _told(in_words(str(error), desk.language()), "alert")
-    _note("pull", f"{connection.name} {stream}")
+    desk.note("pull", f"{connection.name} {stream}")
     return _told(translate("errand.pull", desk.language()), "done")
 
 
@@ -201,12 +200,12 @@ def pull() -> ResponseReturnValue:
 def backfill() -> ResponseReturnValue:
     """Read the provider's log of events anew, beside the page."""
     errands = _errands()
-    connection = _known(request.form.get("connection", ""))
+    connection = desk.known(request.form.get("connection", ""))
     try:
         errands.backfill(connection, desk.reader().name)
     except ErrandRefusedError as error:
         return _told(in_words(str(error), desk.language()), "alert")
-    _note("backfill", connection.name)
+    desk.note("backfill", connection.name)
     return _told(translate("errand.backfill", desk.language()), "done")
 
 
@@ -216,17 +215,6 @@ def _errands() -> Errands:
     if found is None:
         abort(404, "these pages stand alone: nothing can be set going here")
     return found
-
-
-def _known(name: str) -> Connection:
-    found = next((own for own in desk.house().settings.all_connections if own.name == name), None)
-    if found is None:
-        abort(404)
-    return found
-
-
-def _note(action: str, subject: str) -> None:
-    note(desk.house().store, desk.reader().name, action, subject, now=desk.now())
 
 
 def _told(sentence: str, category: str) -> ResponseReturnValue:

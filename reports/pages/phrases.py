@@ -9,6 +9,7 @@ from markupsafe import Markup, escape
 from reports.columns import COLUMNS
 from reports.definitions import CATALOGUE
 from reports.pages.words import translate, value
+from reports.vocabulary import WORDS
 
 # What the rules write in whole sentences and single words.
 _SENTENCES = {
@@ -37,15 +38,6 @@ _SENTENCES = {
     "resolved": "resuelta",
     "open": "abierta",
     "its worker stopped before the end": "su proceso se detuvo antes de terminar",
-    "account does not exist": "la cuenta no existe",
-    "account blocked": "cuenta bloqueada",
-    "account cancelled": "cuenta cerrada",
-    "succeeded": "exitosa",
-    "failed": "fallida",
-    "returned": "devuelta",
-    "reversed": "revertida",
-    "rejected": "rechazada",
-    "pending": "pendiente",
     "tariff": "tarifa",
     "residual": "por diferencia",
     "provider_csv": "archivo del proveedor",
@@ -56,7 +48,11 @@ _SENTENCES = {
     "missing_here": "falta aquí",
     "missing_there": "falta allá",
     "differs": "distinto",
+    **{key: spanish for group in ("transfer", "return") for key, (_, spanish) in WORDS[group].items()},
 }
+# What runs write into the history of an exception.
+_HISTORY = {"gone", "resolved", "open"}
+_BEFORE_A_NAME = {"lost dispute of ": "disputa perdida de "}
 _ENGLISH = {"gone": "no longer in the data"}
 # Parts of a rule's name, as `key:order_ref:part`; English first.
 _RULES = {
@@ -107,7 +103,22 @@ _RULE_COLUMNS = {"match_rule", "rule", "key"}
 def sentence(text: str, language: str) -> str:
     """Say a stored sentence, or several joined by semicolons."""
     known = _ENGLISH if language == "en" else _SENTENCES
-    return known[text] if text in known else "; ".join(known.get(part, part) for part in text.split("; "))
+    return (
+        known[text]
+        if text in known
+        else "; ".join(known.get(part) or _named(part, language) for part in text.split("; "))
+    )
+
+
+def _named(text: str, language: str) -> str:
+    """Say what names an item at its end."""
+    words = {} if language == "en" else _BEFORE_A_NAME
+    return next((told + text.removeprefix(said) for said, told in words.items() if text.startswith(said)), text)
+
+
+def history(text: str, language: str) -> str:
+    """Say a word of the work list; what people wrote into it stays as they wrote it."""
+    return sentence(text, language) if text in _HISTORY else text
 
 
 def rule(text: str, language: str) -> str:

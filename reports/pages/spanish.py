@@ -180,6 +180,7 @@ SPANISH = {
     "Row": "Fila",
     "Refused": "Rechazada",
     "Choose a file first.": "Elija primero un archivo.",
+    "Over 10 MB: bring this file in on the command line.": "Pasa de 10 MB: ingréselo por la línea de comandos.",
     "The file is too large.": "El archivo es demasiado grande.",
     # reports
     "Report": "Reporte",

@@ -145,5 +145,4 @@ SPANISH_BOOKS = {
     "set": "definido",
     "{n} set": "{n} definidos",
     "from {first} to {last}": "del {first} al {last}",
-    "Every run": "Todas las corridas",
 }

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from flask import abort, request
+from flask import request
 from sqlmodel import Session
 
 from consumer.facts.money import MoneyError, to_minor
@@ -15,12 +15,6 @@ from reports.pages.words import translate
 
 _LONGEST = 2000
 Form = Mapping[str, str]
-
-
-def known(connection: str) -> list[str]:
-    if connection not in {own.name for own in desk.house().settings.all_connections}:
-        abort(404)
-    return [connection]
 
 
 def text(name: str) -> str:

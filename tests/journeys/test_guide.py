@@ -62,11 +62,13 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         demo.wait(30)
 
 
-def enter(browser: Browser, address: str, language: str, size: dict[str, int]) -> Page:
+def enter(browser: Browser, address: str, language: str, size: dict[str, int], refused: list[str]) -> Page:
     # A date is shown as the reader's own browser writes it.
     locale = {"es": "es-CL", "en": "en-GB"}[language]
     page = browser.new_context(viewport=size, color_scheme="light", locale=locale).new_page()  # type: ignore[arg-type]
     page.set_default_timeout(15_000)
+    # A page that failed makes a picture too.
+    page.on("response", lambda answer: refused.append(f"{answer.status} {answer.url}") if not answer.ok else None)
     page.goto(f"{address}/login")
     if language == "en":
         page.get_by_role("button", name="English").click()
@@ -136,18 +138,20 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
 
 def test_the_guide_shows_what_is_there(browser: Browser, address: str, tmp_path: Path) -> None:
     """Every picture is taken on the way, in both languages and on a phone, and the guide shows all of them."""
+    refused: list[str] = []
     for language in WORDS:
-        page = enter(browser, address, language, SIZE)
+        page = enter(browser, address, language, SIZE, refused)
         walk(page, address, language, tmp_path)
         if language == "es":
             page.goto(f"{address}/payouts")
             page.screenshot(path=tmp_path / "payouts.png")
         page.context.close()
-        page = enter(browser, address, language, PHONE)
+        page = enter(browser, address, language, PHONE, refused)
         log_in(page)
         picture(page, tmp_path / f"guide-{language}-phone.webp")
         page.context.close()
 
+    assert [answer for answer in refused if not answer.startswith("3")] == []
     taken = {path.name: path for path in tmp_path.iterdir() if path.suffix in {".png", ".webp"}}
     guide = (ROOT / "docs" / "finance-guide.md").read_text(encoding="utf-8")
     assert set(re.findall(r"images/([a-z-]+\.webp)", guide)) == set(taken) - {"payouts.png"}

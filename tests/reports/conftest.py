@@ -8,18 +8,20 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlmodel import Session
+from sqlmodel import Session, col
 
 from consumer.config import Settings, load
 from consumer.facts import schema
 from consumer.facts.house import House
 from consumer.facts.store import Store
-from reconcile import chunks
-from reconcile.rules.inputs import DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Schema, typed
+from reconcile import chunks, extracts
+from reconcile.rules.inputs import DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, typed
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports import people
@@ -111,6 +113,27 @@ def keep_results(session: Session, lines: Sequence[dict[str, Any]], documents: S
         *chunks.pack_documents(to_frame(documents, DOCUMENT_RESULTS)),
     )
     session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in packed])
+
+
+@pytest.fixture
+def take_out() -> Callable[[House], None]:
+    """Keep beside the lines of the made-up run what pages ask of it as a whole, as publishing does today."""
+
+    def keep(house: House) -> None:
+        with house.store.transaction() as session:
+            run = session.scalars(sa.select(Run).where(col(Run.id) == "run-1")).one()
+            asked = sa.select(col(PayoutResult.payout_id), col(PayoutResult.columns))
+            payouts = [(row[0], row[1]) for row in session.execute(asked.where(col(PayoutResult.run_id) == run.id))]
+            tables = (
+                pa.concat_tables(chunks.tables(session, run, chunks.LINE)),
+                extracts.payouts_of(payouts),
+                pa.concat_tables(chunks.tables(session, run, chunks.DOCUMENT)),
+            )
+            lines, summary, documents = (table.to_pandas(types_mapper=pd.ArrowDtype) for table in tables)
+            packed = extracts.pack(Result(summary, lines, documents, (), complete=True))
+            session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in packed])
+
+    return keep
 
 
 def to_frame(rows: Sequence[dict[str, Any]], schema: Schema) -> pd.DataFrame:

@@ -1,18 +1,16 @@
 """Pages of reports: the same rows as the file, whether they were taken out when the run was published or not."""
 
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
-import sqlalchemy as sa
-from sqlmodel import col
 
 from consumer.facts.house import House
 from reconcile import chunks, extracts
 from reconcile.rules.inputs import Result
-from reconcile.tables import PayoutResult, ResultChunk
 from reports import catalogue, frames, windows
 from reports.query import Query
 from reports.spans import WHOLE, Span
@@ -24,20 +22,9 @@ OF_RUNS = (*NAMES, "clearing-rollforward", "control")
 
 
 @pytest.fixture
-def extracted(reconciled: House) -> House:
+def extracted(reconciled: House, take_out: Callable[[House], None]) -> House:
     """The made-up run as it is published today: beside its lines, what pages ask of it as a whole."""
-    with reconciled.store.transaction() as session:
-        run = frames.latest_runs(session, ["main"], today=TODAY)[0]
-        asked = sa.select(col(PayoutResult.payout_id), col(PayoutResult.columns))
-        payouts = [(row[0], row[1]) for row in session.execute(asked)]
-        tables = (
-            pa.concat_tables(chunks.tables(session, run, chunks.LINE)),
-            extracts.payouts_of(payouts),
-            pa.concat_tables(chunks.tables(session, run, chunks.DOCUMENT)),
-        )
-        lines, summary, documents = (table.to_pandas(types_mapper=pd.ArrowDtype) for table in tables)
-        result = Result(summary, lines, documents, (), complete=True)
-        session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in extracts.pack(result)])
+    take_out(reconciled)
     return reconciled
 
 

@@ -136,7 +136,7 @@ def test_nobody_confirms_what_another_looked_at(
     assert kept(reconciled, LocalInvoice) == []
 
 
-@pytest.mark.parametrize("name", ["../../fuera.csv", "..\\fuera.csv", "/etc/passwd", "..", ""])
+@pytest.mark.parametrize("name", ["../../fuera.csv", "..\\fuera.csv", "/etc/passwd", "..", "", "你" * 120])
 def test_the_name_of_a_file_leads_nowhere(look: Callable[..., str], reconciled: House, name: str) -> None:
     """Whatever a browser calls a file, it lies in its own folder."""
     look(INVOICES, name=name or "x")

@@ -108,6 +108,16 @@ def test_an_exception_is_assigned_noted_and_resolved(act: Callable[..., str], re
     assert "ana@tienda.test" in page
 
 
+def test_what_people_write_is_never_translated(act: Callable[..., str], client: FlaskClient) -> None:
+    """A note and a reason that read like words of the rules stand on every page as they were written."""
+    page = act("note", note="refunded; void", version=1)
+    assert '<td class="note">refunded; void</td>' in page
+    act("decline", resource_id="pi_2", doc_key="cl:33::1105", reason="refunded", seen=0)
+    listed = client.get("/books/decisions").get_data(as_text=True)
+    assert "refunded" in listed
+    assert "reembolsado" not in listed
+
+
 def test_what_somebody_changed_meanwhile_is_refused(act: Callable[..., str], reconciled: House) -> None:
     """A form of an older version changes nothing and says so."""
     act("assign", owner="luz@tienda.test", version=1)
@@ -172,6 +182,16 @@ def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: House, client:
             session.execute(sa.update(ExceptionRow).values(evidence=text))
         assert client.get(CASE).status_code == 200
     assert 'documento: <a href="/documents/main/cl:33::9">cl:33::9</a>' in client.get(CASE).get_data(as_text=True)
+
+
+def test_a_year_and_how_many_dates_are_no_amounts(reconciled: House, client: FlaskClient) -> None:
+    """A year bears no thousands mark, and how many dates it has is no money in a currency with cents either."""
+    told = json.dumps({"year": 2031, "dates": 1500, "amount": 1500})
+    with reconciled.store.transaction() as session:
+        session.execute(sa.update(ExceptionRow).values(evidence=told, currency="MXN"))
+    page = client.get(CASE).get_data(as_text=True)
+    proofs = dict(re.findall("<dt>(.*?)</dt><dd>(.*?)</dd>", page))
+    assert (proofs["año"], proofs["fechas"], proofs["monto"]) == ("2031", "1.500", "15,00")
 
 
 def test_many_are_decided_with_an_outcome_each(reconciled: House, client: FlaskClient, csrf: Csrf) -> None:

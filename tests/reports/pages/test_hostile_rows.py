@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import openpyxl
@@ -50,7 +50,16 @@ TEXTS = [
 ]  # fmt: skip
 
 
-def write(house: House, text: str) -> None:
+@pytest.fixture
+def write(books: House, take_out: Callable[[House], None]) -> Callable[[str], None]:
+    def everywhere(text: str) -> None:
+        put(books, text)
+        take_out(books)
+
+    return everywhere
+
+
+def put(house: House, text: str) -> None:
     """Put a text into every free field of the run, the work list, the books and the inbox."""
     with house.store.transaction() as session:
         for table, names in OF_TABLES.items():
@@ -70,9 +79,11 @@ def write(house: House, text: str) -> None:
             session.add(chunk)
 
 
-def test_markup_is_text_on_every_page(books: House, client: FlaskClient, every_page: Sequence[str]) -> None:
+def test_markup_is_text_on_every_page(
+    write: Callable[[str], None], client: FlaskClient, every_page: Sequence[str]
+) -> None:
     """No field of any row reaches a page unescaped, in either language, nor does a search for it."""
-    write(books, MARKUP)
+    write(MARKUP)
     escaped = 0
     for path in [*every_page, f"/payouts?q={MARKUP}", f"/exceptions?q={MARKUP}", f"/operation/events?q={MARKUP}"]:
         answer = client.get(path)
@@ -84,9 +95,9 @@ def test_markup_is_text_on_every_page(books: House, client: FlaskClient, every_p
     assert escaped > 12
 
 
-def test_markup_is_text_for_programs(books: House, client: FlaskClient) -> None:
+def test_markup_is_text_for_programs(write: Callable[[str], None], client: FlaskClient) -> None:
     """JSON is sent as JSON with no sniffing, so that no browser takes it for a page."""
-    write(books, MARKUP)
+    write(MARKUP)
     for path in client.get("/api/v1/openapi.json").get_json()["paths"]:
         answer = client.get(f"/api/v1{path}")
         assert (answer.status_code, answer.mimetype) == (200, "application/json"), path
@@ -106,9 +117,9 @@ def names_of(client: FlaskClient, path: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=[f"{number}" for number in range(len(TEXTS))])
-def test_text_is_the_same_in_every_file(books: House, client: FlaskClient, text: str) -> None:
+def test_text_is_the_same_in_every_file(write: Callable[[str], None], client: FlaskClient, text: str) -> None:
     """Programs read every character; people's text files defuse formulas; a workbook holds text and no formula."""
-    write(books, text)
+    write(text)
     is_risky = text[0] in "=+-@\t\r＝"
     assert names_of(client, "/reports/documents.csv")["customer_name"] == text
     assert names_of(client, "/reports/documents.csv?profile=cl")["Cliente"] == ("'" if is_risky else "") + text
@@ -119,8 +130,8 @@ def test_text_is_the_same_in_every_file(books: House, client: FlaskClient, text:
     assert table["customer_name"][0].as_py() == text
 
 
-def test_a_text_longer_than_a_cell_is_cut_there_only(books: House, client: FlaskClient) -> None:
+def test_a_text_longer_than_a_cell_is_cut_there_only(write: Callable[[str], None], client: FlaskClient) -> None:
     """A cell holds 32,767 characters; the text file holds them all."""
-    write(books, "ñ" * 40_000)
+    write("ñ" * 40_000)
     assert len(names_of(client, "/reports/documents.csv")["customer_name"]) == 40_000
     assert len(names_of(client, "/reports/documents.xlsx?profile=cl")["Cliente"]) == 32_767

@@ -150,6 +150,19 @@ def test_without_a_run_nothing_looks_tied_out(bare_app: Flask, login: Callable[.
     )
 
 
+@pytest.mark.parametrize("language", ["es-CL", "es-MX", "en"])
+def test_every_page_opens_in_every_language(
+    full: FlaskClient, csrf: Csrf, every_page: Sequence[str], language: str
+) -> None:
+    """The language changes words, never whether a page opens nor which connection its links lead to."""
+    full.post("/language", data={"language": language, "next": "/", "csrf_token": csrf(full, "/")})
+    for path in every_page:
+        answer = full.get(path)
+        page = answer.get_data(as_text=True)
+        assert (path, answer.status_code, f'<html lang="{language}">' in page) == (path, 200, True)
+        assert set(re.findall(r"connection=([\w-]+)", page)) <= {"main"}, path
+
+
 def test_tables_are_readable_by_ear(full: FlaskClient, every_page: Sequence[str]) -> None:
     """Every table has a caption, every header a scope and every field a label, on every page there is."""
     for path in every_page:

@@ -1,0 +1,61 @@
+"""The closed words of people's files: what a Spanish reader's transfers and payout items say."""
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from reports import build, vocabulary
+from reports.build import Report
+from reports.business import RETURNS
+from reports.definitions import CATALOGUE
+from reports.pages import phrases
+from reports.spans import Span
+
+
+def made(name: str, **cells: Any) -> Report:
+    row = {**dict.fromkeys(CATALOGUE[name].names), "connection": "main", "currency": "MXN", **cells}
+    table = build.to_table(CATALOGUE[name], [row], currency=lambda found: str(found["currency"]))
+    return Report(CATALOGUE[name], table, Span(), date(2026, 10, 31), facts={})
+
+
+def test_a_returned_transfer_is_told_in_spanish() -> None:
+    """State and reason are words in people's files, as on the page; what nobody met yet stays as it is."""
+    report = made("transfers", status="return_pending", return_label="balance limit exceeded", return_raw="LIMITE")
+    (row,) = vocabulary.in_words(report, "es-MX").table.to_pylist()
+    assert (row["status"], row["return_label"], row["return_raw"]) == (
+        "en devolución",
+        "supera el límite de saldo",
+        "LIMITE",
+    )
+    (row,) = vocabulary.in_words(made("transfers", status="of_tomorrow"), "es-MX").table.to_pylist()
+    assert row["status"] == "of_tomorrow"
+    assert vocabulary.in_words(report, "en") is report
+
+
+def test_how_a_payment_was_made_is_told_in_spanish() -> None:
+    """A payout's detail names means of payment as the settings page does."""
+    (row,) = vocabulary.in_words(made("payout-detail", resource_subtype="debit_card"), "es-CL").table.to_pylist()
+    assert row["resource_subtype"] == "Tarjeta de débito"
+
+
+def test_every_reason_of_a_return_has_its_spanish() -> None:
+    """No label of the return codes reaches a Spanish page in English."""
+    assert {label for label in RETURNS.values() if phrases.sentence(label, "es-MX") == label} == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ("lost dispute of pi_7", "disputa perdida de pi_7"),
+        (
+            "its payout was canceled or returned; the item waits again; lost dispute of pi_7",
+            "su liquidación fue cancelada o devuelta; el movimiento espera otra; disputa perdida de pi_7",
+        ),
+        ("a note of tomorrow", "a note of tomorrow"),
+    ],
+)
+def test_a_note_that_names_an_item_is_told_in_spanish(said: str, told: str) -> None:
+    """The words change and the name stays; English is as it was written."""
+    assert phrases.sentence(said, "es-CL") == told
+    assert phrases.sentence(said, "en") == said

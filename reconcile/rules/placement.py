@@ -1,5 +1,6 @@
 """Payments that name a document: the rows of the matching table that begin with a key, from the top."""
 
+from bisect import bisect_right
 from collections import defaultdict
 from typing import Any
 
@@ -11,6 +12,10 @@ from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 
 Claims = dict[int, list[tuple[int, str]]]
+# Open documents by customer, currency and open balance, and by `_ANYBODY` all of them, in the order of their first day.
+Twins = dict[tuple[int, int, int], list[int]]
+_ANYBODY = -2
+_MOST_TWINS = 50
 
 
 def place_keyed(ledger: Ledger, keys: Keys) -> None:
@@ -115,7 +120,7 @@ def note_other_customers(ledger: Ledger, payments: Any, docs: Any) -> None:
         ledger.codes.setdefault(payment, []).append(Code.CUSTOMER_DIFF)
 
 
-def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: dict[tuple[int, int, int], list[int]]) -> None:
+def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: Twins) -> None:
     """Decide one payment that names a document, by the first row that applies."""
     payment, rule = claim
     payments, books = ledger.payments, ledger.books
@@ -134,21 +139,34 @@ def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: dict[tuple[i
         reason = Reason(Stage.NONE, f"key:{rule}:other_customer", (doc,), evidence)
         ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
         return
-    customer = payer if payer != UNKNOWN else owner
-    twin = [
-        other
-        for other in twins.get((customer, int(payments.currency[payment]), amount), ())
-        if other != doc
-        and books.since[other] <= payments.day[payment]
-        and customer != UNKNOWN
-        and (payment, other) not in ledger.forbidden
-    ]
+    twin = _twins_of(ledger, twins, doc, payment)
     if twin:
         evidence["equal_open_documents"] = [books.keys[other] for other in twin]
         reason = Reason(Stage.NONE, f"key:{rule}:another_equal", (doc, *twin), evidence)
         ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)
         return
     _apply_difference(ledger, doc, claim, evidence)
+
+
+def _twins_of(ledger: Ledger, twins: Twins, doc: int, payment: int) -> list[int]:
+    """List other open documents of exactly the payment's amount: its customer's, or whoever's it may be.
+
+    A payer nobody knows may be the customer of any of them; those are asked within their dates.
+    """
+    books, payments = ledger.books, ledger.payments
+    payer, owner, day = int(payments.customer[payment]), int(books.customer[doc]), payments.day[payment]
+    is_known, customer = UNKNOWN not in (payer, owner), payer if payer != UNKNOWN else owner
+    key = (payer if is_known else _ANYBODY, int(payments.currency[payment]), int(payments.amount[payment]))
+    equal = twins.get(key, [])
+    found: list[int] = []
+    for other in reversed(equal[: bisect_right(equal, day, key=lambda place: books.since[place])]):
+        is_customers = customer != UNKNOWN and books.customer[other] == customer
+        may_be = books.until[other] >= day and UNKNOWN in (payer, books.customer[other])
+        if other != doc and (is_customers or may_be) and (payment, other) not in ledger.forbidden:
+            found.append(other)
+            if len(found) == _MOST_TWINS:
+                break
+    return sorted(found)
 
 
 def _apply_difference(ledger: Ledger, doc: int, claim: tuple[int, str], evidence: dict[str, Any]) -> None:
@@ -168,16 +186,16 @@ def _apply_difference(ledger: Ledger, doc: int, claim: tuple[int, str], evidence
         ledger.decide(payment, Outcome.MATCHED_WITH_DIFFERENCE, reason, Code.AMOUNT_DIFF)
 
 
-def _open_twins(ledger: Ledger, waiting: Claims) -> dict[tuple[int, int, int], list[int]]:
-    """Index the open documents of the customers concerned by customer, currency and amount."""
+def _open_twins(ledger: Ledger, waiting: Claims) -> Twins:
+    """Index the open documents of the amounts concerned."""
     books, payments = ledger.books, ledger.payments
-    concerned = {int(books.customer[doc]) for doc in waiting}
-    concerned |= {int(payments.customer[payment]) for named in waiting.values() for payment, _ in named}
-    concerned.discard(UNKNOWN)
+    amounts = {int(payments.amount[payment]) for named in waiting.values() for payment, _ in named}
     balance = ledger.open_now()
-    twins: dict[tuple[int, int, int], list[int]] = defaultdict(list)
-    for doc in np.flatnonzero((balance > 0) & np.isin(books.customer, list(concerned))).tolist():
-        twins[(int(books.customer[doc]), int(books.currency[doc]), int(balance[doc]))].append(doc)
+    twins: Twins = defaultdict(list)
+    concerned = np.flatnonzero((balance > 0) & np.isin(balance, list(amounts)))
+    for doc in concerned[np.argsort(books.since[concerned], kind="stable")].tolist():
+        for customer in (int(books.customer[doc]), _ANYBODY):
+            twins[(customer, int(books.currency[doc]), int(balance[doc]))].append(doc)
     return twins
 
 

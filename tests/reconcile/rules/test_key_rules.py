@@ -253,3 +253,34 @@ def test_a_note_before_the_payment_lowers_the_open_balance(case: "Case") -> None
     run = case.run()
     assert run.line("pi_1", "outcome") == ("matched",)
     assert run.document("cl:33::1", "outcome", "paid", "credited", "balance") == ("paid", 70_000, 30_000, 0)
+
+
+@pytest.mark.parametrize(
+    ("payer", "other", "outcome"),
+    [
+        (None, BRUNO, "ambiguous"),
+        (None, None, "ambiguous"),
+        ("66666666-6", BRUNO, "ambiguous"),
+        (ANA, BRUNO, "partial"),
+        (ANA, ANA, "ambiguous"),
+        (ANA, None, "partial"),
+    ],
+)
+def test_a_payer_nobody_knows_may_have_meant_the_document_of_that_amount(
+    case: "Case", payer: str | None, other: str | None, outcome: str
+) -> None:
+    """The key names one document and the amount another: only a known payer tells which of them is mistaken."""
+    case.invoice("1", 100_000, customer_tax_id=ANA)
+    case.invoice("2", 30_000, customer_tax_id=other, order_ref="PED-2")
+    case.payment("pi_1", 30_000, metadata=PED_1, sender_tax_id=payer)
+    run = case.run()
+    assert run.line("pi_1", "outcome") == (outcome,)
+    assert run.document("cl:33::1", "balance") == (70_000 if outcome == "partial" else 100_000,)
+
+
+def test_an_equal_document_long_past_its_dates_is_no_rival_of_a_key(case: "Case") -> None:
+    """What a stranger should have paid months ago casts no doubt on the document that is named."""
+    case.invoice("1", 100_000, customer_tax_id=ANA)
+    case.invoice("2", 30_000, customer_tax_id=BRUNO, order_ref="PED-2", issue_date="2026-01-05", due_date="2026-02-05")
+    case.payment("pi_1", 30_000, metadata=PED_1)
+    assert case.run().line("pi_1", "outcome") == ("partial",)

@@ -153,7 +153,7 @@ def bench_pages(payouts: int, count: int) -> None:
     """Open each page of a run of many payouts: whole answer in this process, without the network."""
     from flask import Flask  # noqa: PLC0415 - not needed for the files
 
-    from reports.pages import register, warm  # noqa: PLC0415
+    from reports.pages import register, warm  # noqa: PLC0415 - its loading is not what is measured
 
     with tempfile.TemporaryDirectory() as folder:
         store = Store(f"sqlite:///{folder}/pages.db")

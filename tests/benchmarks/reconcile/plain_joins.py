@@ -34,9 +34,9 @@ def read(database: str, query: str) -> Any:
 
 
 def to_frame(books: Any) -> Any:
-    import pandas as pd  # noqa: PLC0415 - as above
-    import pyarrow as pa  # noqa: PLC0415 - as above
-    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+    import pandas as pd  # noqa: PLC0415 - as the driver: not every peer loads it
+    import pyarrow as pa  # noqa: PLC0415 - as pandas
+    import pyarrow.compute as pc  # noqa: PLC0415 - as pandas
 
     columns = {}
     for name in books.column_names:

@@ -11,11 +11,13 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Error, Page, sync_playwright
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -25,6 +27,8 @@ PHONE = {"width": 390, "height": 780}
 # What each language's reader clicks on: an exception with candidates, a way to start the hand match, the sheet.
 WORDS = {"es": ("Varios documentos calzan", "Decidir"), "en": ("Several documents fit", "Decide")}
 LARGEST = 120_000
+# Seconds between the tries at one picture.
+PAUSES = (0.1, 0.3, 1, 3, 5)
 # A document and an invoice file to bring in, whose totals the guide shows.
 SALES = """doc_type,series,folio,issue_date,due_date,customer_tax_id,customer_name,net,vat,total,currency,status
 33,,20501,2026-10-29,2026-11-28,76090795-2,Comercial Los Aromos SpA,1000000,190000,1190000,CLP,valid
@@ -84,10 +88,23 @@ def log_in(page: Page) -> None:
 
 def picture(page: Page, path: Path) -> None:
     """Take what the window shows; WebP holds a page of text in half the bytes of PNG."""
+    how = {"format": "webp", "quality": 75} if path.suffix == ".webp" else {"format": "png"}
     session = page.context.new_cdp_session(page)
-    taken = session.send("Page.captureScreenshot", {"format": "webp", "quality": 75})
+    taken = _captured(session, how)
     path.write_bytes(base64.b64decode(taken["data"]))
     session.detach()
+
+
+def _captured(session: CDPSession, how: dict[str, Any]) -> dict[str, Any]:
+    """Ask again a moment later: a busy Chromium refuses a picture it then takes of the very same page."""
+    for pause in PAUSES:
+        try:
+            return session.send("Page.captureScreenshot", how)
+        except Error as error:
+            if "Unable to capture screenshot" not in str(error):
+                raise
+            time.sleep(pause)
+    return session.send("Page.captureScreenshot", how)
 
 
 def walk(page: Page, address: str, language: str, folder: Path) -> None:
@@ -144,7 +161,7 @@ def test_the_guide_shows_what_is_there(browser: Browser, address: str, tmp_path:
         walk(page, address, language, tmp_path)
         if language == "es":
             page.goto(f"{address}/payouts")
-            page.screenshot(path=tmp_path / "payouts.png")
+            picture(page, tmp_path / "payouts.png")
         page.context.close()
         page = enter(browser, address, language, PHONE, refused)
         log_in(page)

@@ -82,7 +82,7 @@ TABLE = {
     "refunds": Row("consumer.provider.write_commands:refunds", "Money on its way back to a payer."),
     "report": Row("reports.commands:report", "Make any report of the catalogue as a file."),
     "rules": Row("reconcile.rule_commands:rule_group", "The tolerances and windows of reconciliation."),
-    "runs": Row("reconcile.commands:runs", "The history of runs."),
+    "runs": Row("reconcile.run_commands:runs", "The history of runs."),
     "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
     "serve": Row(
         "consumer.serving:serve_command",

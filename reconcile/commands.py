@@ -1,4 +1,4 @@
-"""Commands of reconciliation: one run, the history of runs, and why a row is what it is."""
+"""Commands of reconciliation: one run, a whole night, and why a row is what it is."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -20,11 +20,10 @@ from consumer.facts.terminal import (
     connection_option,
     json_option,
     leave,
-    limit_option,
     print_rows,
     say,
 )
-from reconcile import comparison, diffs, explanations, readings, records
+from reconcile import explanations, readings, records
 from reconcile.nightly import NightlyOutcome, join
 from reconcile.progress import show_steps
 from reconcile.readings import to_plain
@@ -44,7 +43,6 @@ FINDING_KEYS = (
     "suggested_action",
 )  # fmt: skip
 GLANCE_KEYS = ("code", "severity", "at risk", "about")
-DIFF_KEYS = (*diffs.KEYS, "connection")
 
 
 @click.command()
@@ -104,7 +102,7 @@ def _show_outcome(outcome: RunOutcome, *, dry_run: bool, as_json: bool) -> None:
     if as_json:
         print_rows([row | {"findings": findings}], (*OUTCOME_KEYS, *(["findings"] if dry_run else [])), as_json=True)
         return
-    print_rows(list(_figures(row)), ("figure", "value"), as_json=False)
+    print_rows(list(figures_of(row)), ("figure", "value"), as_json=False)
     if findings:
         print_rows([_to_glance(found) for found in findings], GLANCE_KEYS, as_json=False)
     if outcome.summary.get("ahead_of_data"):
@@ -127,7 +125,7 @@ def _to_glance(found: Mapping[str, Any]) -> dict[str, Any]:
     return {"code": found["code"], "severity": found["severity"], "at risk": at_risk, "about": found["about"]}
 
 
-def _figures(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def figures_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A nested object as figures, one a line."""
     for key in OUTCOME_KEYS:
         if not isinstance(row[key], dict):
@@ -140,62 +138,7 @@ def _figures(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                 yield {"figure": f"{key} {name}", "value": value}
 
 
-@click.group()
-def runs() -> None:
-    """The history of runs."""
-
-
-@runs.command("list")
-@connection_option(None)
-@limit_option
-@json_option
-@click.pass_obj
-def list_runs(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
-    """Every run, newest first."""
-    house = open_house()
-    with house.store.reading() as session:
-        found = [run for one in house.connections(connection_name) for run in records.runs(session, one.name)]
-    found.sort(key=lambda run: run.finished_at, reverse=True)
-    print_rows([records.to_run_row(run) for run in found[:limit]], records.RUN_KEYS, as_json=as_json)
-
-
-@runs.command("show")
-@click.argument("run_id")
-@connection_option("main")
-@json_option
-@click.pass_obj
-def show_run(open_house: OpenHouse, *, run_id: str, connection_name: str, as_json: bool) -> None:
-    """One run by its id, the beginning of it, or its number."""
-    house = open_house()
-    with house.store.reading() as session:
-        found = _find(session, house, connection_name, run_id)
-    row = to_outcome_row(RunOutcome.of(found), dry_run=False)
-    if as_json:
-        print_rows([row], OUTCOME_KEYS, as_json=True)
-    else:
-        print_rows(list(_figures(row)), ("figure", "value"), as_json=False)
-
-
-@runs.command("diff")
-@click.argument("before")
-@click.argument("after")
-@connection_option("main")
-@json_option
-@click.pass_obj
-def diff_runs(open_house: OpenHouse, *, before: str, after: str, connection_name: str, as_json: bool) -> None:
-    """What changed between two runs, and why."""
-    house = open_house()
-    with house.store.reading() as session:
-        old, new = _find(session, house, connection_name, before), _find(session, house, connection_name, after)
-        try:
-            changes = list(comparison.diff(session, house.settings.data_dir, old, new))
-        except comparison.PrunedRun as error:
-            raise Refusal(str(error)) from None
-    rows = [{key: getattr(change, key) for key in diffs.KEYS} | {"connection": old.connection} for change in changes]
-    print_rows(rows, DIFF_KEYS, as_json=as_json)
-
-
-def _find(session: Session, house: House, connection_name: str, name: str) -> Run:
+def run_called(session: Session, house: House, connection_name: str, name: str) -> Run:
     connection = house.settings.connection(connection_name)
     found = records.find_run(session, connection.name, name)
     if found is None:
@@ -218,7 +161,7 @@ def explain(
     with house.store.reading() as session:
         today = local_date(utc_now(), connection.country.zone)
         last = records.last_run(session, connection.name, today=today)
-        found = _find(session, house, connection_name, run_id) if run_id else last
+        found = run_called(session, house, connection_name, run_id) if run_id else last
         if found is None:
             raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
         calendar = read_calendar(house.settings.data_dir, connection.country_code)

@@ -6,6 +6,7 @@ from typing import Any
 
 import sqlalchemy as sa
 from pandas import DataFrame
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from reconcile import differing, snapshots
@@ -15,6 +16,8 @@ from reconcile.tables import Run, RunFinding
 
 # A finding's code and subject.
 Finding = tuple[str, str]
+# An exception's id follows from its code and subject.
+_SAID = ("exception_id", "severity", "amount_at_risk")
 
 NOT_KEPT = Causes({}, ("the inputs of one of the runs are not kept on this machine",))
 
@@ -29,10 +32,9 @@ def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[
         if run.pruned_at is not None:
             raise PrunedRun(f"the rows of run {run.number} ({run.id}) were dropped on {run.pruned_at:%Y-%m-%d}")
     related: dict[str, set[str]] = {}
-    gone, come = _findings(session, before), _findings(session, after)
     of_old, of_new = differing.find(session, before, after)
-    old = _published(of_old, [found for found in gone.items() if come.get(found[0]) != found[1]], related)
-    new = _published(of_new, [found for found in come.items() if gone.get(found[0]) != found[1]], related)
+    old = _published(of_old, _findings(session, before, after), related)
+    new = _published(of_new, _findings(session, after, before), related)
     changes = list(compare(old, new))
     causes = _causes(data_dir, before, after) if changes else NOT_KEPT
     return explain(changes, causes, {subject: sorted(ids) for subject, ids in _whole(related, old, new).items()})
@@ -66,11 +68,16 @@ def _published(rows: Rows, findings: Iterable[tuple[Finding, str]], related: dic
     return Published(payouts, lines, documents, exceptions)
 
 
-def _findings(session: Session, run: Run) -> dict[Finding, str]:
-    row = RunFinding
+def _findings(session: Session, run: Run, other: Run) -> list[tuple[Finding, str]]:
+    """What a run found and the other did not find just so."""
+    row, twin = RunFinding, aliased(RunFinding)
     mine = (col(row.connection) == run.connection, col(row.run_id) == run.id)
-    asked = sa.select(col(row.code), col(row.subject), col(row.severity), col(row.amount_at_risk)).where(*mine)
-    return {(code, subject): f"{severity} {amount}" for code, subject, severity, amount in session.execute(asked)}
+    theirs = (col(twin.connection) == other.connection, col(twin.run_id) == other.id)
+    same = (col(getattr(row, name)) == col(getattr(twin, name)) for name in _SAID)
+    again = sa.select(col(twin.exception_id)).where(*theirs, *same).exists()
+    asked = sa.select(col(row.code), col(row.subject), col(row.severity), col(row.amount_at_risk))
+    found = session.execute(asked.where(*mine, ~again))
+    return [((code, subject), f"{severity} {amount}") for code, subject, severity, amount in found]
 
 
 def _payout_words(columns: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
-from reconcile import chunks, extracts
+from reconcile import chunks, extracts, slices
 from reconcile.rules.columns import BETWEEN, combined
 from reconcile.tables import ResultChunk, Run
 
@@ -32,9 +32,9 @@ class Rows:
 
 def find(session: Session, before: Run, after: Run) -> tuple[Rows, Rows]:
     """Read of both runs whole subjects: payouts, documents, and items with the lines of those documents."""
-    payouts = [extracts.read(session, run, extracts.PAYOUT, _PAYOUT) for run in (before, after)]
-    documents = [_read(session, run, other, chunks.DOCUMENT, _DOCUMENT) for run, other in _both(before, after)]
-    lines = [_read(session, run, other, chunks.LINE, _LINE) for run, other in _both(before, after)]
+    payouts = _payouts(session, before, after)
+    documents = _both(session, (before, after), chunks.DOCUMENT, _DOCUMENT)
+    lines = _both(session, (before, after), chunks.LINE, _LINE)
     changed_payouts = _changed(payouts, _PAYOUT[:1])
     changed_documents = _changed(documents, _DOCUMENT[:1])
     changed_items = _changed(lines, _LINE[:2])
@@ -52,24 +52,39 @@ def find(session: Session, before: Run, after: Run) -> tuple[Rows, Rows]:
     return found[0], found[1]
 
 
-def _both(before: Run, after: Run) -> tuple[tuple[Run, Run], tuple[Run, Run]]:
-    return (before, after), (after, before)
+def _payouts(session: Session, before: Run, after: Run) -> list[pa.Table]:
+    """Read payouts by chunks too; runs published without them are read whole."""
+    runs = before, after
+    if all(slices.is_kept(session, run, extracts.PAYOUT) for run in runs):
+        return _both(session, runs, extracts.PAYOUT, _PAYOUT)
+    return [_texts(extracts.read(session, run, extracts.PAYOUT, _PAYOUT), _PAYOUT) for run in runs]
 
 
-def _read(session: Session, run: Run, other: Run, kind: str, names: Sequence[str]) -> pa.Table:
+def _both(session: Session, runs: tuple[Run, Run], kind: str, names: Sequence[str]) -> list[pa.Table]:
     """Read chunk by chunk what is not in the other run just so."""
-    twin = aliased(ResultChunk)
-    same = sa.select(col(twin.number)).where(
-        col(twin.connection) == other.connection,
-        col(twin.run_id) == other.id,
-        col(twin.kind) == kind,
-        col(twin.number) == col(ResultChunk.number),
-        col(twin.rows) == col(ResultChunk.rows),
-        col(twin.content) == col(ResultChunk.content),
-    )
-    tables = chunks.tables(session, run, kind, [~same.exists()], names)
-    parts = [pa.table({name: table[name].cast(_TEXT) for name in names}) for table in tables]
-    return pa.concat_tables([pa.schema(dict.fromkeys(names, _TEXT)).empty_table(), *parts])
+    unlike = col(ResultChunk.number).not_in(_alike(session, runs, kind))
+    found = []
+    for run in runs:
+        parts = (_texts(table, names) for table in chunks.tables(session, run, kind, [unlike], names))
+        found.append(pa.concat_tables([pa.schema(dict.fromkeys(names, _TEXT)).empty_table(), *parts]))
+    return found
+
+
+def _alike(session: Session, runs: tuple[Run, Run], kind: str) -> Sequence[int]:
+    """Number the chunks that are the same in both runs; the database compares them where they lie."""
+    one, other = ResultChunk, aliased(ResultChunk)
+    sides = ((chunk, run) for chunk, run in zip((one, other), runs, strict=True))
+    of_runs = [
+        condition
+        for chunk, run in sides
+        for condition in (col(chunk.connection) == run.connection, col(chunk.run_id) == run.id, col(chunk.kind) == kind)
+    ]
+    same = (col(getattr(one, name)) == col(getattr(other, name)) for name in ("number", "rows", "content"))
+    return session.scalars(sa.select(col(one.number)).where(*of_runs, *same)).all()
+
+
+def _texts(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    return pa.table({name: table[name].cast(_TEXT) for name in names})
 
 
 def _changed(tables: Sequence[pa.Table], subject: Sequence[str]) -> pa.Array:

@@ -24,8 +24,8 @@ from consumer.facts.calendars import to_calendar
 from reconcile import rules
 from reconcile.rules import inputs as frames
 from reconcile.rules.inputs import FrameError, Inputs, typed
-from reconcile.rules.settings import to_rules
-from reconcile.rules.tariff import to_tariff
+from reconcile.rules.settings import RulesError, to_rules
+from reconcile.rules.tariff import TariffError, to_tariff
 from reconcile.transfers import TRANSFERS
 
 ID_LENGTH = 32
@@ -79,6 +79,10 @@ class SnapshotError(Exception):
     """Kept inputs that are absent or were changed after the run."""
 
 
+class NotKept(SnapshotError):  # noqa: N818 - says what was found
+    """Inputs that lie on another machine, or were dropped for their age."""
+
+
 def take(
     inputs: Inputs, transfers: DataFrame, scope: Scope, *, tariff: dict[str, Any], chosen_rules: dict[str, Any]
 ) -> Snapshot:
@@ -97,8 +101,12 @@ def take(
     }
     unnamed = Snapshot("", inputs, transfers, scope, manifest)
     manifest["frames"] = {name: digest_of(unnamed.frame(name)) for name in SCHEMAS}
+    return replace(unnamed, run_id=name_of(manifest))
+
+
+def name_of(manifest: dict[str, Any]) -> str:
     canonical = json.dumps(manifest, sort_keys=True, default=str)
-    return replace(unnamed, run_id=hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH])
+    return hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH]
 
 
 def digest_of(frame: DataFrame) -> str:
@@ -183,7 +191,7 @@ def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any
     try:
         manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise SnapshotError(f"the inputs of run {run_id} are not kept on this machine") from None
+        raise NotKept(f"the inputs of run {run_id} are not kept on this machine") from None
     except (OSError, ValueError) as problem:
         raise SnapshotError(f"the kept inputs of run {run_id} cannot be read: {MANIFEST}: {problem}") from None
     return manifest
@@ -208,8 +216,14 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
 
 
 def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
-    """Bring a run's inputs back as they were."""
+    """Bring a run's inputs back as they were; whatever was changed since is refused."""
     manifest = read_manifest(data_dir, connection, run_id)
+    if name_of(manifest) != run_id:
+        raise SnapshotError(f"the kept {MANIFEST} of run {run_id} was changed after the run")
+    try:
+        rules, tariff = to_rules(manifest["chosen_rules"]), to_tariff(manifest["tariff"])
+    except (RulesError, TariffError) as problem:
+        raise SnapshotError(f"run {run_id} was kept by an earlier version: {problem}") from None
     kept = {name: read_frame(data_dir, connection, run_id, name) for name in SCHEMAS}
     transfers = kept.pop("transfers")
     inputs = Inputs(
@@ -217,8 +231,8 @@ def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
         country=manifest["country"],
         mode=manifest["mode"],
         as_of=date.fromisoformat(manifest["as_of"]),
-        tariff=to_tariff(manifest["tariff"]),
-        rules=to_rules(manifest["chosen_rules"]),
+        tariff=tariff,
+        rules=rules,
         calendar=to_calendar(manifest["country"], manifest["calendar"]),
         **kept,
     )

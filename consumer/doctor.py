@@ -16,7 +16,7 @@ from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.endpoints import Endpoint, list_endpoints, to_address
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
-from consumer.provider.routes import PAYOUTS
+from consumer.provider.routes import EVENTS
 from consumer.sync.findings import findings_of
 from consumer.sync.lateness import MOST_OVERLAP, overlap
 from consumer.sync.reach import short_of_today
@@ -99,17 +99,25 @@ def _describe(secret: KnownSecret) -> str:
 
 
 def _provider(provider: Provider, house: House) -> Iterator[Check]:
+    """Ask for what every key may read: products that were not bought are no failure."""
     name = provider.connection.name
     try:
-        page = provider.page(PAYOUTS, size=1)
-        endpoints, _now = list_endpoints(provider)
+        page = provider.page(EVENTS, size=1)
     except ProviderError as error:
-        advice = _ADVICE.get(type(error), "ask the provider, naming the request")
-        yield Check(name, "provider", Verdict.FAILURE, str(error), advice)
+        yield _failed(name, "provider", error, "ask the provider, naming the request")
         return
     yield Check(name, "provider", Verdict.OK, f"the {provider.connection.mode} key is accepted")
     yield _skew(name, page.at)
+    try:
+        endpoints, _now = list_endpoints(provider)
+    except ProviderError as error:
+        yield _failed(name, ENDPOINT, error, "ask the provider, naming the request")
+        return
     yield _endpoint(provider.connection, endpoints, house)
+
+
+def _failed(name: str, check: str, error: ProviderError, otherwise: str) -> Check:
+    return Check(name, check, Verdict.FAILURE, str(error), _ADVICE.get(type(error), otherwise))
 
 
 def check_endpoint(house: House, connection: Connection, *, transport: Transport | None = None) -> Check:
@@ -120,8 +128,7 @@ def check_endpoint(house: House, connection: Connection, *, transport: Transport
         try:
             endpoints, _now = list_endpoints(provider)
         except ProviderError as error:
-            advice = _ADVICE.get(type(error), "the next hour looks again")
-            return Check(connection.name, ENDPOINT, Verdict.FAILURE, str(error), advice)
+            return _failed(connection.name, ENDPOINT, error, "the next hour looks again")
     return _endpoint(connection, endpoints, house)
 
 

@@ -7,12 +7,18 @@ from consumer.facts.schema import SchemaError
 from consumer.facts.terminal import Exit, Refusal
 from consumer.provider.errors import ProviderError
 
+_WHERE_TO_SET = (
+    ": set what is missing in the environment or, in lower case and without CUADRE_, in cuadre.toml of this folder;"
+    " cuadre demo needs no settings"
+)
+
 
 def to_refusal(error: Exception) -> Refusal | None:
     """Word what a person can do something about; anything else is a defect and shows itself whole."""
     match error:
         case ConfigError():
-            return Refusal(str(error), Exit.USAGE)
+            advice = _WHERE_TO_SET if str(error).endswith("is missing") else ""
+            return Refusal(f"{error}{advice}", Exit.USAGE)
         case SchemaError() | ProviderError():
             return Refusal(str(error))
         case sa.exc.OperationalError():

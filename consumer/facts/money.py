@@ -3,7 +3,22 @@
 import re
 from decimal import Decimal
 
+# What a merchant's books may be in; the provider and banks may name any currency of ISO 4217.
 DIGITS = {"CLP": 0, "MXN": 2, "CLF": 4, "USD": 2, "EUR": 2}
+_BY_DIGITS = {
+    0: "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF",
+    2: (
+        "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE "
+        "CHF CHW CNY COP COU CRC CUC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD "
+        "HNL HRK HTG HUF IDR ILS INR IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP "
+        "MRU MUR MVR MWK MXN MXV MYR MZN NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR "
+        "SDG SEK SGD SHP SLE SLL SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD USN UYU UZS VED "
+        "VES WST XCD XCG YER ZAR ZMW ZWG ZWL"
+    ),
+    3: "BHD IQD JOD KWD LYD OMR TND",
+    4: "CLF UYW",
+}
+_ALL = {name: digits for digits, names in _BY_DIGITS.items() for name in names.split()}
 
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
@@ -12,11 +27,15 @@ class MoneyError(ValueError):
     """An amount or currency that cannot be read without inventing something."""
 
 
+def is_currency(code: str) -> bool:
+    return code.upper() in _ALL
+
+
 def digits_of(currency: str) -> int:
     try:
-        return DIGITS[currency.upper()]
+        return _ALL[currency.upper()]
     except KeyError:
-        raise MoneyError(f"currency {currency!r} is not known; known are {', '.join(sorted(DIGITS))}") from None
+        raise MoneyError(f"currency {currency[:20]!r} is not one of ISO 4217") from None
 
 
 def format_decimal(amount: int, currency: str) -> str:

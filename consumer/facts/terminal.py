@@ -50,6 +50,11 @@ def say(message: str) -> None:
     click.echo(message, err=True)
 
 
+def counted(count: int, thing: str) -> str:
+    """Write how many there are of something whose plural takes an s."""
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
 def print_rows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str], *, as_json: bool) -> None:
     """Print results: a table for people, or one JSON object a line with stable keys."""
     if as_json:

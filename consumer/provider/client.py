@@ -20,6 +20,7 @@ from consumer.config import Connection, Settings
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.terminal import say
+from consumer.provider.bodies import read_in_time, to_utf8
 from consumer.provider.budget import Budget
 from consumer.provider.errors import (
     Missing,
@@ -41,6 +42,7 @@ LONGEST_PAUSE = 120.0
 _TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=10.0, pool=5.0)
 _LIMITS = httpx.Limits(max_connections=64, max_keepalive_connections=32)
 _FIRST_ERROR = 300
+_ABOUT_THE_REQUEST = {400, 404, 410, 422}
 
 _NO_IDS: Mapping[str, str] = {}
 
@@ -168,6 +170,7 @@ class Provider:
         while following is not None:
             walk.check_step(following)
             page = self.page(collection, query=query, cursor=following, size=size, link=link, ids=ids)
+            walk.check_page(page)
             yield page
             following = page.next
 
@@ -238,10 +241,7 @@ class Provider:
             # The budget's turn ends with the head of the answer: by then the provider has counted the request.
             with self._budget.spend():
                 response = self._http.send(request, stream=True)
-            try:
-                response.read()
-            finally:
-                response.close()
+            read_in_time(response)
         except (httpx.TransportError, httpx.DecodingError) as error:
             # The library's error holds the request and with it the key; only its kind goes on.
             message = f"{call}: no answer from {self._address} ({type(error).__name__})"
@@ -261,9 +261,11 @@ def open_provider(house: House, connection: Connection, *, transport: Transport 
 
 
 def is_cursor_gone(error: ProviderError) -> bool:
-    """Say whether a page was refused because the object its cursor names is no longer in the log."""
-    about_cursor = error.param in {"starting_after", "ending_before", "page"} or error.code == "missing_cursor"
-    return isinstance(error, Refused) and not error.retryable and about_cursor
+    """Say whether a page may have been refused because what its cursor names is gone: then the first one is asked.
+
+    Nobody says what such a refusal looks like; one about something else meets the first page as well.
+    """
+    return isinstance(error, Refused) and error.status in _ABOUT_THE_REQUEST
 
 
 def _to_address(url: str) -> str:
@@ -279,7 +281,8 @@ def _fill(path: Path, ids: Mapping[str, str], item: str | None = None) -> str:
 
 def _to_object(call: _Call, response: httpx.Response) -> Answer[dict[str, Any]]:
     try:
-        value = msgspec.json.decode(response.content, type=dict[str, Any])
+        body = to_utf8(response)
+        value = msgspec.json.decode(body, type=dict[str, Any])
     except UNREADABLE as error:
         raise Unreadable(f"{call}: the provider's answer is not a JSON object", status=response.status_code) from error
-    return Answer(value=value, body=response.content, at=to_date(response.headers))
+    return Answer(value=value, body=body, at=to_date(response.headers))

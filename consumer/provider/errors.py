@@ -7,7 +7,7 @@ ProviderError                 anything below; `retryable` says whether asking ag
 ├── EndlessList               pages that lead in a circle
 └── Refused                   the provider answered with an error status
     ├── KeyRefused            401: the key is wrong, expired or of another mode
-    ├── Missing               404: no such object or path in this mode
+    ├── Missing               404, 410: no such object or path in this mode
     ├── Throttled             429: too many requests
     └── Broken                5xx: the provider's own failure
 """
@@ -81,7 +81,7 @@ class Broken(Refused):
     retryable = True
 
 
-_KINDS: dict[int, type[Refused]] = {401: KeyRefused, 404: Missing, 429: Throttled}
+_KINDS: dict[int, type[Refused]] = {401: KeyRefused, 404: Missing, 410: Missing, 429: Throttled}
 _FIRST_SERVER_ERROR = 500
 
 

@@ -9,6 +9,7 @@ from urllib.parse import parse_qsl, urlencode, urljoin, urlsplit
 import httpx
 import msgspec
 
+from consumer.provider.bodies import to_utf8
 from consumer.provider.errors import EndlessList, ForeignLink, Unreadable, to_date
 from consumer.provider.routes import Path
 from consumer.provider.rows.reading import UNREADABLE, identity
@@ -41,8 +42,9 @@ class Page:
 
 def to_page(response: httpx.Response, path: Path, *, asked: dict[str, str], cursor: str) -> Page:
     """Read one page; `asked` is what was asked beside the cursor, so that the next cursor holds only what differs."""
+    body = to_utf8(response)
     try:
-        items = tuple(bytes(raw) for raw in _RAWS.decode(response.content))
+        items = tuple(bytes(raw) for raw in _RAWS.decode(body))
     except UNREADABLE as error:
         raise Unreadable(f"{path.text}: the provider's answer is not a JSON list", status=200) from error
     total = response.headers.get("X-Total-Count", "")
@@ -51,7 +53,7 @@ def to_page(response: httpx.Response, path: Path, *, asked: dict[str, str], curs
     following = _cursor_of(link, response.request.url, asked) if link is not None else None
     if link is None:
         following = _cursor_without_link(items, path, asked=asked | dict(parse_qsl(cursor)), total=count)
-    return Page(items=items, at=to_date(response.headers), next=following, total=count, body=response.content)
+    return Page(items=items, at=to_date(response.headers), next=following, total=count, body=body)
 
 
 def next_url(link: str) -> str | None:
@@ -88,22 +90,37 @@ def _cursor_without_link(
 ) -> str | None:
     """Go on without a `Link` header: from the last id, or while the announced total is not reached."""
     size = int(asked[path.limit_name])
+    if len(items) > size:
+        return None  # a list that knows no pages was sent whole
     if path.cursor:
         last = identity(items[-1])[0] if len(items) >= size else None
         return urlencode({"starting_after": last}) if last else None
     page = int(asked.get("page", "1"))
-    more = page * size < total if total is not None else len(items) >= size
+    # The provider's pages may be shorter than the size that was asked for.
+    more = 0 < page * len(items) < total if total is not None else len(items) >= size
     return urlencode({"page": page + 1}) if more else None
 
 
+def is_numbered(cursor: str) -> bool:
+    """Say whether a cursor counts pages: then what is taken from a list while it is read shifts the rest unseen."""
+    return any(name == "page" for name, _ in parse_qsl(cursor))
+
+
 class Walk:
-    """Notices when the pages of one list lead in a circle."""
+    """Notices when the pages of one list lead in a circle, whether the cursors repeat themselves or the pages do."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._visits: Counter[str] = Counter()
+        self._visits: Counter[str | int] = Counter()
 
     def check_step(self, cursor: str) -> None:
-        self._visits[cursor] += 1
-        if self._visits[cursor] > MOST_VISITS:
+        self._count(cursor)
+
+    def check_page(self, page: Page) -> None:
+        if page.items:
+            self._count(hash(page.body))
+
+    def _count(self, seen: str | int) -> None:
+        self._visits[seen] += 1
+        if self._visits[seen] > MOST_VISITS:
             raise EndlessList(f"{self._name}: the pages lead in a circle")

@@ -35,23 +35,29 @@ SHORTEST_WINDOW = timedelta(hours=6)
 MOST_WINDOWS = 16
 # Webhooks that come by a clock further from the provider's are no measure of lateness.
 MOST_SKEW = timedelta(minutes=1)
+# Lateness that was never met cannot be measured, so a night reads the log again as far back as it compares objects.
+A_NIGHT_BACK = timedelta(days=7)
 _DOUBLINGS = 12
 
 Span = tuple[datetime | None, datetime]
 
 
-def backfill(
+def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
     house: House,
     connection: Connection,
     *,
     since: datetime | None = None,
     until: datetime | None = None,
+    back: timedelta = timedelta(),
     transport: Transport | None = None,
     progress: bool = False,
 ) -> Outcome:
-    """Close every gap of one connection's event log; with `progress`, show how far it is on a terminal."""
+    """Close every gap of one connection's event log; with `progress`, show how far it is on a terminal.
+
+    Without dates, at least `back` of what was complete already is read again.
+    """
     with open_provider(house, connection, transport=transport) as provider, show_pages(wanted=progress) as on_page:
-        return read_log(house, provider, since=since, until=until, on_page=on_page)
+        return read_log(house, provider, since=since, until=until, back=back, on_page=on_page)
 
 
 def read_log(
@@ -60,6 +66,7 @@ def read_log(
     *,
     since: datetime | None = None,
     until: datetime | None = None,
+    back: timedelta = timedelta(),
     on_page: OnPage = say_nothing,
 ) -> Outcome:
     """Read the log until every window is closed or has failed.
@@ -72,7 +79,8 @@ def read_log(
     run = _Run(house, provider, on_page)
     try:
         horizon = run.find_horizon()
-        spans = run.plan(since, min(until or horizon, horizon), asked=since is not None or until is not None)
+        asked = since is not None or until is not None
+        spans = run.plan(since, min(until or horizon, horizon), asked=asked, back=back)
     except ProviderError as error:
         failed = StreamResult(run.name, EVENTS_STREAM, StreamState.INCOMPLETE, reason=str(error))
         return Outcome([failed], started=False)
@@ -110,7 +118,7 @@ class _Run:
         now = min(ours, page.at or ours)
         return (now - timedelta(seconds=self._settings.settle_seconds)).replace(microsecond=0)
 
-    def plan(self, since: datetime | None, until: datetime, *, asked: bool) -> list[Span]:
+    def plan(self, since: datetime | None, until: datetime, *, asked: bool, back: timedelta) -> list[Span]:
         """Decide which stretches this run asks for, beside those that earlier runs left open."""
         if not asked:
             with self._store.reading() as session:
@@ -119,7 +127,7 @@ class _Run:
                 self._sightings.is_marked = is_listing_marked(session.connection(), self.name)
                 floor = timedelta(seconds=self._settings.overlap_seconds)
                 again = lateness.overlap(session, self.name, floor=floor, now=utc_now())
-            since = None if known is None else known - again
+            since = None if known is None else known - max(again, back)
         if since is not None:
             return list(to_spans(since, until, shortest=SHORTEST_WINDOW, most=MOST_WINDOWS))
         start = self._find_log_start(until)

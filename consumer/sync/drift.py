@@ -12,9 +12,9 @@ from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.provider.routes import EVENTS
 from consumer.sync.comparison import Difference
 from consumer.sync.mirror import Mirror
+from consumer.sync.offers import was_unoffered
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
 from consumer.sync.progress import OnRead, read_quietly, show_streams
-from consumer.sync.reading import is_unbought
 from consumer.sync.streams import STREAMS
 from consumer.sync.streams.stream import Stream
 
@@ -70,7 +70,7 @@ def compare_streams(
             mirror.compare_all()
             failure = _mend(mirror) if repair else None
         except ProviderError as error:
-            if is_unbought(house.store, name, stream.name, error):
+            if was_unoffered(house.store, name, stream.name, error):
                 continue
             outcome.results.append(StreamResult(name, stream.name, StreamState.INCOMPLETE, reason=str(error)))
             if isinstance(error, (KeyRefused, Unreachable)):

@@ -1,13 +1,17 @@
 """The command that lists what is still missing; it reads nothing from the provider."""
 
+from textwrap import fill
+
 import click
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import OpenHouse
 from consumer.facts.tables.sync import GAP_KEYS, to_gap
 from consumer.facts.terminal import Exit, connection_option, json_option, leave, limit_option, print_rows, say
-from consumer.sync.reach import short_of_today
+from consumer.sync.reach import MOST_NAMED, short_of_today
 from consumer.sync.windows import unclosed_windows
+
+_WIDTH, _UNDER = 100, "  "
 
 
 @click.command()
@@ -27,5 +31,8 @@ def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | Non
     print_rows(map(to_gap, windows[:limit]), GAP_KEYS, as_json=as_json)
     for name, streams in short:
         say(f"{name}: {streams}")
+        if len(streams.streams) > MOST_NAMED:
+            say(fill(" ".join(streams.streams), _WIDTH, initial_indent=_UNDER, subsequent_indent=_UNDER,
+                     break_on_hyphens=False))  # fmt: skip
     if check and windows:
         leave(Exit.PARTLY_DONE)

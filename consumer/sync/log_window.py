@@ -86,6 +86,7 @@ class WindowReader:
                 self._save(window, cursor=None)
                 window, walk = self._load(window), Walk(EVENTS.name)
                 continue
+            walk.check_page(page)
             was_pass = window.pass_number
             window = self._keep(window, page)
             if window.state == WindowState.FAILED:

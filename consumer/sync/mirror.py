@@ -20,12 +20,12 @@ from consumer.provider.paging import Page
 from consumer.provider.rows import KINDS, Observation, UnusableObject, to_row
 from consumer.provider.rows.reading import identity, to_data
 from consumer.sync.comparison import Difference, DriftKind, compare, compare_items
+from consumer.sync.offers import Offer
 from consumer.sync.payout_items import FINAL, items_here, items_there, read_again
 from consumer.sync.progress import OnRead, read_quietly
 from consumer.sync.streams.stream import Again, Part, Stream
 
 _DRIFT: sa.Table = Drift.__table__  # type: ignore[attr-defined]
-_NOT_OFFERED = {403, 404}
 _IDS_A_STATEMENT = 500
 
 
@@ -59,12 +59,15 @@ class Mirror:
 
     def compare_all(self) -> None:
         self._parts = self.stream.parts(self._provider)
+        offer = Offer(self._store, self._name, self.stream.name, self._parts)
         for part in self._parts:
             try:
                 self._walk(part)
+                offer.note(part)
             except Refused as error:
-                if not (part.is_optional and error.status in _NOT_OFFERED):
-                    raise
+                # A list that once answered is not believed to be empty: what it held would be taken for gone.
+                offer.note_refusal(part, error)
+        offer.check()
         for ours in self._expected():
             self.read += 1
             try:

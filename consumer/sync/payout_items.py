@@ -137,6 +137,7 @@ class _Items:
     def read(self, done: ItemsRead, keep_place: Callable[[Session], None]) -> None:
         total: int | None = None
         for _ in range(MOST_READS):
+            earlier = set(self._ids)
             self._ids.clear()
             self._unusable.clear()
             totals = []
@@ -146,8 +147,12 @@ class _Items:
                 done.pages += 1
             total = totals[-1]
             sent = len(self._ids) + len(self._unusable)
-            if total is None or set(totals) == {sent}:
+            if set(totals) == {sent} if total is not None else len(totals) == 1 or earlier == self._ids:
                 break
+        else:
+            if total is None:  # nothing proves what was left out, so nothing is taken away and the next run asks again
+                done.problems.append(f"{self._payout_id}: its items of type {self._type} differ with each reading")
+                return
         done.problems += self._unusable.values()
         if total is not None and total != sent:
             done.problems.append(

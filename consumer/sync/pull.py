@@ -7,9 +7,10 @@ from consumer.config import Connection
 from consumer.facts.house import House
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
+from consumer.sync.offers import NotOffered
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
 from consumer.sync.progress import OnRead, read_quietly, show_streams
-from consumer.sync.reading import NotOffered, Reading
+from consumer.sync.reading import Reading
 from consumer.sync.streams import STREAMS
 from consumer.sync.streams.stream import Stream
 
@@ -66,7 +67,7 @@ def read_streams(
             was_away = False
         except NotOffered as error:
             was_away = False
-            reason = f"skipped, the organisation has no access to this product: {error}"
+            reason = f"skipped, {error.why}: {error}"
             results.append(StreamResult(provider.connection.name, stream.name, StreamState.SKIPPED, reason=reason))
         except ProviderError as error:
             results.append(_to_result(reading, str(error)))

@@ -9,6 +9,9 @@ from sqlmodel import Session, col, select
 from consumer.config import Connection
 from consumer.facts.clock import day_start, format_duration, format_instant, local_date
 from consumer.facts.tables.sync import Checkpoint
+from consumer.sync.windows import unclosed_windows
+
+MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +25,13 @@ class Short:
     def __str__(self) -> str:
         named = self.streams[0] if len(self.streams) == 1 else f"{len(self.streams)} streams"
         reach = "reaches" if len(self.streams) == 1 else "reach"
-        listed = "" if len(self.streams) == 1 else f" ({' '.join(self.streams)})"
-        return f"{named} {reach} no further than {format_instant(self.reached)}: {self.told}{listed}"
+        return f"{named} {reach} no further than {format_instant(self.reached)}: {self.told}{self._some()}"
+
+    def _some(self) -> str:
+        if len(self.streams) == 1:
+            return ""
+        more = len(self.streams) - MOST_NAMED
+        return f" ({' '.join(self.streams[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''})"
 
 
 def short_of_today(session: Session, connection: Connection, *, now: datetime) -> list[Short]:
@@ -32,7 +40,10 @@ def short_of_today(session: Session, connection: Connection, *, now: datetime) -
     begins = min(day_start(local_date(now, zone), zone), datetime.combine(now.date(), time(), tzinfo=UTC))
     mine = (col(Checkpoint.connection) == connection.name) & col(Checkpoint.complete_until).is_not(None)
     behind = mine & (col(Checkpoint.complete_until) < begins)
-    found = list(session.exec(select(Checkpoint).where(behind).order_by(col(Checkpoint.stream))))
+    open_ones = {window.stream for window in unclosed_windows(session, connection.name)}
+    known = session.exec(select(Checkpoint).where(behind).order_by(col(Checkpoint.stream)))
+    # What a gap holds back is told by the gap.
+    found = [one for one in known if one.stream not in open_ones]
     read = [one for one in found if one.pulled_at >= begins]
     left = [one for one in found if one.pulled_at < begins]
     return [short for short in (_behind_the_clock(read), _not_read(left)) if short is not None]

@@ -8,17 +8,17 @@ from sqlmodel import Session
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.observed import MixedModes
-from consumer.facts.store import Store
 from consumer.facts.tables.provider import ProviderObject
-from consumer.facts.tables.sync import Checkpoint, Window, WindowState
+from consumer.facts.tables.sync import Window, WindowState
 from consumer.facts.versions import Change, merge_all
 from consumer.provider.client import Provider, is_cursor_gone
-from consumer.provider.errors import ProviderError, Refused
+from consumer.provider.errors import Missing, ProviderError, Refused
 from consumer.provider.paging import Page, Walk
 from consumer.provider.rows import KINDS, Observation, UnusableObject, to_row
 from consumer.provider.rows.reading import identity, to_data
 from consumer.sync.documents import fetch_documents
 from consumer.sync.findings import Finding, record_findings
+from consumer.sync.offers import NotOffered, Offer, is_unoffered
 from consumer.sync.payout_items import read_payout_items
 from consumer.sync.progress import OnRead, read_quietly
 from consumer.sync.streams.stream import Again, Part, Stream
@@ -35,18 +35,12 @@ from consumer.sync.windows import (
 MOST_READS = 4
 MOST_RESTARTS = 5
 ITEMS_PART = "payout items"
-_NOT_OFFERED = {403, 404}
-_NO_PRODUCT = "product_access_required"
 _FROM_THE_START: dict[str, object] = {"part": None, "cursor": None, "added_in_pass": 0}
 _VERSION = {"version_at", "version_rank", "version_event"}
 
 
 class Incomplete(ProviderError):  # noqa: N818 - says what the reading was
     """A list that was read to its end and still does not add up."""
-
-
-class NotOffered(Exception):  # noqa: N818 - says what the provider said
-    """The organisation has no access to the product behind a stream, and never had."""
 
 
 class Reading:
@@ -74,6 +68,8 @@ class Reading:
         self._on_read = on_read
         self.findings: list[Finding] = []
         self._unusable: list[str] = []
+        self._mark: str | None = None
+        self._inside = False
 
     def run(self) -> None:
         """Raises ProviderError after writing its reason into the ledger."""
@@ -116,9 +112,11 @@ class Reading:
             if self._unusable:
                 raise Incomplete("; ".join(dict.fromkeys(self._unusable)))
         except ProviderError as error:
-            if is_unbought(self._store, self.connection, self.stream.name, error):
+            # One account without a list of movements, or one link, does not mean that nobody has one.
+            is_of_one = (self._inside or self.stream.by_link) and isinstance(error, Missing)
+            if not is_of_one and is_unoffered(self._store, self.connection, self.stream.name, error):
                 self._forget(window)
-                raise NotOffered(str(error)) from error
+                raise NotOffered(error) from error
             place = {"state": WindowState.FAILED, "reason": str(error)[:1000]}
             self._save(self._load(window), **place | (_FROM_THE_START if self._unusable else {}))
             raise
@@ -127,30 +125,38 @@ class Reading:
     def _read_parts(self, window: Window) -> None:
         if window.part == ITEMS_PART:
             return
+        self._inside = False
         parts = self.stream.parts(self._provider)
+        self._inside = any(part.ids for part in parts)
         names = [part.name for part in parts]
         first = names.index(window.part) if window.part in names else 0
         if window.part not in names:
             self._save(window, part=None, cursor=None, added_in_pass=0)
+        offer = Offer(self._store, self.connection, self.stream.name, parts)
         for part in parts[first:]:
             current = self._load(window)
             if current.part != part.name:
                 self._save(current, part=part.name, cursor=None, added_in_pass=0)
             try:
                 self._read_part(self._load(window), part)
+                offer.note(part)
             except Refused as error:
-                # An older API version has no such list, and then nothing is missing.
-                if not (part.is_optional and error.status in _NOT_OFFERED):
-                    raise
+                offer.note_refusal(part, error)
+        if not self._load(window).pages:
+            offer.check()
+        self._mark = offer.mark
 
     def _read_part(self, window: Window, part: Part) -> None:
-        """Read one list until what was read agrees with the total that the provider announces."""
+        """Read one list until what was read agrees with the total that the provider announces, or with itself."""
+        earlier: Tally | None = None
         for _ in range(MOST_READS):
             tally = self._walk(window, part)
-            if tally is None or tally.agrees:
+            if tally is None or (tally.agrees and tally.is_proved(earlier)):
                 return
             mismatch = f"{part.name}: the provider announced {tally.total} objects and sent {tally.count}"
-            window = self._load(window)
+            if tally.total is None:
+                mismatch = f"{part.name}: no total was announced and each of {MOST_READS} readings found others"
+            earlier, window = tally, self._load(window)
             self._save(window, cursor=None, added_in_pass=0, pass_number=window.pass_number + 1)
             window = self._load(window)
         raise Incomplete(mismatch)
@@ -170,6 +176,7 @@ class Reading:
                     raise
                 tally, visits, cursor = Tally(), Walk(part.name), ""
                 continue
+            visits.check_page(page)
             tally.notice(page)
             window = self._keep(window, part, page, tally)
             if self._is_old(tally, page, window):
@@ -262,7 +269,7 @@ class Reading:
     def _close(self, window: Window) -> None:
         with self._store.transaction() as session:
             now = utc_now()
-            advance(session, window, state=WindowState.CLOSED, closed_at=now, part=None, cursor=None, reason=None)
+            advance(session, window, state=WindowState.CLOSED, closed_at=now, part=self._mark, cursor=None, reason=None)
             record_checkpoint(session, self.connection, self.stream.name, now=now, objects=self.objects)
 
     def _forget(self, window: Window) -> None:
@@ -279,15 +286,6 @@ class Reading:
     def _load(self, window: Window) -> Window:
         with self._store.reading() as session:
             return session.get_one(Window, window.id)
-
-
-def is_unbought(store: Store, connection: str, stream: str, error: ProviderError) -> bool:
-    """Tell a product that was never bought, which is not missing, from one that was taken away, which is."""
-    if error.code != _NO_PRODUCT:
-        return False
-    with store.reading() as session:
-        known = session.get(Checkpoint, (connection, stream))
-        return known is None or not known.offered
 
 
 def count_changed(changes: list[Change]) -> int:

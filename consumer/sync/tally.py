@@ -4,9 +4,9 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from consumer.facts.clock import to_instant
+from consumer.facts.clock import to_instant, utc_now
 from consumer.facts.tables.sync import Window
-from consumer.provider.paging import Page
+from consumer.provider.paging import Page, is_numbered
 from consumer.provider.rows.reading import identity
 
 
@@ -14,12 +14,14 @@ from consumer.provider.rows.reading import identity
 class Tally:
     """A resumed walk starts from what the ledger counted before it."""
 
-    ids: set[str] = field(default_factory=set)
+    ids: dict[str, datetime | None] = field(default_factory=dict)
     before: int = 0
     first_total: int | None = None
     total: int | None = None
     oldest: datetime | None = None
     is_descending: bool = True
+    is_numbered: bool = False
+    began_at: datetime | None = None
 
     @property
     def count(self) -> int:
@@ -38,14 +40,25 @@ class Tally:
     def notice(self, page: Page) -> None:
         self.total = page.total
         self.first_total = page.total if self.first_total is None else self.first_total
+        self.began_at = self.began_at or page.at or utc_now()
+        self.is_numbered |= page.next is not None and is_numbered(page.next)
         for raw in page.items:
             id_, created_at = identity(raw)
-            # What bears no id was sent all the same; its bytes stand for it.
-            self.ids.add(id_ or hashlib.sha256(raw).hexdigest())
             at = _moment(created_at)
+            # What bears no id was sent all the same; its bytes stand for it.
+            self.ids[id_ or hashlib.sha256(raw).hexdigest()] = at
             if at is None or (self.oldest is not None and at > self.oldest):
                 self.is_descending = False
             self.oldest = at
+
+    def is_proved(self, earlier: "Tally | None") -> bool:
+        """Say whether numbered pages without a total left nothing out: a repeated walk finds nothing old it lacked."""
+        if self.total is not None or not self.is_numbered:
+            return True
+        if earlier is None or earlier.began_at is None:
+            return False
+        unseen = [at for id_, at in self.ids.items() if id_ not in earlier.ids]
+        return all(at is not None and at >= earlier.began_at for at in unseen)
 
     def is_older_than(self, moment: datetime) -> bool:
         """Say whether a list that runs newest first has passed a moment."""

@@ -27,7 +27,8 @@ TROUBLE = "main: webhook endpoint: disabled by the provider; cuadre webhook upda
 
 
 @pytest.fixture
-def alarms(house: House) -> Iterator[Alarms]:
+def alarms(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alarms]:
+    monkeypatch.setattr("consumer.inbox.watch._ANSWER_SECONDS", 60.0)
     yield Alarms(house, now=lambda: NOW)
     house.store.close()
 
@@ -137,7 +138,7 @@ def test_a_look_that_fails_is_logged_and_the_next_one_comes(house: House, monkey
     until = threading.Event()
     with structlog.testing.capture_logs() as lines:
         watch.start(house, until=until)
-        assert over.wait(10)
+        assert over.wait(120)
     until.set()
 
     assert [(line["event"], line["thread"]) for line in lines] == [("the worker could not work", "alarms")]

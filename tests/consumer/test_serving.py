@@ -6,6 +6,7 @@ import pytest
 
 from consumer.facts.terminal import Refusal
 from consumer.serving import check_free
+from tests.ports import free_port
 
 
 def test_a_port_that_is_taken_is_refused_by_name() -> None:
@@ -26,9 +27,7 @@ def test_a_port_that_is_taken_is_refused_by_name() -> None:
 
 def test_a_free_port_stays_free() -> None:
     """Looking does not take the address away from the server that comes after."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
 
     check_free("127.0.0.1", port)
     check_free("127.0.0.1", port)

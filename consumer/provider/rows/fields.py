@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime, time
 from typing import Any
 
 from consumer.facts.clock import to_instant
+from consumer.facts.money import is_currency
 from consumer.facts.observed import to_json
 from consumer.facts.taxids import TaxIdError, to_rfc, to_rut
 
@@ -87,6 +88,9 @@ def currency(data: Data, field: str = "currency") -> str | None:
         return None
     if not _CURRENCY.fullmatch(value):
         raise UnusableObject(f"{field} must be three letters")
+    if not is_currency(value):
+        # Nobody could say where the point of such an amount stands, so no report could show it.
+        raise UnusableObject(f"{field} {value} is not one of ISO 4217")
     return value.upper()
 
 

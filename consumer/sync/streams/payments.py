@@ -3,8 +3,11 @@
 from consumer.provider import routes
 from consumer.sync.streams.stream import Again, Part, Stream, lists
 
-# The second generation is offered to organisations on API version 2026-02-01 or later.
-_INTENTS = [Part("v1", routes.PAYMENT_INTENTS_V1), Part("v2", routes.PAYMENT_INTENTS_V2, is_optional=True)]
+# The second generation is offered from API version 2026-02-01 on, and a provider may have left the first behind.
+_INTENTS = [
+    Part("v1", routes.PAYMENT_INTENTS_V1, is_optional=True),
+    Part("v2", routes.PAYMENT_INTENTS_V2, is_optional=True),
+]
 
 STREAMS = (
     Stream("payment-intents", "payment_intent", lambda _provider: _INTENTS, Again.NEWEST),

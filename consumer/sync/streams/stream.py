@@ -37,7 +37,10 @@ class Again(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One list of a stream; the name is kept in the ledger and so holds no secret."""
+    """One list of a stream; the name is kept in the ledger and so holds no secret.
+
+    Of optional lists a provider may lack some; their names are single words.
+    """
 
     name: str
     collection: Collection

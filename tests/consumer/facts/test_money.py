@@ -15,6 +15,9 @@ from consumer.facts.money import MoneyError, format_decimal, to_minor
         (140, "CLF", "0.0140"),
         (-1500, "clp", "-1500"),
         (0, "MXN", "0.00"),
+        (1500, "UYU", "15.00"),
+        (1500, "PYG", "1500"),
+        (1500, "KWD", "1.500"),
     ],
 )
 def test_amounts_print_in_major_units(amount: int, currency: str, text: str) -> None:

@@ -80,7 +80,7 @@ def test_what_no_database_holds_becomes_a_mark() -> None:
     }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(BODIES)
 @example({"metadata": {chr(0xD800): 1, "\ue000": 2, "\ufffd": 3}})
 @example({"metadata": {"a": 10**30, "b": 1e300, "c": -0.0}})

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as thorough
 from hypothesis import strategies as st
 from sqlmodel import Session, select
@@ -172,7 +172,7 @@ OBSERVATIONS = st.lists(
 )
 
 
-@thorough(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@thorough(max_examples=60)
 @given(seen=OBSERVATIONS, data=st.data())
 def test_any_order_ends_in_the_same_row(
     store: Store, seen: list[tuple[int, str, dict[str, Any]]], data: st.DataObject

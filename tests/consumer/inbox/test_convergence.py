@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import sqlalchemy as sa
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as thorough
 from hypothesis import strategies as st
 from sqlmodel import col, select
@@ -120,7 +120,7 @@ class Ship:
             }
 
 
-@thorough(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@thorough(max_examples=EXAMPLES)
 @given(events=EVENTS, data=st.data())
 def test_any_deliveries_end_as_the_orderly_ones(
     store: Store,

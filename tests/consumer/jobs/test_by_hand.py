@@ -42,18 +42,18 @@ def test_the_same_job_runs_once_at_a_time(store: Store) -> None:
 
     def wait() -> tuple[bool, str]:
         begun.set()
-        go.wait(10)
+        go.wait(120)
         return True, "done"
 
     first = by_hand.start(store, "pull:main:payouts", wait, worker="w", clock=lambda: NOW)
-    assert begun.wait(10)
+    assert begun.wait(120)
     with pytest.raises(ErrandRefusedError, match="pull:main:payouts is running already"):
         by_hand.start(store, "pull:main:payouts", wait, worker="w", clock=lambda: NOW)
-    by_hand.start(store, "pull:main:refunds", lambda: (True, ""), worker="w", clock=lambda: NOW).join(10)
+    by_hand.start(store, "pull:main:refunds", lambda: (True, ""), worker="w", clock=lambda: NOW).join(120)
     go.set()
-    first.join(10)
+    first.join(120)
     later = NOW + timedelta(seconds=1)
-    by_hand.start(store, "pull:main:payouts", lambda: (True, ""), worker="w", clock=lambda: later).join(10)
+    by_hand.start(store, "pull:main:payouts", lambda: (True, ""), worker="w", clock=lambda: later).join(120)
 
 
 def test_of_many_who_ask_at_once_one_begins(store: Store) -> None:
@@ -64,13 +64,13 @@ def test_of_many_who_ask_at_once_one_begins(store: Store) -> None:
     refused: list[str] = []
 
     def work() -> tuple[bool, str]:
-        go.wait(30)
+        go.wait(120)
         return True, "done"
 
     def ask(number: int) -> None:
         at = NOW + timedelta(microseconds=number)
         for one in rounds:
-            together.wait(20)
+            together.wait(120)
             try:
                 begun.append(by_hand.start(store, f"pull:{one}", work, worker=f"w{number}", clock=lambda: at))
             except ErrandRefusedError as error:
@@ -80,10 +80,10 @@ def test_of_many_who_ask_at_once_one_begins(store: Store) -> None:
     for thread in asking:
         thread.start()
     for thread in asking:
-        thread.join(30)
+        thread.join(120)
     go.set()
     for thread in begun:
-        thread.join(10)
+        thread.join(120)
     assert sorted(refused) == [
         f"pull:{one} is running already: see the jobs" for one in (0, 1, 2, 3, 4) for _ in many[1:]
     ]
@@ -97,7 +97,7 @@ def test_a_job_whose_process_died_is_failed_and_may_begin_again(store: Store) ->
     soon, late = NOW + timedelta(minutes=14), NOW + timedelta(minutes=16)
     with pytest.raises(ErrandRefusedError):
         by_hand.start(store, "backfill:main", lambda: (True, ""), worker="w", clock=lambda: soon)
-    by_hand.start(store, "backfill:main", lambda: (True, "done"), worker="w", clock=lambda: late).join(10)
+    by_hand.start(store, "backfill:main", lambda: (True, "done"), worker="w", clock=lambda: late).join(120)
     with by_hand.noted(store, "nightly:main by hand", worker="w", clock=lambda: late) as end:
         end(True, "6 lines")
     assert sorted(ticks_of(store)) == [

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
+import pytest
 import sqlalchemy as sa
 from sqlmodel import select
 
@@ -40,13 +41,13 @@ def test_several_processes_never_exceed_the_rate_in_any_second(store: Store) -> 
     url = store.url.render_as_string(hide_password=False)
     command = [sys.executable, "-c", ASKER, url, "20", "18"]
     askers = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(4)]
-    arrivals: list[float] = [moment for asker in askers for moment in json.loads(asker.communicate(timeout=60)[0])]
+    arrivals: list[float] = [moment for asker in askers for moment in json.loads(asker.communicate(timeout=300)[0])]
     assert busiest_second(arrivals) <= 20
     assert len(arrivals) == 72
 
 
 def test_a_rate_below_one_leaves_that_long_between_requests(store: Store) -> None:
-    """At four requests in ten seconds the second request waits two and a half seconds."""
+    """At four requests in a thousand seconds the second request waits 250 seconds."""
     pauses: list[float] = []
 
     def pause(seconds: float) -> None:
@@ -54,16 +55,20 @@ def test_a_rate_below_one_leaves_that_long_between_requests(store: Store) -> Non
         with store.transaction() as session:
             session.execute(sa.update(RateSlot).values(free_at=datetime(2000, 1, 1, tzinfo=UTC)))
 
-    budget = Budget(store, 0.4, sleep=pause)
+    budget = Budget(store, 0.004, sleep=pause)
     for _ in range(2):
         with budget.spend():
             pass
     assert len(pauses) == 1
-    assert 2.3 < pauses[0] <= 2.5
+    assert 230 < pauses[0] <= 250
 
 
-def test_a_wide_budget_lets_one_process_run_without_a_transaction_for_each_request(store: Store) -> None:
+def test_a_wide_budget_lets_one_process_run_without_a_transaction_for_each_request(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """With the budget lifted, a thousand requests need few writes."""
+    # A slow machine does not start them within the tenth of a second that a place is held.
+    monkeypatch.setattr("consumer.provider.budget.HOLD_SECONDS", 60.0)
     budget = Budget(store, 100_000)
     writes = 0
 

@@ -1,7 +1,7 @@
 """The client over its transport: headers, retries, generations of a path, and what never shows."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import httpx
@@ -9,12 +9,20 @@ import pytest
 from pydantic import SecretStr
 
 from consumer.config import Settings
+from consumer.provider.bodies import read_in_time
 from consumer.provider.client import Provider, is_cursor_gone
 from consumer.provider.errors import Broken, KeyRefused, Missing, Refused, Throttled, Unreachable, Unreadable
 from consumer.provider.routes import EVENTS, LINK_ACCOUNTS, REFUNDS, TRANSFERS, WEBHOOK_ENDPOINTS
 
 Answers = Callable[[httpx.Request], httpx.Response]
 Open = Callable[..., Provider]
+
+
+class Dripping(httpx.SyncByteStream):
+    """A body that comes piece by piece."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield from (b"[", b" ", b" ", b"]")
 
 
 def in_turn(*answers: httpx.Response | Exception) -> tuple[Answers, list[httpx.Request]]:
@@ -120,7 +128,7 @@ def test_what_asking_again_cannot_mend_is_not_asked_again(open_client: Open, sta
     """A refusal carries status, type, code, param and request id, and is final."""
     reply, asked = in_turn(refusal(status, "invalid_api_key"))
     with pytest.raises(kind) as caught:
-        open_client(reply).get(REFUNDS, "re_1")
+        open_client(reply).get(EVENTS, "evt_1")
     assert len(asked) == 1
     error = caught.value
     assert (error.status, error.type, error.code, error.param, error.request_id) == (
@@ -151,13 +159,14 @@ def test_a_write_is_repeated_only_under_its_key(open_client: Open) -> None:
     assert len(asked) == 1
 
 
-def test_the_generation_of_a_path_is_found_once(open_client: Open) -> None:
-    """A list that is missing under its first path is read under the other, and stays there."""
+@pytest.mark.parametrize("status", [404, 410])
+def test_the_generation_of_a_path_is_found_once(open_client: Open, status: int) -> None:
+    """A list that is missing or gone under its first path is read under the other, and stays there."""
     paths = []
 
     def reply(request: httpx.Request) -> httpx.Response:
         paths.append(request.url.path)
-        return EMPTY if request.url.path.startswith("/v2") else refusal(404, "invalid_url")
+        return EMPTY if request.url.path.startswith("/v2") else refusal(status, "invalid_url")
 
     provider = open_client(reply)
     provider.page(TRANSFERS)
@@ -197,15 +206,50 @@ def test_nothing_secret_is_logged_or_said(open_client: Open, caplog: pytest.LogC
     assert caught.value.__cause__ is None
 
 
-def test_a_cursor_that_is_gone_is_told_from_other_refusals(open_client: Open) -> None:
-    """Only a refusal about the cursor restarts a walk."""
-    gone = {"error": {"type": "invalid_request_error", "code": "missing_cursor", "param": "starting_after"}}
-    reply, _ = in_turn(httpx.Response(400, json=gone), refusal(400, "invalid_date"))
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, "missing_cursor"),
+        (400, "invalid_date"),
+        (404, "missing_resource"),
+        (410, "gone"),
+        (422, "invalid_cursor"),
+    ],
+)
+def test_a_refused_page_may_mean_that_its_cursor_is_gone(open_client: Open, status: int, code: str) -> None:
+    """However a provider words it, the first page is worth asking; what is wrong beside the cursor shows there."""
+    reply, _ = in_turn(refusal(status, code))
+    with pytest.raises(Refused) as caught:
+        open_client(reply).page(EVENTS, cursor="starting_after=evt_1")
+    assert is_cursor_gone(caught.value)
+
+
+@pytest.mark.parametrize("status", [401, 403, 409])
+def test_a_refusal_of_the_key_is_not_about_the_cursor(open_client: Open, status: int) -> None:
+    """Whoever may not read a list gains nothing from its first page."""
+    reply, _ = in_turn(refusal(status, "forbidden_request"))
+    with pytest.raises(Refused) as caught:
+        open_client(reply).page(EVENTS, cursor="starting_after=evt_1")
+    assert not is_cursor_gone(caught.value)
+
+
+def test_an_answer_in_another_character_set_is_read_as_it_says(open_client: Open) -> None:
+    """A byte-order mark is left out, a named character set is read; both come out as UTF-8."""
+    marked = httpx.Response(200, content=b'\xef\xbb\xbf{"name": "x"}')
+    latin = {"Content-Type": "application/json; charset=iso-8859-1"}
+    reply, _ = in_turn(marked, httpx.Response(200, content=b'{"name": "Mu\xf1oz"}', headers=latin))
     provider = open_client(reply)
-    for expected in (True, False):
-        with pytest.raises(Refused) as caught:
-            provider.page(EVENTS, cursor="starting_after=evt_1")
-        assert is_cursor_gone(caught.value) is expected
+    assert provider.get(REFUNDS, "re_1").value == {"name": "x"}
+    assert provider.get(REFUNDS, "re_1").body == b'{"name": "Mu\xc3\xb1oz"}'
+
+
+def test_an_answer_that_drips_is_given_up() -> None:
+    """A byte now and then keeps every single wait short; the whole answer has a limit of its own."""
+    moments = iter([0.0, 30.0, 60.0, 91.0])
+    dripping = httpx.Response(200, stream=Dripping())
+    with pytest.raises(httpx.ReadTimeout, match="did not end within 90 s"):
+        read_in_time(dripping, clock=lambda: next(moments))
+    assert dripping.is_closed
 
 
 def test_an_object_that_is_no_object_is_unreadable(open_client: Open) -> None:

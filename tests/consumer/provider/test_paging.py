@@ -87,6 +87,32 @@ def test_without_a_link_header_pages_go_on_by_id_or_number() -> None:
     assert numbered.next == "page=3"
 
 
+def test_pages_shorter_than_asked_go_on_while_the_total_is_not_reached() -> None:
+    """A provider that caps its pages and sends no link is read on; nothing more is asked behind an empty page."""
+    three = b'[{"id":"a"},{"id":"b"},{"id":"c"}]'
+    first = to_page(answer(three, X_Total_Count="5"), V1, asked={"per_page": "300"}, cursor="")
+    assert first.next == "page=2"
+    last = to_page(answer(b"[]", X_Total_Count="5"), V1, asked={"per_page": "300"}, cursor="page=3")
+    assert last.next is None
+
+
+@pytest.mark.parametrize("path", [V1, V2])
+def test_a_list_that_knows_no_pages_is_whole(path: Path) -> None:
+    """Where more came than was asked for, and no link, there is no second page to ask for."""
+    page = to_page(answer(b'[{"id":"a"},{"id":"b"},{"id":"c"}]'), path, asked={path.limit_name: "2"}, cursor="")
+    assert page.next is None
+
+
+def test_the_same_page_under_ever_new_numbers_ends() -> None:
+    """A list that ignores the number of the page would be read for ever."""
+    walk = Walk("entities")
+    page = to_page(answer(b'[{"id":"a"}]'), V1, asked={"per_page": "1"}, cursor="")
+    for _ in range(5):
+        walk.check_page(page)
+    with pytest.raises(EndlessList):
+        walk.check_page(page)
+
+
 @pytest.mark.parametrize("content", [b'{"error": 1}', b"[1, 2", b"<html>", b"", b"\xff\xfe"])
 def test_a_body_that_is_not_a_list_is_named(content: bytes) -> None:
     """A mistyped, truncated or foreign body is one clear error that may be asked again."""

@@ -48,7 +48,7 @@ def run(house: House) -> Run:
 @pytest.fixture
 def api(running: RunningSandbox) -> Iterator[httpx.Client]:
     """The provider's API without Cuadre between."""
-    with httpx.Client(base_url=running.url, headers={"Authorization": "sk_test_sandbox"}) as client:
+    with httpx.Client(base_url=running.url, headers={"Authorization": "sk_test_sandbox"}, timeout=120) as client:
         yield client
 
 
@@ -178,7 +178,7 @@ def test_a_lost_answer_names_the_key(
 ) -> None:
     """Where the provider breaks on the POST, exit 1 says that it is not known and how to repeat it safely."""
     monkeypatch.setattr("consumer.provider.client.RETRIES", 0)
-    with httpx.Client(base_url=running.url) as steer:
+    with httpx.Client(base_url=running.url, timeout=120) as steer:
         fault = {"name": "server-error", "probability": 1.0, "seed": 1, "path": "/v1/refunds"}
         assert steer.post("/_sandbox/faults", json=fault).is_success
     words = ("create", payment["id"], "--amount", "700", "--yes", "--idempotency-key", "attempt-2")

@@ -120,8 +120,9 @@ def test_an_event_listed_once_is_not_measured_again(house: House, provider: Prov
     assert measured(house.store) is None
 
 
-def test_the_doctor_and_prometheus_tell_the_percentiles(house: House) -> None:
+def test_the_doctor_and_prometheus_tell_the_percentiles(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     """The line names what was measured and the overlap that follows; a tail beyond the bound is a warning."""
+    monkeypatch.setattr("consumer.sync.watch._ANSWER_SECONDS", 60.0)
     today = datetime.now(UTC).date()
     note(house.store, [2_700], on=today)
     with house.store.reading() as session:

@@ -28,6 +28,12 @@ def difference(id_: str, *, stream: str = "refunds", repaired: bool = False) -> 
     )
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the gauges wait for a busy machine."""
+    monkeypatch.setattr("consumer.sync.watch._ANSWER_SECONDS", 60.0)
+
+
 @pytest.fixture
 def watched(house: House) -> House:
     """A mirror with a gap, two differences left and one mended, and a sum that is off."""
@@ -112,9 +118,24 @@ def test_the_doctor_names_an_address_where_nobody_listens(house: House) -> None:
 
     found = {check.check: check for check in examine(house, "main", transport=httpx.MockTransport(away))}
     assert found["provider"].verdict is Verdict.FAILURE
-    assert found["provider"].found == "GET /v1/payouts: no answer from http://provider.test (ConnectError)"
+    assert found["provider"].found == "GET /v2/events: no answer from http://provider.test (ConnectError)"
     assert found["provider"].advice == "check CUADRE_PROVIDER_URL and the network"
     assert found["gaps"].verdict is Verdict.OK
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_the_doctor_takes_a_product_that_was_not_bought_for_no_failure_of_the_key(house: House) -> None:
+    """Every key may read events, not every one payouts; a list of endpoints that is refused is told by itself."""
+
+    def few(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v2/events":
+            return httpx.Response(200, content=b"[]", headers={"Link": ""})
+        return httpx.Response(403, json={"error": {"code": "product_access_required"}})
+
+    found = {check.check: check for check in examine(house, "main", transport=httpx.MockTransport(few))}
+    assert (found["provider"].verdict, found["provider"].found) == (Verdict.OK, "the test key is accepted")
+    assert found["webhook endpoint"].verdict is Verdict.FAILURE
+    assert found["webhook endpoint"].found.startswith("GET /v1/webhook_endpoints: the provider answered 403")
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
@@ -143,4 +164,4 @@ def test_an_age_is_counted_from_now(house: House) -> None:
     registry.register(MirrorGauges(house))
     behind = registry.get_sample_value("cuadre_stream_behind_seconds", {"connection": "main", "stream": "refunds"})
     assert behind is not None
-    assert 3600 <= behind < 3660
+    assert 3600 <= behind < 4200

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from click.testing import CliRunner
 
 from consumer.facts.house import House
-from consumer.facts.tables.sync import Checkpoint
+from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.sync.gaps import gaps
 from consumer.sync.reach import short_of_today
 
@@ -40,6 +40,17 @@ def test_streams_nobody_read_today_are_named_with_what_to_do(house: House) -> No
     )
 
 
+def test_of_many_streams_some_are_named_and_all_are_listed_below(house: House) -> None:
+    """A line of the doctor stays a line; `cuadre gaps` lists them all under its sentence."""
+    night = datetime(2026, 10, 4, 6, 20, tzinfo=UTC)
+    for stream in ("account-movements", "charges", "disputes", "payouts", "refunds"):
+        note(house, stream, night, night)
+    (short,) = told(house)
+    assert short.endswith("cuadre backfill and cuadre pull all (account-movements charges disputes and 2 more)")
+    shown = CliRunner().invoke(gaps, [], obj=lambda: house)
+    assert shown.stderr.splitlines()[-1] == "  account-movements charges disputes payouts refunds"
+
+
 def test_a_provider_whose_clock_stands_behind_is_the_hint(house: House) -> None:
     """A stream read today that ends days ago points at the provider's clock."""
     note(house, "events", datetime(2026, 10, 1, 14, 58, tzinfo=UTC), datetime(2026, 10, 5, 14, 58, tzinfo=UTC))
@@ -48,6 +59,14 @@ def test_a_provider_whose_clock_stands_behind_is_the_hint(house: House) -> None:
         "events reaches no further than 2026-10-01T14:58:00Z: read today, but the provider's clock stood 4 days "
         "behind this machine's"
     )
+
+
+def test_what_a_gap_holds_back_is_not_laid_to_the_clock(house: House) -> None:
+    """A stream with a window that is not closed is told by that window alone."""
+    note(house, "events", datetime(2026, 10, 1, 14, 58, tzinfo=UTC), datetime(2026, 10, 5, 14, 58, tzinfo=UTC))
+    with house.store.transaction() as session:
+        session.add(Window(connection="main", stream="events", until=NOW, state="failed", opened_at=NOW))
+    assert told(house) == []
 
 
 def test_the_list_of_gaps_says_it_beside_an_empty_list(house: House) -> None:

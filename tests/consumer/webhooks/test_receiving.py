@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from flask import Flask
-from hypothesis import HealthCheck, given
+from hypothesis import given
 from hypothesis import settings as thorough
 from hypothesis import strategies as st
 from sqlmodel import select
@@ -242,7 +242,7 @@ def port(receiver: Flask) -> Iterator[int]:
 def test_a_chunked_body_over_a_real_socket(port: int, sign: Sign, pieces: int, status: int) -> None:
     """Without a length the whole body is read and verified, and one that grows past the limit is told 413."""
     body = json.dumps(EVENT).encode() if pieces == 1 else b"x" * 65_536 * pieces
-    connection = HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = HTTPConnection("127.0.0.1", port, timeout=120)
     some = (body[start : start + 65_536] for start in range(0, len(body), 65_536))
     connection.request("POST", "/webhooks", some, {"Fintoc-Signature": sign(body)}, encode_chunked=True)
     answer = connection.getresponse()
@@ -253,7 +253,7 @@ def test_a_chunked_body_over_a_real_socket(port: int, sign: Sign, pieces: int, s
 
 
 @ON_SQLITE
-@thorough(max_examples=NOISE, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@thorough(max_examples=NOISE)
 @given(
     body=st.binary(max_size=300), header=st.text(st.characters(max_codepoint=255), max_size=120), sealed=st.booleans()
 )

@@ -10,10 +10,10 @@ from sqlmodel import col, select
 
 from consumer.facts.house import OpenHouse
 from consumer.facts.money import format_decimal
-from consumer.facts.terminal import connection_option, json_option, leave, limit_option, print_rows, say
+from consumer.facts.terminal import connection_option, counted, json_option, leave, limit_option, print_rows, say
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
-from reconcile.books.outcomes import REJECT_KEYS, print_files, status_of
+from reconcile.books.outcomes import print_files, show_rejects, status_of
 from reconcile.books.rates import import_rates
 from reconcile.tables import BankLine
 
@@ -119,13 +119,13 @@ def _remarks(outcome: BankOutcome) -> Iterator[str]:
 
 def _show(outcome: BankOutcome, *, dry_run: bool) -> None:
     if not outcome.accepted:
-        say(f"{outcome.name}: refused, nothing of it is kept ({len(outcome.rejects)} reasons)")
-        print_rows([asdict(reject) for reject in outcome.rejects], REJECT_KEYS, as_json=False)
+        say(f"{outcome.name}: refused, nothing of it is kept ({counted(len(outcome.rejects), 'reason')})")
+        show_rejects(asdict(reject) for reject in outcome.rejects)
         return
     if not outcome.earlier:
         verb = "would come in" if dry_run else "came in"
         counts = f"{outcome.added} new, {outcome.known} as known"
-        say(f"{outcome.name}: {outcome.rows} lines {verb}: {counts} ({outcome.reading.file_format})")
+        say(f"{outcome.name}: {counted(outcome.rows, 'line')} {verb}: {counts} ({outcome.reading.file_format})")
     for remark in _remarks(outcome):
         say(f"{outcome.name}: {remark}")
     rows = [_to_statement_row(statement) for statement in outcome.reading.statements]

@@ -28,6 +28,7 @@ from reconcile.books.bank_statements import (
 from reconcile.books.camt import is_xml, read_camt
 from reconcile.books.documents import Reject
 from reconcile.books.headers import MappingError, read_mapping
+from reconcile.books.sheet import is_web_page
 from reconcile.books.swift import is_mt940, read_mt940
 from reconcile.columnar import batches
 from reconcile.tables import BankFile, BankLine
@@ -88,7 +89,7 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
 
 def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
     """Tell the format by its content, whatever the file is called; pure."""
-    if is_xml(content):
+    if is_xml(content) and not is_web_page(content):
         return read_camt(content)
     for encoding in ("utf-8-sig", "cp1252"):
         try:

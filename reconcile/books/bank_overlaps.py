@@ -1,7 +1,7 @@
 """Where a bank file stands beside those that came in before: it goes on, it overlaps, or nobody can tell; pure."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import accumulate
@@ -57,14 +57,18 @@ def find_place(file: BankFile, lines: Sequence[Said], earlier: Sequence[BankFile
         return Place(rejects=(_written_otherwise(file, stranger),))
     # Files that speak of other days share no line: one dated outside its statement is one more, however alike.
     others = {said for said in same if said.booked_on in split or (not over and file.opening is not None)}
+    stated = [other for other in over if other.opening is not None]
+    agree = any(_counts_from_one_point(file, other, lines, kept) for other in stated if file.opening is not None)
+    retold = _told_otherwise(file, over, lines, kept, split)
+    if retold and (agree or file.opening is None or not stated):
+        return Place(rejects=(_retold(over[-1], retold),))
     place = Place(Counter(said for said in kept if said in others))
     same = Counter({said: count for said, count in same.items() if said not in others})
-    stated = [other for other in over if other.opening is not None]
     if not same:
         return place
     if file.opening is None or not stated:
         return replace(place, notes=(_undecided(same),))
-    if any(_counts_from_one_point(file, other, lines, kept) for other in stated):
+    if agree:
         return place
     return Place(rejects=(_contradicted(stated[-1], same),))
 
@@ -111,6 +115,21 @@ def _split_days(file: BankFile, lines: Sequence[Said], beside: Sequence[BankFile
         yield file.until
 
 
+def _told_otherwise(
+    file: BankFile, over: Sequence[BankFile], lines: Sequence[Said], kept: Sequence[Said], split: set[date]
+) -> Counter[tuple[date, int]]:
+    """Count kept lines that this file has not, though it has one of their day and amount under other words."""
+    days = {on for other in over for on in _common(file, other)} - split
+    gone = Counter(kept) - Counter(lines)
+    new = Counter(lines) - Counter(kept)
+    before = _days_and_amounts(said for said in gone.elements() if said.booked_on in days)
+    return before & _days_and_amounts(new.elements())
+
+
+def _days_and_amounts(said: Iterable[Said]) -> Counter[tuple[date, int]]:
+    return Counter((one.booked_on, one.amount) for one in said)
+
+
 def _counts_from_one_point(file: BankFile, other: BankFile, lines: Sequence[Said], kept: Sequence[Said]) -> bool:
     """Tell whether the balances of both say that equal lines are the same lines."""
     assert file.opening is not None
@@ -132,6 +151,13 @@ def _written_otherwise(file: BankFile, other: BankFile) -> Reject:
     days = f"{max(file.since, other.since)} to {min(file.until, other.until)}"
     reason = f"{other.name} ({other.file_format}) speaks of {days} already, and each format words a line otherwise"
     return Reject(NO_LINE, "", "", f"{reason}: they would count twice; bring those days in in one format")
+
+
+def _retold(other: BankFile, retold: Counter[tuple[date, int]]) -> Reject:
+    on = min(day for day, _ in retold)
+    reason = f"{retold.total()} of its lines have day and amount of lines of {other.name} (the first on {on})"
+    advice = "they would count twice; export those days as you did then, or leave them out"
+    return Reject(NO_LINE, "", "", f"{reason} but other words: {advice}")
 
 
 def _undecided(same: Counter[Said]) -> str:

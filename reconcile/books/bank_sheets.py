@@ -4,15 +4,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 from consumer.facts.countries import COUNTRIES
 from reconcile.books import words
 from reconcile.books.bank_statements import NO_LINE, Balance, BankFileError, BankReading, BankRow, Statement
+from reconcile.books.bank_totals import check_totals, is_total
+from reconcile.books.cells import Row, Sheet, SheetError, why_spoilt
 from reconcile.books.dates import DateError, decide_style, to_date
 from reconcile.books.documents import Reject, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
 from reconcile.books.headers import Header, Vocabulary, find_header, normalise
-from reconcile.books.sheet import Row, SheetError, read_sheets, to_text
+from reconcile.books.registers import set_headers_aside
+from reconcile.books.sheet import read_sheets
 
 COLUMNS: Vocabulary = {
     "booked_on": (
@@ -20,15 +24,25 @@ COLUMNS: Vocabulary = {
         "fecha", "dia",
     ),
     "amount": ("monto", "importe", "valor", "monto movimiento"),
-    "credit": ("abono", "abonos", "monto abono", "deposito", "depositos", "depositos y abonos", "haber", "ingreso"),
-    "debit": ("cargo", "cargos", "monto cargo", "retiro", "retiros", "giros y cargos", "debe", "egreso"),
+    "credit": (
+        "abono", "abonos", "monto abono", "deposito", "depositos", "depositos y abonos", "haber", "ingreso",
+        "depositos abonos", "depositos y abono", "depositos o abonos", "deposito o abono", "depositos y otros abonos",
+        "abonos clp",
+    ),
+    "debit": (
+        "cargo", "cargos", "monto cargo", "retiro", "retiros", "giros y cargos", "debe", "egreso", "cheques cargos",
+        "cheques y otros cargos", "cheque o cargo", "giros o cargos", "cargos clp",
+    ),
     "direction": ("cargo abono", "abono cargo", "c a", "tipo movimiento", "tipo de movimiento", "naturaleza", "signo"),
-    "text": ("description", "descripcion", "detalle", "glosa", "concepto", "descripcion movimiento"),
+    "text": (
+        "description", "descripcion", "detalle", "glosa", "concepto", "descripcion movimiento", "detalle movimiento",
+        "detalle de transaccion", "concepto referencia",
+    ),
     "reference": (
         "referencia", "n documento", "no documento", "nro documento", "numero documento", "numero de documento",
-        "documento", "clave de rastreo", "n operacion", "numero de operacion",
+        "documento", "clave de rastreo", "n operacion", "numero de operacion", "docto nro", "n dcto",
     ),
-    "balance": ("saldo", "saldo contable", "saldo disponible"),
+    "balance": ("saldo", "saldo contable", "saldo disponible", "saldo clp"),
     "currency": ("moneda",),
     "account": ("cuenta", "n cuenta", "numero de cuenta", "nro cuenta", "clabe"),
 }  # fmt: skip
@@ -36,6 +50,7 @@ _LEAST_NAMES = 2
 _IN = {"a", "abono", "abonos", "credito", "haber", "deposito", "cr", "h", "crdt", "ingreso", "in", "inbound"}
 _OUT = {"cargo", "cargos", "debito", "debe", "retiro", "d", "db", "dr", "dbit", "egreso", "out", "outbound"}
 _AMOUNTS = ("amount", "credit", "debit", "balance")
+_PLAIN = frozenset({*_AMOUNTS, "booked_on"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +61,26 @@ class _Convention:
     style: str
     currency: str
     c_is_credit: bool | None
+    zone: ZoneInfo
+
+
+class _AmountError(FigureError):
+    """An amount that cannot be used, and the column it stands in."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field
 
 
 def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
     """Read a whole file under one convention; any reject keeps all of it out."""
     try:
-        sheets = [(sheet, find_header(sheet.rows, mapping, words=COLUMNS, least=_LEAST_NAMES))
+        # Above the list a bank often names account, currency and balance in a row that looks like its header.
+        sheets = [(sheet, find_header(sheet.rows, mapping, words=COLUMNS, least=_LEAST_NAMES, holds=_has_money))
                   for sheet in read_sheets(content)]  # fmt: skip
     except SheetError as error:
         raise BankFileError(str(error)) from None
-    usable = [(sheet, header) for sheet, header in sheets if header is not None and _has_money(header)]
+    usable = [(sheet, header) for sheet, header in sheets if header is not None]
     if not usable:
         raise BankFileError(
             "no row names a date and an amount (or credit and debit) column: save a mapping, or use MT940 or camt.053"
@@ -66,12 +91,14 @@ def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str])
     if doubled:
         return BankReading(name, rejects=doubled)
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
-    rows = [row for row in body if not _is_total(row)]
+    body = set_headers_aside(body, header)
+    totals = [row for row in body if is_total(row, header)]
+    rows = [row for row in body if row not in totals]
     uneven = [row for row in rows if sheet.separator and len(row.cells) != header.cells]
     if uneven:
         reason = f"the row has not the {header.cells} columns of the header: a separator is missing or too many"
         return BankReading(name, rejects=tuple(Reject(row.line, "", "", reason) for row in uneven))
-    return _read(name, rows, header, country)
+    return _read(sheet, rows, totals, header, country=country)
 
 
 def _has_money(header: Header) -> bool:
@@ -84,14 +111,10 @@ def _doubled(header: Header) -> Iterator[Reject]:
             yield Reject(header.line, name, "", "two columns bear this name: rename or delete the one not meant")
 
 
-def _is_total(row: Row) -> bool:
-    first = next((normalise(to_text(cell)).split() for cell in row.cells if to_text(cell)), [])
-    return bool(first) and first[0] in {"total", "totales", "saldo", "saldos", "subtotal"}
-
-
-def _read(name: str, rows: Sequence[Row], header: Header, country: str) -> BankReading:
+def _read(sheet: Sheet, rows: Sequence[Row], totals: Sequence[Row], header: Header, *, country: str) -> BankReading:
+    name = "CSV" if sheet.separator else "XLSX"
     try:
-        convention = _decide(rows, header, country)
+        convention = _decide(sheet, rows, header, country)
     except FigureError as error:
         return BankReading(name, rejects=(Reject(header.line, "", "", f"an amount {error}"),))
     except words.WordError as error:
@@ -99,6 +122,7 @@ def _read(name: str, rows: Sequence[Row], header: Header, country: str) -> BankR
     rejects: list[Reject] = []
     found = [(row, _to_row(row, header, convention, rejects)) for row in rows]
     pairs = [(row, line) for row, line in found if line is not None]
+    rejects = rejects or list(_find_reversals(rows, header, convention))
     if rejects:
         return BankReading(name, rejects=tuple(rejects))
     if not pairs:
@@ -106,10 +130,12 @@ def _read(name: str, rows: Sequence[Row], header: Header, country: str) -> BankR
     opening, closing, broken = _balances(pairs, header, convention)
     account = next((text for row in rows if (text := header.cell(row, "account"))), "")
     statement = Statement(account, convention.currency, tuple(line for _, line in pairs), opening, closing)
-    return BankReading(name, (statement,), rejects=broken)
+    return BankReading(
+        name, (statement,), rejects=broken or tuple(check_totals(totals, header, statement, convention.mark))
+    )
 
 
-def _decide(rows: Sequence[Row], header: Header, country: str) -> _Convention:
+def _decide(sheet: Sheet, rows: Sequence[Row], header: Header, country: str) -> _Convention:
     home = COUNTRIES[country].currency
     said = {words.to_currency(header.cell(row, "currency"), country, home) for row in rows}
     if len(said) > 1:
@@ -122,25 +148,31 @@ def _decide(rows: Sequence[Row], header: Header, country: str) -> _Convention:
         if (written := to_written(row, header, field, currency)) is not None
     ]
     preferred = DecimalMark.COMMA if country == "cl" and not header.is_canonical else DecimalMark.POINT
-    style = decide_style(text for row in rows if (text := header.cell(row, "booked_on")))
+    style = decide_style((header.raw(row, "booked_on") for row in rows), from_1904=sheet.from_1904)
     flags = {normalise(header.cell(row, "direction")) for row in rows} - {""}
     c_is_credit = True if flags & {"d", "debito"} else False if flags & {"a", "abono"} else None
-    return _Convention(decide_mark(amounts, preferred=preferred), style, currency, c_is_credit)
+    zone = ZoneInfo(COUNTRIES[country].zone)
+    return _Convention(decide_mark(amounts, preferred=preferred), style, currency, c_is_credit, zone)
 
 
 def _to_row(row: Row, header: Header, convention: _Convention, rejects: list[Reject]) -> BankRow | None:
     def refuse(field: str, reason: str) -> None:
         rejects.append(Reject(row.line, header.name(field), header.cell(row, field), reason))
 
+    for field in header.at:
+        if spoilt := why_spoilt(header.raw(row, field), names=field not in _PLAIN):
+            refuse(field, spoilt)
+            return None
     text = header.cell(row, "text")
     try:
         booked_on = _to_day(header.cell(row, "booked_on"), convention)
-        amount = _to_money(row, header, convention)
     except DateError as error:
         refuse("booked_on", str(error))
         return None
-    except FigureError as error:
-        refuse("amount" if "amount" in header.at else "credit", str(error))
+    try:
+        amount = _to_money(row, header, convention)
+    except _AmountError as error:
+        refuse(error.field, str(error))
         return None
     if amount is None:
         # A line that only states a balance moved nothing.
@@ -153,7 +185,7 @@ def _to_row(row: Row, header: Header, convention: _Convention, rejects: list[Rej
 def _to_day(text: str, convention: _Convention) -> date:
     if not text:
         raise DateError("is empty")
-    return to_date(text, convention.style)
+    return to_date(text, convention.style, convention.zone)
 
 
 def _to_money(row: Row, header: Header, convention: _Convention) -> int | None:
@@ -161,14 +193,17 @@ def _to_money(row: Row, header: Header, convention: _Convention) -> int | None:
 
     def read(field: str) -> int | None:
         written: Written | None = to_written(row, header, field, convention.currency)
-        return None if written is None else to_amount(written, convention.mark)
+        try:
+            return None if written is None else to_amount(written, convention.mark)
+        except FigureError as error:
+            raise _AmountError(field, str(error)) from None
 
     if "amount" in header.at:
         amount = read("amount")
         return amount if amount is None else _directed(amount, header.cell(row, "direction"), convention)
     credit, debit = read("credit"), read("debit")
     if credit and debit:
-        raise FigureError("stands beside a charge: a line is one of the two")
+        raise _AmountError("credit", "stands beside a charge: a line is one of the two")
     if credit is None and debit is None:
         return None
     return (credit or 0) - abs(debit or 0)
@@ -176,15 +211,39 @@ def _to_money(row: Row, header: Header, convention: _Convention) -> int | None:
 
 def _directed(amount: int, flag: str, convention: _Convention) -> int:
     word = normalise(flag)
-    if not word or word in {"-", "+"}:
+    if not word:
         return -abs(amount) if flag.strip() == "-" else amount
     if word == "c" and convention.c_is_credit is None:
-        raise FigureError("has the direction C, a charge at one bank and a credit at another: write it as a sign")
+        advice = "a charge at one bank and a credit at another: write it as a sign"
+        raise _AmountError("amount", f"has the direction C, {advice}")
     if word in _IN or (word == "c" and convention.c_is_credit):
-        return abs(amount)
+        if amount < 0:
+            raise _AmountError(
+                "amount", f"is below zero, and its direction {flag!r} says that it came in: write which holds"
+            )
+        return amount
     if word in _OUT or word == "c":
         return -abs(amount)
-    raise FigureError(f"has the direction {flag!r}, which is neither in (abono) nor out (cargo)")
+    raise _AmountError("amount", f"has the direction {flag!r}, which is neither in (abono) nor out (cargo)")
+
+
+def _find_reversals(rows: Sequence[Row], header: Header, convention: _Convention) -> Iterator[Reject]:
+    """A charge below zero where others are above may be taken back as well as taken: the file must say which."""
+    field = "amount" if "amount" in header.at else "debit"
+    if field == "amount" and "direction" not in header.at:
+        return
+    charges: list[tuple[Row, int]] = []
+    for row in rows:
+        written = to_written(row, header, field, convention.currency)
+        is_charge = field == "debit" or normalise(header.cell(row, "direction")) in _OUT | {"c"}
+        if written is not None and is_charge:
+            charges.append((row, to_amount(written, convention.mark)))
+    if not any(amount > 0 for _, amount in charges):
+        return
+    reason = "is a charge below zero beside charges above it: write what was given back as a credit"
+    yield from (
+        Reject(row.line, header.name(field), header.cell(row, field), reason) for row, amount in charges if amount < 0
+    )
 
 
 def _balances(

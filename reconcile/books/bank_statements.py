@@ -88,7 +88,8 @@ def check_statements(statements: Sequence[Statement], account: str) -> Iterator[
             yield Reject(NO_LINE, "account", f"…{ends}", reason)
         yield from _check_sum(statement)
     for before, after in pairwise(statements):
-        if before.currency != after.currency or not before.closing or not after.opening:
+        same = (before.account, before.currency) == (after.account, after.currency)
+        if not same or not before.closing or not after.opening:
             continue
         if before.closing.amount != after.opening.amount:
             closing, opening = (format_decimal(b.amount, before.currency) for b in (before.closing, after.opening))

@@ -28,10 +28,11 @@ def read_camt(content: bytes) -> BankReading:
         raise BankFileError("the file declares entities or a document type, which no bank file needs") from None
     except (ParseError, ValueError, LookupError) as error:
         raise BankFileError(f"the file is not XML that can be read: {error}") from None
-    parts = [part for part in root if _name(part) == "BkToCstmrStmt"]
+    # Banks also send the message inside an envelope of their own, or several in one.
+    parts = [part for part in root.iter() if _name(part) == "BkToCstmrStmt"]
     if not parts:
         raise BankFileError("the file is not a bank statement (camt.053): it has no BkToCstmrStmt")
-    found = [_statement(one) for one in _all(parts[0], "Stmt")]
+    found = [_statement(one) for part in parts for one in _all(part, "Stmt")]
     if not found:
         raise BankFileError("the file holds no statement (Stmt)")
     waiting = sum(count for _, count in found)
@@ -48,7 +49,7 @@ def _statement(element: Element) -> tuple[Statement, int]:
     statement = Statement(
         account=_text(element, "Acct", "Id", "IBAN") or _text(element, "Acct", "Id", "Othr", "Id"),
         currency=currency,
-        rows=tuple(_row(place, entry, currency) for place, entry in booked),
+        rows=tuple(_named_row(place, entry, currency) for place, entry in booked),
         opening=Balance(_signed(opening, currency), _day(opening, "Dt")),
         closing=Balance(_signed(closing, currency), _day(closing, "Dt")),
     )
@@ -62,6 +63,13 @@ def _edge(balances: dict[str, Element], codes: tuple[str, ...], word: str) -> El
     raise BankFileError(
         f"a statement states no {word} balance ({codes[0]}), so nobody can tell whether lines are missing"
     )
+
+
+def _named_row(place: int, entry: Element, currency: str) -> BankRow:
+    try:
+        return _row(place, entry, currency)
+    except BankFileError as error:
+        raise BankFileError(f"entry {place} (Ntry) cannot be read: {error}") from None
 
 
 def _row(place: int, entry: Element, currency: str) -> BankRow:
@@ -113,6 +121,8 @@ def _state(entry: Element) -> str:
 
 def _day(element: Element, name: str) -> date:
     text = _text(element, name, "Dt") or _text(element, name, "DtTm")
+    if not text:
+        raise BankFileError(f"it says no day ({name}): ask the bank for statements that do")
     try:
         return date.fromisoformat(text[:_DAY])
     except ValueError:

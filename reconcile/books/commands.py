@@ -14,6 +14,7 @@ from consumer.facts.terminal import (
     Exit,
     Refusal,
     connection_option,
+    counted,
     json_option,
     leave,
     limit_option,
@@ -22,7 +23,7 @@ from consumer.facts.terminal import (
 )
 from reconcile import records
 from reconcile.books.invoices import ImportOutcome, import_invoices
-from reconcile.books.outcomes import REJECT_KEYS, print_files, status_of
+from reconcile.books.outcomes import print_files, show_rejects, status_of
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.totals import ControlTotal
 from reconcile.tables import LocalInvoice
@@ -161,7 +162,7 @@ def _show(outcome: ImportOutcome, *, dry_run: bool) -> None:
     for line in _lines(outcome, dry_run=dry_run):
         say(line)
     if outcome.rejects:
-        print_rows([asdict(reject) for reject in outcome.rejects], REJECT_KEYS, as_json=False)
+        show_rejects(asdict(reject) for reject in outcome.rejects)
     elif outcome.reading.totals:
         print_rows([_to_total_row(total) for total in outcome.reading.totals], TOTAL_KEYS, as_json=False)
 
@@ -171,10 +172,10 @@ def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
     if outcome.earlier:
         yield f"{outcome.name}: {outcome.earlier}"
     elif not outcome.accepted:
-        yield f"{outcome.name}: refused, nothing of it is in the books ({len(outcome.rejects)} reasons)"
+        yield f"{outcome.name}: refused, nothing of it is in the books ({counted(len(outcome.rejects), 'reason')})"
     else:
         verb = "would come in" if dry_run else "came in"
         counts = f"{outcome.added} new, {outcome.changed} changed, {outcome.unchanged} as known"
-        yield f"{outcome.name}: {reading.rows} rows {verb}: {counts} ({reading.encoding})"
+        yield f"{outcome.name}: {counted(reading.rows, 'row')} {verb}: {counts} ({reading.encoding})"
     for remark in reading.notes:
         yield f"{outcome.name}: {remark}"

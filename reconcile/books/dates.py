@@ -1,49 +1,103 @@
 """Dates as people write them: one way of writing for the whole file, the day always before the month."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from reconcile.books.cells import Cell, to_text
 
 # Excel counts from a day that makes its false leap day of 1900 come out right.
 _SERIAL_ZERO = date(1899, 12, 30)
-_TIME = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+_SERIAL_ZERO_1904 = date(1904, 1, 1)
+_TIME = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?"
+# Many programs write a plain day as midnight in UTC; an hour beside a zone is an instant.
+_MIDNIGHT = r"(?:[ T]00:00(?::00(?:[.,]0+)?)? ?(?:Z|[+-]00:?00))"
+_INSTANT = r"(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2}(?:[.,]\d+)?)? ?(?P<offset>Z|[+-]\d{2}:?\d{2})?)?"
+_ISO = r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})"
+_MONTHS = ("ene|jan", "feb", "mar", "abr|apr", "may", "jun", "jul", "ago|aug", "sep|set", "oct", "nov", "dic|dec")
+_MONTH = re.compile("|".join(f"(?P<m{number}>{names})" for number, names in enumerate(_MONTHS, start=1)))
+_WITH_ZONE = "yyyy-mm-dd hh:mm with its zone"
+_SERIAL, _SERIAL_1904 = "Excel serial", "Excel serial from 1904"
+# A column of which a spreadsheet understood some dates: it may have read those with day and month swapped.
+_CELLS = "Excel date"
 FORMATS: dict[str, re.Pattern[str]] = {
-    "yyyy-mm-dd": re.compile(r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})" + _TIME),
+    "yyyy-mm-dd": re.compile(f"{_ISO}(?:{_MIDNIGHT}|{_TIME})"),
     "dd-mm-yyyy": re.compile(r"(?P<d>\d{1,2})-(?P<m>\d{1,2})-(?P<y>\d{4})" + _TIME),
     "dd/mm/yyyy": re.compile(r"(?P<d>\d{1,2})/(?P<m>\d{1,2})/(?P<y>\d{4})" + _TIME),
     "dd.mm.yyyy": re.compile(r"(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4})" + _TIME),
     "yyyy/mm/dd": re.compile(r"(?P<y>\d{4})/(?P<m>\d{1,2})/(?P<d>\d{1,2})" + _TIME),
     "yyyymmdd": re.compile(r"(?P<y>(?:19|20)\d{2})(?P<m>\d{2})(?P<d>\d{2})"),
-    "Excel serial": re.compile(r"(?P<serial>[2-7]\d{4})(?:\.\d+)?"),
+    "dd-mmm-yyyy": re.compile(
+        rf"(?P<d>\d{{1,2}})[-/ ](?P<name>{'|'.join(_MONTHS)})[a-z]*\.?[-/ ](?P<y>\d{{4}})" + _TIME, re.IGNORECASE
+    ),
+    _WITH_ZONE: re.compile(_ISO + _INSTANT),
+    _SERIAL: re.compile(r"(?P<serial>[2-7]\d{4})(?:\.\d+)?"),
+    _SERIAL_1904: re.compile(r"(?P<serial>[2-7]\d{4})(?:\.\d+)?"),
+    _CELLS: re.compile(_ISO + _TIME),
 }
+_UNKNOWN = "unknown"
 _TWO_DIGIT_YEAR = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
 _TERMS = re.compile(r"(?:credito\s+)?(?:a\s+)?(\d{1,3})\s*d[ií]as?(?:\s+credito)?", re.IGNORECASE)
 _AT_ONCE = {"contado", "al contado", "pue"}
+_ANY_ZONE = ZoneInfo("UTC")
 
 
 class DateError(ValueError):
     """Text that is not a date under the file's convention."""
 
 
-def to_date(text: str, style: str) -> date:
-    """Read one date written in the file's style."""
-    match = FORMATS[style].fullmatch(text)
+def to_date(text: str, style: str, zone: ZoneInfo) -> date:
+    """Read one date written in the file's style; an instant is the day it was in the zone."""
+    match = FORMATS[style].fullmatch(text) if style != _UNKNOWN else None
     if match is None:
-        if _TWO_DIGIT_YEAR.fullmatch(text):
-            raise DateError("has a year of two digits: write four")
-        raise DateError(f"is not a date written {style} as the rest of the file")
-    if style == "Excel serial":
-        return _SERIAL_ZERO + timedelta(days=int(match["serial"]))
+        raise DateError(_why_not(text, style))
+    if style in (_SERIAL, _SERIAL_1904):
+        return (_SERIAL_ZERO if style == _SERIAL else _SERIAL_ZERO_1904) + timedelta(days=int(match["serial"]))
     try:
-        return date(int(match["y"]), int(match["m"]), int(match["d"]))
-    except ValueError:
+        on = date(int(match["y"]), _month(match), int(match["d"]))
+        return _local(on, match, zone) if style == _WITH_ZONE and match["offset"] else on
+    except (ValueError, OverflowError):
         raise DateError(f"is no day of the calendar (written {style})") from None
 
 
-def decide_style(texts: Iterable[str]) -> str:
+def _why_not(text: str, style: str) -> str:
+    if _TWO_DIGIT_YEAR.fullmatch(text):
+        return "has a year of two digits: write four"
+    if style == _CELLS:
+        return "is no date cell beside others that are, whose day and month may be swapped: make the whole column text"
+    if style == _UNKNOWN:
+        return "is not a date in a form known here: write yyyy-mm-dd, or the day before the month as dd-mm-yyyy"
+    return f"is not a date written {style} as the rest of the file"
+
+
+def _month(match: re.Match[str]) -> int:
+    name = match.groupdict().get("name")
+    if name is None:
+        return int(match["m"])
+    found = _MONTH.match(name.lower())
+    assert found is not None
+    return int(str(found.lastgroup)[1:])
+
+
+def _local(on: date, match: re.Match[str], zone: ZoneInfo) -> date:
+    offset = match["offset"].replace("Z", "+00:00")
+    written = f"{on.isoformat()}T{int(match['hour']):02d}:{match['minute']}{offset}"
+    return datetime.fromisoformat(written).astimezone(zone).date()
+
+
+def decide_style(cells: Iterable[Cell], *, from_1904: bool = False) -> str:
     """Choose the style that reads most of the file's dates; the rest are then refused by name."""
-    written = list(texts)
-    return max(FORMATS, key=lambda style: sum(_fits(text, style) for text in written))
+    written = list(cells)
+    if any(isinstance(cell, date) for cell in written):
+        return _CELLS
+    counts = Counter(text for cell in written if (text := to_text(cell)))
+    fits = {style: sum(count for text, count in counts.items() if _fits(text, style)) for style in FORMATS}
+    best = max(FORMATS, key=lambda style: fits[style])
+    if counts and not fits[best]:
+        return _UNKNOWN
+    return _SERIAL_1904 if best == _SERIAL and from_1904 else best
 
 
 def to_term(text: str, issued_on: date) -> date | None:
@@ -57,7 +111,7 @@ def to_term(text: str, issued_on: date) -> date | None:
 
 def _fits(text: str, style: str) -> bool:
     try:
-        to_date(text, style)
+        to_date(text, style, _ANY_ZONE)
     except DateError:
         return False
     return True

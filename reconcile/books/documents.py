@@ -4,15 +4,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import TypeVar
+from zoneinfo import ZoneInfo
 
 from reconcile.books import words
+from reconcile.books.cells import Row, why_spoilt
 from reconcile.books.dates import DateError, to_date, to_term
 from reconcile.books.figures import DecimalMark, FigureError, Written, to_amount
 from reconcile.books.headers import Header
-from reconcile.books.sheet import Row
 from reconcile.books.words import WordError
 
 AMOUNTS = ("net", "exempt", "vat", "total")
+_PLAIN = frozenset({*AMOUNTS, "issue_date", "due_date"})
+# As a key it would be the same for every document that has none.
+_KEYS = frozenset({"order_ref", "ref_number", "series"})
+_NOTHING = frozenset({"nan", "none", "null", "undefined", "n/a", "n/d"})
+# Only in the Mexican tax authority's own lists do these say it; elsewhere a number may mean anything.
+_STATES = {"1": "vigente", "0": "cancelado"}
 _PROBLEMS = (WordError, FigureError, DateError)
 T = TypeVar("T")
 
@@ -66,6 +73,8 @@ class Convention:
     mark: DecimalMark
     date_style: str
     note_sign: int
+    zone: ZoneInfo
+    states_as_numbers: bool = False
 
 
 class RowReader:
@@ -76,6 +85,9 @@ class RowReader:
         self.rejects: list[Reject] = []
 
     def to_document(self) -> Document | None:
+        self._find_spoilt()
+        if self.rejects:
+            return None
         kind = self._read("doc_type", lambda text: words.to_kind(text, self._convention.country), "")
         currency = self._read("currency", self._to_currency, self._convention.currency)
         folio, series, uuid = self._identity()
@@ -97,6 +109,14 @@ class RowReader:
             order_ref=self._text("order_ref"), ref_type=ref_type, ref_number=ref_number,
             payment_method=self._text("payment_method"), payment_form=self._text("payment_form"),
         )  # fmt: skip
+
+    def _find_spoilt(self) -> None:
+        for field in self._header.at:
+            reason = why_spoilt(self._header.raw(self._row, field), names=field not in _PLAIN)
+            if not reason and field in _KEYS and self._text(field).lower() in _NOTHING:
+                reason = "is how a program writes nothing: empty the cell"
+            if reason:
+                self._reject(field, reason)
 
     def _text(self, field: str) -> str:
         return self._header.cell(self._row, field)
@@ -125,17 +145,22 @@ class RowReader:
                 self._reject("folio", "the row has no folio and no UUID")
             return "", series.upper(), uuid
         folio, series = self._read("folio", lambda text: words.to_folio(text, series), (written, series))
+        if folio == "0" and not uuid:
+            self._reject("folio", "is 0, which no document has")
         return folio, series, uuid
 
     def _to_required_date(self, text: str) -> date | None:
         if not text:
             raise DateError("is empty")
-        return to_date(text, self._convention.date_style)
+        return self._to_date(text)
+
+    def _to_date(self, text: str) -> date:
+        return to_date(text, self._convention.date_style, self._convention.zone)
 
     def _to_due_date(self, text: str, issued_on: date | None) -> date | None:
         if not text or issued_on is None:
             return None
-        return to_term(text, issued_on) or to_date(text, self._convention.date_style)
+        return to_term(text, issued_on) or self._to_date(text)
 
     def _amount(self, field: str, currency: str, kind: str) -> int | None:
         written = to_written(self._row, self._header, field, currency)
@@ -149,8 +174,11 @@ class RowReader:
         return amount
 
     def _state(self) -> bool | None:
+        status = self._text("status")
+        if self._convention.states_as_numbers:
+            status = _STATES.get(status, status)
         try:
-            return words.is_void(self._text("status"), self._text("voided"))
+            return words.is_void(status, self._text("voided"))
         except WordError as problem:
             self._reject("status" if self._text("status") else "voided", str(problem))
             return None
@@ -165,6 +193,8 @@ class RowReader:
     def _reference(self) -> tuple[str, str]:
         """Normalise what a note refers to as the document itself is, and leave other references as they stand."""
         kind, number = self._text("ref_type"), self._text("ref_number")
+        if not kind:
+            return "", _to_plain_uuid(number)
         try:
             kind = words.to_kind(kind, self._convention.country)
         except WordError:
@@ -185,7 +215,8 @@ def _to_plain_uuid(text: str) -> str:
 def to_written(row: Row, header: Header, field: str, currency: str) -> Written | None:
     """One amount as it stands; None where the cell is empty."""
     text = header.cell(row, field)
-    if not text or text == "-":
+    # Accounting formats write nothing as a hyphen beside the sign of the currency.
+    if not text or text.strip("$ \u00a0") == "-":
         return None
     plain = not isinstance(row.cells[header.at[field]], str)
     return Written(text, currency, plain=plain)

@@ -3,16 +3,18 @@
 import re
 import tomllib
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
-from reconcile.books.sheet import Row, to_text
+from reconcile.books.cells import Cell, Row, to_text
 
 REQUIRED = ("doc_type", "issue_date", "total")
 KNOWN_NAMES_OF_A_HEADER = 4
+# Where words are written as one: FechaEmision, RFCReceptor.
+_JOINT = re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ][a-zà-ÿ])")
 
 # Fields in the order in which they choose their columns; within a field the first name that the file has wins.
 Vocabulary: TypeAlias = Mapping[str, tuple[str, ...]]
@@ -21,6 +23,7 @@ SYNONYMS: Vocabulary = {
     "doc_type": (
         "tipo doc", "tipo dte", "tipo documento", "tipo de documento", "cod tipo de documento",
         "codigo tipo de documento", "tipo docto", "tipo de comprobante", "tipo comprobante", "efecto",
+        "efecto del comprobante", "efecto comprobante", "tipo",
     ),
     "series": ("serie",),
     "folio": (
@@ -42,13 +45,13 @@ SYNONYMS: Vocabulary = {
     ),
     "customer_name": (
         "razon social receptor", "razon social cliente", "nombre razon social receptor", "nombre receptor",
-        "nombre del receptor", "nombre cliente",
+        "nombre o razon social del receptor", "nombre del receptor", "nombre cliente",
         "razon social", "cliente", "nombre",
     ),
     "net": ("monto neto", "neto", "valor neto", "afecto", "monto afecto", "subtotal", "sub total"),
     "exempt": ("monto exento", "exento", "valor exento"),
-    "vat": ("monto iva", "iva", "valor iva", "iva trasladado"),
-    "total": ("monto total", "total", "valor total", "bruto", "monto bruto", "importe total"),
+    "vat": ("monto iva", "iva", "valor iva", "iva trasladado", "total iva trasladado"),
+    "total": ("monto total", "total", "valor total", "bruto", "monto bruto", "importe total", "monto"),
     "currency": ("moneda", "codigo moneda", "tipo moneda"),
     "status": ("estado", "estado documento", "estado sat", "estatus", "estado del comprobante"),
     "order_ref": (
@@ -82,8 +85,12 @@ class Header:
 
     def cell(self, row: Row, field: str) -> str:
         """Text of one field in one row, empty where the file has no such column."""
+        return to_text(self.raw(row, field))
+
+    def raw(self, row: Row, field: str) -> Cell:
+        """One cell as the file has it: a spreadsheet's dates and numbers are no text."""
         index = self.at.get(field)
-        return to_text(row.cells[index]) if index is not None and index < len(row.cells) else ""
+        return row.cells[index] if index is not None and index < len(row.cells) else ""
 
     def name(self, field: str) -> str:
         """The file's own name of a column, for messages people read."""
@@ -118,22 +125,29 @@ def find_header(
     *,
     words: Vocabulary = SYNONYMS,
     least: int = KNOWN_NAMES_OF_A_HEADER,
+    holds: Callable[[Header], bool] | None = None,
 ) -> Header | None:
-    """The first row that holds at least so many known names."""
+    """The first row that holds at least so many known names, and what its reader cannot do without."""
     for row in rows:
-        if row.is_blank:
+        if len(row.cells) < least or row.is_blank:
             continue
         header = _to_header(row, mapping, words)
-        if len(header.at) >= least:
+        if len(header.at) >= least and (holds is None or holds(header)):
             return header
     return None
 
 
 def _to_header(row: Row, mapping: Mapping[str, str], words: Vocabulary) -> Header:
     names = [to_text(cell) for cell in row.cells]
+    plain = [normalise(name) for name in names]
+    apart = [normalise(_JOINT.sub(" ", name)) for name in names]
     found: dict[str, int] = {}
     for field in words:
-        index = _find_column(field, names, mapping, words)
+        if field in mapping:
+            wanted = normalise(mapping[field])
+            index = plain.index(wanted) if wanted in plain else None
+        else:
+            index = names.index(field) if field in names else _find_column((field, *words[field]), plain, apart)
         if index is not None and index not in found.values():
             found[field] = index
     filled = [index for index, name in enumerate(names) if name]
@@ -141,16 +155,12 @@ def _to_header(row: Row, mapping: Mapping[str, str], words: Vocabulary) -> Heade
     return Header(row.line, columns, found, {field: names[index] for field, index in found.items()}, len(names))
 
 
-def _find_column(field: str, names: list[str], mapping: Mapping[str, str], words: Vocabulary) -> int | None:
-    if field in mapping:
-        wanted = normalise(mapping[field])
-        return next((index for index, name in enumerate(names) if normalise(name) == wanted), None)
-    if field in names:
-        return names.index(field)
-    plain = [normalise(name) for name in names]
-    for synonym in (normalise(field), *words[field]):
+def _find_column(synonyms: Iterable[str], plain: list[str], apart: list[str]) -> int | None:
+    for synonym in map(normalise, synonyms):
         if synonym in plain:
             return plain.index(synonym)
+        if synonym in apart:
+            return apart.index(synonym)
     return None
 
 

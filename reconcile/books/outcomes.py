@@ -1,6 +1,6 @@
 """How importing files ends: some refused is partly done, all refused is nothing done."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from consumer.facts.terminal import Exit, print_rows
@@ -32,4 +32,9 @@ def print_files(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], *, as_js
     print_rows(shown, keys, as_json=False)
     rejects = [{"file": row["file"], **reject} for row in rows for reject in row["rejects"]]
     if rejects:
-        print_rows(rejects, ("file", *REJECT_KEYS), as_json=False)
+        show_rejects(rejects, ("file", *REJECT_KEYS))
+
+
+def show_rejects(rejects: Iterable[Mapping[str, Any]], keys: Sequence[str] = REJECT_KEYS) -> None:
+    """Print what is wrong in a file; what is wrong with the file as a whole stands on no line of it."""
+    print_rows([{**reject, "line": reject["line"] or None} for reject in rejects], keys, as_json=False)

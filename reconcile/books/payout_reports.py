@@ -5,6 +5,7 @@ The file names no payout, so its rows do: they must be exactly the items of one 
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,12 +19,15 @@ from consumer.facts.house import Connection, House
 from consumer.facts.tables.provider import PayoutItem
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
+from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.documents import Reject
 from reconcile.books.headers import normalise
-from reconcile.books.sheet import SheetError, read_sheets, to_text
+from reconcile.books.sheet import read_sheets
 from reconcile.tables import PayoutReport, ProviderFee
 
 COLUMNS = ("id", "amount", "fee", "resource_type")
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+_FIRST_ROWS = 2
 REFUND, ADJUSTMENT = "refund", "refund_adjustment"
 
 
@@ -65,7 +69,7 @@ class ReportError(ValueError):
 
 
 def import_payout_report(
-    house: House, connection: Connection, path: Path, *, payout_id: str | None = None
+    house: House, connection: Connection, path: Path, *, payout_id: str | None = None, dry_run: bool = False
 ) -> ReportOutcome:
     """Keep one report's fees in one transaction; a later report of the same payout replaces them."""
     outcome = ReportOutcome(path.name, "")
@@ -81,7 +85,9 @@ def import_payout_report(
     outcome = replace(outcome, sha256=hashlib.sha256(content).hexdigest(), rows=len(rows))
     try:
         with house.store.transaction() as session:
-            return keep_report(session, connection, outcome, rows, payout_id=payout_id, at=utc_now())
+            return keep_report(
+                session, connection, outcome, rows, payout_id=payout_id, at=None if dry_run else utc_now()
+            )
     except ReportError as error:
         return replace(outcome, rejects=(Reject(0, "", "", str(error)),))
 
@@ -89,28 +95,57 @@ def import_payout_report(
 def read_report(content: bytes) -> tuple[tuple[ReportRow, ...], tuple[Reject, ...]]:
     """Read rows by header name, whatever other columns the provider adds; pure."""
     for sheet in read_sheets(content):
-        names = [normalise(to_text(cell)).replace(" ", "_") for cell in sheet.rows[0].cells]
-        if not set(COLUMNS) <= set(names):
+        found = _find_names(sheet)
+        if found is None:
             continue
+        first, names = found
         doubled = sorted(name for name in COLUMNS if names.count(name) > 1)
         if doubled:
             raise ReportError(f"two columns are called {doubled[0]}: rename or delete the one that is not meant")
         rejects: list[Reject] = []
-        body = [row for row in sheet.rows[1:] if not row.is_blank]
+        body = [row for row in sheet.rows[first + 1 :] if not row.is_blank]
         if not body:
             raise ReportError("the report has no rows")
+        uneven = tuple(_find_uneven(sheet, body, names))
+        if uneven:
+            return (), uneven
         read = [_read_row(row.line, dict(zip(names, map(to_text, row.cells), strict=False)), rejects) for row in body]
         return tuple(row for row in read if row is not None), tuple(rejects)
     raise ReportError(f"the header must name {', '.join(COLUMNS)}: this is not the provider's payout report")
 
 
+def _find_names(sheet: Sheet) -> tuple[int, list[str]] | None:
+    """The header is the first row, or the second below the line with which spreadsheets name the separator."""
+    for place, row in enumerate(sheet.rows[:_FIRST_ROWS]):
+        names = [normalise(to_text(cell)).replace(" ", "_") for cell in row.cells]
+        if set(COLUMNS) <= set(names):
+            return place, names
+    return None
+
+
+def _find_uneven(sheet: Sheet, body: Sequence[Row], names: Sequence[str]) -> Iterator[Reject]:
+    """A separator too many moves fee and amount; only an empty cell at the end of every row moves nothing."""
+    ends_alike = all(len(row.cells) == len(names) + 1 for row in body)
+    for row in body:
+        is_short = bool(sheet.separator) and len(row.cells) < len(names)
+        is_long = bool(sheet.separator) and len(row.cells) > len(names) and not ends_alike
+        if is_short or is_long or any(to_text(cell) for cell in row.cells[len(names) :]):
+            yield _uneven(row, names)
+
+
+def _uneven(row: Row, names: Sequence[str]) -> Reject:
+    reason = f"the row has {len(row.cells)} columns, the header {len(names)}: a separator is missing or too many"
+    return Reject(row.line, "", "", reason)
+
+
 def _read_row(line: int, cells: Mapping[str, str], rejects: list[Reject]) -> ReportRow | None:
     numbers: dict[str, int] = {}
     for name in ("amount", "fee"):
-        try:
-            numbers[name] = int(cells.get(name, ""))
-        except ValueError:
-            rejects.append(Reject(line, name, cells.get(name, ""), "is not a whole number of the smallest unit"))
+        text = cells.get(name, "")
+        if _WHOLE.fullmatch(text):
+            numbers[name] = int(text)
+        else:
+            rejects.append(Reject(line, name, text, "is not a whole number of the smallest unit"))
     if not cells.get("id"):
         rejects.append(Reject(line, "id", "", "is empty"))
     if len(numbers) < len(("amount", "fee")) or not cells.get("id"):
@@ -124,9 +159,9 @@ def _read_row(line: int, cells: Mapping[str, str], rejects: list[Reject]) -> Rep
 
 def keep_report(
     session: Session, connection: Connection, outcome: ReportOutcome, rows: Sequence[ReportRow], *,
-    payout_id: str | None, at: datetime,
+    payout_id: str | None, at: datetime | None,
 ) -> ReportOutcome:  # fmt: skip
-    """Find the payout these rows are, compare amounts, replace its fees."""
+    """Find the payout these rows are, compare amounts, replace its fees; without a moment nothing is written."""
     take_turn(session, Turn.BOOKS)
     found = payout_id or _find_payout(session, connection, rows)
     items = _items(session, connection, found)
@@ -138,10 +173,14 @@ def keep_report(
     if known is not None and known.sha256 == outcome.sha256:
         earlier = f"already imported on {known.imported_at:%Y-%m-%d %H:%M} UTC for {found}, nothing changed"
         return replace(outcome, earlier=earlier)
-    mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
-    session.execute(sa.delete(ProviderFee).where(*mine))
     # A refund that came back carries no fee, and may share its id with the refund itself.
     charged = [row for row in rows if row.resource_type != ADJUSTMENT]
+    currency = next(iter(items.values())).currency
+    told = replace(outcome, currency=currency, fee_total=sum(row.fee for row in charged))
+    if at is None:
+        return told
+    mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
+    session.execute(sa.delete(ProviderFee).where(*mine))
     session.add_all(
         ProviderFee(
             connection=connection.name,
@@ -158,8 +197,7 @@ def keep_report(
             rows=len(rows),
         )
     )  # fmt: skip
-    currency = next(iter(items.values())).currency
-    return replace(outcome, kept=True, currency=currency, fee_total=sum(row.fee for row in charged))
+    return replace(told, kept=True)
 
 
 def _find_payout(session: Session, connection: Connection, rows: Sequence[ReportRow]) -> str:

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 from consumer.facts.countries import COUNTRIES
 from consumer.facts.house import Connection, House
 from consumer.facts.store import put
+from reconcile.books.cells import SheetError
 from reconcile.books.dates import DateError, decide_style, to_date
 from reconcile.books.documents import Reject, to_written
 from reconcile.books.figures import FigureError, decide_rate_mark, to_rate
 from reconcile.books.headers import Vocabulary, find_header
-from reconcile.books.sheet import SheetError, read_sheets
+from reconcile.books.sheet import read_sheets
 from reconcile.tables import ExchangeRate
 
 COLUMNS: Vocabulary = {"on": ("date", "fecha", "dia"), "value": ("valor", "value", "rate", "tipo de cambio", "uf")}
@@ -56,7 +58,8 @@ def read_rates(name: str, content: bytes, *, country: str) -> RatesOutcome:
     if sheet is None or header is None:
         return _refused(name, "no row names a date (fecha) and a value (valor) column")
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
-    style = decide_style(header.cell(row, "on") for row in body)
+    style = decide_style((header.raw(row, "on") for row in body), from_1904=sheet.from_1904)
+    zone = ZoneInfo(COUNTRIES[country].zone)
     home = COUNTRIES[country].currency
     values = [to_written(row, header, "value", home) for row in body]
     try:
@@ -67,7 +70,7 @@ def read_rates(name: str, content: bytes, *, country: str) -> RatesOutcome:
     rejects: list[Reject] = []
     for row, written in zip(body, values, strict=True):
         try:
-            on = to_date(header.cell(row, "on"), style)
+            on = to_date(header.cell(row, "on"), style, zone)
         except DateError as error:
             rejects.append(Reject(row.line, header.name("on"), header.cell(row, "on"), str(error)))
             continue

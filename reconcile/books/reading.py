@@ -4,15 +4,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from zoneinfo import ZoneInfo
 
 from consumer.facts.countries import COUNTRIES
 from consumer.facts.money import MoneyError
 from reconcile.books import words
+from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.dates import decide_style, to_term
 from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, RowReader, find_clashes, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
-from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header
-from reconcile.books.sheet import Row, Sheet, SheetError, read_sheets, to_text
+from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise
+from reconcile.books.registers import find_strangers, is_summed_up, set_headers_aside, set_taxes_aside
+from reconcile.books.sheet import TILDE, read_sheets
 from reconcile.books.totals import ControlTotal, check_total_row, control_totals, is_total_row
 
 NO_LINE = 0
@@ -44,7 +47,7 @@ def read_invoices(content: bytes, *, country: str, mapping: Mapping[str, str]) -
         reason = "no row holds four known column names: use the canonical header or save a mapping"
         return Reading((), (Reject(NO_LINE, "", "", reason),))
     sheet, header = found
-    unusable = (*_missing_columns(header), *_doubled_columns(header))
+    unusable = (*_missing_columns(header), *_doubled_columns(header), *_unclear_columns(header))
     if unusable:
         return Reading((), unusable, encoding=sheet.encoding, separator=sheet.separator)
     return _read_rows(sheet, header, country)
@@ -80,6 +83,14 @@ def _missing_columns(header: Header) -> Iterator[Reject]:
         yield Reject(header.line, "folio", "", "the file has neither a folio nor a UUID column")
 
 
+def _unclear_columns(header: Header) -> Iterator[Reject]:
+    """A bare amount may be the net as well as the total, where one of the parts stands beside it."""
+    name = header.names.get("total", "")
+    if normalise(name) == "monto" and {"net", "vat"} & header.at.keys():
+        reason = "the column may be the net or the total: name it Monto total, or save a mapping that says total"
+        yield Reject(header.line, name, "", reason)
+
+
 def _doubled_columns(header: Header) -> Iterator[Reject]:
     for field, name in header.names.items():
         places = header.twins(field)
@@ -91,19 +102,29 @@ def _doubled_columns(header: Header) -> Iterator[Reject]:
 
 def _read_rows(sheet: Sheet, header: Header, country: str) -> Reading:
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
+    body = set_headers_aside(body, header)
     total_rows = [row for row in body if is_total_row(row, header)]
     set_aside = {row.line for row in total_rows}
     rows = [row for row in body if row.line not in set_aside]
+    strangers = tuple(find_strangers(rows, header))
+    if strangers:
+        return Reading((), strangers, encoding=sheet.encoding, separator=sheet.separator)
     if not sheet.separator:
         rows = [_padded(row, header) for row in rows]
-    uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header, is_text=bool(sheet.separator))]
+    cells = _cells_of_a_row(rows, header) if sheet.separator else None
+    uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header, cells)]
     if uneven:
         return Reading((), tuple(uneven), encoding=sheet.encoding, separator=sheet.separator)
+    rows, further = set_taxes_aside(rows, header)
     try:
-        convention = _decide_convention(rows, header, country)
+        convention = _decide_convention(sheet, rows, header, country=country)
     except FigureError as error:
         return Reading((), (Reject(header.line, "", "", f"an amount {error}"),), encoding=sheet.encoding)
-    return _read_documents(sheet, header, convention, rows=rows, total_rows=total_rows)
+    reading = _read_documents(sheet, header, convention, rows=rows, total_rows=total_rows)
+    if further:
+        remark = f"rows of a further tax, which the total of the document above them holds: {further}"
+        return replace(reading, notes=(*reading.notes, remark))
+    return reading
 
 
 def _read_documents(
@@ -112,10 +133,14 @@ def _read_documents(
     found: list[tuple[Row, Document]] = []
     rejects: list[Reject] = []
     left_out: Counter[str] = Counter()
+    summed: Counter[str] = Counter()
     for row in rows:
         kind = _kind_of(row, header, convention.country)
         if kind in words.NOT_RECEIVABLE:
             left_out[kind] += 1
+            continue
+        if is_summed_up(row, header, kind):
+            summed[kind] += 1
             continue
         reader = RowReader(row, header, convention)
         document = reader.to_document()
@@ -124,7 +149,7 @@ def _read_documents(
             found.append((row, document))
     kept, clashes, repeated = find_clashes(found)
     rejects += clashes
-    if not rejects and not left_out:
+    if not rejects and not left_out and not summed:
         rejects += check_total_row(total_rows, found, header, convention)
     return Reading(
         documents=tuple((document, _raw(row, header)) for row, document in kept),
@@ -135,15 +160,21 @@ def _read_documents(
         encoding=sheet.encoding,
         separator=sheet.separator,
         columns=tuple(header.names.items()),
-        notes=(*sheet.notes, *_notes(left_out, repeated)),
+        notes=(*sheet.notes, *_notes(left_out, summed, repeated, sheet=sheet, empty=not found and not rejects)),
     )
 
 
-def _notes(left_out: Counter[str], repeated: int) -> Iterator[str]:
+def _notes(left_out: Counter[str], summed: Counter[str], repeated: int, *, sheet: Sheet, empty: bool) -> Iterator[str]:
+    if empty:
+        yield "the file has a header and no documents under it"
+    if sheet.separator == TILDE and not empty:
+        yield "lists of this kind name no currency: every amount is taken as pesos, also of documents in dollars"
+    for kind, count in sorted(summed.items()):
+        yield f"rows of kind {kind} with folio 0, which sum receipts up and were left out: {count}"
     for kind, count in sorted(left_out.items()):
-        yield f"{count} rows of kind {kind} are not receivables and were left out"
+        yield f"rows of kind {kind}, which are no receivables and were left out: {count}"
     if repeated:
-        yield f"{repeated} rows repeat another row exactly and were counted once"
+        yield f"rows that repeat another one exactly and were counted once: {repeated}"
 
 
 def _padded(row: Row, header: Header) -> Row:
@@ -151,11 +182,20 @@ def _padded(row: Row, header: Header) -> Row:
     return replace(row, cells=row.cells + ("",) * (header.width - len(row.cells)))
 
 
-def _has_other_width(row: Row, header: Header, *, is_text: bool) -> bool:
+def _cells_of_a_row(rows: Sequence[Row], header: Header) -> int:
+    """Count the cells of a row of text: as many as the header, or one more where a register ends every row with one.
+
+    The canonical form has no such habit: there a separator more is one too many.
+    """
+    end_alike = all(len(row.cells) == header.cells + 1 for row in rows)
+    return header.cells + int(end_alike and not header.is_canonical)
+
+
+def _has_other_width(row: Row, header: Header, cells: int | None) -> bool:
     """In text one separator more or less moves every cell after it, also where the last ones are empty."""
-    if is_text:
-        return len(row.cells) != header.cells
-    return any(to_text(cell) for cell in row.cells[header.width :])
+    if cells is not None and len(row.cells) != cells:
+        return True
+    return any(to_text(cell) for cell in row.cells[header.width if cells is None else header.cells :])
 
 
 def _uneven(row: Row, header: Header) -> Reject:
@@ -176,13 +216,15 @@ def _raw(row: Row, header: Header) -> dict[str, str]:
     return {name: to_text(cell) for name, cell in pairs if name and to_text(cell)}
 
 
-def _decide_convention(rows: Sequence[Row], header: Header, country: str) -> Convention:
+def _decide_convention(sheet: Sheet, rows: Sequence[Row], header: Header, *, country: str) -> Convention:
     currency = COUNTRIES[country].currency
     home = DecimalMark.COMMA if country == "cl" and not header.is_canonical else DecimalMark.POINT
     rows = [row for row in rows if _kind_of(row, header, country) not in words.NOT_RECEIVABLE]
     amounts = [amount for row in rows for amount in _amounts(row, header, country)]
     mark = decide_mark(amounts, preferred=home)
-    convention = Convention(country, currency, mark, _date_style(rows, header), note_sign=1)
+    style = _date_style(rows, header, from_1904=sheet.from_1904)
+    zone, coded = ZoneInfo(COUNTRIES[country].zone), sheet.separator == TILDE
+    convention = Convention(country, currency, mark, style, note_sign=1, zone=zone, states_as_numbers=coded)
     return replace(convention, note_sign=_note_sign(rows, header, convention))
 
 
@@ -197,9 +239,10 @@ def _amounts(row: Row, header: Header, country: str) -> Iterator[Written]:
             yield written
 
 
-def _date_style(rows: Sequence[Row], header: Header) -> str:
-    cells = [(header.cell(row, field), row) for row in rows for field in ("issue_date", "due_date")]
-    return decide_style(text for text, row in cells if text and to_term(text, _ANY_DAY) is None)
+def _date_style(rows: Sequence[Row], header: Header, *, from_1904: bool) -> str:
+    cells = [header.raw(row, field) for row in rows for field in ("issue_date", "due_date")]
+    dates = (cell for cell in cells if not isinstance(cell, str) or to_term(cell, _ANY_DAY) is None)
+    return decide_style(dates, from_1904=from_1904)
 
 
 def _note_sign(rows: Sequence[Row], header: Header, convention: Convention) -> int:

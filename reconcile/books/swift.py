@@ -23,17 +23,22 @@ logging.getLogger("mt940").setLevel(logging.CRITICAL)
 _LONGEST_AMOUNT = 15
 _AMOUNT = re.compile(r"^:(?:61:\d{6}(?:\d{4})?R?[CD][A-Z]?|6[0245][FM]?:[CD]\d{6}[A-Z]{3})(?P<amount>[\d,.]+)")
 _NO_REFERENCE = {"NONREF", "NOTPROVIDED"}
+# A field :86: in numbered pieces of up to 27 characters; those of one run go on from each other.
+_STRUCTURED = re.compile(r"^(:86:)(\d{3}\?.*?)(?=^:\d\d|^-|\Z)", re.MULTILINE | re.DOTALL)
+_PIECE = re.compile(r"(\?\d\d)")
+_FULL_PIECE = 27
+_RUNS = ({f"?{number}" for number in (*range(20, 30), *range(60, 64))}, {"?32", "?33"})
 
 
 def is_mt940(text: str) -> bool:
-    return bool(_BLOCK.search(text)) and ":60" in text
+    return bool(_BLOCK.search(text)) and (":60" in text or bool(_LINE.search(text)))
 
 
 def read_mt940(text: str) -> BankReading:
     """Read each statement of a file; amounts of the reader are exact decimals."""
     _check_amounts(text)
     try:
-        blocks = mt940.parse_statements(io.StringIO(text), options=mt940.Options.all())
+        blocks = mt940.parse_statements(io.StringIO(_part_words(text)), options=mt940.Options.all())
     except (ValueError, RuntimeError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
         raise BankFileError(f"the file is not MT940 that can be read: {_odd_field(text, error)}") from None
     statements = tuple(_statement(block) for block in blocks)
@@ -43,6 +48,21 @@ def read_mt940(text: str) -> BankReading:
     return BankReading(NAME, statements)
 
 
+def _part_words(text: str) -> str:
+    """Keep words apart that stand in pieces of their own: only a full piece goes on in the next one."""
+    return _STRUCTURED.sub(lambda found: found[1] + _part_pieces(found[2]), text)
+
+
+def _part_pieces(words: str) -> str:
+    pieces = _PIECE.split("".join(words.splitlines()))
+    for place in range(1, len(pieces) - 2, 2):
+        code, piece, after = pieces[place], pieces[place + 1], pieces[place + 2]
+        goes_on = any(code in run and after in run for run in _RUNS)
+        if goes_on and len(piece) < _FULL_PIECE:
+            pieces[place + 1] = piece.rstrip() + " "
+    return "".join(pieces) + "\n"
+
+
 def _check_amounts(text: str) -> None:
     for number, line in enumerate(text.splitlines(), start=1):
         found = _AMOUNT.match(line)
@@ -50,6 +70,11 @@ def _check_amounts(text: str) -> None:
             field = line[: line.index(":", 1) + 1]
             length = f"{len(found['amount'])} characters where the format allows {_LONGEST_AMOUNT}"
             raise BankFileError(f"the amount of field {field} on line {number} has {length}")
+        if found and "." in found["amount"]:
+            # The reader would end the amount there, and balances cut alike would still agree.
+            field = line[: line.index(":", 1) + 1]
+            reason = "has a point where the format has a comma: ask the bank for MT940 with decimal commas"
+            raise BankFileError(f"the amount of field {field} on line {number} {reason}")
 
 
 def _odd_field(text: str, error: Exception) -> str:
@@ -67,6 +92,8 @@ def _odd_field(text: str, error: Exception) -> str:
 def _statement(block: Any) -> Statement:
     opening, closing = (_balance(block.data, names) for names in _BALANCES)
     currency = str(opening.amount.currency)
+    if str(closing.amount.currency) != currency:
+        raise BankFileError(f"a statement opens in {currency} and closes in {closing.amount.currency}: it is not whole")
     rows = tuple(_row(place, line.data, currency) for place, line in enumerate(block, start=1))
     return Statement(
         account=str(block.data.get("account_identification", "")).rpartition("/")[2],

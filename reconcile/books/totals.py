@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from consumer.facts.money import format_decimal
+from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, to_written
 from reconcile.books.figures import FigureError, to_amount
 from reconcile.books.headers import Header, normalise
-from reconcile.books.sheet import Row, to_text
 
 
 @dataclass(frozen=True, slots=True)

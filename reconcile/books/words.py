@@ -2,6 +2,7 @@
 
 import re
 import uuid as uuids
+from functools import lru_cache
 
 from consumer.facts.money import DIGITS
 from consumer.facts.taxids import TaxIdError, to_tax_id
@@ -59,9 +60,11 @@ _CURRENCY_NAMES = {
 _DOLLARS = {"dolar", "dolares", "dolar americano", "dolar estadounidense", "us"}
 
 _LONGEST_FOLIO = 255
-_FOLIO = re.compile(r"(?:(?P<series>[A-Z0-9]*[A-Z][A-Z0-9]*)[-/ ]+|(?P<letters>[A-Z]+))?0*(?P<digits>\d+?)(?:\.0+)?")
+# Behind a point one zero or two are decimals; three may be thousands.
+_FOLIO = re.compile(r"(?:(?P<series>[A-Z0-9]*[A-Z][A-Z0-9]*)[-/ ]+|(?P<letters>[A-Z]+))?0*(?P<digits>\d+?)(?:\.00?)?")
 
 
+@lru_cache(maxsize=1024)
 def to_kind(text: str, country: str) -> str:
     """Read a code, a name, or both in one cell (`33 - Factura electrónica`)."""
     kinds, plain = _KINDS[country], normalise(text)

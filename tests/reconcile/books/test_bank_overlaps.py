@@ -95,6 +95,30 @@ def test_without_balances_equal_lines_are_taken_as_the_same_aloud(
     assert outcome.notes == (said,)
 
 
+@pytest.mark.parametrize("header", [HEADER, "Fecha;Descripción;Cargos;Abonos;Otro\n"])
+def test_the_same_lines_in_other_words_are_refused(house: House, main: Connection, tmp_path: Path, header: str) -> None:
+    """A bank words lines anew once they are final, or in its other export: taken as others they count twice."""
+    first = header + "05/10/2026;TEF PROVISORIA ANA;;500;500\n05/10/2026;VENTA;;1.000;1.500\n"
+    assert _import(house, main, tmp_path, first, "provisional.csv").kept
+    final = first.replace("TEF PROVISORIA ANA", "TRANSFERENCIA DE ANA") + "06/10/2026;ABONO;;700;2.200\n"
+    reason = (
+        "1 of its lines have day and amount of lines of provisional.csv (the first on 2026-10-05) but other words: "
+        "they would count twice; export those days as you did then, or leave them out"
+    )
+    assert [one.reason for one in _import(house, main, tmp_path, final).rejects] == [reason]
+    assert _import(house, main, tmp_path, header + "06/10/2026;ABONO;;700;2.200\n").kept
+    assert _kept(house) == [500, 700, 1000]
+
+
+def test_another_piece_of_a_day_may_hold_a_deposit_of_the_same_amount(
+    house: House, main: Connection, tmp_path: Path
+) -> None:
+    """By the balances it comes later in the day, so it is another one."""
+    assert _import(house, main, tmp_path, HEADER + "05/10/2026;TEF ANA;;500;500\n").kept
+    assert _import(house, main, tmp_path, HEADER + "05/10/2026;TEF LUIS;;500;2.500\n").kept
+    assert _kept(house) == [500, 500]
+
+
 def test_the_same_days_in_another_format_are_refused(house: House, main: Connection, tmp_path: Path) -> None:
     """Its lines would be taken as new ones; the next day may come in any format."""
     assert _import(house, main, tmp_path, MORNING, "cartola.csv").kept

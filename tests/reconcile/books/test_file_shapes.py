@@ -94,6 +94,30 @@ def test_a_separator_too_many_is_refused_where_the_last_cells_are_empty(row: str
     ]
 
 
+SECOND = "33;76192083-9;Otra Ltda;8;14-09-2026;0;2000;380;2380"
+
+
+def test_a_separator_at_the_end_of_every_row_is_read() -> None:
+    """The tax office's registers end their rows with one that their header lacks; no cell is moved by it."""
+    reading = read_text(register_of(f"{GOOD};", f"{SECOND};", "Total;;;;;0;3000;570;3570"))
+    assert [(document.folio, document.total) for document in documents_of(reading)] == [("7", 1190), ("8", 2380)]
+
+
+def test_a_cell_beyond_the_header_is_refused_by_line() -> None:
+    """Every row has one cell more, and on one of them something stands in it: that row is named."""
+    reading = read_text(register_of(f"{GOOD};", f"{SECOND};9"))
+    assert reasons_of(reading) == [
+        (3, "", "", "the row has 10 columns, the header 9: a separator is missing or too many")
+    ]
+
+
+@pytest.mark.parametrize("end", [";;", ""])
+def test_rows_that_end_unlike_each_other_are_refused(end: str) -> None:
+    """Where only some rows have a cell more, it may stand anywhere in them."""
+    reading = read_text(register_of(f"{GOOD};", f"{SECOND}{end}"))
+    assert [line for line, *_ in reasons_of(reading)] == ([2] if not end else [2, 3])
+
+
 def test_empty_lines_by_the_million_are_passed_over_or_refused() -> None:
     """Between rows they mean nothing; a file of nothing else is refused before it fills the memory."""
     reading = read_text(register_of(GOOD).replace("\n", "\n" * 50_000, 1))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import openpyxl
 import pytest
 
-from reconcile.books import sheet
+from reconcile.books import workbooks
 from reconcile.books.reading import read_invoices
 
 HEADER = ["doc_type", "folio", "issue_date", "customer_tax_id", "total"]
@@ -70,7 +70,7 @@ def test_a_row_beyond_the_last_is_refused() -> None:
     """A row numbered in the billions would be reached by counting up to it."""
     content = with_row(b'<row r="99999999999"><c r="A99999999999"><v>1</v></c></row>')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sheet, "_MOST_ROWS", 100)
+        patch.setattr(workbooks, "_MOST_ROWS", 100)
         (reject,) = read_invoices(content, country="cl", mapping={}).rejects
     assert reject.reason.startswith("the workbook numbers a row beyond the last one")
 

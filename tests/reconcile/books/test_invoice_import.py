@@ -59,7 +59,10 @@ def test_mexican_documents_go_in_by_uuid(house: House) -> None:
     """Cancelled ones are void, notes keep what they refer to, payment receipts are left out aloud."""
     mexico = Connection(name="mexico", api_key="sk_test_other", country="mx", mode="test")  # type: ignore[arg-type]
     outcome = import_invoices(house, mexico, DATA / "mexico_cfdi.csv")
-    assert (outcome.added, outcome.reading.notes) == (3, ("1 rows of kind P are not receivables and were left out",))
+    assert (outcome.added, outcome.reading.notes) == (
+        3,
+        ("rows of kind P, which are no receivables and were left out: 1",),
+    )
     kept = {row.folio: row for row in _rows(house, LocalInvoice)}
     assert (kept["5001"].total, kept["5001"].currency, kept["5001"].status) == (116000, "MXN", "valid")
     assert kept["5002"].status == "void"

@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import openpyxl
 import pytest
 from sqlmodel import select
 
@@ -118,6 +119,12 @@ def test_a_report_that_differs_from_the_payout_is_refused(house: House, main: Co
         (("pi_9;x;1000;16;payment_intent;;",), "its 1 rows are the items of 0 payouts we know"),
         (("pi_1;x;10.5;16;payment_intent;;",), "is not a whole number of the smallest unit"),
         ((";x;1000;16;payment_intent;;",), "is empty"),
+        (("pi_1;x;1_000;16;payment_intent;;",), "is not a whole number of the smallest unit"),
+        (
+            (WHOLE[2], "pi_1;a;7;1000;16;payment_intent;;"),
+            "the row has 8 columns, the header 7: a separator is missing",
+        ),
+        (("pi_1;x;1000;16;payment_intent",), "the row has 5 columns, the header 7: a separator is missing or too many"),
     ],
 )
 def test_a_report_that_cannot_be_used_is_named(
@@ -132,4 +139,22 @@ def test_another_file_is_not_a_report(house: House, main: Connection, tmp_path: 
     path = tmp_path / "other.csv"
     assert import_payout_report(house, main, path).rejects[0].reason.startswith("the file cannot be read")
     path.write_text("a;b\n1;2\n")
+    assert "not the provider's payout report" in import_payout_report(house, main, path).rejects[0].reason
+    path.write_text("\ufeff", encoding="utf-8")
+    assert import_payout_report(house, main, path).rejects[0].reason == "the file is empty"
+
+
+@pytest.mark.usefixtures("paid")
+@pytest.mark.parametrize("above", ["sep=;", "Reporte de pago"])
+def test_a_line_above_the_header_is_passed_over(house: House, main: Connection, tmp_path: Path, above: str) -> None:
+    """Spreadsheets name the separator there when they save the file again."""
+    path = tmp_path / "report.csv"
+    path.write_text("\n".join([above, HEADER, *WHOLE, ""]), encoding="utf-8")
+    assert import_payout_report(house, main, path).fee_total == 628
+
+
+def test_a_workbook_without_rows_is_not_a_report(house: House, main: Connection, tmp_path: Path) -> None:
+    """It is refused like any other file."""
+    path = tmp_path / "empty.xlsx"
+    openpyxl.Workbook().save(path)
     assert "not the provider's payout report" in import_payout_report(house, main, path).rejects[0].reason

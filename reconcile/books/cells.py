@@ -1,0 +1,60 @@
+"""Cells, rows and sheets, whatever file they come from, and what a cell says that is no value."""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from typing import TypeAlias
+
+Cell: TypeAlias = str | Decimal | date
+
+# A spreadsheet keeps fifteen digits of a number; an identifier with more has lost the rest.
+_KEPT = 10**15
+_ERROR = re.compile(
+    r"#(?:N/[AD]|¡?(?:REF|VALUE|VALOR|DIV/0|NUM|NULL|NULO|SPILL|DESBORDAMIENTO|CALC)!|¿?(?:NAME|NOMBRE)\?|#+)",
+    re.IGNORECASE,
+)
+
+
+class SheetError(ValueError):
+    """A file that cannot be read as a table at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    line: int
+    cells: tuple[Cell, ...]
+
+    @property
+    def is_blank(self) -> bool:
+        return not any(to_text(cell) for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """One way to cut a file into rows; `separator` is empty for a workbook's sheet, and some count days from 1904."""
+
+    rows: tuple[Row, ...]
+    encoding: str
+    separator: str
+    notes: tuple[str, ...] = ()
+    from_1904: bool = False
+
+
+def to_text(cell: Cell) -> str:
+    """Show a cell as the person who made the file would read it."""
+    if isinstance(cell, str):
+        return cell.strip()
+    return f"{cell:f}" if isinstance(cell, Decimal) else cell.isoformat()
+
+
+def why_spoilt(cell: Cell, *, names: bool) -> str:
+    """Say why a cell says nothing: a spreadsheet's error, or a number that names something and lost its last digits."""
+    if isinstance(cell, str):
+        wrong = cell.startswith("#") and _ERROR.fullmatch(cell.strip())
+        return "is an error of the spreadsheet: mend the formula or empty the cell" if wrong else ""
+    if names and isinstance(cell, date):
+        return "is a date that the spreadsheet made of what was written: make the column text and fill it in again"
+    if names and isinstance(cell, Decimal) and abs(cell) >= _KEPT:
+        return "is a number of which a spreadsheet keeps fifteen digits: make the column text and fill it in again"
+    return ""

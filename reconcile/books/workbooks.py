@@ -1,0 +1,105 @@
+"""Workbooks (XLSX) as rows of cells: what a spreadsheet shows, and what it hides, said aloud."""
+
+import io
+import re
+import zlib
+from collections.abc import Iterator
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+from xml.etree.ElementTree import ParseError
+from zipfile import BadZipFile, ZipFile
+
+import openpyxl
+from openpyxl.utils.datetime import CALENDAR_MAC_1904
+from openpyxl.utils.exceptions import InvalidFileException
+
+from reconcile.books.cells import Cell, Row, Sheet, SheetError
+
+_MEGABYTE = 1024 * 1024
+_LARGEST_WORKBOOK = 256 * _MEGABYTE
+_MOST_ROWS = 1_048_576
+_BOOK = "xl/workbook.xml"
+# A spreadsheet keeps and shows fifteen digits; what stands after them is noise of its binary sums.
+_DIGITS = ".15g"
+_HIDDEN_ROW = re.compile(rb'<row\b[^>]*\bhidden="(?:1|true)"')
+_UNCOMPUTED = re.compile(rb"<f\b[^>]*(?:/>|>[^<]*</f>)\s*(?:</c>|<v\s*/>|<v></v>)")
+
+# What a workbook's reader makes of parts that are cut, encrypted, of wrong types or missing.
+_BROKEN = (
+    BadZipFile, InvalidFileException, ParseError, zlib.error, EOFError, OSError, RuntimeError,
+    LookupError, ArithmeticError, TypeError, AttributeError, UnicodeError,
+)  # fmt: skip
+
+
+def workbook_sheets(content: bytes) -> Iterator[Sheet]:
+    """Read every sheet whole: a broken part shows only when the reader comes to it, as whatever error it makes."""
+    try:
+        _check_parts(content)
+        book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+        from_1904 = book.epoch == CALENDAR_MAC_1904
+        sheets = [_sheet(page, from_1904=from_1904) for page in book.worksheets]
+    except SheetError:
+        raise
+    except (*_BROKEN, ValueError):
+        raise SheetError("the file is not a workbook that can be opened: save it as XLSX or CSV") from None
+    book.close()
+    yield from sheets
+
+
+def _check_parts(content: bytes) -> None:
+    """Refuse other archives, and a workbook that a few kilobytes would unfold to more than the memory holds."""
+    with ZipFile(io.BytesIO(content)) as parts:
+        size = sum(part.file_size for part in parts.infolist())
+        names = set(parts.namelist())
+    if size > _LARGEST_WORKBOOK:
+        raise SheetError(f"the workbook unfolds to {size // _MEGABYTE} MB: save it as CSV or split it")
+    if "content.xml" in names:
+        raise SheetError("the file is an OpenDocument sheet: save it as XLSX or CSV")
+    if not any(name.startswith("xl/") for name in names):
+        raise SheetError("the file is a ZIP archive: unpack it and import the files in it")
+
+
+def _sheet(page: Any, *, from_1904: bool) -> Sheet:
+    rows = tuple(_rows_of(page))
+    hidden = " (hidden)" if page.sheet_state != "visible" else ""
+    notes = tuple(_notes(page)) if rows else ()
+    return Sheet(rows, f"XLSX, sheet {page.title}{hidden}", "", notes, from_1904)
+
+
+def _notes(page: Any) -> Iterator[str]:
+    """Tell what a person does not see on the screen, and what the reader cannot see in the file."""
+    with page._get_source() as part:  # noqa: SLF001 - the reader offers no other way to the part it reads
+        written = part.read()
+    if hidden := len(_HIDDEN_ROW.findall(written)):
+        yield f"rows of sheet {page.title} hidden by hand or by a filter, and read like the others: {hidden}"
+    if uncomputed := len(_UNCOMPUTED.findall(written)):
+        advice = "open the file in a spreadsheet and save it"
+        yield f"formulas of sheet {page.title} without a value, read as empty cells: {uncomputed}; {advice}"
+
+
+def _rows_of(page: Any) -> Iterator[Row]:
+    # A stale "dimension" element hides rows from read-only mode.
+    page.reset_dimensions()
+    for line, values in enumerate(page.iter_rows(values_only=True), start=1):
+        # The reader fills a gap before a row number of any size with empty rows, and would go on for ever.
+        if line > _MOST_ROWS:
+            raise SheetError("the workbook numbers a row beyond the last one a sheet has: save it again as XLSX or CSV")
+        yield Row(line, tuple(_to_cell(value) for value in values))
+
+
+def _to_cell(value: object) -> Cell:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return Decimal(value)
+    if isinstance(value, float):
+        if value.is_integer():
+            return Decimal(int(value))
+        number = Decimal(format(value, _DIGITS))
+        return number if number.is_finite() else str(value)
+    if isinstance(value, datetime):
+        return value.date()
+    return value if isinstance(value, date) else str(value)

@@ -53,7 +53,7 @@ class Summary:
         if self.events_stored != self.events_sent:
             yield f"{self.events_sent} events happened and {self.events_stored} are stored"
         if self.payouts_closed != self.payouts:
-            yield f"{self.payouts - self.payouts_closed} of {self.payouts} payouts are not closed"
+            yield f"{self.payouts - self.payouts_closed} of {self.payouts} payouts hold pesos without a name"
         for code in sorted(self.planted.keys() | self.exceptions.keys()):
             found, wanted = self.exceptions.get(code, 0), self.planted.get(code, 0)
             if found != wanted:
@@ -106,7 +106,7 @@ def show(summary: Summary, *, as_json: bool) -> None:
         ("webhooks lost on purpose, one in ten", summary.webhooks_dropped),
         ("events stored in the end, each once", summary.events_stored),
         ("payouts", summary.payouts),
-        ("payouts closed to the peso", summary.payouts_closed),
+        ("payouts of which every peso has a name", summary.payouts_closed),
         ("run", summary.run_id),
     ):
         click.echo(f"{words:<52} {value}")
@@ -115,8 +115,15 @@ def show(summary: Summary, *, as_json: bool) -> None:
         click.echo(f"{code:<24} {summary.planted.get(code, 0):>8} {summary.exceptions.get(code, 0):>8}")
 
 
-def play(running: RunningSandbox, merchant: Merchant, *, seed: int, tell: Callable[[str], None]) -> Summary:
-    """Play the demo.
+def play(
+    running: RunningSandbox,
+    merchant: Merchant,
+    *,
+    seed: int,
+    tell: Callable[[str], None],
+    watch: Callable[[str], None],
+) -> Summary:
+    """Play the demo; `tell` hears of each step, `watch` of each day of the month.
 
     1. The merchant learns the terms and opens its receiver; an endpoint is subscribed to every event.
     2. A month passes day by day; a tenth of the webhooks is dropped, some come twice or out of order.
@@ -126,12 +133,14 @@ def play(running: RunningSandbox, merchant: Merchant, *, seed: int, tell: Callab
     with Steer(running.url) as steer:
         endpoint = steer.create_endpoint(merchant.webhook_url, list(TYPES))
         country = running.world.scenario.country
+        tell("starting the receiver, the worker and the pages")
         merchant.open(Terms(running.url, TEST_KEY, endpoint["secret"], country, steer.tariff()))
         for name, probability in FAULTS.items():
             steer.switch_on(name, probability, seed=seed)
+        tell(f"{DAYS} days of trade: one webhook in ten is dropped, some come twice or out of order")
         for day in range(1, DAYS + 1):
             moment = steer.advance(_DAY_SECONDS)
-            tell(f"day {day} of {DAYS}: the provider's clock says {moment}")
+            watch(f"day {day} of {DAYS}: the provider's clock says {moment}")
         steer.switch_off()
         tell("catching up: event log, then payouts and everything else")
         merchant.catch_up()

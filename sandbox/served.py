@@ -1,11 +1,12 @@
 """A program that the demo starts beside itself: its settings as a file, its process, and whether it answers."""
 
 import contextlib
+import fcntl
 import json
 import socket
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,19 @@ class Served:
         if self._process is not None:
             self._process.terminate()
             self._process.wait()
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep a folder to one demo at a time; the lock goes with its process, however that ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "demo.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            advice = "stop it first, or give this one another CUADRE_DATA_DIR and --port"
+            raise NotServedError(f"a demo is running in {folder} already: {advice}") from None
+        yield
 
 
 def write_settings(path: Path, settings: Mapping[str, Any]) -> None:

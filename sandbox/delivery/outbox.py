@@ -74,12 +74,18 @@ class Outbox:
         return bool(self._waiting) and self._waiting[0][0] <= now
 
     def take_due(self, now: datetime) -> list[Delivery]:
-        """Everything due by now, in order: held ones behind the rest, or kept until something overtakes them."""
+        """Everything due by now, in order; held ones behind the rest once a later one has overtaken them."""
         due: list[Delivery] = []
+        overtaken = 0
         while self._waiting and self._waiting[0][0] <= now:
             delivery = heapq.heappop(self._waiting)[2]
-            (self._held if delivery.is_held else due).append(delivery)
-        return due + self.take_held() if due else []
+            if delivery.is_held:
+                self._held.append(delivery)
+            else:
+                due.append(delivery)
+                overtaken = len(self._held)
+        released, self._held = self._held[:overtaken], self._held[overtaken:]
+        return due + released
 
     def take_held(self) -> list[Delivery]:
         """The held ones, whether anything overtook them or not."""

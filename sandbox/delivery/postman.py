@@ -89,8 +89,11 @@ class Postman:
             return take(now)
 
     def _carry(self, batch: list[Delivery]) -> None:
-        for _ in self._pool.map(self._attempt, batch):
-            pass
+        """A few at once; what is held back goes when the others have arrived, or it might come before them."""
+        for is_held in (False, True):
+            some = [delivery for delivery in batch if delivery.is_held is is_held]
+            for _ in self._pool.map(self._attempt, some):
+                pass
 
     def _attempt(self, delivery: Delivery) -> None:
         with self._directory.lock:

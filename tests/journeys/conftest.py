@@ -1,6 +1,5 @@
 """The way through the whole house that journeys share: a sandbox, a receiver on a real port, and the commands."""
 
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from cuadre import cli
 from sandbox.event_types import TYPES
 from sandbox.serve import RunningSandbox
 from sandbox.steer import Steer
+from tests.ports import free_port
 
 TARIFF = """
 [tariff]
@@ -25,12 +25,6 @@ bank_transfer = { bps = 135 }
 """
 TWO_DAYS = 2 * 24 * 60 * 60
 AS_OF = "2026-10-02"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -73,7 +67,7 @@ def live_two_days(
     """Live through the quiet scenario up to a reconciliation; answers the port the receiver had."""
 
     def live(database_url: str, lost: float) -> int:
-        port = _free_port()
+        port = free_port()
         (tmp_path / "cuadre.toml").write_text(TARIFF, encoding="utf-8")
         monkeypatch.chdir(tmp_path)
         with RunningSandbox("quiet", seed=1) as running, Steer(running.url) as steer:

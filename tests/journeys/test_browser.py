@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 EMAIL, PASSWORD = "ana@tienda.example", "una clave bien larga"
 PAYOUT = "po_ZuD8givTeedmoF2g"
@@ -28,7 +28,7 @@ def browser() -> Iterator[Browser]:
     if found is None:
         pytest.skip("no Chromium is installed")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=QUIET)
+        browser = playwright.chromium.launch(executable_path=found, args=QUIET, timeout=180_000)
         yield browser
         browser.close()
 
@@ -49,11 +49,12 @@ def address(
 
 
 def log_in(page: Page, address: str) -> None:
-    page.set_default_timeout(10_000)
+    page.set_default_timeout(120_000)
     page.goto(f"{address}/payouts")
     page.get_by_label("Correo").fill(EMAIL)
     page.get_by_label("Contraseña").fill(PASSWORD)
     page.get_by_role("button", name="Entrar").click()
+    expect(page.get_by_role("heading", name="Liquidaciones")).to_be_visible(timeout=120_000)
 
 
 def test_a_person_logs_in_opens_a_payout_and_downloads_it(browser: Browser, address: str, tmp_path: Path) -> None:
@@ -66,6 +67,7 @@ def test_a_person_logs_in_opens_a_payout_and_downloads_it(browser: Browser, addr
 
     log_in(page, address)
     page.get_by_role("link", name=PAYOUT).click()
+    expect(page.locator("main")).to_contain_text("Ferretería San Joaquín EIRL", timeout=120_000)
     assert "5.080.134" in page.inner_text("main")
     assert "Ferretería San Joaquín EIRL" in page.inner_text("main")
     with page.expect_download() as waiting:

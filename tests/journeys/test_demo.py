@@ -2,36 +2,47 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+from tests.ports import free_port
+
 REPORTS = ("payout-summary", "payout-detail", "exceptions")
 
 
-def run(folder: Path, *arguments: str, **environ: str) -> bytes:
+STEPS = (
+    "making up a month of trade",
+    "starting the receiver",
+    "31 days of trade",
+    "catching up",
+    "reconciling the month",
+)
+
+
+def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
     """Run a command of the program in a process of its own, with only the settings given."""
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CUADRE_")}
     command = [sys.executable, "-m", "cuadre", *arguments]
     done = subprocess.run(command, cwd=folder, env={**clean, **environ}, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr.decode()
-    return done.stdout
+    return done
 
 
 def demo(folder: Path, **environ: str) -> dict[str, Any]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    summary = run(folder, "demo", "--once", "--json", "--port", str(port), **environ)
-    return dict(json.loads(summary))
+    """Play it with no terminal: each step is told once, the days are not."""
+    done = run(folder, "demo", "--once", "--json", "--port", str(free_port()), **environ)
+    told = [line for line in done.stderr.decode().splitlines() if line.startswith(STEPS)]
+    assert [line.startswith(step) for line, step in zip(told, STEPS, strict=True)] == [True] * len(STEPS)
+    assert b"day 1 of 31" not in done.stderr
+    return dict(json.loads(done.stdout))
 
 
 def reports(folder: Path) -> dict[str, bytes]:
     settings = str(folder / "data" / "demo.toml")
     arguments = ("--as-of", "2026-11-01", "--out", "-")
-    return {name: run(folder, "report", name, *arguments, CUADRE_CONFIG=settings) for name in REPORTS}
+    return {name: run(folder, "report", name, *arguments, CUADRE_CONFIG=settings).stdout for name in REPORTS}
 
 
 def test_the_demo_finds_what_was_planted_and_again_the_same(database_url: str, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, CDPSession, Error, Page, sync_playwright
 
+from tests.ports import free_port
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMAGES = ROOT / "docs" / "images"
 EMAIL, PASSWORD = "finanzas@demo.cuadre", "cuadre-demo-2026"
@@ -27,8 +28,9 @@ PHONE = {"width": 390, "height": 780}
 # What each language's reader clicks on: an exception with candidates, a way to start the hand match, the sheet.
 WORDS = {"es": ("Varios documentos calzan", "Decidir"), "en": ("Several documents fit", "Decide")}
 LARGEST = 120_000
-# Seconds between the tries at one picture.
-PAUSES = (0.1, 0.3, 1, 3, 5)
+# What a busy browser says instead of a picture that it takes a moment later, and the seconds between the tries.
+REFUSALS = ("Unable to capture screenshot", "Not attached to an active page")
+PAUSES = (0.1, 0.3, 1, 3, 5, 10, 20, 30)
 # A document and an invoice file to bring in, whose totals the guide shows.
 SALES = """doc_type,series,folio,issue_date,due_date,customer_tax_id,customer_name,net,vat,total,currency,status
 33,,20501,2026-10-29,2026-11-28,76090795-2,Comercial Los Aromos SpA,1000000,190000,1190000,CLP,valid
@@ -43,7 +45,7 @@ def browser() -> Iterator[Browser]:
         pytest.skip("no Chromium is installed")
     with sync_playwright() as playwright:
         options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars"]
-        browser = playwright.chromium.launch(executable_path=found, args=options)
+        browser = playwright.chromium.launch(executable_path=found, args=options, timeout=180_000)
         yield browser
         browser.close()
 
@@ -51,9 +53,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The demo as anybody runs it, until the guide is done."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     folder = tmp_path_factory.mktemp("guide")
     clean = {name: value for name, value in os.environ.items() if not name.startswith("CUADRE_")}
     command = [sys.executable, "-m", "cuadre", "demo", "--port", str(port)]
@@ -63,19 +63,20 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert any(b"Ctrl-C stops" in line for line in demo.stdout), "the demo ended before it served"
         yield f"http://127.0.0.1:{port}"
         demo.send_signal(signal.SIGTERM)
-        demo.wait(30)
+        demo.wait(120)
 
 
 def enter(browser: Browser, address: str, language: str, size: dict[str, int], refused: list[str]) -> Page:
     # A date is shown as the reader's own browser writes it.
     locale = {"es": "es-CL", "en": "en-GB"}[language]
     page = browser.new_context(viewport=size, color_scheme="light", locale=locale).new_page()  # type: ignore[arg-type]
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(120_000)
     # A page that failed makes a picture too.
     page.on("response", lambda answer: refused.append(f"{answer.status} {answer.url}") if not answer.ok else None)
     page.goto(f"{address}/login")
     if language == "en":
         page.get_by_role("button", name="English").click()
+        page.locator("html[lang=en]").wait_for(state="attached")
     return page
 
 
@@ -101,7 +102,7 @@ def _captured(session: CDPSession, how: dict[str, Any]) -> dict[str, Any]:
         try:
             return session.send("Page.captureScreenshot", how)
         except Error as error:
-            if "Unable to capture screenshot" not in str(error):
+            if not any(refusal in str(error) for refusal in REFUSALS):
                 raise
             time.sleep(pause)
     return session.send("Page.captureScreenshot", how)
@@ -121,11 +122,13 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     take("payouts")
     page.goto(f"{address}/payouts?status=open")
     page.locator("tbody th a").first.click()
+    page.wait_for_url("**/payouts/*")
     take("payout")
     page.goto(f"{address}/exceptions")
     take("exceptions")
     page.goto(f"{address}/exceptions?code=AMBIGUOUS")
     page.get_by_role("link", name=kind).first.click()
+    page.wait_for_url("**/exceptions/*/*")
     page.get_by_text(decide, exact=True).first.click()
     page.locator("tbody details[open]").first.scroll_into_view_if_needed()
     take("case")
@@ -136,6 +139,7 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     take("receivables")
     page.goto(f"{address}/view/documents")
     page.locator("tbody th a").first.click()
+    page.wait_for_url("**/documents/**")
     take("document")
     sales = folder / "ventas-octubre.csv"
     sales.write_text(SALES, encoding="utf-8")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 class Cluster:
@@ -114,7 +114,7 @@ class Cluster:
         # A quick shutdown needs no recovery at the next start.
         self.process.send_signal(signal.SIGINT)
         try:
-            self.process.wait(timeout=10)
+            self.process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self.kill()
         for pid in left:

@@ -3,7 +3,6 @@
 import http.client
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -17,11 +16,12 @@ import sqlalchemy as sa
 
 from consumer.facts import schema
 from consumer.facts.store import Store
+from tests.ports import free_port
 from tests.proof.cluster import Cluster, folder_of
 from tests.proof.senders import SECRET, Senders, deliver
 
 HERE = Path(__file__).parent
-PATIENCE = 60.0
+PATIENCE = 180.0
 
 
 @pytest.fixture(scope="session")
@@ -58,9 +58,7 @@ class Installation:
         self.database_url, self.folder = database_url, folder
         self.store = Store(database_url)
         self.running: dict[str, subprocess.Popen[bytes]] = {}
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port: int = probe.getsockname()[1]
+        self.port = free_port()
 
     def start(self, role: str, *, processes: int = 1, prepare: Callable[[], None] | None = None) -> None:
         """Start `receive`, `work` or `write`."""
@@ -101,7 +99,7 @@ class Installation:
         return False
 
     def get(self, path: str) -> tuple[int, bytes]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             connection.request("GET", path)
             answer = connection.getresponse()
@@ -111,7 +109,7 @@ class Installation:
 
     def post(self, body: bytes, *, secret: bytes = SECRET) -> tuple[int, dict[str, Any], str | None]:
         """Send one signed body; returns status, answer and Retry-After."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             return deliver(connection, body, secret=secret)
         finally:

@@ -60,7 +60,7 @@ def read_apart(environ: dict[str, str], what: str, *, kill_at: int = 0) -> tuple
     notes.unlink(missing_ok=True)
     reader = _PROCESSES.Process(target=_read, args=(environ, what, kill_at))
     reader.start()
-    reader.join(120)
+    reader.join(300)
     if reader.exitcode is None:
         reader.kill()
         reader.join()

@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,19 +51,25 @@ class Senders:
 
     def _run(self, place: int) -> None:
         chance = random.Random(place)  # noqa: S311 - repeatable
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         number = place
         while not self._stopped.wait(self.pause):
             kind = chance.random()
             if kind < 0.15 and number > self.count:
                 event = self.events(chance.randrange(place, number, self.count))
-            elif kind < 0.3 and self.unanswered:
-                event = self.unanswered.pop()
+            elif kind < 0.3 and (again := self._take_unanswered()) is not None:
+                event = again
             else:
                 event = self.events(number)
                 number += self.count
             self.send(connection, event)
         connection.close()
+
+    def _take_unanswered(self) -> dict[str, Any] | None:
+        # Another thread may take the last one between a look and the taking.
+        with suppress(IndexError):
+            return self.unanswered.pop()
+        return None
 
     def send(self, connection: http.client.HTTPConnection, event: dict[str, Any]) -> None:
         try:
@@ -78,7 +85,7 @@ class Senders:
             self.unanswered.append(event)
 
     def _deliver_all(self, events: Sequence[dict[str, Any]]) -> None:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         for event in events:
             self.send(connection, event)
         connection.close()

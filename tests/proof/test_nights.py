@@ -1,7 +1,6 @@
 """Whole nights against a provider that misbehaves: all events are kept, or the night says what is missing and heals."""
 
 import os
-import socket
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +30,7 @@ from reconcile.nightly import NightlyOutcome
 from sandbox.event_types import TYPES
 from sandbox.serve import RunningSandbox
 from sandbox.steer import TEST_KEY, Steer
+from tests.ports import free_port
 
 IS_FULL = os.environ.get("CUADRE_TEST_PROOF") == "1"
 DAY = date(2026, 10, 2)
@@ -67,7 +67,8 @@ class Merchant:
 
     def sent(self) -> set[str]:
         """Every event of the provider's log, read without any care."""
-        events = httpx.get(f"{self.url}/v2/events", params={"limit": 300}, headers={"Authorization": TEST_KEY})
+        with httpx.Client(base_url=self.url, headers={"Authorization": TEST_KEY}, timeout=120) as client:
+            events = client.get("/v2/events", params={"limit": 300})
         found = {event["id"] for event in events.raise_for_status().json()}
         assert len(found) < 300
         return found
@@ -88,9 +89,7 @@ def live(migrated_url: str, tmp_path: Path) -> Iterator[Live]:
     @contextmanager
     def merchant() -> Iterator[Merchant]:
         with RunningSandbox("quiet") as running, Steer(running.url) as steer:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", 0))
-                port = int(probe.getsockname()[1])
+            port = free_port()
             secret = steer.create_endpoint(f"http://127.0.0.1:{port}/webhooks", list(TYPES))["secret"]
             environ = {
                 "CUADRE_PROVIDER_URL": running.url,

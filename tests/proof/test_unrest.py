@@ -131,7 +131,7 @@ def test_a_secret_renewed_under_load(own_url: str, install: Callable[[str], Any]
     for thread in threads:
         thread.join()
 
-    assert known_after < 8
+    assert known_after < 60
     assert {status for _, name, status in told if name == "old"} == {200}
     assert {status for _, name, status in told if name == "new"} == {200, 401}
     assert installation.ids() == {f"evt_{number}" for number, _, status in told if status == 200}

@@ -38,7 +38,7 @@ def speak(port: int, *head: bytes, body: bytes = BODY, framing: bytes | None = N
     """Say exactly this to the server and return the status and the body of its answer."""
     framed = b"Content-Length: %d" % len(body) if framing is None else framing
     lines = [b"POST /webhooks HTTP/1.1", b"Host: here", b"Connection: close", framed, *head, b"", b""]
-    with socket.create_connection(("127.0.0.1", port), timeout=30) as wire:
+    with socket.create_connection(("127.0.0.1", port), timeout=120) as wire:
         # A server that has heard enough may hang up before everything is said.
         with suppress(ConnectionError):
             wire.sendall(b"\r\n".join(lines) + body)
@@ -192,7 +192,8 @@ def test_silent_connections_keep_nobody_out(migrated_url: str, install: Callable
     began = time.monotonic()
 
     assert installation.get("/healthz")[0] == 200
-    assert time.monotonic() - began < 5
+    # They themselves would be let go after half a minute.
+    assert time.monotonic() - began < 25
     if IS_FULL:
         silent[0].settimeout(60)
         assert silent[0].recv(1) == b""

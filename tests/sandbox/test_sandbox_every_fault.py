@@ -127,7 +127,7 @@ def is_stale(scene: Scene) -> bool:
     scene.announce()
     scene.steer.advance(3)
     (_, _, first), (_, _, second) = scene.shop.got
-    return abs(first - time.time()) < 60 and abs(first - 3_600 - second) < 60
+    return abs(first - time.time()) < 600 and abs(first - 3_600 - second) < 600
 
 
 def answers(scene: Scene, status: int, code: str, **headers: str) -> bool:
@@ -243,7 +243,7 @@ def test_a_fault_does_what_its_name_says(shop: tuple[Shop, str], name: str, is_a
     ]
     with (
         RunningSandbox(one_payout(), faults=faults if is_at_start else ()) as running,
-        httpx.Client(base_url=running.url, headers=KEY, trust_env=False) as client,
+        httpx.Client(base_url=running.url, headers=KEY, trust_env=False, timeout=120) as client,
         Steer(running.url) as steer,
     ):
         scene = Scene(client, steer, kept)

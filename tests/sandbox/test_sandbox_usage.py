@@ -60,7 +60,7 @@ def run(line: str) -> str:
     words = shlex.split(line)
     assert words[0] == "curl"
     if CURL:
-        done = subprocess.run([CURL, "--noproxy", "*", *words[1:]], capture_output=True, check=True, timeout=60)
+        done = subprocess.run([CURL, "--noproxy", "*", *words[1:]], capture_output=True, check=True, timeout=300)
         return done.stdout.decode().replace("\r\n", "\n")
     reader = argparse.ArgumentParser()
     reader.add_argument("url")
@@ -71,7 +71,7 @@ def run(line: str) -> str:
     reader.add_argument("-d", default=None)
     asked = reader.parse_args(words[1:])
     headers = dict(header.split(": ", 1) for header in asked.H)
-    with httpx.Client(trust_env=False, timeout=60) as client:
+    with httpx.Client(trust_env=False, timeout=120) as client:
         answer = client.request(asked.X or ("POST" if asked.d else "GET"), asked.url, content=asked.d, headers=headers)
     head = f"HTTP/1.1 {answer.status_code} {answer.reason_phrase}\n"
     head += "".join(f"{name.title()}: {value}\n" for name, value in answer.headers.items()) + "\n"
@@ -177,7 +177,7 @@ def test_the_example_is_a_test_that_passes(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=300,
     )
 
     assert "2 passed" in done.stdout, done.stdout

@@ -14,6 +14,7 @@ from consumer.facts.house import Connection, House
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
+from reconcile.pieces import DamagedRowsError
 from reports import catalogue, files
 from reports.build import Report
 from reports.catalogue import NoRunError
@@ -92,7 +93,7 @@ def night(house: House, connection: Connection, *, on: date, now: datetime) -> N
     """Make the day's files, and say whether the run they show is whole."""
     try:
         kept = keep_nightly(house, connection, on=on, now=now)
-    except (NoRunError, NotWritableError) as error:
+    except (NoRunError, NotWritableError, DamagedRowsError) as error:
         return Night(Exit.NOTHING_DONE, [f"{connection.name}: report: {error}"])
     return Night(Exit.DONE, [f"{connection.name}: report: {len(kept)} files of {on}"])
 

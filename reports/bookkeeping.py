@@ -1,6 +1,6 @@
 """The queries behind the pages of the books: files brought in, bank lines, people's decisions, closed periods."""
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,9 +15,11 @@ from reconcile.tables import (
     InvoiceFile,
     LocalInvoice,
     LocalInvoiceChange,
+    PayoutReport,
     Period,
     PeriodAdjustment,
 )
+from reports.listing import BOOKS, Listing, Query, Wanted
 from reports.spans import Row
 
 _LAST = 4
@@ -27,6 +29,7 @@ BANK_FILE_KEYS = (
     "connection", "name", "imported_at", "account_last4", "file_format", "since", "until", "currency", "opening",
     "closing", "rows", "added", "sha256",
 )  # fmt: skip
+PAYOUT_REPORT_KEYS = ("connection", "name", "imported_at", "payout_id", "rows", "sha256")
 BANK_LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
 CHANGE_KEYS = ("connection", "doc_key", "at", "field", "before", "after", "file")
 DECISION_KEYS = (
@@ -43,12 +46,10 @@ FIGURE_KINDS = ("payout", "item", "document")
 DECISION_STATES = ("standing", "undone")
 PERIOD_STATES = ("closed", "reopened")
 
-Query = sa.Select[*tuple[Any, ...]]
 
-
-def invoice_files(connections: Sequence[str], _state: str, search: str) -> Query:
-    query = sa.select(InvoiceFile).where(col(InvoiceFile.connection).in_(connections))
-    return _named(query, InvoiceFile.name, search).order_by(
+def invoice_files(wanted: Wanted) -> Query:
+    query = sa.select(InvoiceFile).where(col(InvoiceFile.connection).in_(wanted.connections))
+    return _named(query, InvoiceFile.name, wanted.search).order_by(
         col(InvoiceFile.imported_at).desc(), col(InvoiceFile.sha256)
     )
 
@@ -57,9 +58,9 @@ def invoice_file_row(file: InvoiceFile) -> Row:
     return {key: getattr(file, key) for key in INVOICE_FILE_KEYS}
 
 
-def bank_files(connections: Sequence[str], _state: str, search: str) -> Query:
-    query = sa.select(BankFile).where(col(BankFile.connection).in_(connections))
-    return _named(query, BankFile.name, search).order_by(col(BankFile.imported_at).desc(), col(BankFile.sha256))
+def bank_files(wanted: Wanted) -> Query:
+    query = sa.select(BankFile).where(col(BankFile.connection).in_(wanted.connections))
+    return _named(query, BankFile.name, wanted.search).order_by(col(BankFile.imported_at).desc(), col(BankFile.sha256))
 
 
 def bank_file_row(file: BankFile) -> Row:
@@ -68,11 +69,24 @@ def bank_file_row(file: BankFile) -> Row:
     return own | balances | {"account_last4": file.account[-_LAST:]}
 
 
-def bank_lines(connections: Sequence[str], _state: str, search: str) -> Query:
-    query = sa.select(BankLine).where(col(BankLine.connection).in_(connections))
-    if search:
+def payout_reports(wanted: Wanted) -> Query:
+    report = PayoutReport
+    query = sa.select(report).where(col(report.connection).in_(wanted.connections))
+    if wanted.search:
+        is_named = col(report.name).contains(wanted.search, autoescape=True)
+        query = query.where(sa.or_(is_named, col(report.payout_id) == wanted.search))
+    return query.order_by(col(report.imported_at).desc(), col(report.payout_id))
+
+
+def payout_report_row(report: PayoutReport) -> Row:
+    return {key: getattr(report, key) for key in PAYOUT_REPORT_KEYS}
+
+
+def bank_lines(wanted: Wanted) -> Query:
+    query = sa.select(BankLine).where(col(BankLine.connection).in_(wanted.connections))
+    if wanted.search:
         fields = (col(BankLine.text), col(BankLine.reference), col(BankLine.id))
-        query = query.where(sa.or_(*(field.contains(search, autoescape=True) for field in fields)))
+        query = query.where(sa.or_(*(field.contains(wanted.search, autoescape=True) for field in fields)))
     return query.order_by(col(BankLine.booked_on).desc(), col(BankLine.id))
 
 
@@ -81,7 +95,7 @@ def bank_line_row(line: BankLine) -> Row:
     return own | {"amount": _decimal(line.amount, line.currency), "account_last4": line.account[-_LAST:]}
 
 
-def document_changes(connections: Sequence[str], _state: str, search: str) -> Query:
+def document_changes(wanted: Wanted) -> Query:
     change = LocalInvoiceChange
     of_file = sa.and_(col(InvoiceFile.connection) == change.connection, col(InvoiceFile.sha256) == change.file_sha256)
     same = sa.and_(col(LocalInvoice.connection) == change.connection, col(LocalInvoice.doc_key) == change.doc_key)
@@ -89,10 +103,10 @@ def document_changes(connections: Sequence[str], _state: str, search: str) -> Qu
     query = (
         query.outerjoin(InvoiceFile, of_file)
         .outerjoin(LocalInvoice, same)
-        .where(col(change.connection).in_(connections))
+        .where(col(change.connection).in_(wanted.connections))
     )
-    if search:
-        query = query.where(col(change.doc_key).startswith(search, autoescape=True))
+    if wanted.search:
+        query = query.where(col(change.doc_key).startswith(wanted.search, autoescape=True))
     return query.order_by(col(change.id).desc())
 
 
@@ -105,17 +119,17 @@ def document_change_row(row: Any) -> Row:
     return own
 
 
-def decisions(connections: Sequence[str], state: str, search: str) -> Query:
+def decisions(wanted: Wanted) -> Query:
     same = (col(LocalInvoice.connection) == Decision.connection, col(LocalInvoice.doc_key) == Decision.doc_key)
     query = sa.select(Decision, col(LocalInvoice.currency)).outerjoin(LocalInvoice, sa.and_(*same))
-    query = query.where(col(Decision.connection).in_(connections))
-    if state:
+    query = query.where(col(Decision.connection).in_(wanted.connections))
+    if wanted.state:
         holds = col(Decision.undone_by).is_(None)
-        query = query.where(holds if state == "standing" else ~holds)
-    if search:
+        query = query.where(holds if wanted.state == "standing" else ~holds)
+    if wanted.search:
         texts = (col(Decision.author), col(Decision.reason))
-        ids = (col(Decision.resource_id) == search, col(Decision.doc_key) == search)
-        query = query.where(sa.or_(*ids, *(text.contains(search, autoescape=True) for text in texts)))
+        ids = (col(Decision.resource_id) == wanted.search, col(Decision.doc_key) == wanted.search)
+        query = query.where(sa.or_(*ids, *(text.contains(wanted.search, autoescape=True) for text in texts)))
     return query.order_by(col(Decision.id).desc())
 
 
@@ -129,15 +143,15 @@ def decision_row(row: Any) -> Row:
     return own | named | {"amount": amount, "currency": currency if amount else None}
 
 
-def periods(connections: Sequence[str], state: str, search: str) -> Query:
+def periods(wanted: Wanted) -> Query:
     lines = sa.select(sa.func.count()).where(col(PeriodAdjustment.period_id) == Period.id).scalar_subquery()
-    query = sa.select(Period, lines.label("adjustments")).where(col(Period.connection).in_(connections))
-    if state:
+    query = sa.select(Period, lines.label("adjustments")).where(col(Period.connection).in_(wanted.connections))
+    if wanted.state:
         is_closed = col(Period.reopened_at).is_(None)
-        query = query.where(is_closed if state == "closed" else ~is_closed)
-    if search:
+        query = query.where(is_closed if wanted.state == "closed" else ~is_closed)
+    if wanted.search:
         texts = (Period.reason, Period.closed_by, Period.reopened_by, Period.reopened_for)
-        query = query.where(sa.or_(*(col(text).contains(search, autoescape=True) for text in texts)))
+        query = query.where(sa.or_(*(col(text).contains(wanted.search, autoescape=True) for text in texts)))
     return query.order_by(col(Period.id).desc())
 
 
@@ -148,14 +162,14 @@ def period_row(row: Any) -> Row:
     return own | {"period": period.id, "state": state, "adjustments": adjustments}
 
 
-def closed_figures(connections: Sequence[str], state: str, search: str) -> Query:
+def closed_figures(wanted: Wanted) -> Query:
     """Take a kind as state; digits search for a period, other text for a subject."""
     figure = ClosedFigure
     query = sa.select(figure, col(Period.connection)).join(Period, col(Period.id) == figure.period_id)
-    query = query.where(col(Period.connection).in_(connections))
-    if state:
-        query = query.where(col(figure.kind) == state)
-    query = _of_period(query, figure.period_id, figure.subject, search)
+    query = query.where(col(Period.connection).in_(wanted.connections))
+    if wanted.state:
+        query = query.where(col(figure.kind) == wanted.state)
+    query = _of_period(query, figure.period_id, figure.subject, wanted.search)
     return query.order_by(col(figure.period_id).desc(), col(figure.kind), col(figure.subject))
 
 
@@ -165,13 +179,13 @@ def closed_figure_row(row: Any) -> Row:
     return {"connection": connection, "period": figure.period_id, **words}
 
 
-def adjustments(connections: Sequence[str], state: str, search: str) -> Query:
+def adjustments(wanted: Wanted) -> Query:
     line = PeriodAdjustment
     query = sa.select(line, col(Period.connection)).join(Period, col(Period.id) == line.period_id)
-    query = query.where(col(Period.connection).in_(connections))
-    if state:
-        query = query.where(col(line.kind) == state)
-    return _of_period(query, line.period_id, line.subject, search).order_by(col(line.id).desc())
+    query = query.where(col(Period.connection).in_(wanted.connections))
+    if wanted.state:
+        query = query.where(col(line.kind) == wanted.state)
+    return _of_period(query, line.period_id, line.subject, wanted.search).order_by(col(line.id).desc())
 
 
 def adjustment_row(row: Any) -> Row:
@@ -187,7 +201,7 @@ def closed_until(session: Session, connection: str) -> Period | None:
 
 
 def find_period(session: Session, connection: str, number: int) -> Row | None:
-    query = periods([connection], "", "").where(col(Period.id) == number)
+    query = periods(Wanted([connection])).where(col(Period.id) == number)
     row = session.execute(query).first()
     return None if row is None else period_row(row)
 
@@ -213,14 +227,33 @@ def _decimal(amount: int | None, currency: str) -> str | None:
     return None if amount is None else format_decimal(amount, currency)
 
 
-# Name, title, keys, query, row and the words a list can be filtered by.
-LISTS: tuple[tuple[str, str, tuple[str, ...], Any, Any, tuple[str, ...]], ...] = (
-    ("invoice-files", "Document files", INVOICE_FILE_KEYS, invoice_files, invoice_file_row, ()),
-    ("bank-files", "Bank files", BANK_FILE_KEYS, bank_files, bank_file_row, ()),
-    ("bank-lines", "Bank lines", BANK_LINE_KEYS, bank_lines, bank_line_row, ()),
-    ("document-changes", "Changes of documents", CHANGE_KEYS, document_changes, document_change_row, ()),
-    ("decisions", "Decisions", DECISION_KEYS, decisions, decision_row, DECISION_STATES),
-    ("periods", "Closed periods", PERIOD_KEYS, periods, period_row, PERIOD_STATES),
-    ("closed-figures", "Closed figures", FIGURE_KEYS, closed_figures, closed_figure_row, FIGURE_KINDS),
-    ("adjustments", "Adjustments after closing", ADJUSTMENT_KEYS, adjustments, adjustment_row, FIGURE_KINDS),
+LISTS = tuple(
+    replace(listing, place=BOOKS)
+    for listing in (
+        Listing("invoice-files", "Document files", INVOICE_FILE_KEYS, invoice_files, invoice_file_row),
+        Listing("bank-files", "Bank files", BANK_FILE_KEYS, bank_files, bank_file_row),
+        Listing("payout-reports", "Payout reports", PAYOUT_REPORT_KEYS, payout_reports, payout_report_row),
+        Listing("bank-lines", "Bank lines", BANK_LINE_KEYS, bank_lines, bank_line_row),
+        Listing("document-changes", "Changes of documents", CHANGE_KEYS, document_changes, document_change_row),
+        Listing("decisions", "Decisions", DECISION_KEYS, decisions, decision_row, DECISION_STATES),
+        Listing("periods", "Closed periods", PERIOD_KEYS, periods, period_row, PERIOD_STATES),
+        Listing(
+            "closed-figures",
+            "Closed figures",
+            FIGURE_KEYS,
+            closed_figures,
+            closed_figure_row,
+            FIGURE_KINDS,
+            words="about",
+        ),
+        Listing(
+            "adjustments",
+            "Adjustments after closing",
+            ADJUSTMENT_KEYS,
+            adjustments,
+            adjustment_row,
+            FIGURE_KINDS,
+            words="about",
+        ),
+    )
 )

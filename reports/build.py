@@ -41,13 +41,17 @@ class BuildError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A built report: its table (money in minor units beside a hidden currency column) and what it was made from."""
+    """A built report: its table (money in minor units beside a hidden currency column) and what it was made from.
+
+    `banks` names by their ids the banks that people's files write out.
+    """
 
     definition: Definition
     table: pa.Table
     span: Span
     as_of: date
     facts: Mapping[str, str] = field(default_factory=dict)
+    banks: Mapping[str, str] = field(default_factory=dict)
 
 
 def to_table(definition: Definition, rows: Iterable[Row], *, currency: Callable[[Row], str]) -> pa.Table:

@@ -9,12 +9,13 @@ from sqlmodel import Session
 from consumer.facts.house import Connection, House
 from reconcile import extracts
 from reconcile.tables import Run
-from reports import build, changes, frames, mirror
+from reports import build, changes, frames, lists, mirror, run_history
 from reports.build import Report
 from reports.control import Books, control
 from reports.definitions import CATALOGUE, Definition, definition_of
 from reports.query import Query, Source
 from reports.spans import Row
+from reports.workbook import ROUNDING
 
 
 class NoRunError(LookupError):
@@ -62,7 +63,8 @@ def _build(house: House, session: Session, query: Query, on_rows: OnRows) -> Rep
     else:
         rows = _counted(MAKERS[query.name](source), on_rows)
         table = build.to_table(definition, rows, currency=currency_of(definition, query.connections))
-    return Report(definition, table, query.span, source.as_of, facts=facts_of(query, source.runs))
+    banks = lists.bank_names(session) if "recipient_institution" in definition.names else {}
+    return Report(definition, table, query.span, source.as_of, facts=facts_of(query, source.runs), banks=banks)
 
 
 def _counted(rows: Iterable[Row], on_rows: OnRows) -> Iterator[Row]:
@@ -98,7 +100,17 @@ def facts_of(query: Query, runs: Sequence[Run]) -> dict[str, str]:
         "calendars": "; ".join(dict.fromkeys(run.calendar for run in runs)),
         "incomplete": " ".join(run.connection for run in runs if not run.complete),
         "missing": " ".join(c.name for c in query.connections if c.name not in of_run and needs_run),
-    }
+        "rounding": ROUNDING,
+    } | {name: value for run in runs for name, value in _named_by(run)}
+
+
+def _named_by(run: Run) -> Iterator[tuple[str, str]]:
+    """Say by which data and tolerances a run came to its result; runs of before do not tell."""
+    summary = run_history.summary_of(run)
+    for name, digest in sorted(summary.get("inputs", {}).items()):
+        yield f"sha256 {run.connection} {name}", digest
+    for name, value in sorted(summary.get("tolerances", {}).items()):
+        yield f"tolerance {run.connection} {name}", str(value)
 
 
 def _payouts(source: Source) -> Iterable[tuple[str, Any]]:

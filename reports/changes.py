@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 
 import sqlalchemy as sa
-from sqlmodel import Session, col
+from sqlmodel import col
 
 from consumer.facts.tables.sync import Drift
 from reconcile import comparison
-from reconcile.tables import Run
+from reports import run_history
 from reports.query import Source
-from reports.spans import Row, Span
+from reports.spans import Row
 
 
 def drift(source: Source) -> Iterator[Row]:
@@ -22,7 +22,7 @@ def drift(source: Source) -> Iterator[Row]:
 def run_diff(source: Source) -> Iterator[Row]:
     """Compare each connection's run with the one before it, or with the last one before the range."""
     for after in source.runs:
-        before = run_before(source.session, after, source.query.span)
+        before = run_history.before(source.session, after, source.query.span)
         if before is not None:
             for change in comparison.diff(source.session, source.house.settings.data_dir, before, after):
                 yield {
@@ -33,18 +33,3 @@ def run_diff(source: Source) -> Iterator[Row]:
                     "cause": change.cause,
                     "connection": after.connection,
                 }
-
-
-def run_before(session: Session, after: Run, span: Span) -> Run | None:
-    """Find the run of the whole books to compare with: older, and of a day before the range where one begins."""
-    older = sa.select(Run).where(
-        col(Run.connection) == after.connection,
-        col(Run.number) < after.number,
-        col(Run.pruned_at).is_(None),
-        col(Run.scope_from).is_(None),
-        col(Run.scope_to).is_(None),
-        col(Run.scope_payout).is_(None),
-    )
-    if span.since is not None:
-        older = older.where(col(Run.as_of) < span.since)
-    return session.scalar(older.order_by(col(Run.number).desc()).limit(1))

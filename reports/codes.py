@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from reports.dialects import local
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -53,9 +55,10 @@ CODES = {
         "Cobrar o devolver la diferencia, o aceptarla con un motivo",
     ),
     "CURRENCY_DIFF": Words(
-        "Another currency than the document",
-        "Moneda distinta al documento",
-        "Conciliar a mano con el tipo de cambio acordado, o corregir el documento",
+        "Another currency than the document or the payout",
+        "Moneda distinta al documento o a la liquidación",
+        "Conciliar a mano con el tipo de cambio acordado o corregir el documento; "
+        "preguntar al proveedor cuánto pagó la liquidación por él",
     ),
     "CUSTOMER_DIFF": Words(
         "Another customer than the document", "Cliente distinto al documento", "Revisar si uno paga por el otro"
@@ -107,8 +110,13 @@ CODES = {
 def code_title(code: str, language: str) -> str:
     if code not in CODES:
         return code
-    return CODES[code].en if language == "en" else CODES[code].es
+    return CODES[code].en if language == "en" else local(CODES[code].es, language)
 
 
-def action_of(code: str, stored: str, language: str) -> str:
-    return stored if language == "en" or code not in CODES else CODES[code].action_es
+def title_of(stored: str, language: str, code: str) -> str:
+    """Say a stored title, which is English; what a code of tomorrow says stays in English."""
+    return stored if language == "en" or code not in CODES else local(CODES[code].es, language)
+
+
+def action_of(stored: str, language: str, code: str) -> str:
+    return stored if language == "en" or code not in CODES else local(CODES[code].action_es, language)

@@ -129,7 +129,7 @@ date issue_date|Fecha de emisión|Issue date
 date due_date|Vencimiento|Due date
 money total|Total|Total
 money paid|Pagado|Paid
-money credited|Acreditado (notas)|Credited
+money credited|Acreditado o aceptado|Credited or accepted
 money balance|Saldo|Balance
 money payments|Pagos|Payments
 int days_overdue|Días vencido|Days overdue

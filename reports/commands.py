@@ -17,6 +17,7 @@ from consumer.facts.terminal import (
     leave,
     say,
 )
+from reconcile.pieces import DamagedRowsError
 from reports import catalogue, files
 from reports.build import Report
 from reports.catalogue import NoRunError
@@ -71,7 +72,7 @@ def report(  # noqa: PLR0913 - one parameter an option
             raise Refusal(f"{name} holds no payout {payout_id}")
         for shape in shapes:
             _deliver(made, shape, out)
-    except (NoRunError, TooManyRowsError) as error:
+    except (NoRunError, TooManyRowsError, DamagedRowsError) as error:
         raise Refusal(str(error)) from None
     _finish(made[0])
 

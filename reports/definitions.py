@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from reports.columns import COLUMNS, Column, Kind
+from reports.dialects import local
 
 
 class UnknownReportError(LookupError):
@@ -25,7 +26,7 @@ class Definition:
         return tuple(column.name for column in self.columns)
 
     def title(self, language: str) -> str:
-        return self.en if language == "en" else self.es
+        return self.en if language == "en" else local(self.es, language)
 
     def of_kind(self, kind: Kind) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns if column.kind is kind)

@@ -10,6 +10,7 @@ from sqlmodel import Session, col
 from reconcile import chunks
 from reconcile.tables import Decision, ExceptionRow, InvoiceFile, LocalInvoice, LocalInvoiceChange, Period, Run
 from reports import bookkeeping
+from reports.listing import Wanted
 from reports.spans import Row
 
 _MOST_LINES = 200
@@ -72,7 +73,7 @@ def _notes(session: Session, document: LocalInvoice) -> Sequence[LocalInvoice]:
 def _changes(session: Session, document: LocalInvoice) -> Sequence[Row]:
     change = LocalInvoiceChange
     mine = (col(change.connection) == document.connection, col(change.doc_key) == document.doc_key)
-    query = bookkeeping.document_changes([document.connection], "", "").where(*mine)
+    query = bookkeeping.document_changes(Wanted([document.connection])).where(*mine)
     return [bookkeeping.document_change_row(row) for row in session.execute(query)]
 
 

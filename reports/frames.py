@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.tables.provider import ProviderObject
-from reconcile import chunks, extracts
+from reconcile import chunks, extracts, records
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports.spans import WHOLE, Row, Span
 
@@ -23,33 +23,10 @@ decode = msgspec.json.Decoder(dict[str, Any]).decode
 def latest_runs(
     session: Session, connections: Sequence[str], *, today: date, as_of: date | None = None, span: Span = WHOLE
 ) -> list[Run]:
-    """Find each connection's latest finished run up to a day; a run of part of the books serves inside its part.
-
-    Without a day asked for, a run of days to come counts only where there is no other: a question about next month
-    must not become what everybody sees, and a demo's days may all be ahead of this machine's clock.
-    """
-    found = []
-    for name in connections:
-        query = sa.select(Run).where(col(Run.connection) == name, col(Run.pruned_at).is_(None))
-        if as_of is not None:
-            query = query.where(col(Run.as_of) <= as_of)
-        is_ahead = col(Run.as_of) > (today if as_of is None else as_of)
-        newest = query.order_by(is_ahead, col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc())
-        whole = newest.where(_covers(span)).limit(1)
-        run = session.scalar(whole) or session.scalar(newest.limit(1))
-        if run is not None:
-            found.append(run)
-    return found
-
-
-def _covers(span: Span) -> sa.ColumnElement[bool]:
-    starts: sa.ColumnElement[bool] = col(Run.scope_from).is_(None)
-    ends: sa.ColumnElement[bool] = col(Run.scope_to).is_(None)
-    if span.since is not None:
-        starts = sa.or_(starts, col(Run.scope_from) <= span.since)
-    if span.until is not None:
-        ends = sa.or_(ends, col(Run.scope_to) >= span.until)
-    return sa.and_(starts, ends, col(Run.scope_payout).is_(None))
+    """Find the run of each connection that answers for a day; one of part of the books serves inside its part."""
+    days: dict[str, Any] = {"today": today, "as_of": as_of, "since": span.since, "until": span.until}
+    found = (records.last_run(session, name, **days) for name in connections)
+    return [run for run in found if run is not None]
 
 
 def in_order(runs: Sequence[Run]) -> list[Run]:

@@ -12,6 +12,7 @@ from sqlmodel import Session, col
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.turns import Turn, take_turn
+from reconcile.pieces import DamagedRowsError
 from reports import archive, catalogue, frames
 from reports.build import Report
 from reports.catalogue import NoRunError
@@ -98,7 +99,7 @@ def _make(house: House, query: Query, shape: Shape, number: int) -> None:
         make = catalogue.make_sheets if shape.format is Format.XLSX else _alone
         made = make(house, query, progress.count)
         kept = archive.keep(house, made, shape, now=utc_now(), on_bytes=progress.tell)
-    except (NoRunError, TooManyRowsError, archive.NotWritableError) as error:
+    except (NoRunError, TooManyRowsError, DamagedRowsError, archive.NotWritableError) as error:
         progress.end(State.FAILED, error=str(error))
     except BaseException as error:
         progress.end(State.FAILED, error=type(error).__name__)

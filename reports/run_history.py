@@ -1,4 +1,8 @@
-"""One run as a page shows it: its figures, what it found, and the runs before it."""
+"""One run as a page shows it: its figures, what it found, and the runs before it.
+
+Which run answers for a day is one rule, `reconcile.records.last_run`. Two other questions are asked here: on which
+day's data a period may be closed (`newest_complete`), and what a run is compared with (`before`).
+"""
 
 import json
 from collections.abc import Sequence
@@ -10,8 +14,10 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from reconcile.tables import Run, RunFinding
+from reports.spans import Span
 
 _MOST_EARLIER = 60
+_WHOLE = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +38,22 @@ def find_run(session: Session, connection: str, number: int) -> Run | None:
 
 def newest_complete(session: Session, connection: str, today: date) -> Run | None:
     """Find the newest run of the whole books on complete data, of no day to come."""
-    whole = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
     mine = (col(Run.connection) == connection, col(Run.complete), col(Run.as_of) <= today)
     order = (col(Run.as_of).desc(), col(Run.number).desc())
-    return session.scalar(sa.select(Run).where(*mine, *whole).order_by(*order).limit(1))
+    return session.scalar(sa.select(Run).where(*mine, *_WHOLE).order_by(*order).limit(1))
+
+
+def before(session: Session, after: Run, span: Span) -> Run | None:
+    """Find the run of the whole books to compare with: older, and of a day before the range where one begins."""
+    older = sa.select(Run).where(
+        col(Run.connection) == after.connection,
+        col(Run.number) < after.number,
+        col(Run.pruned_at).is_(None),
+        *_WHOLE,
+    )
+    if span.since is not None:
+        older = older.where(col(Run.as_of) < span.since)
+    return session.scalar(older.order_by(col(Run.number).desc()).limit(1))
 
 
 def summary_of(run: Run) -> dict[str, Any]:

@@ -1,17 +1,9 @@
 """The closed words of results, such as outcomes and states, in both languages; pure.
 
-Programs read the keys; people's files in Spanish and the pages read the words. A key nobody has met yet stays as it is.
+Programs read the keys; people's files and the pages read the words. A key nobody has met yet stays as it is.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from reports.build import Report
-from reports.codes import CODES
-from reports.columns import Kind
+from reports.dialects import local
 
 # Why a bank gave a transfer back, by our own English label.
 RETURNED = {
@@ -122,6 +114,7 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "transfer": {
         "pending": ("pending", "pendiente"),
+        "in_progress": ("in progress", "en curso"),
         "succeeded": ("succeeded", "exitosa"),
         "failed": ("failed", "fallida"),
         "returned": ("returned", "devuelta"),
@@ -141,61 +134,98 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
         "refund": ("Refund", "Reembolso"),
     },
     "return": {label: (label, spanish) for label, spanish in RETURNED.items()},
+    "mode": {
+        "test": ("test", "prueba"),
+        "live": ("live", "real"),
+    },
+    "expected": {
+        "voucher_or_boleta": ("Voucher or boleta", "Voucher o boleta"),
+        "boleta_or_invoice": ("Boleta or invoice", "Boleta o factura"),
+        "cfdi": ("CFDI", "CFDI"),
+        "credit_note": ("Credit note", "Nota de crédito"),
+    },
+    "drift": {
+        "missing_here": ("missing here", "falta aquí"),
+        "missing_there": ("missing there", "falta allá"),
+        "differs": ("differs", "distinto"),
+    },
+    "about": {
+        "payout": ("Payout", "Liquidación"),
+        "item": ("Item", "Movimiento"),
+        "document": ("Document", "Documento"),
+        "exception": ("Exception", "Excepción"),
+    },
+    "issued": {
+        "issued": ("issued", "emitido"),
+        "received": ("received", "recibido"),
+    },
+    "answer": {
+        "yes": ("yes", "sí"),
+        "no": ("no", "no"),
+    },
+    "op": {
+        "standing": ("Holds", "Vigente"),
+        "undone": ("Undone", "Deshecha"),
+        "closed": ("Closed", "Cerrado"),
+        "reopened": ("Reopened", "Reabierto"),
+        "webhook": ("webhook", "webhook"),
+        "backfill": ("backfill", "relectura"),
+        "complete": ("Complete", "Completa"),
+        "incomplete": ("Incomplete", "Incompleta"),
+        "waiting": ("Waiting", "En espera"),
+        "applied": ("Applied", "Aplicado"),
+        "ignored": ("Ignored", "Ignorado"),
+        "failed": ("Failed", "Falló"),
+        "quarantined": ("Quarantined", "En cuarentena"),
+        "open": ("Open", "Abierto"),
+        "done": ("Done", "Listo"),
+        "missed": ("Missed", "No corrió"),
+        "dead": ("Cut off", "Se cortó"),
+        "running": ("Running", "En curso"),
+        "active": ("Active", "Vigente"),
+        "disabled": ("Disabled", "Deshabilitada"),
+        "revoked": ("Revoked", "Revocado"),
+    },
+    "decision": {
+        "match": ("Matched by hand", "Conciliado a mano"),
+        "unmatch": ("Kept apart", "Separado a mano"),
+        "decline": ("Never propose", "No proponer"),
+        "adjust": ("Accepted", "Aceptado"),
+    },
+    "adjustment": {
+        "rounding": ("Rounding", "Redondeo"),
+        "bank_fee": ("Bank fee", "Comisión del banco"),
+        "discount": ("Discount", "Descuento"),
+        "exchange": ("Exchange rate", "Diferencia de cambio"),
+        "write_off": ("Write-off", "Castigo"),
+        "other": ("Other", "Otro"),
+    },
+    "field": {
+        "net": ("Net", "Neto"),
+        "exempt": ("Exempt", "Exento"),
+        "vat": ("VAT", "IVA"),
+        "total": ("Total", "Total"),
+        "status": ("State", "Estado"),
+        "due_date": ("Due", "Vencimiento"),
+        "issue_date": ("Issued", "Emisión"),
+        "customer_tax_id": ("Customer tax id", "RUT o RFC del cliente"),
+        "customer_name": ("Customer", "Cliente"),
+        "order_ref": ("Order", "Pedido"),
+        "currency": ("Currency", "Moneda"),
+        "payment_method": ("Payment method", "Método de pago"),
+        "payment_form": ("Payment form", "Forma de pago"),
+        "ref_type": ("Kind referred to", "Clase de la referencia"),
+        "ref_number": ("Number referred to", "Número de la referencia"),
+        "series": ("Series", "Serie"),
+        "folio": ("Folio", "Folio"),
+        "uuid": ("UUID", "Folio fiscal (UUID)"),
+    },
 }
-# Which group a column's keys belong to, where a report does not say otherwise.
-GROUPS = {
-    "status_recon": "status",
-    "severity": "severity",
-    "outcome": "outcome",
-    "match_stage": "stage",
-    "fee_source": "fee",
-    "resource_type": "type",
-    "verdict": "verdict",
-    "bucket": "bucket",
-    "age_bucket": "bucket",
-    "direction": "direction",
-}
-_OF_REPORTS = {
-    ("payout-summary", "status"): "payout",
-    ("documents", "outcome"): "document",
-    ("receivables", "state"): "document",
-    ("exceptions", "state"): "exception",
-    ("exceptions-sheet", "state"): "exception",
-    ("transfers", "status"): "transfer",
-    ("transfers", "return_label"): "return",
-    ("payout-detail", "resource_subtype"): "means",
-}
 
 
-def in_words(report: Report, language: str) -> Report:
-    """Write the closed words of a report in Spanish; in English they read well enough as they are stored."""
-    if language == "en":
-        return report
-    table = report.table
-    for column in report.definition.columns:
-        group = _OF_REPORTS.get((report.definition.name, column.name)) or GROUPS.get(column.name)
-        if group is not None and column.kind is Kind.TEXT:
-            words = WORDS[group]
-            table = _replaced(table, column.name, lambda key, words=words: words[key][1] if key in words else key)  # type: ignore[misc]
-    if "code" in report.definition.names:
-        table = _by_code(_by_code(table, "title", lambda code: CODES[code].es), "suggested_action", _action)
-    return replace(report, table=table)
-
-
-def _action(code: str) -> str:
-    return CODES[code].action_es
-
-
-def _replaced(table: pa.Table, name: str, word: Callable[[str], str]) -> pa.Table:
-    """Translate each different key once, whatever the number of rows."""
-    keys = table.column(name).combine_chunks().dictionary_encode()
-    words = pa.array([word(key) for key in keys.dictionary.to_pylist()], pa.string())
-    return table.set_column(table.schema.get_field_index(name), name, pc.take(words, keys.indices))
-
-
-def _by_code(table: pa.Table, name: str, words: Callable[[str], str]) -> pa.Table:
-    """Give what an exception's code says in Spanish; what a code of tomorrow says stays in English."""
-    known: Mapping[str, str] = {code: words(code) for code in CODES}
-    codes = table.column("code").to_pylist()
-    found = [known.get(code, text) for code, text in zip(codes, table.column(name).to_pylist(), strict=True)]
-    return table.set_column(table.schema.get_field_index(name), name, pa.array(found, pa.string()))
+def word(group: str, key: str, language: str) -> str:
+    """Say a stored key; one that nobody has met yet is shown as it is stored."""
+    if key not in WORDS[group]:
+        return key
+    english, spanish = WORDS[group][key]
+    return english if language == "en" else local(spanish, language)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import xlsxwriter
 
 from consumer.facts.money import digits_of
-from reports.build import CURRENCY, Report
+from reports.build import CURRENCY, Report, labels
 from reports.columns import Column, Kind
 from reports.export import Profile, header
 
@@ -26,6 +26,23 @@ _UNPRINTABLE = {code: None for code in range(32) if chr(code) not in "\t\n\r"}
 _WORDS = {
     "en": ("Parameters", "Report", "Rows", "From", "To", "As of", "Sum"),
     "es": ("Parámetros", "Reporte", "Filas", "Desde", "Hasta", "Al día", "Suma"),
+}
+ROUNDING = "half up, to the smallest unit of the currency"
+_ROUNDING = "mitades hacia arriba, a la unidad menor de la moneda"
+# What a report was made from, in Spanish; in English a fact is called by its key.
+_FACTS = {
+    "runs": "Corridas (id)",
+    "run_numbers": "Corridas",
+    "connections": "Conexiones",
+    "countries": "Países",
+    "modes": "Modo",
+    "zones": "Zonas horarias",
+    "calendars": "Calendarios",
+    "incomplete": "Corridas incompletas",
+    "missing": "Sin corrida",
+    "rounding": "Redondeo",
+    "tolerance": "Tolerancia",
+    "sha256": "SHA-256 de los datos",
 }
 
 
@@ -42,7 +59,7 @@ def to_xlsx(reports: Sequence[Report], profile: Profile, language: str) -> bytes
     styles = _Styles(book, _DAYS[profile.name])
     for report in reports:
         _write_sheet(book, styles, report, header(report, profile, language), language)
-    _write_parameters(book, styles, reports, language)
+    _write_parameters(book, styles, reports, heads=language if profile.for_people else None, language=language)
     book.close()
     return buffer.getvalue()
 
@@ -149,7 +166,9 @@ def _set_print(sheet: Any, report: Report) -> None:
     sheet.set_footer(f"&L{report.definition.name}&C{report.facts.get('run_numbers', '')}&R&P / &N")
 
 
-def _write_parameters(book: Any, styles: _Styles, reports: Sequence[Report], language: str) -> None:
+def _write_parameters(
+    book: Any, styles: _Styles, reports: Sequence[Report], *, heads: str | None, language: str
+) -> None:
     name, title, rows, since, until, as_of, total = _WORDS["en" if language == "en" else "es"]
     sheet = book.add_worksheet(name)
     sheet.set_column(0, 0, 32)
@@ -160,17 +179,32 @@ def _write_parameters(book: Any, styles: _Styles, reports: Sequence[Report], lan
         (since, str(first.span.since or ""), styles.plain),
         (until, str(first.span.until or ""), styles.plain),
         (as_of, first.as_of.isoformat(), styles.plain),
-        *((key, value, styles.plain) for key, value in sorted(first.facts.items())),
+        *((_fact(key, language), _told(value, language), styles.plain) for key, value in sorted(first.facts.items())),
     ]
     for report in reports:
         lines.append((f"{rows}: {report.definition.title(language)}", report.table.num_rows, styles.plain))
+        titles = dict(zip(report.definition.names, labels(report.definition, heads), strict=True))
         lines.extend(
-            (f"{total}: {column} {currency}", Decimal(amount).scaleb(-digits_of(currency)), styles.money(currency))
+            (
+                f"{total}: {titles[column]} {currency}",
+                Decimal(amount).scaleb(-digits_of(currency)),
+                styles.money(currency),
+            )
             for column, currency, amount in sums(report)
         )
     for row, (key, value, style) in enumerate(lines):
         sheet.write_string(row, 0, key, styles.head)
         (sheet.write_string if isinstance(value, str) else sheet.write_number)(row, 1, value, style)
+
+
+def _fact(key: str, language: str) -> str:
+    """Name a fact; what follows its first word names the connection and the part that it is about."""
+    first, _, rest = key.partition(" ")
+    return key if language == "en" else f"{_FACTS.get(first, first)} {rest}".rstrip()
+
+
+def _told(value: str, language: str) -> str:
+    return _ROUNDING if value == ROUNDING and language != "en" else value
 
 
 def sums(report: Report) -> list[tuple[str, str, int]]:

@@ -6,7 +6,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
-from flask import Blueprint, Flask, Response, render_template, request, url_for
+from flask import Blueprint, Flask, Response, current_app, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 from flask_wtf.csrf import CSRFError
@@ -14,9 +14,10 @@ from werkzeug.exceptions import HTTPException
 
 from consumer.facts.errands import Errands
 from consumer.facts.house import House
-from reports import codes, notation, vocabulary
+from reconcile.pieces import DamagedRowsError
+from reports import codes, evidence, histories, notation, phrases, wording
 from reports.definitions import CATALOGUE
-from reports.operations import NUMBERS
+from reports.listings import NUMBERS
 from reports.pages import (
     api,
     books,
@@ -24,14 +25,12 @@ from reports.pages import (
     desk,
     documents,
     downloads,
-    evidence,
     exceptions,
-    histories,
+    links,
     login,
     operations,
     payouts,
     people,
-    phrases,
     settings,
     today,
     views,
@@ -39,12 +38,12 @@ from reports.pages import (
 )
 from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
-from reports.pages.refusals import in_words
+from reports.pages.words import refusal
 from reports.tokens import Scope
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
-_TITLES = {400: "This cannot be read", 403: "Not allowed", 404: "Not found"}
+_TITLES = {400: "This cannot be read", 403: "Not allowed", 404: "Not found", 500: _FAILED[0]}
 
 
 def pages() -> list[Blueprint]:
@@ -89,6 +88,7 @@ def register(app: Flask, house: House, *, errands: Errands | None = None, public
     app.register_error_handler(CSRFError, _bad_form)
     for status in (403, 404):
         app.register_error_handler(status, _error)
+    app.register_error_handler(DamagedRowsError, _damaged)
     app.register_error_handler(500, _failure)
 
 
@@ -120,7 +120,7 @@ def _words() -> dict[str, Any]:
         "t": lambda text, **values: words.translate(text, language, **values),
         "say": lambda group, name: words.value(group, name, language),
         "code_title": lambda code: codes.code_title(code, language),
-        "action": lambda code, stored: codes.action_of(code, stored, language),
+        "action": lambda code, stored: codes.action_of(stored, language, code),
         "proof_name": lambda name: evidence.name_of(name, language),
         "proof": lambda name, value, currency: evidence.shown(name, value, currency, language),
         "rule_word": lambda text: phrases.rule(text, language),
@@ -128,19 +128,18 @@ def _words() -> dict[str, Any]:
         "history_word": lambda text: phrases.history(text, language),
         # Files keep UTC; a page writes the same moment in the zone of its connection.
         "heading": lambda column: column.label(language).removesuffix(" (UTC)"),
-        "cell_word": lambda column, text: phrases.cell(column, text, language),
-        "apart_words": lambda names: phrases.apart(names, language),
-        "with_links": phrases.with_links,
+        "cell_word": lambda report, column, row: wording.cell(report, column, row, language),
+        "apart_words": lambda names: words.apart(names, language),
+        "with_links": links.with_links,
         "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),
-        "trail_word": lambda action: histories.trail_action(action, language),
-        "trail_subject": histories.trail_subject,
-        "frozen_words": lambda kind, text, own: histories.frozen(kind, text, desk.currency_of(own), language),
-        "changed_words": lambda kind, text, own: histories.changed(kind, text, desk.currency_of(own), language),
-        "changed_subject": lambda change: histories.changed_subject(change.kind, change.subject, language),
+        "trail_word": lambda action: words.of_trail(action, language),
+        "trail_subject": links.of_trail,
+        "frozen_words": lambda kind, text, own: histories.frozen(text, language, kind, desk.currency_of(own)),
+        "changed_words": lambda kind, text, own: histories.changed(text, language, kind, desk.currency_of(own)),
+        "changed_subject": lambda change: histories.changed_subject(change.subject, language, change.kind),
         "cause_words": lambda text: histories.cause(text, language),
-        "intake_word": lambda text: in_words(text, language),
+        "intake_word": lambda text: refusal(text, language),
         "numeric_keys": NUMBERS,
-        "word_groups": vocabulary.GROUPS,
         "figure": lambda text: notation.format_figure(text, language),
         "bank_name": desk.bank_name,
         "amount": _amount(language),
@@ -208,6 +207,12 @@ def _error(error: HTTPException) -> ResponseReturnValue:
     return _answer(error.code or 500, own or plain[error.code or 404])
 
 
+def _damaged(error: DamagedRowsError) -> ResponseReturnValue:
+    """Say which rows cannot be read, on the page and in the log with what was found."""
+    current_app.logger.error("%s", error, exc_info=error)
+    return _answer(500, str(error))
+
+
 def _failure(_error: HTTPException) -> ResponseReturnValue:
     """Say so without a template, which may need the very database that is down; the cause is in the log."""
     texts = [words.translate(text, language) for text in _FAILED for language in ("es-CL", "en")]
@@ -219,5 +224,5 @@ def _answer(status: int, sentence: str) -> ResponseReturnValue:
     is_machine = request.headers.get("Authorization") or request.path.startswith(("/webhooks", "/api/"))
     if is_machine or request.accept_mimetypes.best_match(("text/html", "text/plain"), "text/html") == "text/plain":
         return Response(sentence + "\n", status, mimetype="text/plain")
-    told = in_words(sentence, desk.language())
+    told = refusal(sentence, desk.language())
     return render_template("error.html", title=_TITLES[status], sentence=told), status

@@ -12,11 +12,12 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.clock import format_instant
-from reports import catalogue, operations, windows
+from reports import catalogue, windows
 from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.export import to_json_rows
-from reports.operations import LISTINGS, Listing, Wanted
+from reports.listing import Listing, Wanted, count, read
+from reports.listings import LISTINGS
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.openapi import describe
@@ -32,7 +33,7 @@ MOST_ROWS, USUAL_ROWS = 1000, 100
 _MOST_NEW = 10_000
 _LASTING = {
     "connection", "id", "number", "stream", "from", "job", "planned_at", "at", "who", "action", "subject", "name",
-    "other_sha256", "sha256", "doc_key", "field", "decision", "period", "kind", "closed_at", "found_at",
+    "other_sha256", "sha256", "doc_key", "field", "decision", "period", "kind", "closed_at", "found_at", "payout_id",
 }  # fmt: skip
 _OF_REPORTS = frozenset({"connection", "from", "to", "as_of", "payout", "limit", "cursor"})
 _OF_LISTS = frozenset({"connection", "state", "q", "limit", "cursor"})
@@ -92,9 +93,9 @@ def _list(listing: Listing) -> ResponseReturnValue:
     state = desk.choice("state", listing.states)
     wanted = Wanted(desk.names(), state, desk.search(), size=limit)
     with desk.house().store.reading() as session:
-        total = operations.count(session, listing, wanted)
+        total = count(session, listing, wanted)
         skip = _after(session, listing, wanted, start, anchor=anchor, total=total)
-        page = operations.read(session, listing, wanted, skip=skip)
+        page = read(session, listing, wanted, skip=skip)
     rows = [{key: _plain(row[key]) for key in listing.keys} for row in page.rows]
     last = _mark(listing, page.rows[-1]) if page.rows else ""
     return _page(rows, skip + limit, total, anchor=f"{total}:{last}", meta={})
@@ -107,7 +108,7 @@ def _after(session: Session, listing: Listing, wanted: Wanted, start: int, *, an
     if more == 0 or not start or not mark:
         return start
     if 0 < more <= _MOST_NEW:
-        near = operations.read(session, listing, replace(wanted, size=more + 1), skip=start - 1)
+        near = read(session, listing, replace(wanted, size=more + 1), skip=start - 1)
         for place, row in enumerate(near.rows):
             if _mark(listing, row) == mark:
                 return start + place

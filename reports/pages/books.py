@@ -9,20 +9,20 @@ from consumer.facts.house import Connection
 from reconcile import intake
 from reconcile.closing import PeriodError, close_period, reopen_period
 from reconcile.intake import Kind
-from reports import bookkeeping, operations, run_history
-from reports.operations import BOOKS, LISTINGS, Listing, Wanted
+from reports import bookkeeping, run_history
+from reports.listing import BOOKS, Listing, Wanted, read
+from reports.listings import LISTINGS
 from reports.pages import desk, taking, uploads
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
-from reports.pages.refusals import in_words
 from reports.pages.uploads import UploadError
-from reports.pages.words import translate
+from reports.pages.words import refusal, translate
 from reports.people import Role
 
 blueprint = Blueprint("books", __name__, url_prefix="/books")
 
 _LATEST = 5
-_LISTS = {Kind.INVOICES: "invoice-files", Kind.BANK: "bank-files"}
+_LISTS = {Kind.INVOICES: "invoice-files", Kind.BANK: "bank-files", Kind.PAYOUT: "payout-reports"}
 
 
 @blueprint.get("")
@@ -30,7 +30,7 @@ def overview() -> ResponseReturnValue:
     """Show what came in lately, up to when the books are closed, and the form for the next file."""
     with desk.house().store.reading() as session:
         wanted = Wanted(desk.names(), size=_LATEST)
-        files = {name: operations.read(session, LISTINGS[name], wanted) for name in ("invoice-files", "bank-files")}
+        files = {name: read(session, LISTINGS[name], wanted) for name in _LISTS.values()}
         closed = [(own, bookkeeping.closed_until(session, own.name)) for own in desk.connections()]
     return render_template(
         "books.html",
@@ -53,7 +53,7 @@ def index(name: str) -> ResponseReturnValue:
     listing = LISTINGS[name]
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
     with desk.house().store.reading() as session:
-        page = operations.read(session, listing, wanted)
+        page = read(session, listing, wanted)
         closed = [(own, bookkeeping.closed_until(session, own.name)) for own in desk.connections()]
     return render_template(
         "periods.html" if name == "periods" else "listing.html",
@@ -134,8 +134,8 @@ def period(connection: str, number: int) -> ResponseReturnValue:
         if found is None:
             abort(404)
         frozen = bookkeeping.figures_by_kind(session, number)
-        figures = operations.read(session, LISTINGS["closed-figures"], wanted)
-        lines = operations.read(session, LISTINGS["adjustments"], Wanted([connection], "", str(number), size=200))
+        figures = read(session, LISTINGS["closed-figures"], wanted)
+        lines = read(session, LISTINGS["adjustments"], Wanted([connection], "", str(number), size=200))
     return render_template(
         "period.html",
         period=found,
@@ -167,7 +167,7 @@ def close() -> ResponseReturnValue:
             at=desk.now(),
         )
     except PeriodError as error:
-        return _told(in_words(str(error), desk.language()), "alert")
+        return _told(refusal(str(error), desk.language()), "alert")
     desk.note("close period", f"{connection.name} {until.isoformat()}")
     flash(translate("done.close", desk.language()), "done")
     return redirect(url_for("books.period", connection=connection.name, number=made.id))
@@ -190,7 +190,7 @@ def reopen() -> ResponseReturnValue:
             desk.house(), connection, author=desk.reader().name, reason=taking.text("reason"), at=desk.now()
         )  # fmt: skip
     except PeriodError as error:
-        return _told(in_words(str(error), desk.language()), "alert")
+        return _told(refusal(str(error), desk.language()), "alert")
     desk.note("reopen period", f"{connection.name} {made.until.isoformat()}")
     return _told(translate("done.reopen period", desk.language()), "done")
 

@@ -6,13 +6,14 @@ from flask import Blueprint, Response, abort, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.house import House
-from reports import archive, catalogue, files, lists, operations, orders
+from reports import archive, catalogue, files, lists, orders
 from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.definitions import definition_of
 from reports.export import PROFILES, Format
 from reports.files import MIME, Shape
-from reports.operations import LISTINGS, Listing, TooLongError, Wanted
+from reports.listing import Listing, Wanted
+from reports.listings import LISTINGS, TooLongError, to_report
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
@@ -95,7 +96,7 @@ def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search())
     try:
         with desk.house().store.reading() as session:
-            report = operations.to_report(session, listing, wanted, label=_label, as_of=desk.today())
+            report = to_report(session, listing, wanted, label=_label, as_of=desk.today())
     except TooLongError as error:
         return _sentence(str(error), 413)
     desk.note("download", f"{listing.name}.{file_format}")

@@ -14,12 +14,11 @@ from reports.codes import CODES
 from reports.export import Format
 from reports.files import MIME, Shape
 from reports.lists import ExceptionFilter
-from reports.pages import desk, results
+from reports.pages import desk, staging
 from reports.pages.case import BULK, decide_one
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
-from reports.pages.refusals import in_words
-from reports.pages.words import translate
+from reports.pages.words import refusal, translate
 from reports.people import Role
 from reports.query import calendars_of
 from reports.trail import note
@@ -110,18 +109,17 @@ def bulk() -> ResponseReturnValue:
 
 def _told(outcome: dict[str, Any]) -> ResponseReturnValue:
     """Lead to a page of its own, which can be left and come back to without sending the form again."""
-    key = results.keep(desk.house(), outcome, who=desk.reader().name, now=desk.now())
+    key = staging.stage(desk.house(), staging.OUTCOMES, outcome, who=desk.reader().name, now=desk.now()).key
     return redirect(url_for("exceptions.outcome", key=key), 303)
 
 
 @blueprint.get("/outcome/<key>")
 def outcome(key: str) -> ResponseReturnValue:
     """Show what became of each exception that one form was about."""
-    found = results.find(desk.house(), key, who=desk.reader().name)
+    found = staging.find(desk.house(), staging.OUTCOMES, key, who=desk.reader().name)
     if found is None:
         abort(404)
-    template = found.pop("template")
-    return render_template(template, **found)
+    return render_template(found.told["template"], **found.told)
 
 
 @blueprint.get("/sheet.<any(csv, xlsx):file_format>")
@@ -152,10 +150,10 @@ def take_sheet() -> ResponseReturnValue:
             sheets.take_back(desk.house(), desk.connections(), content, author=who, at=now, today=desk.today())
         )
     except SheetRefused as error:
-        flash(in_words(str(error), desk.language()), "alert")
+        flash(refusal(str(error), desk.language()), "alert")
         return redirect(url_for("exceptions.index"))
     note(desk.house().store, who, "upload", f"exceptions-sheet of {len(taken)} rows", now=now)
     touched = [(name, row) for name, row in taken if row.changed or row.refused]
-    rows = [(name, row.line, row.exception_id, row.changed, in_words(row.refused, desk.language()))
+    rows = [(name, row.line, row.exception_id, row.changed, refusal(row.refused, desk.language()))
             for name, row in touched]  # fmt: skip
     return _told({"template": "sheet.html", "rows": rows, "untouched": len(taken) - len(touched)})

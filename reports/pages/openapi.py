@@ -5,7 +5,8 @@ from typing import Any
 from reports.catalogue import AVAILABLE
 from reports.columns import Kind
 from reports.definitions import CATALOGUE, Definition
-from reports.operations import LISTINGS, Listing, kind_of
+from reports.listing import Listing
+from reports.listings import LISTINGS, kind_of
 
 _TYPES: dict[Kind, dict[str, Any]] = {
     Kind.TEXT: {"type": ["string", "null"]},

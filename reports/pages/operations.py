@@ -16,13 +16,13 @@ from consumer.facts.lateness import Percentiles, Way, percentiles
 from reconcile import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends
-from reports.operations import LISTINGS, OPERATION, Listing, Wanted
-from reports.pages import desk, drawing, results
+from reports.listing import OPERATION, Listing, Wanted, read
+from reports.listings import LISTINGS
+from reports.pages import desk, drawing, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Chart
 from reports.pages.protection import need
-from reports.pages.refusals import in_words
-from reports.pages.words import translate
+from reports.pages.words import refusal, translate
 from reports.people import Role
 from reports.trends import Hour
 
@@ -91,7 +91,7 @@ def index(name: str) -> ResponseReturnValue:
         need(Role.ADMIN)
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
     with desk.house().store.reading() as session:
-        page = operations.read(session, listing, wanted)
+        page = read(session, listing, wanted)
         trouble = operations.trouble(session, wanted.connections) if name == "events" else ()
     errands = desk.errands() if desk.reader().role.may(Role.FINANCE) else None
     return render_template(
@@ -168,16 +168,16 @@ def replay() -> ResponseReturnValue:
         raise BadQueryError("pick: choose an event first")
     names = [(desk.known(connection).name, event_id) for connection, _, event_id in picks]
     lines = errands.replay(names, desk.reader().name)
-    key = results.keep(desk.house(), {"lines": lines}, who=desk.reader().name, now=desk.now())
+    key = staging.stage(desk.house(), staging.OUTCOMES, {"lines": lines}, who=desk.reader().name, now=desk.now()).key
     return redirect(url_for("operations.replayed", key=key), 303)
 
 
 @blueprint.get("/replayed/<key>")
 def replayed(key: str) -> ResponseReturnValue:
-    found = results.find(desk.house(), key, who=desk.reader().name)
+    found = staging.find(desk.house(), staging.OUTCOMES, key, who=desk.reader().name)
     if found is None:
         abort(404)
-    return render_template("replayed.html", outcomes=found["lines"])
+    return render_template("replayed.html", outcomes=found.told["lines"])
 
 
 @blueprint.post("/pull")
@@ -191,7 +191,7 @@ def pull() -> ResponseReturnValue:
     try:
         errands.pull(connection, stream, desk.reader().name)
     except ErrandRefusedError as error:
-        return _told(in_words(str(error), desk.language()), "alert")
+        return _told(refusal(str(error), desk.language()), "alert")
     desk.note("pull", f"{connection.name} {stream}")
     return _told(translate("errand.pull", desk.language()), "done")
 
@@ -204,7 +204,7 @@ def backfill() -> ResponseReturnValue:
     try:
         errands.backfill(connection, desk.reader().name)
     except ErrandRefusedError as error:
-        return _told(in_words(str(error), desk.language()), "alert")
+        return _told(refusal(str(error), desk.language()), "alert")
     desk.note("backfill", connection.name)
     return _told(translate("errand.backfill", desk.language()), "done")
 

@@ -259,8 +259,6 @@ SPANISH = {
 }
 
 MEXICAN = {
-    "Amount": "Importe",
-    "Value at risk": "Importe en riesgo",
     "For this spreadsheet": "Para esta hoja de cálculo",
     "no bank data": "sin datos del banco",
 }

@@ -10,8 +10,7 @@ from reconcile import decisions
 from reconcile.decisions import Adjustment, DecisionError, Pair, Signature
 from reports import notation
 from reports.pages import desk
-from reports.pages.refusals import in_words
-from reports.pages.words import translate
+from reports.pages.words import refusal, translate
 
 _LONGEST = 2000
 Form = Mapping[str, str]
@@ -30,7 +29,7 @@ def take(act: Callable[[Session, Signature], object], *, reason: str | None = No
         with desk.house().store.transaction() as session:
             act(session, signed)
     except DecisionError as error:
-        return in_words(str(error), desk.language())
+        return refusal(str(error), desk.language())
     return None
 
 

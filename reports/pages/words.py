@@ -1,8 +1,14 @@
 """Finding the words of a text or a stored key in the reader's language."""
 
+import re
+from collections.abc import Sequence
+
+from reports.dialects import local
 from reports.pages.spanish import MEXICAN
 from reports.pages.spanish import SPANISH as SPANISH_PAGES
-from reports.pages.spanish_books import SPANISH_BOOKS
+from reports.pages.spanish_books import SPANISH_BOOKS, SPANISH_TRAIL
+from reports.pages.spanish_refusals import SPANISH_REFUSALS
+from reports.pages.spanish_refusals_of_files import SPANISH_REFUSALS_OF_FILES
 from reports.pages.stored import STORED
 
 SPANISH = {**SPANISH_PAGES, **SPANISH_BOOKS}
@@ -15,13 +21,12 @@ def translate(text: str, language: str, /, **values: object) -> str:
 
 
 def _words(text: str, language: str) -> str:
-    if text in STORED:
-        return STORED[text][0 if language == "en" else 1]
     if language == "en":
-        return text
+        return STORED[text][0] if text in STORED else text
     if language == "es-MX" and text in MEXICAN:
         return MEXICAN[text]
-    return SPANISH.get(text, text)
+    spanish = STORED[text][1] if text in STORED else SPANISH.get(text)
+    return text if spanish is None else local(spanish, language)
 
 
 def is_known(text: str) -> bool:
@@ -32,3 +37,45 @@ def value(group: str, name: str, language: str) -> str:
     """Translate a stored word such as an outcome; one nobody has met yet is shown as it is stored."""
     key = f"{group}.{name}"
     return translate(key, language) if key in STORED else name
+
+
+def of_trail(action: str, language: str) -> str:
+    """Say what somebody did."""
+    return action if language == "en" else local(SPANISH_TRAIL.get(action, action), language)
+
+
+def apart(names: Sequence[str], language: str) -> str:
+    """Name what tells documents apart that look the same."""
+    headings = {"order_ref": "Order", "issue_date": "Issued", "due_date": "Due"}
+    told = [translate(headings[name], language).lower() for name in names]
+    return ", ".join(told) or translate("only their number", language)
+
+
+def _to_pattern(english: str) -> re.Pattern[str]:
+    """Make a hole take whatever stands there."""
+    holes = re.sub(r"\\\{(\w)\\\}", r"(?P<\1>.+?)", re.escape(english))
+    return re.compile(holes, re.DOTALL)
+
+
+_REFUSALS = tuple(
+    (_to_pattern(english), spanish) for english, spanish in (*SPANISH_REFUSALS, *SPANISH_REFUSALS_OF_FILES)
+)
+
+
+def refusal(sentence: str, language: str) -> str:
+    """Say why something cannot be done; a sentence that nobody translated stays as the room said it."""
+    told = None if language == "en" else _to_spanish(sentence)
+    if told is None:
+        return sentence
+    told = local(told, language)
+    # A parameter of an address or a job keeps its name as it is written.
+    is_named = ":" in told.partition(" ")[0]
+    return f"{told if is_named else told[0].upper() + told[1:]}."
+
+
+def _to_spanish(sentence: str) -> str | None:
+    """Fill the holes with what stands there, which may be a sentence of its own."""
+    for pattern, spanish in _REFUSALS:
+        if found := pattern.fullmatch(sentence):
+            return spanish.format(**{name: _to_spanish(text) or text for name, text in found.groupdict().items()})
+    return None

@@ -115,25 +115,45 @@ def keep_results(session: Session, lines: Sequence[dict[str, Any]], documents: S
     session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in packed])
 
 
+def take_out_of(session: Session, run_id: str = "run-1") -> None:
+    """Keep beside the lines of a run what pages ask of it as a whole, as publishing does; what was kept is replaced."""
+    drop_extracts(session)
+    run = session.scalars(sa.select(Run).where(col(Run.id) == run_id)).one()
+    asked = sa.select(col(PayoutResult.payout_id), col(PayoutResult.columns))
+    payouts = [(row[0], row[1]) for row in session.execute(asked.where(col(PayoutResult.run_id) == run.id))]
+    tables = (
+        pa.concat_tables(chunks.tables(session, run, chunks.LINE)),
+        extracts.payouts_of(payouts),
+        pa.concat_tables(chunks.tables(session, run, chunks.DOCUMENT)),
+    )
+    lines, summary, documents = (table.to_pandas(types_mapper=pd.ArrowDtype) for table in tables)
+    packed = extracts.pack(Result(summary, lines, documents, (), complete=True))
+    session.add_all([ResultChunk(connection=run.connection, run_id=run_id, **chunk) for chunk in packed])
+
+
+def drop_extracts(session: Session) -> None:
+    """Leave a run as it was published before anything was taken out of it."""
+    own = col(ResultChunk.kind).in_([chunks.LINE, chunks.DOCUMENT])
+    session.execute(sa.delete(ResultChunk).where(~own))
+
+
 @pytest.fixture
 def take_out() -> Callable[[House], None]:
-    """Keep beside the lines of the made-up run what pages ask of it as a whole, as publishing does today."""
+    """Take out again what pages ask of the made-up run as a whole, where a test has changed its rows."""
 
     def keep(house: House) -> None:
         with house.store.transaction() as session:
-            run = session.scalars(sa.select(Run).where(col(Run.id) == "run-1")).one()
-            asked = sa.select(col(PayoutResult.payout_id), col(PayoutResult.columns))
-            payouts = [(row[0], row[1]) for row in session.execute(asked.where(col(PayoutResult.run_id) == run.id))]
-            tables = (
-                pa.concat_tables(chunks.tables(session, run, chunks.LINE)),
-                extracts.payouts_of(payouts),
-                pa.concat_tables(chunks.tables(session, run, chunks.DOCUMENT)),
-            )
-            lines, summary, documents = (table.to_pandas(types_mapper=pd.ArrowDtype) for table in tables)
-            packed = extracts.pack(Result(summary, lines, documents, (), complete=True))
-            session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in packed])
+            take_out_of(session)
 
     return keep
+
+
+@pytest.fixture
+def as_before(reconciled: House) -> House:
+    """The made-up run as it was published before anything was taken out of it."""
+    with reconciled.store.transaction() as session:
+        drop_extracts(session)
+    return reconciled
 
 
 def to_frame(rows: Sequence[dict[str, Any]], schema: Schema) -> pd.DataFrame:
@@ -148,6 +168,8 @@ def keep_everything(session: Session) -> None:
     keep_run(session)
     keep_payout(session)
     keep_results(session, LINES, DOCUMENTS)
+    session.flush()
+    take_out_of(session)
     for exception in EXCEPTIONS:
         session.add(ExceptionRow(connection="main", currency="CLP", run_first="r1", run_last="r42", **exception))
 

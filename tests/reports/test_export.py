@@ -131,12 +131,12 @@ def test_a_sheet_opens_typed(workbook: openpyxl.Workbook) -> None:
 def test_a_workbook_says_what_it_was_made_from(workbook: openpyxl.Workbook) -> None:
     """The sheet of parameters carries the run, the zone, the calendar, the rows and the sums."""
     facts = {row[0]: row[1] for row in workbook["Parámetros"].iter_rows(values_only=True)}
-    assert facts["runs"] == "main:run-1"
-    assert facts["zones"] == "America/Santiago"
-    assert facts["calendars"] == "holidays cl"
+    assert facts["Corridas (id)"] == "main:run-1"
+    assert facts["Zonas horarias"] == "America/Santiago"
+    assert facts["Calendarios"] == "holidays cl"
     assert facts["Al día"] == "2026-10-08"
     assert facts["Filas: Detalle de liquidaciones"] == 3
-    assert facts["Suma: amount_signed CLP"] == 140000
+    assert facts["Suma: Monto con signo CLP"] == 140000
 
 
 def test_parquet_holds_major_units_as_decimals(reconciled: House) -> None:

@@ -104,7 +104,7 @@ def in_libreoffice(path: Path, *options: str) -> list[list[str]]:
     shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true,false"
     command = [SOFFICE, f"-env:UserInstallation={home.as_uri()}", "--headless", *options, "--convert-to", shown]
     target = path.parent / "shown"
-    subprocess.run([*command, "--outdir", str(target), str(path)], check=True, capture_output=True, timeout=120)
+    subprocess.run([*command, "--outdir", str(target), str(path)], check=True, capture_output=True, timeout=300)
     with (target / path.with_suffix(".csv").name).open(encoding="utf-8", newline="") as file:
         return list(csv.reader(file))
 

@@ -5,11 +5,10 @@ from typing import Any
 
 import pytest
 
-from reports import build, vocabulary
+from reports import build, phrases, vocabulary, wording
 from reports.build import Report
 from reports.business import RETURNS
 from reports.definitions import CATALOGUE
-from reports.pages import phrases
 from reports.spans import Span
 
 
@@ -22,26 +21,27 @@ def made(name: str, **cells: Any) -> Report:
 def test_a_returned_transfer_is_told_in_spanish() -> None:
     """State and reason are words in people's files, as on the page; what nobody met yet stays as it is."""
     report = made("transfers", status="return_pending", return_label="balance limit exceeded", return_raw="LIMITE")
-    (row,) = vocabulary.in_words(report, "es-MX").table.to_pylist()
+    (row,) = wording.in_words(report, "es-MX").table.to_pylist()
     assert (row["status"], row["return_label"], row["return_raw"]) == (
         "en devolución",
         "supera el límite de saldo",
         "LIMITE",
     )
-    (row,) = vocabulary.in_words(made("transfers", status="of_tomorrow"), "es-MX").table.to_pylist()
+    (row,) = wording.in_words(made("transfers", status="of_tomorrow"), "es-MX").table.to_pylist()
     assert row["status"] == "of_tomorrow"
-    assert vocabulary.in_words(report, "en") is report
+    (row,) = wording.in_words(report, "en").table.to_pylist()
+    assert (row["status"], row["return_raw"]) == ("being returned", "LIMITE")
 
 
 def test_how_a_payment_was_made_is_told_in_spanish() -> None:
     """A payout's detail names means of payment as the settings page does."""
-    (row,) = vocabulary.in_words(made("payout-detail", resource_subtype="debit_card"), "es-CL").table.to_pylist()
+    (row,) = wording.in_words(made("payout-detail", resource_subtype="debit_card"), "es-CL").table.to_pylist()
     assert row["resource_subtype"] == "Tarjeta de débito"
 
 
 def test_every_reason_of_a_return_has_its_spanish() -> None:
     """No label of the return codes reaches a Spanish page in English."""
-    assert {label for label in RETURNS.values() if phrases.sentence(label, "es-MX") == label} == set()
+    assert {label for label in RETURNS.values() if vocabulary.word("return", label, "es-MX") == label} == set()
 
 
 @pytest.mark.parametrize(

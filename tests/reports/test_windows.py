@@ -1,6 +1,5 @@
 """Pages of reports: the same rows as the file, whether they were taken out when the run was published or not."""
 
-from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -21,13 +20,6 @@ NAMES = ("payout-summary", "payout-detail", "documents", "receivables", "in-tran
 OF_RUNS = (*NAMES, "clearing-rollforward", "control")
 
 
-@pytest.fixture
-def extracted(reconciled: House, take_out: Callable[[House], None]) -> House:
-    """The made-up run as it is published today: beside its lines, what pages ask of it as a whole."""
-    take_out(reconciled)
-    return reconciled
-
-
 def query(house: House, name: str, span: Span = WHOLE) -> Query:
     return Query(name, house.connections(None), TODAY, span)
 
@@ -41,43 +33,43 @@ def rows_of(house: House, name: str, span: Span = WHOLE) -> list[dict[str, Any]]
 @pytest.mark.parametrize("name", OF_RUNS)
 def test_what_was_taken_out_says_what_the_lines_say(request: pytest.FixtureRequest, name: str, span: Span) -> None:
     """A run published before and one published today make the same report."""
-    before = rows_of(request.getfixturevalue("reconciled"), name, span)
-    assert rows_of(request.getfixturevalue("extracted"), name, span) == before
+    today = rows_of(request.getfixturevalue("reconciled"), name, span)
+    assert rows_of(request.getfixturevalue("as_before"), name, span) == today
 
 
 @pytest.mark.parametrize("span", [WHOLE, OCTOBER, Span(None, date(2026, 9, 30))], ids=["whole", "october", "before"])
 @pytest.mark.parametrize("name", NAMES)
-def test_pages_together_are_the_report(extracted: House, name: str, span: Span) -> None:
+def test_pages_together_are_the_report(reconciled: House, name: str, span: Span) -> None:
     """One row a page, page after page: every row once, in the order of the file, and the total on every page."""
-    whole = rows_of(extracted, name, span)
-    found = [windows.find(extracted, query(extracted, name, span), start, 1) for start in range(len(whole) + 1)]
+    whole = rows_of(reconciled, name, span)
+    found = [windows.find(reconciled, query(reconciled, name, span), start, 1) for start in range(len(whole) + 1)]
     assert {window.total for window in found} == {len(whole)}
     assert [row for window in found for row in window.report.table.to_pylist()] == whole
 
 
-def test_columns_without_a_word_are_named(extracted: House) -> None:
+def test_columns_without_a_word_are_named(reconciled: House) -> None:
     """A page leaves out what says nothing in any row, not only in those it shows."""
-    found = windows.find(extracted, query(extracted, "documents"), 0, 1)
+    found = windows.find(reconciled, query(reconciled, "documents"), 0, 1)
     assert {"series", "uuid"} <= found.silent
     assert not {"doc_key", "total"} & found.silent
 
 
-def test_what_is_owed_adds_up_by_age(extracted: House) -> None:
+def test_what_is_owed_adds_up_by_age(reconciled: House) -> None:
     """The picture of receivables adds up every row, whichever page is shown."""
-    assert windows.ages(extracted, query(extracted, "receivables")) == {"CLP": {"1-30": 50_000}}
+    assert windows.ages(reconciled, query(reconciled, "receivables")) == {"CLP": {"1-30": 50_000}}
 
 
-def test_one_payout_ties_by_itself(extracted: House) -> None:
+def test_one_payout_ties_by_itself(reconciled: House) -> None:
     """The totals of a workbook of one payout are of that payout, and the receivables of all."""
-    made = catalogue.make(extracted, Query("control", extracted.connections(None), TODAY, payout_id="po_1"))
+    made = catalogue.make(reconciled, Query("control", reconciled.connections(None), TODAY, payout_id="po_1"))
     totals = {row["figure"]: (row["amount"], row["verdict"]) for row in made.table.to_pylist()}
     assert totals["items"] == (140_000, "ties")
     assert totals["receivables"] == (50_000, "ties")
 
 
-def test_a_balance_that_cannot_be_counted_stops_no_run(extracted: House) -> None:
+def test_a_balance_that_cannot_be_counted_stops_no_run(reconciled: House) -> None:
     """An item without a day is told to who asks for the balance; everything else is kept."""
-    with extracted.store.reading() as session:
+    with reconciled.store.reading() as session:
         run = frames.latest_runs(session, ["main"], today=TODAY)[0]
         kinds = (chunks.LINE, chunks.PAYOUT, chunks.DOCUMENT)
         parts = (pa.concat_tables(chunks.tables(session, run, kind)) for kind in kinds)

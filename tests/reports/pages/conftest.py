@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from sqlmodel import SQLModel
 from werkzeug.serving import make_server
 
@@ -18,10 +18,13 @@ from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import BankFile, ClosedFigure, LocalInvoice, Period, PeriodAdjustment
-from reports.operations import BOOKS, LISTINGS, OPERATION
+from reports.listing import BOOKS, OPERATION
+from reports.listings import LISTINGS
 from reports.pages.views import PLACES
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+# Milliseconds. A page that does not come is found out in any case; one that is slow has failed nothing.
+PATIENCE = 120_000
 _QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 Enter = Callable[..., Page]
@@ -50,7 +53,8 @@ def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         pytest.skip("no Chromium is installed")
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET, timeout=PATIENCE)
+        expect.set_options(timeout=PATIENCE)
         yield browser
         browser.close()
 
@@ -166,8 +170,8 @@ def enter(browser: Browser, address: str) -> Iterator[Enter]:
     def come_in(*, width: int = 1280, scheme: str = "light") -> Page:
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)  # type: ignore[arg-type]
         contexts.append(context)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
-        page.set_default_timeout(10_000)
         page.goto(f"{address}/login")
         page.get_by_label("Correo").fill("ana@tienda.test")
         page.get_by_label("Contraseña").fill("una clave larga")

@@ -209,6 +209,7 @@ def test_the_description_names_every_list(client: FlaskClient) -> None:
         "/invoice-files",
         "/jobs",
         "/payout-detail",
+        "/payout-reports",
         "/payout-summary",
         "/people",
         "/periods",

@@ -14,7 +14,17 @@ from sqlmodel import SQLModel
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
-from reconcile.tables import BankLine, ClosedFigure, InvoiceFile, LocalInvoice, Period, PeriodAdjustment, Run
+from consumer.facts.tables.provider import PayoutItem
+from reconcile.tables import (
+    BankLine,
+    ClosedFigure,
+    InvoiceFile,
+    LocalInvoice,
+    Period,
+    PeriodAdjustment,
+    ProviderFee,
+    Run,
+)
 from reports.people import Role, add_user, to_user
 
 Csrf = Callable[..., str]
@@ -26,6 +36,7 @@ BANK = (
     "Fecha;Descripción;Cargos;Abonos;Saldo\r\n01-10-2026;Pasarela;;1500;1500\r\n02-10-2026;Luz;200;;1300\r\n"
 ).encode()
 ACCOUNT = "000071402296"
+PAYOUT = b"id,amount,fee,resource_type\r\npi_1,100000,1607,payment_intent\r\npi_2,50000,803,payment_intent\r\n"
 
 
 def kept(house: House, table: type[SQLModel]) -> list[Any]:
@@ -92,6 +103,39 @@ def test_a_file_with_a_fault_is_refused_with_line_and_reason(look: Callable[...,
     assert "issue_date 2026-02-31" in text_of(page)
     assert 'name="key"' not in page
     assert kept(reconciled, LocalInvoice) == []
+
+
+@pytest.fixture
+def with_items(reconciled: House) -> House:
+    """The two payments that one payout is made of, as the provider lists them."""
+    money: dict[str, Any] = {"connection": "main", "payout_id": "po_1", "mode": "test", "currency": "CLP", "body": "{}"}
+    with reconciled.store.transaction() as session:
+        for resource_id, amount in (("pi_1", 100_000), ("pi_2", 50_000)):
+            session.add(PayoutItem(resource_type="payment_intent", resource_id=resource_id, amount=amount, **money))
+    return reconciled
+
+
+def test_a_payout_report_brings_the_fees_of_its_payout(
+    with_items: House, look: Callable[..., str], client: FlaskClient, csrf: Csrf
+) -> None:
+    """The look names the payout and adds its fees up and writes nothing; a second look says it is known."""
+    page = look(PAYOUT, name="liquidacion.csv", kind="payout")
+    assert "po_1 CLP 2 2.410" in text_of(page)
+    assert kept(with_items, ProviderFee) == []
+    assert "liquidacion.csv quedó en los libros." in confirm(client, csrf, key_in(page))
+    assert sorted(fee.fee_total for fee in kept(with_items, ProviderFee)) == [803, 1607]
+    assert "liquidacion.csv" in client.get("/books/payout-reports").get_data(as_text=True)
+    page = look(PAYOUT, name="liquidacion.csv", kind="payout")
+    assert "para po_1; no cambió nada." in page
+    assert 'name="key"' not in page
+
+
+def test_a_payout_report_of_nobody_is_refused(with_items: House, look: Callable[..., str]) -> None:
+    """An amount the provider's API does not know, and rows of no payout, are told in Spanish."""
+    page = look(PAYOUT.replace(b"50000", b"50001"), kind="payout")
+    assert "La API del proveedor dice 50000." in page
+    assert "son los movimientos de 0 liquidaciones conocidas" in look(PAYOUT.replace(b"pi_2", b"pi_9"), kind="payout")
+    assert kept(with_items, ProviderFee) == []
 
 
 def test_a_bank_file_shows_its_balances_and_no_account(

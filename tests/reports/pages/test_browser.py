@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from reports import catalogue, invitations
+from tests.reports.pages.conftest import PATIENCE
 
 Enter = Callable[..., Page]
 CASE = "/exceptions/main/00aa00aa00aa00aa"
@@ -23,6 +24,7 @@ def test_the_first_login_by_the_link(
     key = invitations.invite(house.store, now=utc_now())
     address = serving(make_app(house))
     page = browser.new_context().new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{address}/welcome/{key}")
     page.get_by_label("Correo").fill("jefa@tienda.test")
     page.get_by_label("Contraseña, de 12 caracteres o más").fill("una clave muy larga")
@@ -37,12 +39,13 @@ def test_the_morning_from_the_login_to_a_resolved_exception(enter: Enter) -> Non
     page = enter()
     expect(page.get_by_role("heading", name="1 de 1 liquidaciones cuadran")).to_be_visible()
     page.get_by_role("link", name="Pago sin documento").click()
+    expect(page.get_by_role("heading", name="Excepciones")).to_be_visible()
     page.get_by_role("link", name="Pago sin documento").click()
     page.locator("#reason").fill("boleta emitida")
     page.get_by_role("button", name="Resolver").click()
     expect(page.get_by_text("Resuelta.")).to_be_visible()
     page.get_by_role("link", name="Hoy").click()
-    assert page.locator(".figures dd").first.inner_text() == "1"
+    expect(page.locator(".figures dd").first).to_have_text("1")
 
 
 def test_a_match_by_hand_and_its_undo(enter: Enter, address: str) -> None:
@@ -154,6 +157,7 @@ def test_back_and_send_again_change_nothing(enter: Enter, address: str) -> None:
     expect(page.get_by_role("heading", name="Resultado de cada una")).to_be_visible()
     page.go_back()
     page.get_by_role("button", name="Asignar").click()
+    expect(page.get_by_role("heading", name="Resultado de cada una")).to_be_visible()
     outcomes = page.get_by_role("table").inner_text()
     assert "Asignada." in outcomes or "mire otra vez" in outcomes
 
@@ -192,11 +196,13 @@ def test_a_difference_is_accepted_as_what_it_is(enter: Enter, address: str) -> N
 def test_no_script_is_needed(browser: Browser, address: str) -> None:
     """With scripts switched off a person logs in, filters, decides and reads the outcome."""
     context = browser.new_context(java_script_enabled=False)
+    context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(f"{address}/login")
     page.get_by_label("Correo").fill("ana@tienda.test")
     page.get_by_label("Contraseña").fill("una clave larga")
     page.get_by_role("button", name="Entrar").click()
+    page.get_by_role("link", name="Hoy").wait_for()
     page.goto(f"{address}/exceptions?owner=-")
     page.get_by_role("link", name="Pago sin documento").click()
     page.get_by_text("Decidir").first.click()
@@ -225,4 +231,4 @@ def test_the_keyboard_reaches_the_content_first(enter: Enter, address: str) -> N
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Saltar al contenido")).to_be_focused()
     page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "content"
+    expect(page.locator("#content")).to_be_focused()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from reports.pages.refusals import in_words
+from reports.pages.words import refusal
 
 ROOT = Path(__file__).resolve().parents[3]
 # Where the sentences come from that a page shows as they are said.
@@ -29,22 +29,22 @@ def sentences(module: str) -> Iterator[str]:
 def test_every_refusal_of_a_room_has_its_spanish(module: str) -> None:
     """A new refusal without Spanish is found here, not by a reader."""
     said = list(sentences(module))
-    assert [text for text in said if in_words(text, "es-CL") == text] == []
+    assert [text for text in said if refusal(text, "es-CL") == text] == []
     assert len(said) >= 2
 
 
 def test_names_stay_inside_the_sentence() -> None:
     """What a sentence is about is in both languages, and English is as the room said it."""
     sentence = "exception 00aa was changed meanwhile (version 3, not 2): look again"
-    assert in_words(sentence, "es-MX") == (
+    assert refusal(sentence, "es-MX") == (
         "Otra persona cambió la excepción 00aa mientras usted miraba (versión 3, no 2): mire otra vez."
     )
-    assert in_words(sentence, "en") == sentence
+    assert refusal(sentence, "en") == sentence
 
 
 def test_a_sentence_nobody_translated_stays() -> None:
     """Better English than nothing."""
-    assert in_words("the moon is late", "es-CL") == "the moon is late"
+    assert refusal("the moon is late", "es-CL") == "the moon is late"
 
 
 @pytest.mark.parametrize(
@@ -60,4 +60,4 @@ def test_a_sentence_nobody_translated_stays() -> None:
 )
 def test_faults_of_files_are_told_in_spanish(said: str, told: str) -> None:
     """Finance reads why a file was refused."""
-    assert in_words(said, "es-CL") == told
+    assert refusal(said, "es-CL") == told

@@ -32,5 +32,5 @@ def test_a_file_dropped_meanwhile_is_not_found(reconciled: House) -> None:
     """Whoever confirms after a drop finds nothing, whatever part of it is left."""
     given = FileStorage(io.BytesIO(b"x"), filename="a.csv")
     upload = uploads.stage(reconciled, given, who="ana", now=NOW, terms={})
-    (upload.path.parent.parent / "terms.json").unlink()
+    (upload.staged.folder / "kept.json").unlink()
     assert uploads.find(reconciled, upload.key, who="ana") is None

@@ -14,7 +14,7 @@ from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Lateness, Window
 from reports import catalogue
-from reports.operations import LISTINGS
+from reports.listings import LISTINGS
 from reports.pages.stored import STORED
 from reports.pages.views import PLACES
 
@@ -177,7 +177,7 @@ def test_what_is_not_a_list_is_a_404(client: FlaskClient, path: str) -> None:
 def test_every_list_has_its_words() -> None:
     """Each heading and each state of a list is in the dictionary."""
     keys = {f"key.{key}" for listing in LISTINGS.values() for key in listing.keys}
-    states = {f"op.{state}" for listing in LISTINGS.values() for state in listing.states}
+    states = {f"{listing.words}.{state}" for listing in LISTINGS.values() for state in listing.states}
     assert sorted((keys | states) - STORED.keys()) == []
 
 

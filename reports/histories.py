@@ -1,13 +1,10 @@
-"""What closings, runs and the trail wrote down of the past, in a reader's words."""
+"""What closings and runs wrote down of the past, in a reader's words; pure."""
 
 import re
 
-from flask import url_for
-from markupsafe import Markup, escape
-
 from reports import codes, notation
-from reports.pages import phrases
-from reports.pages.words import value
+from reports.dialects import local
+from reports.vocabulary import word
 
 _FROZEN = re.compile(r"(status|payout amount|computed amount|fee total|difference|total|currency|amount) (\S+)")
 _APPLIED = re.compile(r"(\w+) ((?:cl|mx):\S+) (-?\d+)")
@@ -23,7 +20,7 @@ _FROZEN_NAMES = {
 }
 
 
-def frozen(kind: str, words: str, currency: str, language: str) -> str:
+def frozen(words: str, language: str, kind: str, currency: str) -> str:
     """Say what a closing wrote down of a payout, an item or a document, with its amounts as people write them."""
     known = re.search(r"currency (\w{3})", words)
     money = known.group(1) if known else currency
@@ -35,12 +32,12 @@ def _frozen_part(kind: str, part: str, currency: str, language: str) -> str:
     place = 0 if language == "en" else 1
     if found := _APPLIED.fullmatch(part):
         outcome, document, applied = found.groups()
-        return f"{value('outcome', outcome, language)} {document} {_money(applied, currency, language)}"
+        return f"{word('outcome', outcome, language)} {document} {_money(applied, currency, language)}"
     if found := _FROZEN.fullmatch(part):
         name, text = found.groups()
-        said = value("payout", text, language) if name == "status" else _money(text, currency, language)
-        return f"{_FROZEN_NAMES[name][place]} {said}"
-    return value("outcome" if kind == "item" else "document", part, language)
+        said = word("payout", text, language) if name == "status" else _money(text, currency, language)
+        return f"{local(_FROZEN_NAMES[name][place], language)} {said}"
+    return word("outcome" if kind == "item" else "document", part, language)
 
 
 def _money(text: str, currency: str, language: str) -> str:
@@ -66,7 +63,7 @@ _CAUSES = (
 _GROUP_OF = {"payout": "status", "document": "document", "item": "outcome", "exception": "severity"}
 
 
-def changed(kind: str, words: str, currency: str, language: str) -> str:
+def changed(words: str, language: str, kind: str, currency: str) -> str:
     """Say what a payout, document, item or exception was in a run, with its amounts as people write them."""
     return "; ".join(_changed_part(kind, part, currency, language) for part in words.split("; ")) if words else ""
 
@@ -80,11 +77,11 @@ def _changed_part(kind: str, words: str, currency: str, language: str) -> str:
         else:
             first, *rest = part.split(" ")
             amounts = (_money(text, currency, language) for text in rest)
-            said.append(" ".join([value(_GROUP_OF[kind], first, language), *amounts]))
+            said.append(" ".join([word(_GROUP_OF[kind], first, language), *amounts]))
     return ", ".join(said)
 
 
-def changed_subject(kind: str, subject: str, language: str) -> str:
+def changed_subject(subject: str, language: str, kind: str) -> str:
     """Name what changed; an exception by its title, not by its code."""
     if kind != "exception":
         return subject
@@ -100,48 +97,3 @@ def cause(text: str, language: str) -> str:
     for english, spanish in _CAUSES:
         text = re.sub(rf"\b{english}\b", spanish, text)
     return text
-
-
-_TRAIL = {
-    "login": "entró",
-    "logout": "salió",
-    "download": "descargó",
-    "order": "pidió un archivo",
-    "upload": "subió",
-    "import": "trajo a los libros",
-    "close period": "cerró el período",
-    "reopen period": "reabrió el período",
-    "first admin": "primer administrador",
-    "pull": "trajo datos",
-    "backfill": "completó eventos",
-    "replay": "aplicó de nuevo",
-    "match": "concilió",
-    "unmatch": "separó",
-    "decline": "descartó",
-    "adjust": "aceptó",
-    "change owner": "asignó",
-    "change note": "anotó",
-    "change state": "cambió el estado",
-    "change resolution": "dio el motivo",
-    "change resolved_on": "dio la fecha de cierre",
-}
-
-
-def trail_action(action: str, language: str) -> str:
-    return action if language == "en" else _TRAIL.get(action, action)
-
-
-def trail_subject(subject: str) -> Markup:
-    """Lead from an entry of the trail to what it is about."""
-    if found := re.fullmatch(r"(exception|event) (\S+) (\S+)", subject):
-        kind, connection, name = found.groups()
-        address = (
-            url_for("case.show", connection=connection, exception_id=name)
-            if kind == "exception"
-            else url_for("operations.event", connection=connection, event_id=name)
-        )
-        return Markup('<a class="id inline" href="{}">{}</a>').format(address, name)
-    connection, _, about = subject.partition(" ")
-    if about.startswith(("cl:", "mx:")) or " cl:" in about or " mx:" in about:
-        return phrases.with_links(about, connection)
-    return escape("" if subject == "login" else subject)

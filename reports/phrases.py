@@ -1,15 +1,9 @@
-"""Sentences and codes that rules leave in the rows, in a reader's words; what nobody met yet stays as it is."""
-
-import re
-from collections.abc import Sequence
-
-from flask import url_for
-from markupsafe import Markup, escape
+"""Sentences and names that rules leave in the rows, in a reader's words; what nobody met yet stays as it is. Pure."""
 
 from reports.columns import COLUMNS
 from reports.definitions import CATALOGUE
-from reports.pages.words import translate, value
-from reports.vocabulary import WORDS
+from reports.dialects import local
+from reports.vocabulary import word
 
 # What the rules write in whole sentences and single words.
 _SENTENCES = {
@@ -25,6 +19,7 @@ _SENTENCES = {
     "amount": "el monto",
     "date": "la fecha",
     "not the only candidate": "no es el único candidato",
+    "the payment names another sale": "el pago nombra otra venta",
     "its payout was canceled or returned; the item waits again": (
         "su liquidación fue cancelada o devuelta; el movimiento espera otra"
     ),
@@ -38,17 +33,6 @@ _SENTENCES = {
     "resolved": "resuelta",
     "open": "abierta",
     "its worker stopped before the end": "su proceso se detuvo antes de terminar",
-    "tariff": "tarifa",
-    "residual": "por diferencia",
-    "provider_csv": "archivo del proveedor",
-    "inbound": "recibida",
-    "outbound": "enviada",
-    "set": "definido",
-    "yes": "sí",
-    "missing_here": "falta aquí",
-    "missing_there": "falta allá",
-    "differs": "distinto",
-    **{key: spanish for group in ("transfer", "return") for key, (_, spanish) in WORDS[group].items()},
 }
 # What runs write into the history of an exception.
 _HISTORY = {"gone", "resolved", "open"}
@@ -96,18 +80,13 @@ _FIGURES = {
     "disputes": "disputas", "items": "movimientos", "payouts": "liquidaciones", "receivables": "por cobrar",
     "funds in transit": "fondos en tránsito",
 }  # fmt: skip
-_KEY = re.compile(r"\b(?:cl|mx):[^\s;,)]+|\bpo_\w+")
-_RULE_COLUMNS = {"match_rule", "rule", "key"}
 
 
 def sentence(text: str, language: str) -> str:
     """Say a stored sentence, or several joined by semicolons."""
     known = _ENGLISH if language == "en" else _SENTENCES
-    return (
-        known[text]
-        if text in known
-        else "; ".join(known.get(part) or _named(part, language) for part in text.split("; "))
-    )
+    told = known.get(text) or "; ".join(known.get(part) or _named(part, language) for part in text.split("; "))
+    return local(told, language) if told != text else text
 
 
 def _named(text: str, language: str) -> str:
@@ -124,55 +103,28 @@ def history(text: str, language: str) -> str:
 def rule(text: str, language: str) -> str:
     """Say how a rule decided: `key:order_ref:part` is a key, by the order, of a part of the balance."""
     place = 0 if language == "en" else 1
-    first, *rest = (_RULES[part][place] if part in _RULES else part for part in text.split(":"))
+    said = (local(_RULES[part][place], language) if part in _RULES else part for part in text.split(":"))
+    first, *rest = said
     return f"{first}: {', '.join(rest)}" if rest else first
 
 
-def cell(column: str, text: str, language: str) -> str:
-    """Say a text cell of a report: closed words, rules, figures and where they come from."""
-    if column in _RULE_COLUMNS:
-        return rule(text, language)
-    if column == "figure" and language != "en":
-        name, gross = text.removesuffix(", gross"), text.endswith(", gross")
-        return _FIGURES.get(name, name) + (", bruto" if gross else "")
-    if column in {"source", "ties_to"}:
-        return _source(text, language)
-    return text if column in {"connection", "currency", "period"} else sentence(text, language)
+def figure(text: str, language: str) -> str:
+    """Say what a total of the control is about."""
+    if language == "en":
+        return text
+    name, is_gross = text.removesuffix(", gross"), text.endswith(", gross")
+    return _FIGURES.get(name, name) + (", bruto" if is_gross else "")
 
 
-def _source(text: str, language: str) -> str:
+def source(text: str, language: str) -> str:
     """Say `payout-summary fee_total` by the report's title and its column's heading."""
     report, _, names = text.partition(" ")
     if report not in CATALOGUE:
         return text
+    title = CATALOGUE[report].title(language)
     parts = [_column(name, language) for name in names.split(" + ")] if names else []
-    return f"{CATALOGUE[report].title(language)}: {' + '.join(parts)}" if parts else CATALOGUE[report].title(language)
+    return f"{title}: {' + '.join(parts)}" if parts else title
 
 
 def _column(name: str, language: str) -> str:
-    return COLUMNS[name].label(language) if name in COLUMNS else value("type", name, language)
-
-
-def apart(names: Sequence[str], language: str) -> str:
-    """Name what tells documents apart that look the same."""
-    headings = {"order_ref": "Order", "issue_date": "Issued", "due_date": "Due"}
-    told = [translate(headings[name], language).lower() for name in names]
-    return ", ".join(told) or translate("only their number", language)
-
-
-def with_links(text: str, connection: str) -> Markup:
-    """Make every document key and payout in a text a link to its page."""
-
-    def link(found: re.Match[str]) -> str:
-        name = found.group()
-        if name.startswith("po_"):
-            address = url_for("payouts.show", payout_id=name)
-        else:
-            address = url_for("documents.show", connection=connection, doc_key=name)
-        return Markup('<a href="{}">{}</a>').format(address, name)
-
-    parts, last = [], 0
-    for found in _KEY.finditer(text):
-        parts += [escape(text[last : found.start()]), link(found)]
-        last = found.end()
-    return Markup("").join([*parts, escape(text[last:])])
+    return COLUMNS[name].label(language) if name in COLUMNS else word("type", name, language)

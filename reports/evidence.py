@@ -1,13 +1,20 @@
-"""Evidence of an exception in a reader's words: names translated, whole numbers told apart as amounts or counts."""
+"""Evidence of an exception in a reader's words: names said, whole numbers told apart as amounts or counts. Pure."""
 
 from datetime import date
 from typing import Any
 
+import msgspec
+
 from reconcile.rules.outcomes import COUNTED
-from reports import notation
-from reports.pages import phrases
+from reports import notation, phrases
+from reports.dialects import local
+from reports.vocabulary import word
 
 _RULES = {"rule", "key"}
+# Texts that rules write; all others are names, which stay as they are whatever they look like.
+_SENTENCES = {"failed", "would_decide", "document_state"}
+_GROUPS = {"direction": "direction", "fee_source": "fee", "return_reason": "return", "status": "transfer"}
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 _SPANISH = {
     "adjustments": "ajustes",
     "amount_difference": "diferencia de monto",
@@ -27,6 +34,13 @@ _SPANISH = {
     "window_ends": "la ventana termina el",
     "window_starts": "la ventana empieza el",
     "year": "año",
+    "currency": "moneda",
+    "day": "día",
+    "named_documents": "documentos nombrados",
+    "only_in_the_report": "solo en el archivo del proveedor",
+    "reason": "motivo",
+    "since": "desde",
+    "until": "hasta",
     "amount": "monto",
     "another_payment_wants_one": "otro pago quiere uno de ellos",
     "bank_amount": "monto en el banco",
@@ -64,7 +78,9 @@ _SPANISH = {
     "paid": "pagado",
     "payer": "pagador",
     "payment": "pago",
+    "item_currency": "moneda del movimiento",
     "payment_currency": "moneda del pago",
+    "payout_currency": "moneda de la liquidación",
     "payments": "pagos",
     "payout": "liquidación",
     "refund": "reembolso",
@@ -87,9 +103,20 @@ _SPANISH = {
 }
 
 
+def told(text: str, language: str, currency: str) -> str:
+    """Say all of it in one line, part by part; what is no JSON object stays as it is."""
+    try:
+        parts = _decode(text)
+    except msgspec.DecodeError:
+        return text
+    return " · ".join(
+        f"{name_of(name, language)}: {shown(name, part, currency, language)}" for name, part in parts.items()
+    )
+
+
 def name_of(name: str, language: str) -> str:
     words = name.replace("_", " ")
-    return words if language == "en" else _SPANISH.get(name, words)
+    return words if language == "en" else local(_SPANISH.get(name, words), language)
 
 
 def shown(name: str, value: Any, currency: str, language: str) -> str:
@@ -113,11 +140,17 @@ def shown(name: str, value: Any, currency: str, language: str) -> str:
             return "; ".join(shown(name, part, currency, language) for part in value)
         case None:
             return "–"
-    return phrases.rule(value, language) if name in _RULES else _text(str(value), language)
+    return _text(name, str(value), language)
 
 
-def _text(text: str, language: str) -> str:
+def _text(name: str, text: str, language: str) -> str:
+    if name in _RULES:
+        return phrases.rule(text, language)
+    if name in _GROUPS:
+        return word(_GROUPS[name], text, language)
+    if name in _SENTENCES:
+        return phrases.sentence(text, language)
     try:
         return notation.format_date(date.fromisoformat(text), language)
     except ValueError:
-        return phrases.sentence(text, language)
+        return text

@@ -1,11 +1,10 @@
-"""Sentences of refusal in a reader's words: the rooms say them in English with the names that matter inside."""
+"""Why something cannot be done, in Spanish: English with holes, as the rooms say it, beside its Spanish."""
 
-import re
-
-from reports.pages.refusals_of_files import OF_FILES
-
-# English with holes, and its Spanish; a hole takes whatever stands there.
-_SPANISH = (
+SPANISH_REFUSALS = (
+    (
+        "the kept rows of run {a} of {b} (piece {c}, {d}) are damaged: restore the database, or wait for the next run",
+        "las filas de la corrida {a} de {b} (parte {c}, {d}) están dañadas: restaure la base, o espere la próxima",
+    ),
     ("{a} is void: match the document that replaced it", "{a} está anulado: concilie el documento que lo reemplazó"),
     ("{a} is in {b}, {c} in {d}", "{a} está en {b} y {c} en {d}: son monedas distintas"),
     (
@@ -90,8 +89,16 @@ _SPANISH = (
     ("closing and reopening need an author", "cerrar y reabrir necesitan un autor"),
     ("closing and reopening need a reason", "falta el motivo"),
     (
-        "{a} is not over on {b}: close up to a day before",
-        "el {a} todavía no termina (hoy es {b}): cierre hasta un día anterior",
+        "the data is not complete up to today (DATA_GAP): complete it, or close with --as-of an earlier day that is",
+        "los datos no están completos hasta hoy: complételos, o cierre por consola con --as-of un día que lo esté",
+    ),
+    (
+        "{a} is not over yet: close up to {b} at the latest",
+        "el {a} todavía no termina: cierre a más tardar hasta el {b}",
+    ),
+    (
+        "a run as of {a} stands for no later day: close up to {b} at the latest",
+        "una corrida al {a} no responde por días posteriores: cierre a más tardar hasta el {b}",
     ),
     (
         "facts came in while the period was being closed: close it again",
@@ -115,29 +122,3 @@ _SPANISH = (
     ("pick: choose an event first", "elija primero un evento"),
     ("until: choose the last day to close", "elija el último día por cerrar"),
 )
-
-
-def _to_pattern(english: str) -> re.Pattern[str]:
-    holes = re.sub(r"\\\{(\w)\\\}", r"(?P<\1>.+?)", re.escape(english))
-    return re.compile(holes, re.DOTALL)
-
-
-_PATTERNS = tuple((_to_pattern(english), spanish) for english, spanish in (*_SPANISH, *OF_FILES))
-
-
-def in_words(sentence: str, language: str) -> str:
-    """Say a refusal in the reader's language; one that nobody translated stays as the room said it."""
-    told = None if language == "en" else _to_spanish(sentence)
-    if told is None:
-        return sentence
-    # A parameter of an address or a job keeps its name as it is written.
-    is_named = ":" in told.partition(" ")[0]
-    return f"{told if is_named else told[0].upper() + told[1:]}."
-
-
-def _to_spanish(sentence: str) -> str | None:
-    """Fill the holes with what stands there, which may be a sentence of its own."""
-    for pattern, spanish in _PATTERNS:
-        if found := pattern.fullmatch(sentence):
-            return spanish.format(**{name: _to_spanish(text) or text for name, text in found.groupdict().items()})
-    return None

@@ -1,0 +1,61 @@
+"""What a list is: its keys, its query and its page, and reading some of its rows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session
+
+from reports.lists import PAGE_ROWS, Page
+from reports.spans import Row
+
+Query = sa.Select[*tuple[Any, ...]]
+# Where a list has its page; one that is elsewhere is part of another page.
+OPERATION, BOOKS, ELSEWHERE = "operation", "books", "elsewhere"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which rows of a list are asked for; `state` and `search` mean what the list says they mean."""
+
+    connections: Sequence[str]
+    state: str = ""
+    search: str = ""
+    number: int = 1
+    size: int = PAGE_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One list: its keys as the commands print them, its query, and the states it can be filtered by."""
+
+    name: str
+    title: str
+    keys: tuple[str, ...]
+    query: Callable[[Wanted], Query]
+    to_row: Callable[[Any], Row]
+    states: tuple[str, ...] = ()
+    # The group of words in which its states are said.
+    words: str = "op"
+    for_admins: bool = False
+    place: str = OPERATION
+
+
+def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None = None) -> Page[Row]:
+    """Read one page of a list; `skip` rows are left out where that is not a number of whole pages."""
+    query = listing.query(wanted)
+    skip = (wanted.number - 1) * wanted.size if skip is None else skip
+    total = count(session, listing, wanted)
+    rows = session.execute(query.limit(wanted.size).offset(skip))
+    return Page([_to_row(listing, row) for row in rows], wanted.number, total, wanted.size)
+
+
+def _to_row(listing: Listing, row: Any) -> Row:
+    """Hand over the one object a query selects, or the row of several columns."""
+    return listing.to_row(row[0] if len(row) == 1 else row)
+
+
+def count(session: Session, listing: Listing, wanted: Wanted) -> int:
+    query = listing.query(wanted).order_by(None).subquery()
+    return session.scalar(sa.select(sa.func.count()).select_from(query)) or 0

@@ -1,0 +1,119 @@
+"""What people's files and pages say of a row: words where rules and states stand, and names as they are."""
+
+import io
+from datetime import UTC, date, datetime
+from typing import Any
+
+import openpyxl
+import pytest
+
+from consumer.facts.house import House
+from consumer.facts.tables.business import Institution
+from reconcile.tables import Run
+from reports import build, catalogue, dialects, evidence, files, wording
+from reports.build import Report
+from reports.definitions import CATALOGUE
+from reports.export import Format
+from reports.files import Shape
+from reports.query import Query
+from reports.spans import Span
+
+TODAY = date(2026, 10, 8)
+_AT = datetime(2026, 10, 8, tzinfo=UTC)
+
+
+def told(name: str, language: str, **cells: Any) -> dict[str, Any]:
+    row = {**dict.fromkeys(CATALOGUE[name].names), "connection": "main", "currency": "CLP", **cells}
+    table = build.to_table(CATALOGUE[name], [row], currency=lambda found: str(found["currency"]))
+    report = Report(CATALOGUE[name], table, Span(), TODAY, banks={"cl_banco_uno": "Banco Uno"})
+    found: list[dict[str, Any]] = wording.in_words(report, language).table.to_pylist()
+    return found[0]
+
+
+def test_a_name_that_looks_like_a_word_stays() -> None:
+    """A customer, an order, an owner and a bank's own text are names, whatever they are called."""
+    names = {"customer_name": "open", "order_ref": "refund", "customer_tax_id": "set", "doc_series": "key"}
+    row = told("payout-detail", "es-CL", **names)
+    assert {name: row[name] for name in names} == names
+    assert told("exceptions", "es-CL", owner="void", resolution="date")["owner"] == "void"
+    assert told("transfers", "es-CL", return_raw="returned", counterparty_name="pending")["return_raw"] == "returned"
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("es-CL", "monto: 1.500 · documento: cl:33::7 · lo más cercano: lo que falla: el monto"),
+        ("es-MX", "importe: 1,500 · documento: cl:33::7 · lo más cercano: lo que falla: el importe"),
+        ("en", "amount: 1,500 · document: cl:33::7 · nearest: failed: amount"),
+    ],
+)
+def test_evidence_is_a_line_to_read(language: str, line: str) -> None:
+    """No braces and no codes: each part is named, amounts are grouped, Mexico says importe."""
+    text = '{"amount": 1500, "document": "cl:33::7", "nearest": {"failed": "amount"}}'
+    assert told("exceptions", language, evidence=text)["evidence"] == line
+
+
+def test_evidence_that_nobody_wrote_as_an_object_stays() -> None:
+    """A text of another version is shown, not hidden."""
+    assert evidence.told("seen twice", "es-CL", "CLP") == "seen twice"
+
+
+def test_rules_notes_and_checks_are_told_in_spanish() -> None:
+    """What a rule leaves in a row, and what a total ties to, are words in people's files."""
+    row = told("payout-detail", "es-CL", match_rule="key:order_ref:part", note="open dispute; refunded")
+    assert (row["match_rule"], row["note"]) == (
+        "clave: pedido, una parte del saldo",
+        "disputa abierta; reembolsado",
+    )
+    row = told("control", "es-MX", figure="payments, gross", source="payout-summary payout_amount")
+    assert (row["figure"], row["source"]) == ("pagos, bruto", "Liquidaciones: Importe liquidado")
+
+
+def test_a_change_between_runs_is_told_in_spanish() -> None:
+    """The file says of a change what the page of the run says."""
+    row = told("run-diff", "es-CL", kind="payout", subject="po_1", before="closed, difference 0, fees 2410",
+               after="open, difference -5, fees 0", cause="payout changed (po_1)")  # fmt: skip
+    assert (row["kind"], row["before"], row["after"]) == (
+        "Liquidación",
+        "Cuadra, diferencia 0, comisiones 2.410",
+        "Abierta, diferencia -5, comisiones 0",
+    )
+    assert row["cause"] == "liquidación cambió (po_1)"
+
+
+def test_a_bank_is_called_by_its_name() -> None:
+    """The directory's name stands in people's files; one that is not listed keeps its id."""
+    assert told("payout-summary", "es-CL", recipient_institution="cl_banco_uno")["recipient_institution"] == "Banco Uno"
+    assert told("payout-summary", "es-CL", recipient_institution="cl_otro")["recipient_institution"] == "cl_otro"
+
+
+def test_a_report_brings_the_names_of_its_banks(reconciled: House) -> None:
+    """Names come from the mirrored directory; the machine profile keeps the id."""
+    with reconciled.store.transaction() as session:
+        body = '{"id": "Banco de Prueba", "name": "Banco Dos"}'
+        session.add(Institution(connection="main", id="Banco de Prueba", mode="test", version_at=_AT, body=body))
+    report = catalogue.make(reconciled, Query("payout-summary", reconciled.connections(None), TODAY))
+    people, machine = (b"".join(files.pieces([report], Shape(Format.CSV, name, "es-CL"))) for name in ("cl", "machine"))
+    assert (b"Banco Dos" in people, b"Banco Dos" in machine) == (True, False)
+
+
+def test_mexico_says_it_its_own_way() -> None:
+    """Only whole words change, with their article, and a capital stays one."""
+    assert dialects.local("Montos de la cartola del período", "es-MX") == "Importes del estado de cuenta del periodo"
+    assert dialects.local("el monto montó", "es-CL") == "el monto montó"
+    assert dialects.local("el monto montó", "es-MX") == "el importe montó"
+
+
+def test_a_workbook_names_the_data_behind_it(reconciled: House) -> None:
+    """Rounding, tolerances and the digest of every input stand on the sheet of parameters."""
+    with reconciled.store.transaction() as session:
+        run = session.get(Run, ("main", "run-1"))
+        assert run is not None
+        run.summary = run.summary[:-1] + ', "inputs": {"items": "ab12"}, "tolerances": {"fee_tolerance": 1}}'
+    made = catalogue.make_sheets(reconciled, Query("control", reconciled.connections(None), TODAY))
+    data = b"".join(files.pieces(made, Shape(Format.XLSX, "cl", "es-CL")))
+    sheet = openpyxl.load_workbook(io.BytesIO(data))["Parámetros"]
+    found = {row[0]: row[1] for row in sheet.iter_rows(values_only=True)}
+    assert found["SHA-256 de los datos main items"] == "ab12"
+    assert found["Tolerancia main fee_tolerance"] == "1"
+    assert found["Redondeo"] == "mitades hacia arriba, a la unidad menor de la moneda"

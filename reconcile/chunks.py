@@ -15,6 +15,7 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, col
 
+from reconcile.pieces import Piece
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
@@ -32,15 +33,17 @@ def pack_lines(lines: DataFrame, payouts: DataFrame) -> Iterator[Row]:
     """Pack lines in their order, with the range of payout dates that each chunk holds."""
     dated = payouts.drop_duplicates("payout_id").set_index("payout_id")["payout_date"]
     found = dated.reindex(lines["payout_id"]).set_axis(lines.index).astype("datetime64[us]")
-    whole = lines.assign(**{_DAY: found})
-    table = pa.Table.from_pandas(whole, preserve_index=False)
-    for number, start in enumerate(range(0, table.num_rows, ROWS_A_CHUNK)):
-        yield _chunk(LINE, number, table.slice(start, ROWS_A_CHUNK))
+    table = pa.Table.from_pandas(lines.assign(**{_DAY: found}), preserve_index=False)
+    starts = range(0, table.num_rows, ROWS_A_CHUNK)
+    return (_chunk(LINE, number, table.slice(start, ROWS_A_CHUNK)) for number, start in enumerate(starts))
 
 
 def pack_documents(documents: DataFrame) -> Iterator[Row]:
     """Pack documents in the order of their report, with how many of each chunk still have a balance."""
-    table = pa.Table.from_pandas(documents, preserve_index=False)
+    return _packed_documents(pa.Table.from_pandas(documents, preserve_index=False))
+
+
+def _packed_documents(table: Any) -> Iterator[Row]:
     for chunk, piece in pack(DOCUMENT, table.sort_by([("issue_date", "ascending"), ("doc_key", "ascending")])):
         yield chunk | {"with_balance": pc.sum(pc.not_equal(piece["balance"], 0), min_count=0).as_py()}
 
@@ -165,13 +168,13 @@ def tables(
         yield file.read(columns=names)
 
 
-def _files(session: Session, run: Run, kind: str, conditions: Sequence[Any]) -> Iterator[Any]:
+def _files(session: Session, run: Run, kind: str, conditions: Sequence[Any]) -> Iterator[Piece]:
     of_run = (col(ResultChunk.connection) == run.connection, col(ResultChunk.run_id) == run.id)
     mine = (*of_run, col(ResultChunk.kind) == kind)
     numbers = sa.select(col(ResultChunk.number)).where(*mine, *conditions).order_by(col(ResultChunk.number))
     for number in session.scalars(numbers).all():
         content = session.scalar(sa.select(col(ResultChunk.content)).where(*mine, col(ResultChunk.number) == number))
-        yield pq.ParquetFile(pa.BufferReader(content))
+        yield Piece(run, kind, number, content)
 
 
 def is_between(days: Any, since: date | None, until: date | None) -> list[Any]:

@@ -1,6 +1,8 @@
 """Query results as typed columns: the database writes rows as CSV and Arrow reads them, with no object for a cell."""
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import chain, islice
 from typing import Any
 
@@ -16,6 +18,9 @@ from reconcile.rules.columns import BETWEEN, combined
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, typed
 
 CHUNK = 5_000
+STRETCH = 20_000
+# Pieces that may wait to be parsed: the database is read no further ahead.
+_AHEAD = 3
 KEYS_AT_ONCE = 5_000
 # Moments are written as UTC without saying so.
 _WRITTEN = {TEXT: pa.large_string(), MONEY: pa.int64(), MOMENT: pa.timestamp("us"), DAY: pa.timestamp("us")}
@@ -24,16 +29,23 @@ _PARSING = pa.csv.ParseOptions(quote_char="'", newlines_in_values=True, ignore_e
 _NULL = "NULL"
 
 
-def read_table(database: sa.Connection, statement: sa.Select[Any], schema: Schema) -> pa.Table:
+def read_table(
+    database: sa.Connection, statement: sa.Select[Any], schema: Schema, *, along: sa.Table | None = None
+) -> pa.Table:
     """Read a query whose columns are named as the schema's, on the caller's connection and in its view.
 
+    `along` is the table whose rows these are, one row each: SQLite then writes a stretch of it at a time.
     A driver with an SQLite of its own would drop the locks that this process holds on the file.
     """
     given = {column.name: column for column in statement.selected_columns}
     columns = [given[name] for name in schema]
-    is_sqlite = database.dialect.name == "sqlite"
-    pieces = _from_sqlite(database, statement, columns) if is_sqlite else _from_postgresql(database, statement, columns)
-    found = pa.concat_tables([empty_table(schema), *(_parsed(piece, schema) for piece in pieces)]).combine_chunks()
+    if database.dialect.name != "sqlite":
+        pieces = _from_postgresql(database, statement, columns)
+    elif along is None:
+        pieces = _from_sqlite(database, statement, columns)
+    else:
+        pieces = _along(database, statement, columns, along)
+    found = pa.concat_tables([empty_table(schema), *_all_parsed(pieces, schema)]).combine_chunks()
     # The pieces are gone, but Arrow's allocator would keep their room.
     pa.default_memory_pool().release_unused()
     return found
@@ -54,10 +66,36 @@ def to_frame(table: pa.Table, schema: Schema) -> DataFrame:
     return typed(table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get), schema)
 
 
+def to_known_frame(table: pa.Table, schema: Schema, *order: str) -> DataFrame:
+    """Give an Arrow table as a typed frame in order, where what is empty is unknown."""
+    nothing = pa.scalar(None, type=pa.large_string())
+    known = [pc.if_else(pc.equal(table[name], ""), nothing, table[name]) if dtype == TEXT else table[name]
+             for name, dtype in schema.items()]  # fmt: skip
+    return to_frame(in_order(pa.table(known, names=list(schema)), order), schema)
+
+
+def _along(
+    database: sa.Connection, statement: sa.Select[Any], columns: Sequence[Any], table: sa.Table
+) -> Iterator[bytes]:
+    number: Any = sa.literal_column(f"{table.name}.rowid")
+    edges = [sa.select(edge(number)).select_from(table).scalar_subquery() for edge in (sa.func.min, sa.func.max)]
+    first, last = database.execute(sa.select(*edges)).one()
+    rows = sa.func.group_concat(_row(columns), sa.text("char(10)"))
+    written = statement.with_only_columns(sa.cast(rows, sa.LargeBinary), maintain_column_froms=True)
+    stretch = written.where(number >= sa.bindparam("first"), number < sa.bindparam("end"))
+    for since in range(first, last + 1, STRETCH) if first is not None else ():
+        piece = database.execute(stretch, {"first": since, "end": since + STRETCH}).scalar_one()
+        if piece is not None:
+            yield piece
+
+
+def _row(columns: Sequence[Any]) -> Any:
+    return sa.func.printf(",".join(["%Q"] * len(columns)), *columns)
+
+
 def _from_sqlite(database: sa.Connection, statement: sa.Select[Any], columns: Sequence[Any]) -> Iterator[bytes]:
-    row = sa.func.printf(",".join(["%Q"] * len(columns)), *columns)
     # As bytes, or each row would be decoded only to be encoded again.
-    written = statement.with_only_columns(sa.cast(row, sa.LargeBinary), maintain_column_froms=True)
+    written = statement.with_only_columns(sa.cast(_row(columns), sa.LargeBinary), maintain_column_froms=True)
     cursor = database.execute(written).cursor
     while rows := cursor.fetchmany(CHUNK):
         yield b"\n".join(chain.from_iterable(rows))
@@ -74,6 +112,17 @@ def _from_postgresql(database: sa.Connection, statement: sa.Select[Any], columns
         with cursor.copy(command, compiled.params) as copied:
             while rows := list(islice(copied, CHUNK)):
                 yield b"".join(rows)
+
+
+def _all_parsed(pieces: Iterable[bytes], schema: Schema) -> Iterator[pa.Table]:
+    """Parse pieces in a thread while the next ones are read: neither the database nor Arrow holds the interpreter."""
+    waiting: deque[Future[pa.Table]] = deque()
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="columns") as beside:
+        for piece in pieces:
+            waiting.append(beside.submit(_parsed, piece, schema))
+            if len(waiting) > _AHEAD:
+                yield waiting.popleft().result()
+        yield from (one.result() for one in waiting)
 
 
 def _parsed(piece: bytes, schema: Schema) -> pa.Table:

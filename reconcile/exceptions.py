@@ -26,9 +26,8 @@ RUN = "run"
 _MOVES = ("severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
           "suggested_action")  # fmt: skip
 _kept = attrgetter(*_MOVES)
-OPENED = ("connection", "opened_on", "last_seen_on", "owner", "note", "state", "resolved_on", "resolution", "run_first",
-          "run_last", "version", "id", "code", "subject", *_MOVES)  # fmt: skip
-REMEMBERED = ("connection", "at", "author", "exception_id", "change", "before", "after")
+OPENED = ("id", "code", "subject", *_MOVES)
+REMEMBERED = ("exception_id", "change", "before", "after")
 
 
 class State(StrEnum):
@@ -134,20 +133,31 @@ def _is_newer(row: ExceptionState, as_of: date) -> bool:
     return row.code != DATA_GAP and max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
 
 
-def opened_rows(merged: Merge, seen: Seen) -> Iterator[tuple[Any, ...]]:
+def opened_alike(seen: Seen) -> dict[str, Any]:
+    """What all rows have in common that one run opens."""
+    return {
+        "connection": seen.connection, "opened_on": seen.as_of, "last_seen_on": seen.as_of, "owner": "", "note": "",
+        "state": str(State.OPEN), "resolved_on": None, "resolution": "", "run_first": seen.run_id,
+        "run_last": seen.run_id, "version": 1,
+    }  # fmt: skip
+
+
+def opened_rows(merged: Merge) -> Iterator[tuple[Any, ...]]:
     """Write down what is new in the order of `OPENED`, one after another: a first run opens tens of thousands."""
-    before = (seen.connection, seen.as_of, seen.as_of, "", "", str(State.OPEN), None, "", seen.run_id, seen.run_id, 1)
     for identity, finding in merged.opened.items():
-        yield *before, identity, finding.code, finding.subject, *_cells(finding)
+        yield identity, finding.code, finding.subject, *_cells(finding)
 
 
-def history_rows(merged: Merge, seen: Seen) -> Iterator[tuple[Any, ...]]:
+def remembered_alike(seen: Seen) -> dict[str, Any]:
+    """What all steps of history have in common that one run takes."""
+    return {"connection": seen.connection, "at": seen.at, "author": f"{RUN} {seen.run_id}"}
+
+
+def history_rows(merged: Merge) -> Iterator[tuple[Any, ...]]:
     """Write down what became of exceptions in the order of `REMEMBERED`."""
-    before = (seen.connection, seen.at, f"{RUN} {seen.run_id}")
     for identity, finding in merged.opened.items():
-        yield *before, identity, "opened", "", str(finding.amount_at_risk)
-    for step in merged.history:
-        yield *before, *step
+        yield identity, "opened", "", str(finding.amount_at_risk)
+    yield from merged.history
 
 
 def _cells(finding: Finding) -> tuple[Any, ...]:

@@ -60,7 +60,10 @@ class Published:
 def pack(result: Result) -> Iterator[chunks.Row]:
     """Pack each of them; a balance that cannot be counted stops no run: who asks for it is told why."""
     frames = (result.lines[list(_READ_OF_LINES)], result.payouts, result.documents)
-    published = Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames))
+    return _packed(Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)))
+
+
+def _packed(published: Published) -> Iterator[chunks.Row]:
     for kind, make in _MAKERS.items():
         try:
             table = make(published)

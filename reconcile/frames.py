@@ -1,12 +1,12 @@
 """Tables into the frames that rules read: the only query module of this room."""
 
 from collections.abc import Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from datetime import date, datetime, timedelta
 from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, SQLModel
@@ -31,7 +31,7 @@ from reconcile.accounts import read_bank
 from reconcile.bank import account_name
 from reconcile.bodies import SALE, facts_of_bodies, mark_own, unreadable_moments
 from reconcile.books.bank_statements import LAST_DIGITS
-from reconcile.columnar import batches, in_order, read_table, to_frame, whole
+from reconcile.columnar import batches, in_order, read_table, to_frame, to_known_frame, whole
 from reconcile.conflicts import conflicting_amounts
 from reconcile.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.items import (
@@ -72,30 +72,36 @@ _RESOURCES: tuple[tuple[type[SQLModel], str, dict[str, str]], ...] = (
 def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date, now: datetime) -> Inputs:
     """Read everything one run looks at, in one view of the database; `now` only tells which days are over."""
     reader, calendar = _Reader(session, connection), read_calendar(settings.data_dir, connection.country_code)
-    return Inputs(
-        connection=connection.name,
-        country=connection.country_code,
-        mode=connection.mode,
-        as_of=as_of,
-        payouts=reader.payouts(),
-        items=reader.items(),
-        documents=reader.documents(),
-        disputes=reader.disputes(),
-        fees=reader.fees(),
-        gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds), now=now),
-        conflicts=reader.conflicts(),
-        decisions=reader.decisions(),
-        bank=reader.bank(calendar),
-        rates=reader.rates(),
-        tariff=to_tariff(settings.tariff),
-        rules=to_rules(settings.rules),
-        calendar=calendar,
-    )
+    # What was read is joined and sorted in a thread while the next tables are read.
+    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="frames") as beside:
+        # The library of bank days is slow to load.
+        beside.submit(calendar.on_or_after, as_of)
+        items = reader.items(beside)
+        documents = beside.submit(to_known_frame, reader.books(), DOCUMENTS, "doc_key")
+        return Inputs(
+            connection=connection.name,
+            country=connection.country_code,
+            mode=connection.mode,
+            as_of=as_of,
+            payouts=reader.payouts(),
+            disputes=reader.disputes(),
+            fees=reader.fees(),
+            gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds), now=now),
+            conflicts=reader.conflicts(),
+            decisions=reader.decisions(),
+            bank=reader.bank(calendar),
+            rates=reader.rates(),
+            tariff=to_tariff(settings.tariff),
+            rules=to_rules(settings.rules),
+            calendar=calendar,
+            items=items.result(),
+            documents=documents.result(),
+        )
 
 
 def read_documents(session: Session, connection: Connection) -> DataFrame:
     """Read the merchant's books."""
-    return _Reader(session, connection).documents()
+    return to_known_frame(_Reader(session, connection).books(), DOCUMENTS, "doc_key")
 
 
 def read_transfers(session: Session, connection: Connection) -> DataFrame:
@@ -109,11 +115,6 @@ def _table(table: type[SQLModel]) -> Any:
 
 def _columns(table: type[SQLModel]) -> Any:
     return _table(table).c
-
-
-def _known(texts: Any) -> Any:
-    """What the books leave empty is unknown."""
-    return pc.if_else(pc.equal(texts, ""), pa.scalar(None, type=texts.type), texts)
 
 
 class _Reader:
@@ -141,7 +142,7 @@ class _Reader:
         """Read the columns of a schema from one table; `others` are those that have another name there."""
         columns = _columns(table)
         named = [columns[others.get(name, name)].label(name) for name in schema]
-        return read_table(self._database, sa.select(*named).where(*self._mine(table)), schema)
+        return read_table(self._database, sa.select(*named).where(*self._mine(table)), schema, along=_table(table))
 
     def _frame(self, table: type[SQLModel], schema: Schema, *order: str, **others: str) -> DataFrame:
         return to_frame(in_order(self._table(table, schema, **others), order), schema)
@@ -154,20 +155,23 @@ class _Reader:
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
         return typed(found, PAYOUTS)
 
-    def items(self) -> DataFrame:
+    def items(self, beside: Executor) -> Future[DataFrame]:
         listed = self._listed()
         facts = pa.concat_tables([self._facts(*table) for table in _RESOURCES]).combine_chunks()
-        places = places_of_listed(listed, facts)
+        placing = beside.submit(places_of_listed, listed, facts)
+        customers, sources = self._table(Customer, CUSTOMERS, customer_id="id"), self._sources()
+        places = placing.result()
         if places.null_count:
             facts = pa.concat_tables([facts, self._facts_of_lists(listed.filter(places.is_null()))]).combine_chunks()
             places = places_of_listed(listed, facts)
         split = mark_own(facts["split"], self._own_entities())
-        return build_items(
+        return beside.submit(
+            build_items,
             listed,
             facts.set_column(facts.column_names.index("split"), "split", split),
             places,
-            customers=self._table(Customer, CUSTOMERS, customer_id="id"),
-            sources=self._sources(),
+            customers=customers,
+            sources=sources,
             country=self._connection.country_code,
         )
 
@@ -176,7 +180,7 @@ class _Reader:
         living = sa.select(payouts.id).where(*self._mine(Payout))
         wanted = sa.select(*(columns[name] for name in LISTED))
         wanted = wanted.where(*self._mine(PayoutItem), columns.payout_id.in_(living))
-        return read_table(self._database, wanted, LISTED)
+        return read_table(self._database, wanted, LISTED, along=_table(PayoutItem))
 
     def _facts(self, table: type[SQLModel], kind: str, others: dict[str, str]) -> pa.Table:
         """Facts of one table, without those whose money never moved; a column the table lacks is unknown."""
@@ -220,12 +224,10 @@ class _Reader:
             columns.created_at.is_not(None),
             sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True)),
         )
-        return read_table(self._database, wanted, SOURCES)
+        return read_table(self._database, wanted, SOURCES, along=_table(Event))
 
-    def documents(self) -> DataFrame:
-        found = self._table(LocalInvoice, DOCUMENTS)
-        known = [_known(found[name]) if dtype == TEXT else found[name] for name, dtype in DOCUMENTS.items()]
-        return to_frame(in_order(pa.table(known, names=list(DOCUMENTS)), ["doc_key"]), DOCUMENTS)
+    def books(self) -> pa.Table:
+        return self._table(LocalInvoice, DOCUMENTS)
 
     def disputes(self) -> DataFrame:
         return self._frame(Dispute, DISPUTES, "dispute_id", dispute_id="id")

@@ -1,6 +1,7 @@
 """A run's result as rows of tables: payouts with their report columns as JSON, findings, chunks of the rest; pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -12,28 +13,31 @@ from pandas import DataFrame
 from reconcile import chunks, extracts
 from reconcile.rules.inputs import Finding, Result
 
-PAYOUT_NAMES = ("connection", "run_id", "payout_id", "status_recon", "difference", "payout_date", "columns")
-FINDING_NAMES = ("connection", "run_id", "exception_id", "code", "severity", "subject", "amount_at_risk", "currency")
+PAYOUT_NAMES = ("payout_id", "status_recon", "difference", "payout_date", "columns")
+FINDING_NAMES = ("exception_id", "code", "severity", "subject", "amount_at_risk", "currency")
 ROWS_AT_ONCE = 20_000
 _TEXT = pa.large_string()
 
 
 def payout_rows(result: Result) -> Iterator[tuple[Any, ...]]:
-    """Give the cells of `PAYOUT_NAMES` after the run's own."""
+    """Give the cells of `PAYOUT_NAMES`; the run's own are alike in all of them."""
     for frame, columns in _slices(result.payouts):
         typed = (_plain(frame[name]) for name in ("payout_id", "status_recon", "difference"))
         yield from zip(*typed, _days(frame["payout_date"]), columns, strict=True)
 
 
 def chunk_rows(result: Result) -> Iterator[dict[str, Any]]:
-    """Give one chunk at a time, so that a large run is never packed as a whole."""
-    yield from chunks.pack_lines(result.lines, result.payouts)
-    yield from chunks.pack_documents(result.documents)
-    yield from extracts.pack(result)
+    """Give one chunk at a time, so that a large run is never packed as a whole.
+
+    Frames are made tables at once, as another thread may take the chunks: a table never changes, and a frame may move
+    its columns together when it is asked for some.
+    """
+    lines, documents = chunks.pack_lines(result.lines, result.payouts), chunks.pack_documents(result.documents)
+    return chain(lines, documents, extracts.pack(result))
 
 
 def finding_rows(found: Mapping[str, Finding]) -> Iterator[tuple[Any, ...]]:
-    """Give the cells of `FINDING_NAMES` after the run's own."""
+    """Give the cells of `FINDING_NAMES`; the run's own are alike in all of them."""
     for identity, one in found.items():
         yield identity, one.code, one.severity, one.subject, one.amount_at_risk, one.currency
 

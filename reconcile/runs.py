@@ -14,18 +14,27 @@ from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
 from reconcile import snapshots
-from reconcile.exceptions import ExceptionState, Seen, by_identity, merge
+from reconcile.exceptions import ExceptionState, Seen, merge
 from reconcile.frames import read_inputs, read_transfers
 from reconcile.gaps import is_ahead_of_data
+from reconcile.memory import give_back, spared
 from reconcile.periods import adjust
 from reconcile.progress import Watch, say_nothing
-from reconcile.publication import insert_results, known_exceptions, write_merge
+from reconcile.publication import (
+    Prepared,
+    insert_chunks,
+    insert_rows,
+    known_exceptions,
+    prepared,
+    write_merge,
+)
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
 from reconcile.scope import Touched, narrow
 from reconcile.snapshots import Scope, Snapshot
 from reconcile.summary import summarise
 from reconcile.tables import Run
+from reconcile.threads import second_thread
 from reconcile.transfers import returned_findings
 
 Rules = Callable[[Inputs], Result]
@@ -83,31 +92,37 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     """Reconcile one connection.
 
     `watch` is told of each step before it begins, and may stop the run by raising: nothing is written before the last
-    step, and that one is a single transaction.
+    step but a draft that goes again, and that one is a single transaction.
 
     1. Read everything in one view of the database and name it by its content.
     2. A run of that content exists: return it as it was, write nothing.
-    3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for.
-    4. Keep the inputs as files, then publish rows and exceptions in one transaction.
+    3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
+       files meanwhile.
+    4. Give the files their place, then publish rows and exceptions in one transaction.
     """
     started_at = utc_now()
     scope = Scope(since, until, payout_id)
-    watch("reading what the provider and the books say")
-    with house.store.reading() as session:
-        snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
-        earlier = session.get(Run, (connection.name, snapshot.run_id))
-    if is_published(earlier) and not dry_run:
-        return RunOutcome.of(earlier)
-    watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
-    whole = judge(snapshot, rules)
-    outcome = summed_up(snapshot, narrow(whole, scope))
-    if dry_run:
-        return outcome
-    watch("keeping the inputs")
-    snapshots.keep(snapshot, house.settings.data_dir)
-    watch("publishing the result")
-    with house.store.transaction() as session:
-        return publish(session, snapshot, outcome, started_at=started_at, at=utc_now())
+    with spared(), second_thread() as beside:
+        watch("reading what the provider and the books say")
+        with house.store.reading() as session:
+            snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
+            earlier = session.get(Run, (connection.name, snapshot.run_id))
+        give_back()
+        if is_published(earlier) and not dry_run:
+            return RunOutcome.of(earlier)
+        watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
+        if dry_run:
+            return explain(snapshot, rules)
+        with snapshots.drafted(snapshot, house.settings.data_dir, beside) as keep:
+            outcome = explain(snapshot, rules)
+            snapshot = snapshot.without_rows()
+            watch("keeping the inputs")
+            keep()
+        give_back()
+        watch("publishing the result")
+        assert outcome.result is not None
+        with prepared(connection.name, outcome.result) as rows, house.store.transaction() as session:
+            return publish(session, snapshot, outcome, rows, started_at=started_at, at=utc_now())
 
 
 def take_snapshot(session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope) -> Snapshot:
@@ -124,6 +139,9 @@ def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
 
 def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
     summary = summarise(result) | {"ahead_of_data": is_ahead_of_data(snapshot.inputs.gaps)}
+    # What a file made of this run must name, on whatever machine it is made.
+    whole = {name: value for name, value in snapshot.manifest["rules"].items() if isinstance(value, int)}
+    summary |= {"inputs": snapshot.manifest["frames"], "tolerances": whole}
     return RunOutcome(
         connection=snapshot.inputs.connection,
         run_id=snapshot.run_id,
@@ -137,8 +155,13 @@ def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
     )
 
 
+def explain(snapshot: Snapshot, rules: Rules = reconcile) -> RunOutcome:
+    """Give what a run of this snapshot says within its scope; pure."""
+    return summed_up(snapshot, narrow(judge(snapshot, rules), snapshot.scope))
+
+
 def publish(
-    session: Session, snapshot: Snapshot, outcome: RunOutcome, *, started_at: datetime, at: datetime
+    session: Session, snapshot: Snapshot, outcome: RunOutcome, rows: Prepared, *, started_at: datetime, at: datetime
 ) -> RunOutcome:
     """Write one run whole; where another process published the same content meanwhile, its run is returned."""
     # Runs number themselves and merge one list of exceptions.
@@ -148,22 +171,23 @@ def publish(
         return RunOutcome.of(kept)
     assert outcome.result is not None
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
-    found = by_identity(outcome.connection, outcome.result.findings)
     leaves_the_list = outcome.as_of < _last_complete(session, outcome.connection)
     # Content that was pruned and comes again takes its old place.
     session.merge(row)
     session.flush()
-    insert_results(session, outcome.result, found, connection=outcome.connection, run_id=outcome.run_id)
+    insert_rows(session, outcome.result, rows.found, connection=outcome.connection, run_id=outcome.run_id)
     if snapshot.scope.is_everything:
         adjust(session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=at)
     if not leaves_the_list:
         seen = Seen(
-            outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, found,
+            outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, rows.found,
             is_ahead=outcome.summary["ahead_of_data"],
         )  # fmt: skip
-        known = known_exceptions(session, outcome.connection, found)
+        known = known_exceptions(session, outcome.connection, rows.found)
         merged = merge(known, seen, could_find=_could_find(snapshot.scope, outcome.result))
         write_merge(session, merged, seen)
+    # Last, as they are still being packed while all of the above is written.
+    insert_chunks(session, rows.packed, connection=outcome.connection, run_id=outcome.run_id)
     return replace(outcome, number=row.number, is_new=True)
 
 

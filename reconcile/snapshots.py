@@ -2,28 +2,28 @@
 
 import hashlib
 import inspect
-import io
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.csv
+import pyarrow.parquet as pq
 from pandas import DataFrame
 
 from consumer.facts.calendars import to_calendar
-from reconcile import rules
+from reconcile import digests, rules
 from reconcile.rules import inputs as frames
-from reconcile.rules.inputs import FrameError, Inputs, typed
+from reconcile.rules.inputs import FrameError, Inputs, empty, typed
 from reconcile.rules.settings import RulesError, to_rules
 from reconcile.rules.tariff import TariffError, to_tariff
 from reconcile.transfers import TRANSFERS
@@ -31,7 +31,6 @@ from reconcile.transfers import TRANSFERS
 ID_LENGTH = 32
 MANIFEST = "run.json"
 DRAFT = ".draft"
-_ROWS_AT_ONCE = 10_000
 SCHEMAS = {
     "payouts": frames.PAYOUTS,
     "items": frames.ITEMS,
@@ -74,6 +73,12 @@ class Snapshot:
         found: DataFrame = self.transfers if name == "transfers" else getattr(self.inputs, name)
         return found
 
+    def without_rows(self) -> Self:
+        """What publishing asks of it: which run it is, for which day and scope, by which calendar."""
+        bare: dict[str, Any] = {name: empty(schema) for name, schema in SCHEMAS.items()}
+        transfers = bare.pop("transfers")
+        return replace(self, inputs=replace(self.inputs, **bare), transfers=transfers)
+
 
 class SnapshotError(Exception):
     """Kept inputs that are absent or were changed after the run."""
@@ -100,36 +105,14 @@ def take(
         "rules_code": rules_code(),
     }
     unnamed = Snapshot("", inputs, transfers, scope, manifest)
-    manifest["frames"] = {name: digest_of(unnamed.frame(name)) for name in SCHEMAS}
+    manifest["digests"] = digests.BY_COLUMN
+    manifest["frames"] = {name: digests.digest_of(unnamed.frame(name)) for name in SCHEMAS}
     return replace(unnamed, run_id=name_of(manifest))
 
 
 def name_of(manifest: dict[str, Any]) -> str:
     canonical = json.dumps(manifest, sort_keys=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH]
-
-
-def digest_of(frame: DataFrame) -> str:
-    """Digest of the cells in their order, written as text; a missing cell differs from an empty one."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    sink = _Digest()
-    pyarrow.csv.write_csv(table, pa.PythonFile(sink, "w"), pyarrow.csv.WriteOptions(batch_size=_ROWS_AT_ONCE))
-    return sink.sha256.hexdigest()
-
-
-class _Digest(io.RawIOBase):
-    """A file that keeps nothing of what is written but its digest."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sha256 = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.sha256.update(content)
-        return len(content)
 
 
 @lru_cache(maxsize=1)
@@ -146,25 +129,48 @@ def folder_of(data_dir: Path, connection: str, run_id: str) -> Path:
     return data_dir / "runs" / connection / run_id
 
 
-def keep(snapshot: Snapshot, data_dir: Path) -> Path:
-    """Write the inputs beside their manifest; a folder appears whole or not at all, also where the machine dies."""
+@contextmanager
+def drafted(snapshot: Snapshot, data_dir: Path, beside: Executor) -> Iterator[Callable[[], Path]]:
+    """Write the inputs beside other work, with their manifest; their folder appears whole when the caller says so.
+
+    Else nothing is left of them. A machine that dies leaves a draft at most.
+    """
     folder = folder_of(data_dir, snapshot.inputs.connection, snapshot.run_id)
     if folder.exists():
-        return folder
+        yield lambda: folder
+        return
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Threads of one process may keep the same content at the same time.
     draft = Path(mkdtemp(prefix=f"{folder.name}.", suffix=DRAFT, dir=folder.parent))
-    for name in SCHEMAS:
+    # As tables, which never change: a frame may move its columns together while the rules read it.
+    tables = {name: pa.Table.from_pandas(snapshot.frame(name), preserve_index=False) for name in SCHEMAS}
+    writing = beside.submit(_write, draft, tables, snapshot.manifest)
+    try:
+        yield lambda: _settle(draft, folder, writing)
+    finally:
+        wait([writing])
+        if draft.exists():
+            shutil.rmtree(draft)
+
+
+def _write(draft: Path, tables: dict[str, Any], manifest: dict[str, Any]) -> None:
+    while tables:
+        name, table = tables.popitem()
         with _durably(draft / f"{name}.parquet") as file:
-            snapshot.frame(name).to_parquet(file, index=False)
+            pq.write_table(table, file, compression="zstd", use_dictionary=False, write_statistics=False)
     with _durably(draft / MANIFEST) as file:
-        file.write(json.dumps(snapshot.manifest, indent=1, sort_keys=True, default=str).encode())
+        file.write(json.dumps(manifest, indent=1, sort_keys=True, default=str).encode())
     _sync(draft)
+
+
+def _settle(draft: Path, folder: Path, writing: Future[None]) -> Path:
+    writing.result()
     try:
         draft.rename(folder)
     except OSError:
         # Another process kept the same content first.
-        shutil.rmtree(draft)
+        if not folder.is_dir():
+            raise
     _sync(folder.parent)
     return folder
 
@@ -200,7 +206,8 @@ def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any
 def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataFrame:
     """One kept frame; bytes that were changed since are refused."""
     folder = folder_of(data_dir, connection, run_id)
-    wanted = read_manifest(data_dir, connection, run_id)["frames"].get(name)
+    manifest = read_manifest(data_dir, connection, run_id)
+    wanted = manifest["frames"].get(name)
     if wanted is None:
         raise SnapshotError(f"run {run_id} was kept by an earlier version, which read no {name}")
     try:
@@ -210,7 +217,8 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
     except (OSError, pa.ArrowException) as problem:
         told = str(problem).splitlines()[0]
         raise SnapshotError(f"the kept {name} of run {run_id} cannot be read: {told}") from None
-    if digest_of(frame) != wanted:
+    is_by_column = manifest.get("digests") == digests.BY_COLUMN
+    if wanted != (digests.digest_of(frame) if is_by_column else digests.digest_of_text(frame)):
         raise SnapshotError(f"the kept {name} of run {run_id} were changed after the run")
     return frame
 

@@ -27,7 +27,6 @@ from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.store import Store
-from reconcile import snapshots
 from reconcile.columnar import read_table
 from reconcile.frames import read_documents, read_inputs, read_transfers
 from reconcile.rules.inputs import DOCUMENTS
@@ -37,12 +36,12 @@ from reconcile.rules.metadata import read_metadata
 from reconcile.rules.payments import payment_rows
 from reconcile.rules.payouts import place_items
 from reconcile.rules.placement import place_keyed
-from reconcile.runs import judge, publish, summed_up
+from reconcile.runs import run
 from reconcile.tables import LocalInvoice
 from tests.benchmarks.reconcile import trade
 
 ROOT = Path(__file__).resolve().parents[3]
-STAGES = ("read", "digest", "rules", "keep", "publish")
+STAGES = ("read", "rules", "keep", "publish")
 PEERS = ROOT / "build" / "peers" / "bin" / "python"
 MATCHERS = ("reconcile-mcp 1:1", "splink p>=.99")
 
@@ -57,27 +56,19 @@ def house_at(folder: Path) -> House:
 
 
 def run_once(folder: Path) -> dict[str, Any]:
-    """One run by its stages, in this process."""
+    """One run by its steps, in this process; files and chunks are written beside them on the second core."""
     house = house_at(folder)
-    connection = house.settings.connection("main")
-    before, clock = _peak(), _Clock()
-    with house.store.reading() as session:
-        inputs = read_inputs(session, connection, house.settings, as_of=trade.AS_OF, now=utc_now())
-        transfers = read_transfers(session, connection)
-    clock.mark("read")
-    settings = house.settings
-    snapshot = snapshots.take(inputs, transfers, snapshots.Scope(), tariff=settings.tariff, chosen_rules=settings.rules)
-    clock.mark("digest")
-    result = judge(snapshot)
-    clock.mark("rules")
-    snapshots.keep(snapshot, house.settings.data_dir)
-    clock.mark("keep")
-    with house.store.transaction() as session:
-        outcome = publish(session, snapshot, summed_up(snapshot, result), started_at=utc_now(), at=utc_now())
-    clock.mark("publish")
-    size = {"items": len(inputs.items), "documents": len(inputs.documents), "lines": len(result.lines)}
-    memory = {"peak_mb": _peak(), "before_mb": before}
-    return clock.told() | size | memory | {"exceptions": sum(outcome.exceptions.values())}
+    before, clock, ended = _peak(), _Clock(), ["start", *STAGES]
+
+    def watch(_step: str) -> None:
+        clock.mark(ended.pop(0))
+
+    outcome = run(house, house.settings.connection("main"), as_of=trade.AS_OF, watch=watch)
+    clock.mark(*ended)
+    assert outcome.result is not None
+    counts = {name: outcome.summary[name] for name in ("items", "documents")}
+    size = counts | {"lines": len(outcome.result.lines), "exceptions": sum(outcome.exceptions.values())}
+    return clock.told() | size | {"peak_mb": _peak(), "before_mb": before}
 
 
 def night_once(folder: Path) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+"""The digest of a frame: what names a run, and tells whether its kept inputs are still those it was made from."""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+from pandas import DataFrame
+
+from reconcile.rules.columns import combined
+
+# How a manifest's digests were made; manifests that do not say so hold digests of text.
+BY_COLUMN = "by column"
+_ROWS_AT_ONCE = 10_000
+
+
+def digest_of(frame: DataFrame) -> str:
+    """Digest of the cells in their order, column by column; a missing cell differs from an empty one."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    sha256 = hashlib.sha256()
+    for name in table.column_names:
+        cells = combined(table[name])
+        sha256.update(f"{name}\0{len(cells)}\0{cells.null_count}\0".encode())
+        for part in _written(cells):
+            sha256.update(part)
+    return sha256.hexdigest()
+
+
+def _written(cells: Any) -> Iterator[Any]:
+    """Give a column as bytes that only the same cells have, in whatever pieces they are kept."""
+    if cells.null_count == len(cells):
+        return
+    if cells.null_count:
+        yield cells.is_null().to_numpy(zero_copy_only=False)
+    if pa.types.is_large_string(cells.type):
+        known = cells.fill_null("") if cells.null_count else cells
+        _, starts, content = known.buffers()
+        places = np.frombuffer(starts, dtype=np.int64)[known.offset : known.offset + len(known) + 1]
+        yield np.diff(places)
+        if content is not None:
+            yield content.slice(int(places[0]), int(places[-1] - places[0]))
+    elif pa.types.is_int64(cells.type) or pa.types.is_timestamp(cells.type):
+        yield cells.cast(pa.int64()).fill_null(0).to_numpy()
+    else:
+        raise TypeError(f"a column of {cells.type} has no place in a run's inputs")
+
+
+def digest_of_text(frame: DataFrame) -> str:
+    """Digest of the cells written as CSV: that of runs made before digests went by column."""
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    sink = _Digest()
+    pyarrow.csv.write_csv(table, pa.PythonFile(sink, "w"), pyarrow.csv.WriteOptions(batch_size=_ROWS_AT_ONCE))
+    return sink.sha256.hexdigest()
+
+
+class _Digest(io.RawIOBase):
+    """A file that keeps nothing of what is written but its digest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sha256 = hashlib.sha256()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, content: Any) -> int:
+        self.sha256.update(content)
+        return len(content)

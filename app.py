@@ -5,14 +5,15 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 from flask import Flask
 from sqlmodel import func, select
 
-from consumer.config import Connection, load
+from consumer.config import Connection, Settings, load
 from consumer.errands import errands
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
@@ -27,7 +28,7 @@ from consumer.jobs.worker import worker_name
 from consumer.logs import configure_logs
 from consumer.opening import are_counters_shared
 from consumer.opening import open_house as open_checked
-from consumer.sync.backfill import backfill
+from consumer.sync.backfill import A_NIGHT_BACK, backfill
 from consumer.sync.drift import drift
 from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
@@ -43,13 +44,15 @@ from reconcile.tables import InvoiceFile
 from reconcile.terms import check_terms
 from reports import archive, pages, people
 from sandbox.clock import START_AT
-from sandbox.demo import Findings, Terms, play, show
+from sandbox.demo import Findings, Summary, Terms, play, show
 from sandbox.scenarios import NAMES
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, build_scenario
-from sandbox.served import NotServedError, Served, write_settings
+from sandbox.served import NotServedError, Served, alone_in, write_settings
 from sandbox.steering import UnknownScenarioError
 
 DEMO = "demo"
+# Before the sandbox stands, when only the place of the data is asked.
+NO_TERMS = Terms("http://127.0.0.1", "sk_test_demo", "whsec_demo", "cl", {})
 
 
 def open_house(environ: Mapping[str, str] = os.environ) -> House:
@@ -107,7 +110,7 @@ def job_table(house: House) -> Sequence[Job]:
 def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
     """Hand the night its steps, which live in rooms it may not see."""
     steps = Steps(
-        backfill=lambda c: catch_up(house, c),
+        backfill=lambda c: catch_up(house, c, back=A_NIGHT_BACK),
         pull=lambda c: pull(house, c, list(STREAMS)),
         drift=lambda c: drift(house, c, repair=True),
         report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
@@ -134,9 +137,9 @@ def run_night_by_hand(house: House, connection: Connection, on: date) -> Nightly
     return outcome
 
 
-def catch_up(house: House, connection: Connection) -> Outcome:
+def catch_up(house: House, connection: Connection, *, back: timedelta = timedelta()) -> Outcome:
     """Backfill, then apply what came in, so that nothing older waits when the lists are read."""
-    outcome = backfill(house, connection, progress=True)
+    outcome = backfill(house, connection, back=back, progress=True)
     drain(house.store, house.settings, worker=worker_name())
     return outcome
 
@@ -181,12 +184,16 @@ class DemoMerchant:
 def _demo_environment(terms: Terms, *, public_url: str) -> dict[str, str]:
     """Keep only where the data lies; everything else is the sandbox's, in a file that later commands can use too."""
     own = {**terms.to_settings(), "public_url": public_url}
-    settings = load(os.environ, folder=Path.cwd(), overrides={**own, "connections": {}})
+    settings = _demo_settings(own)
     place = {"data_dir": str(settings.data_dir), "database_url": settings.database_url}
     path = settings.data_dir / "demo.toml"
     write_settings(path, {**place, "secret_key": settings.secret_key.get_secret_value(), **own})
     foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
     return {**foreign, "CUADRE_CONFIG": str(path)}
+
+
+def _demo_settings(own: Mapping[str, Any]) -> Settings:
+    return load(os.environ, folder=Path.cwd(), overrides={**own, "connections": {}})
 
 
 def _claim_demo(house: House) -> datetime:
@@ -222,21 +229,12 @@ def _import_once(house: House, connection: Connection, books: bytes) -> None:
 @json_option
 def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
     """Play a month of made-up trade through the whole product and show what came of it."""
-    tell = say if sys.stderr.isatty() else lambda _line: None
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
-        merchant = DemoMerchant(port)
-        with RunningSandbox(build_scenario(scenario, DEFAULT_SEED, 1.0, START_AT), seed=DEFAULT_SEED) as running:
-            try:
-                summary = play(running, merchant, seed=DEFAULT_SEED, tell=tell)
-                show(summary, as_json=as_json)
-                if not once:
-                    login = f"login {merchant.email}   password {merchant.password}"
-                    click.echo(f"\npages {merchant.served.url}   {login}\nCtrl-C stops", err=as_json)
-                    merchant.served.wait()
-            finally:
-                say("stopping the server and the sandbox")
-                merchant.served.stop()
+        with alone_in(_demo_settings(NO_TERMS.to_settings()).data_dir):
+            merchant = DemoMerchant(port)
+            say("making up a month of trade; this takes about half a minute")
+            summary = _play(merchant, scenario, once=once, as_json=as_json)
     except UnknownScenarioError as error:
         raise click.UsageError(str(error)) from None
     except NotServedError as error:
@@ -245,6 +243,23 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
     for line in complaints:
         say(f"does not agree: {line}")
     leave(Exit.PARTLY_DONE if complaints else Exit.DONE)
+
+
+def _play(merchant: DemoMerchant, scenario: str, *, once: bool, as_json: bool) -> Summary:
+    """Play and show it, then serve the pages until somebody stops them."""
+    watch = say if sys.stderr.isatty() else lambda _line: None
+    with RunningSandbox(build_scenario(scenario, DEFAULT_SEED, 1.0, START_AT), seed=DEFAULT_SEED) as running:
+        try:
+            summary = play(running, merchant, seed=DEFAULT_SEED, tell=say, watch=watch)
+            show(summary, as_json=as_json)
+            if not once:
+                login = f"login {merchant.email}   password {merchant.password}"
+                click.echo(f"\npages {merchant.served.url}   {login}\nCtrl-C stops", err=as_json)
+                merchant.served.wait()
+        finally:
+            say("stopping the server and the sandbox")
+            merchant.served.stop()
+    return summary
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Closing a period from start to end: the run that stands for it, proof that nothing came in meanwhile, the figures."""
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 
 from consumer.facts.clock import local_date
 from consumer.facts.house import Connection, House
@@ -19,11 +19,17 @@ def close_period(  # noqa: PLR0913 - what is closed, by whom, why, when
     """Close every day up to one that is over, on a run of `as_of` (default today) over everything that is known."""
     today = local_date(at, connection.country.zone)
     day = as_of or today
-    if day < until or until >= today:
-        raise PeriodError(f"{until} is not over on {min(day, today)}: close up to a day before")
+    if until >= today:
+        raise PeriodError(f"{until} is not over yet: close up to {today - timedelta(days=1)} at the latest")
+    if day < until:
+        raise PeriodError(f"a run as of {day} stands for no later day: close up to {day} at the latest")
     seen = run(house, connection, as_of=day, dry_run=True)
+    # Published, an incomplete run would be the newest one that everybody sees.
+    if not seen.complete and as_of is None:
+        raise PeriodError(
+            "the data is not complete up to today (DATA_GAP): complete it, or close with --as-of an earlier day that is"
+        )
     if not seen.complete:
-        # Published, this run would be the newest one that everybody sees.
         raise PeriodError(f"the data of {day} is incomplete (DATA_GAP): a period is closed on complete data only")
     kept = run(house, connection, as_of=day)
     if seen.result is None or seen.run_id != kept.run_id:

@@ -189,8 +189,9 @@ def _check_open(session: Session, pair: Pair) -> None:
     else:
         is_closed = _document(session, pair).issue_date <= period.until
     if is_closed:
+        one = pair.resource_id or pair.doc_key
         raise Closed(
-            f"{pair} belongs to the days up to {period.until}, which {period.closed_by} closed: cuadre periods reopen"
+            f"{one} belongs to the days up to {period.until}, which {period.closed_by} closed: cuadre periods reopen"
         )
 
 

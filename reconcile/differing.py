@@ -73,14 +73,10 @@ def _both(session: Session, runs: tuple[Run, Run], kind: str, names: Sequence[st
 def _alike(session: Session, runs: tuple[Run, Run], kind: str) -> Sequence[int]:
     """Number the chunks that are the same in both runs; the database compares them where they lie."""
     one, other = ResultChunk, aliased(ResultChunk)
-    sides = ((chunk, run) for chunk, run in zip((one, other), runs, strict=True))
-    of_runs = [
-        condition
-        for chunk, run in sides
-        for condition in (col(chunk.connection) == run.connection, col(chunk.run_id) == run.id, col(chunk.kind) == kind)
-    ]
+    mine = (col(one.connection) == runs[0].connection, col(one.run_id) == runs[0].id, col(one.kind) == kind)
+    theirs = (col(other.connection) == runs[1].connection, col(other.run_id) == runs[1].id, col(other.kind) == kind)
     same = (col(getattr(one, name)) == col(getattr(other, name)) for name in ("number", "rows", "content"))
-    return session.scalars(sa.select(col(one.number)).where(*of_runs, *same)).all()
+    return session.scalars(sa.select(col(one.number)).where(*mine, *theirs, *same)).all()
 
 
 def _texts(table: pa.Table, names: Sequence[str]) -> pa.Table:

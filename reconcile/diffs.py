@@ -5,10 +5,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pandas import DataFrame
+
+from reconcile.rules.columns import BETWEEN, combined
 
 KEYS = ("kind", "subject", "before", "after", "cause")
 _NOTHING = ""
+_NONE = "\x1e"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,8 @@ def find_causes(
     by_id: dict[str, list[str]] = {}
     for name, before, after in frames:
         if name not in _IDS:
-            everywhere.append(f"{name} changed")
+            # Digests of two versions differ where the cells are the same.
+            everywhere += [] if before.equals(after) else [f"{name} changed"]
             continue
         for word, row in _changed_rows(name, before, after):
             for column in _IDS[name]:
@@ -101,16 +107,47 @@ def _short(value: Any) -> str:
 
 def _changed_rows(name: str, before: DataFrame, after: DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
     """Rows in one frame only; a row whose identity is in both was changed, else it is new or gone."""
-    both = before.merge(after, how="outer", indicator=True)
-    differing = both[both["_merge"] != "both"]
     identity = list(_IDS[name])
+    both = _narrowed(before, after, identity)
+    differing = both[0].merge(both[1], how="outer", indicator=True).query("_merge != 'both'")
     repeated = differing.duplicated(identity, keep=False)
-    for (_, row), is_repeated in zip(differing.iterrows(), repeated, strict=True):
-        is_old = row["_merge"] == "left_only"
+    rows = differing[identity].to_dict("records")
+    for row, side, is_repeated in zip(rows, differing["_merge"], repeated, strict=True):
+        is_old = side == "left_only"
         if is_repeated and is_old:
             continue
         how = "changed" if is_repeated else ("gone" if is_old else "new")
         yield f"{_WORDS[name]} {how}", {column: row[column] for column in identity}
+
+
+def _narrowed(before: DataFrame, after: DataFrame, identity: list[str]) -> tuple[DataFrame, DataFrame]:
+    """Keep rows whose identity has another first row on the other side: of all others both frames say the same."""
+    old, new = (pa.Table.from_pandas(frame, preserve_index=False) for frame in (before, after))
+    old_ids, new_ids = (_joined(table, identity) for table in (old, new))
+    gone = _unlike(old, old_ids, new, new_ids)
+    # Where no identity is said twice, who has a first row on the other side was compared with it already.
+    is_plain = pc.count_distinct(new_ids).as_py() == len(new_ids)
+    come = pc.index_in(new_ids, value_set=old_ids).is_null() if is_plain else _unlike(new, new_ids, old, old_ids)
+    ids = pa.concat_arrays([old_ids.filter(gone), new_ids.filter(come)])
+    masks = (pc.is_in(own, value_set=ids).to_numpy(zero_copy_only=False) for own in (old_ids, new_ids))
+    kept = (frame[mask] for frame, mask in zip((before, after), masks, strict=True))
+    return next(kept), next(kept)
+
+
+def _joined(table: pa.Table, names: list[str]) -> pa.Array:
+    columns = [table[name].cast(pa.large_string()) for name in names]
+    return combined(pc.binary_join_element_wise(*columns, BETWEEN, null_handling="replace", null_replacement=_NONE))
+
+
+def _unlike(table: pa.Table, ids: pa.Array, other: pa.Table, others: pa.Array) -> pa.Array:
+    """Say of each row whether the first row of its identity on the other side is another one, or there is none."""
+    places = pc.index_in(ids, value_set=others)
+    unlike = places.is_null()
+    for name in table.column_names:
+        mine, theirs = combined(table[name]), combined(other[name]).take(places)
+        same = pc.or_kleene(pc.equal(mine, theirs), pc.and_(mine.is_null(), theirs.is_null()))
+        unlike = pc.or_(unlike, pc.invert(same.fill_null(False)))
+    return unlike
 
 
 def explain(changes: Iterable[Change], causes: Causes, related: Mapping[str, Iterable[str]]) -> Iterator[Change]:

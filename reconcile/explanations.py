@@ -6,6 +6,7 @@ from operator import attrgetter
 from pathlib import Path
 from textwrap import wrap
 
+from pandas import DataFrame
 from sqlmodel import Session
 
 from consumer.facts.bankdays import BankCalendar
@@ -18,6 +19,14 @@ from reconcile.rules.settings import to_rules
 from reconcile.tables import Run
 
 _WIDTH, _INDENT, _NAME = 100, 2, 26
+# In the place of a document's key: the payment as such, whatever the document.
+_WHATEVER = ""
+_DECIDED = {
+    ("decline", True): "declined by a person",
+    ("unmatch", True): "kept apart by a person",
+    ("unmatch", False): "kept unmatched by a person",
+    ("adjust", False): "accepted without a document by a person",
+}
 
 
 def explain(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
@@ -44,6 +53,7 @@ def _compared(session: Session, data_dir: Path, run: Run, identity: str, calenda
         if line["doc_key"] and line["applied_amount"]:
             applied[line["doc_key"]] = applied.get(line["doc_key"], 0) + int(line["applied_amount"])
     documents = snapshots.read_frame(data_dir, run.connection, run.id, "documents")
+    decided = _decided(snapshots.read_frame(data_dir, run.connection, run.id, "decisions"), identity)
     chosen = candidates(item, documents, rules)
     missing = [key for key in applied if key not in set(chosen["doc_key"])]
     for document in [*rows_of(documents[documents["doc_key"].isin(missing)]), *rows_of(chosen)]:
@@ -52,8 +62,16 @@ def _compared(session: Session, data_dir: Path, run: Run, identity: str, calenda
         balance = int(result["balance"]) + own if result is not None else int(document.total)
         checks = list(checks_of(item, document, balance=balance, rules=rules, calendar=calendar))
         about = f"compared with {document.doc_key}" + (" (applied)" if own else "")
-        yield Fact(about, "first_failed", first_failed(checks))
+        word = None if own else decided.get(document.doc_key, decided.get(_WHATEVER))
+        yield Fact(about, "first_failed", word or first_failed(checks))
         yield from (Fact(about, check.name, str(check)) for check in checks)
+
+
+def _decided(decisions: DataFrame, identity: str) -> dict[str, str]:
+    """Say in words what people decided against documents of a payment, the last word about each of them."""
+    mine = decisions[decisions["resource_id"] == identity].sort_values("decision_id")
+    said = {row.doc_key if isinstance(row.doc_key, str) else _WHATEVER: row.kind for row in rows_of(mine)}
+    return {key: _DECIDED[kind, bool(key)] for key, kind in said.items() if (kind, bool(key)) in _DECIDED}
 
 
 def lines_for_people(facts: Iterable[Fact]) -> Iterator[str]:

@@ -10,11 +10,13 @@ from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import Statement
 from reconcile.books.documents import AMOUNTS, Reject
 from reconcile.books.invoices import ImportOutcome, import_invoices
+from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 
 
 class Kind(StrEnum):
     INVOICES = "invoices"
     BANK = "bank"
+    PAYOUT = "payout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,8 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
             house, connection, path, account=account, mapping=mapping, is_new_account=True, dry_run=dry_run
         )
         return _of_bank(outcome)
+    if kind is Kind.PAYOUT:
+        return _of_report(import_payout_report(house, connection, path, dry_run=dry_run))
     return _of_invoices(import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run))
 
 
@@ -81,6 +85,13 @@ def _of_bank(outcome: BankOutcome) -> Intake:
     counts = {"added": outcome.added, "unchanged": outcome.known}
     notes = (*outcome.reading.notes, *outcome.notes)
     return Intake(outcome.name, outcome.kept, outcome.rows, counts, totals, outcome.rejects, notes, outcome.earlier)
+
+
+def _of_report(outcome: ReportOutcome) -> Intake:
+    """The payout the rows are, and what they cost; fees replace those of an earlier report of the same payout."""
+    totals = [Total(outcome.payout_id, outcome.currency, outcome.rows, {"fee_total": outcome.fee_total})]
+    told = totals if outcome.currency else []
+    return Intake(outcome.name, outcome.kept, outcome.rows, {}, told, outcome.rejects, (), outcome.earlier)
 
 
 def _to_total(statement: Statement) -> Total:

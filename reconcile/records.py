@@ -63,15 +63,32 @@ def is_run_number(name: str) -> bool:
     return name.isascii() and name.isdigit() and len(name) <= _DIGITS_OF_A_NUMBER
 
 
-def last_run(session: Session, connection: str, *, today: date) -> Run | None:
-    """Find the run that pages show: of the latest day that has come, of all payouts where there is such a run.
+def last_run(
+    session: Session, connection: str, *, today: date, as_of: date | None = None, since: date | None = None,
+    until: date | None = None,
+) -> Run | None:  # fmt: skip
+    """Find the run that answers for a day: the latest up to it, of all payouts asked for where there is such a run.
 
-    A question about a day to come does not become the answer to what is; it counts only where there is nothing else.
+    Without a day asked for, a question about a day to come does not become the answer to what is: it counts only where
+    there is nothing else, since a demo's days may all be ahead of this machine's clock.
     """
-    is_part = sa.or_(*(col(part).is_not(None) for part in (Run.scope_from, Run.scope_to, Run.scope_payout)))
-    order = is_part, col(Run.as_of) > today, col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc()
+    is_part = sa.case((_covers(since, until), 0), else_=1)
+    is_ahead = col(Run.as_of) > (today if as_of is None else as_of)
+    order = is_part, is_ahead, col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc()
     kept = select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))
+    if as_of is not None:
+        kept = kept.where(col(Run.as_of) <= as_of)
     return session.exec(kept.order_by(*order).limit(1)).first()
+
+
+def _covers(since: date | None, until: date | None) -> sa.ColumnElement[bool]:
+    starts: sa.ColumnElement[bool] = col(Run.scope_from).is_(None)
+    ends: sa.ColumnElement[bool] = col(Run.scope_to).is_(None)
+    if since is not None:
+        starts = sa.or_(starts, col(Run.scope_from) <= since)
+    if until is not None:
+        ends = sa.or_(ends, col(Run.scope_to) >= until)
+    return sa.and_(starts, ends, col(Run.scope_payout).is_(None))
 
 
 def to_run_row(run: Run) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import click
 
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import OpenHouse
-from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, print_rows, say
+from consumer.facts.terminal import Exit, Refusal, connection_option, counted, json_option, print_rows, say
 from reconcile import periods, records, snapshots
 from reconcile.previews import preview
 from reconcile.rules.settings import RulesError, to_rules
@@ -72,7 +72,7 @@ def preview_rules(
     shown = [change for change in changes if change["closed"] or not only_closed]
     print_rows(shown, PREVIEW_KEYS, as_json=as_json)
     closed = sum(change["closed"] for change in changes)
-    say(f"run {found.id}: {len(changes)} changes, {closed} of them in closed periods")
+    say(f"run {found.id}: {counted(len(changes), 'change')}, {closed} of them in closed periods")
 
 
 def _read(file: Path) -> dict[str, Any]:

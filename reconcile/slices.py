@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from reconcile import chunks
+from reconcile.pieces import Piece
 from reconcile.tables import ResultChunk, Run
 
 
@@ -74,7 +73,7 @@ def page(session: Session, found: Sequence[Stretch], skip: int, size: int) -> li
 def silent(session: Session, found: Sequence[Stretch]) -> set[str]:
     """Name the columns that say nothing in any of the runs, whatever the range."""
     first = {stretch.run.connection: stretch for stretch in reversed(found) if stretch.rows}
-    known = [pq.ParquetFile(_file(session, stretch)).schema_arrow.metadata or {} for stretch in first.values()]
+    known = [_piece(session, stretch).metadata() for stretch in first.values()]
     words = [set(metadata.get(chunks.SILENT, b"").decode().split()) for metadata in known]
     return set.intersection(*words) if words else set()
 
@@ -88,9 +87,10 @@ def _kept(table: pa.Table, stretch: Stretch) -> pa.Table:
 
 
 def _read(session: Session, stretch: Stretch, names: Sequence[str] | None = None) -> pa.Table:
-    return pq.ParquetFile(_file(session, stretch)).read(columns=names)
+    return _piece(session, stretch).read(names)
 
 
-def _file(session: Session, stretch: Stretch) -> Any:
+def _piece(session: Session, stretch: Stretch) -> Piece:
     mine = (*_of(stretch.run, stretch.kind), col(ResultChunk.number) == stretch.number)
-    return pa.BufferReader(session.scalar(sa.select(col(ResultChunk.content)).where(*mine)))
+    content = session.scalar(sa.select(col(ResultChunk.content)).where(*mine))
+    return Piece(stretch.run, stretch.kind, stretch.number, content)

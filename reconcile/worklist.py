@@ -12,7 +12,8 @@ from sqlmodel import Session
 from consumer.facts import formulas
 from consumer.facts.store import Store
 from reconcile import decisions
-from reconcile.books.sheet import SheetError, read_sheets, to_text
+from reconcile.books.cells import SheetError, to_text
+from reconcile.books.sheet import read_sheets
 from reconcile.decisions import DecisionError, Kind, Pair, Signature, Unknown
 from reconcile.exceptions import State
 from reconcile.records import EXCEPTION_KEYS

@@ -28,6 +28,8 @@ DOORS = {
         "reconcile.chunks",
         "reconcile.extracts",
         "reconcile.slices",
+        "reconcile.pieces",
+        "reconcile.records",
         "reconcile.rules.outcomes",
         "reconcile.decisions",
         "reconcile.closing",

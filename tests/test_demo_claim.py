@@ -1,6 +1,10 @@
 """The demo never mixes made-up trade with a merchant's own data."""
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +12,7 @@ from app import _claim_demo
 from consumer.facts.house import House
 from consumer.facts.terminal import Refusal
 from reconcile.tables import InvoiceFile
+from sandbox.served import alone_in
 
 
 def _books() -> InvoiceFile:
@@ -29,3 +34,22 @@ def test_the_demo_comes_back_to_its_own_database(house: House) -> None:
     with house.store.transaction() as session:
         session.add(_books())
     assert _claim_demo(house).tzinfo is not None
+
+
+def test_a_second_demo_of_one_folder_is_refused(tmp_path: Path) -> None:
+    """While one runs the next says so at once and touches nothing; the lock goes with its holder."""
+    data = tmp_path / "data"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CUADRE_")}
+    with alone_in(data):
+        second = subprocess.run(
+            [sys.executable, "-m", "cuadre", "demo", "--once"], cwd=tmp_path, capture_output=True, text=True,
+            env=clean | {"CUADRE_DATA_DIR": str(data)}, check=False,
+        )  # fmt: skip
+    assert (second.returncode, second.stdout) == (1, "")
+    assert second.stderr == (
+        f"Error: a demo is running in {data} already: stop it first, or give this one another CUADRE_DATA_DIR"
+        " and --port\n"
+    )
+    assert sorted(path.name for path in data.iterdir()) == ["demo.lock", "secret_key"]
+    with alone_in(data):
+        assert data.exists()

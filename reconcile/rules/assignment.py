@@ -3,9 +3,6 @@
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 Edge = tuple[int, int]
 MOST_NODES = 200
@@ -13,18 +10,21 @@ MOST_NODES = 200
 
 def components(edges: list[Edge]) -> list[list[Edge]]:
     """Group edges whose ends hang together, in the order of their smallest edge."""
-    if not edges:
-        return []
-    left = {node: place for place, node in enumerate(sorted({edge[0] for edge in edges}))}
-    right = {node: place + len(left) for place, node in enumerate(sorted({edge[1] for edge in edges}))}
-    rows, columns = [left[edge[0]] for edge in edges], [right[edge[1]] for edge in edges]
-    size = len(left) + len(right)
-    graph = coo_array((np.ones(len(edges), dtype=np.int8), (rows, columns)), shape=(size, size))
-    _, labels = connected_components(graph, directed=False)
+    above: dict[int, int] = {}
+    for payment, doc in edges:
+        # Documents are numbered downwards, so that no payment bears the same number.
+        above[_top(above, ~doc)] = _top(above, payment)
     grouped: dict[int, list[Edge]] = {}
     for edge in sorted(edges):
-        grouped.setdefault(int(labels[left[edge[0]]]), []).append(edge)
+        grouped.setdefault(_top(above, edge[0]), []).append(edge)
     return list(grouped.values())
+
+
+def _top(above: dict[int, int], node: int) -> int:
+    """Follow a node to the one its component is known by, and shorten the way for the next who asks."""
+    while (over := above.setdefault(node, node)) != node:
+        above[node] = node = above.setdefault(over, over)
+    return node
 
 
 def best_pairs(edges: list[Edge]) -> list[Edge]:
@@ -34,6 +34,9 @@ def best_pairs(edges: list[Edge]) -> list[Edge]:
     gain = np.zeros((len(left), len(right)), dtype=np.int64)
     for payment, doc in edges:
         gain[places[0][payment], places[1][doc]] = 1
+    # Slow to load and large: most runs have no component of more than one edge.
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
     rows, columns = linear_sum_assignment(gain, maximize=True)
     return [(left[row], right[column]) for row, column in _chosen(gain, rows, columns)]
 

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.contradictions import are_contradicted, name_sales
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -23,14 +24,17 @@ def match_customers(ledger: Ledger) -> None:
     is_large = _products(left, right) > _LARGE_BLOCK
     large = set(is_large.index[is_large])
     edges = _edges(ledger, left[~left["block"].isin(large)], right[~right["block"].isin(large)])
+    edges = edges[~are_contradicted(ledger, edges["payment"].to_numpy(), edges["doc"].to_numpy())]
     is_lone = _are_lone(edges)
     reason = Reason(Stage.CUSTOMER, "customer:tax_id+amount+window")
     ledger.match_exactly(edges["payment"][is_lone].to_numpy(), edges["doc"][is_lone].to_numpy(), reason)
     equals = Reason(Stage.CUSTOMER, "customer:interchangeable")
     for options in _options(edges[~is_lone]):
         pair_in_order(ledger, options, equals)
+    mute = left[left["block"].isin(large)]
+    mute = mute[~name_sales(ledger, mute["payment"].to_numpy())]
     for block in sorted(large):
-        _pair_by_deadline(ledger, left[left["block"] == block], right[right["block"] == block], equals)
+        _pair_by_deadline(ledger, mute[mute["block"] == block], right[right["block"] == block], equals)
 
 
 def suggest(ledger: Ledger) -> None:
@@ -47,9 +51,11 @@ def suggest(ledger: Ledger) -> None:
         reason = Reason(Stage.SUGGESTION, "suggestion:amount+window", (doc,), evidence)
         ledger.decide(payment, Outcome.SUGGESTED, reason, Code.PAYMENT_NO_INVOICE)
     rest = left[(left["candidates"] > 0) & ~left["payment"].isin(edges["payment"])]
+    # Payments with as many candidates share their reason.
+    reasons = {count: Reason(Stage.NONE, "none:amount_only", (), {"candidates": count})
+               for count in rest["candidates"].unique().tolist()}  # fmt: skip
     for payment, count in zip(rest["payment"].tolist(), rest["candidates"].tolist(), strict=True):
-        reason = Reason(Stage.NONE, "none:amount_only", (), {"candidates": count})
-        ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
+        ledger.decide(payment, Outcome.NO_DOCUMENT, reasons[count], Code.PAYMENT_NO_INVOICE)
 
 
 def pair_in_order(ledger: Ledger, options: Options, reason: Reason) -> None:

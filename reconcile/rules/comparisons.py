@@ -3,6 +3,7 @@
 This looks at rows alone and shares no code with the stages that decide: it is how a decision is checked again.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -18,6 +19,8 @@ from reconcile.rules.settings import RuleSet
 
 _NAMES = ("order_ref", "order_id", "uuid", "invoice", "invoice_id", "folio")
 _NEAREST = 3
+_WORD = re.compile(r"[A-Za-z0-9]+")
+_MOST_PARTS = 5  # a UUID has as many
 _VOID = ("void", "anulada", "anulado", "cancelada", "cancelado", "cancelled", "canceled")
 HOLDS = "holds"
 
@@ -55,10 +58,7 @@ def candidates(item: Any, documents: DataFrame, rules: RuleSet) -> DataFrame:
 
 def checks_of(item: Any, document: Any, *, balance: int, rules: RuleSet, calendar: BankCalendar) -> Iterator[Check]:
     """Ask what the stages ask, in their order; `balance` is what the document asked for without this payment."""
-    said = sorted(_said(item))
-    names = {str(value).upper() for value in (document.order_ref, document.uuid, document.doc_key, document.folio)}
-    bears = [to_text(value) for value in (document.order_ref, document.folio) if not pd.isna(value)]
-    yield Check("reference", " ".join(said), " ".join(bears), bool(names & set(said)) if said else None)
+    yield _reference(item, document)
     yield Check("currency", item.currency, document.currency, item.currency == document.currency)
     is_valid = str(document.status).strip().lower() not in _VOID
     yield Check("state", "valid", str(document.status), is_valid)
@@ -73,6 +73,34 @@ def checks_of(item: Any, document: Any, *, balance: int, rules: RuleSet, calenda
     first = calendar.shift(document.issue_date.date(), -rules.days_before_issue)
     last = calendar.shift(due, rules.days_after_due)
     yield Check("window", paid_on.isoformat(), f"{first} to {last}", first <= paid_on <= last)
+
+
+def _reference(item: Any, document: Any) -> Check:
+    """Ask what the metadata names, and where it names nothing what the texts do; other words are no evidence."""
+    said, named = sorted(_said(item)), _named_in_text(item, document)
+    borne = (document.order_ref, document.uuid, document.doc_key, document.folio)
+    names = {str(value).upper().lstrip("0") for value in borne if not pd.isna(value)}
+    bears = [to_text(value) for value in (document.order_ref, document.folio) if not pd.isna(value)]
+    holds = bool(names & {word.lstrip("0") for word in said}) if said else (True if named else None)
+    return Check("reference", " ".join(said) or named, " ".join(bears), holds)
+
+
+def _named_in_text(item: Any, document: Any) -> str:
+    """Find the document's name among the words of the payment's texts, as they are written there."""
+    words = [] if pd.isna(item.texts) else _WORD.findall(item.texts)
+    texts = {name: to_text(getattr(document, name)) for name in ("order_ref", "uuid", "folio", "doc_type", "series")
+             if not pd.isna(getattr(document, name))}  # fmt: skip
+    folio = texts.get("folio", "")
+    heads = (texts[name] + folio for name in ("doc_type", "series") if name in texts and folio)
+    names = {_squeezed(name) for name in (texts.get("order_ref", ""), texts.get("uuid", ""), folio, *heads)} - {""}
+    runs = (words[start:end] for start in range(len(words)) for end in range(start + 1, start + 1 + _MOST_PARTS))
+    found = (" ".join(run) for run in runs if _squeezed("".join(run)) in names and len(_squeezed("".join(run))) > 1)
+    return max(found, key=len, default="")
+
+
+def _squeezed(text: str) -> str:
+    """Write a name as people do and do not: without separators and leading zeros, O read as zero."""
+    return "".join(_WORD.findall(text.upper())).replace("O", "0").lstrip("0")
 
 
 def first_failed(checks: list[Check]) -> str:

@@ -56,8 +56,8 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
     ),
     Code.CURRENCY_DIFF: (
         "medium",
-        "The payment names a document in another currency",
-        "Match it by hand at the agreed rate, or correct the document",
+        "The currency is not that of the document or of the payout",
+        "Match it by hand at the agreed rate or correct the document; ask the provider what the payout paid for it",
     ),
     Code.CUSTOMER_DIFF: (
         "low",
@@ -127,7 +127,7 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class About:
     """What a finding is about: its subject, and the ids it touches."""
 

@@ -17,6 +17,7 @@ from reconcile.rules.metadata import Said
 
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
 UUID, DOC_KEY, FOLIO, ORDER, LONE_FOLIO = "uuid", "doc_key", "folio", "order", "lone_folio"
+BARE_FOLIO = "folio"
 _RANKS = {"uuid": 0, "invoice": 1, "invoice_id": 1, "doc_type+folio": 2, "order_ref": 3, "order_id": 4, "folio": 5}
 _RULES = np.array(list(_RANKS), dtype=object)
 _SPACES = {
@@ -138,7 +139,7 @@ def _names(books: Books, space: str) -> tuple[Any, Any, Any]:
     names = values.take(pa.array(docs)).dictionary_encode()
     codes = names.indices.to_numpy().astype(np.int64)
     bearers = np.bincount(codes, minlength=len(names.dictionary))
-    is_few = bearers <= (1 if space == LONE_FOLIO else _MOST_BEARERS)
+    is_few = bearers <= _MOST_BEARERS
     first = np.concatenate([[0], np.cumsum(np.where(is_few, bearers, 0))])
     kept = is_few[codes]
     order = np.argsort(codes[kept], kind="stable")

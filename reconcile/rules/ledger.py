@@ -123,8 +123,9 @@ class Ledger:
 
     def leave_rest(self) -> None:
         """Say of every payment no stage decided that it has no document."""
+        reason = Reason(Stage.NONE, "none:nothing")
         for payment in np.flatnonzero(self.is_left()).tolist():
-            self.decide(payment, Outcome.NO_DOCUMENT, Reason(Stage.NONE, "none:nothing"), Code.PAYMENT_NO_INVOICE)
+            self.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
 
     def accept_rests(self) -> None:
         """Close what people accepted whatever its size, once everything else is applied."""

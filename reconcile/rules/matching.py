@@ -13,7 +13,7 @@ from reconcile.rules.payments import customers_of, payment_rows, shared_codes, t
 from reconcile.rules.placement import place_keyed
 from reconcile.rules.references import match_references
 from reconcile.rules.sets import match_sets
-from reconcile.rules.shared_keys import place_shared, settle_agreeing
+from reconcile.rules.shared_keys import place_folios, place_shared, settle_agreeing
 
 
 def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
@@ -24,9 +24,12 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     del said
     place_keyed(ledger, keys)
     place_shared(ledger, keys)
+    place_folios(ledger, keys)
     match_references(ledger)
     match_customers(ledger)
     match_sets(ledger)
+    # What these stages paid is not open any more.
+    place_folios(ledger, keys)
     suggest(ledger)
     ledger.leave_rest()
     ledger.accept_rests()

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from pandas import DataFrame
 
+from reconcile.rules.contradictions import are_contradicted
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.payments import UNKNOWN
 from reconcile.rules.timing import to_days
@@ -108,7 +109,7 @@ def nearest_misses(ledger: Ledger, applied: DataFrame) -> NearestMiss:
 
 
 def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, Any]]:
-    """Name the first test each pair fails: declined, currency, customer, amount, window, or only that it is not alone.
+    """Name the first test each pair fails: declined, currency, customer, amount, window, key, or that it is not alone.
 
     A pair that is none is told something too, which nobody reads.
     """
@@ -126,7 +127,9 @@ def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, 
         (day > books.until[docs], _too_late),
     ]
     failed = np.select([mask for mask, _ in tests], range(len(tests)), default=len(tests))
-    said = [*(say for _, say in tests), _not_alone]
+    passed = np.flatnonzero(failed == len(tests))
+    failed[passed[~are_contradicted(ledger, payments[passed], docs[passed])]] += 1
+    said = [*(say for _, say in tests), _names_another, _not_alone]
     days = (to_days(column) for column in (day, books.since[docs], books.until[docs]))
     rows = zip(failed.tolist(), difference.tolist(), *days, strict=True)
     return [said[test](*row) for test, *row in rows]
@@ -158,6 +161,10 @@ def _too_early(_: int, paid_on: str, since: str, *__: Any) -> dict[str, Any]:
 
 def _too_late(_: int, paid_on: str, __: str, until: str) -> dict[str, Any]:
     return {"failed": "date", "paid_on": paid_on, "window_ends": until}
+
+
+def _names_another(*_: Any) -> dict[str, Any]:
+    return {"failed": "the payment names another sale"}
 
 
 def _not_alone(*_: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, records
 from reconcile.rules.outcomes import Code
 from reconcile.rules.splits import own_amounts
-from reconcile.rules.timing import bank_days, local_times, shift
+from reconcile.rules.timing import bank_days, clock_times, local_times, shift
 
 PAYMENT_TYPES = ("payment_intent", "charge")
 REFUND, REFUND_ADJUSTMENT, DISPUTE = "refund", "refund_adjustment", "dispute"
@@ -38,7 +38,7 @@ def place_items(inputs: Inputs) -> DataFrame:
     rows["signed"] = np.where(rows["resource_type"] == REFUND, -1, 1) * own_amounts(rows)
     local = local_times(rows["occurred_at"], inputs.calendar)
     rows["local_date"] = local.dt.normalize()
-    rows["local_time"] = local.dt.strftime("%H:%M:%S")
+    rows["local_time"] = clock_times(local)
     rows["bank_day"] = bank_days(rows["occurred_at"], inputs.calendar)
     return rows
 
@@ -94,12 +94,12 @@ def _places(rows: DataFrame) -> Any:
 
 
 def misplaced(rows: DataFrame, inputs: Inputs) -> list[Finding]:
-    """Find items in a second payout, and payments in none though two bank days have passed."""
+    """Find items in a second payout or in one of another currency, and payments in none after two bank days."""
     again = rows[rows["place"] == "again"]
     homes = rows.loc[(rows["place"] == "home") & rows["thing"].isin(again["thing"]), ["thing", "payout_id"]]
     both = again.merge(homes.rename(columns={"payout_id": "first"}), on="thing")
     found = [_in_two(row, row.first) for row in records(both)]
-    return found + _in_none(rows, inputs)
+    return found + _in_another_currency(rows, inputs) + _in_none(rows, inputs)
 
 
 def _in_two(row: Any, first: Any) -> Finding:
@@ -111,6 +111,27 @@ def _in_two(row: Any, first: Any) -> Finding:
         evidence={"first_payout": first, "second_payout": row.payout_id, "amount": int(row.amount)},
     )
     return to_finding(Code.ITEM_IN_TWO_PAYOUTS, about, at_risk=int(row.amount))
+
+
+def _in_another_currency(rows: DataFrame, inputs: Inputs) -> list[Finding]:
+    """Name what is in a payout and no part of its sum, since amounts of two currencies are never added."""
+    if len({*rows["currency"].unique(), *inputs.payouts["currency"].unique()}) == 1:
+        return []
+    payouts = inputs.payouts[["payout_id", "currency"]].rename(columns={"currency": "other"})
+    carried = rows[rows["place"] != "dead"].merge(payouts, on="payout_id")
+    foreign = carried[carried["currency"] != carried["other"]].drop_duplicates(["payout_id", "resource_id"])
+    return [_foreign(row) for row in records(foreign)]
+
+
+def _foreign(row: Any) -> Finding:
+    about = About(
+        subject=f"resource:{row.resource_id}@{row.payout_id}",
+        currency=row.currency,
+        payout_id=row.payout_id,
+        resource_id=row.resource_id,
+        evidence={"amount": int(row.amount), "item_currency": row.currency, "payout_currency": row.other},
+    )
+    return to_finding(Code.CURRENCY_DIFF, about, at_risk=int(row.amount))
 
 
 def _in_none(rows: DataFrame, inputs: Inputs) -> list[Finding]:

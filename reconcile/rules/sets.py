@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from reconcile.rules.contradictions import are_contradicted
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -70,7 +71,8 @@ def _search(ledger: Ledger) -> dict[int, list[tuple[int, ...]]]:
         if int(np.sort(amounts)[-ledger.rules.set_size :].sum()) < target:
             continue
         sets = find_sets(amounts, target, ledger.rules.set_size)
-        if sets:
+        chosen = pool[sorted({place for found_set in sets for place in found_set})]
+        if len(chosen) and not are_contradicted(ledger, np.full(len(chosen), payment), chosen).all():
             found[payment] = [tuple(pool[list(chosen)].tolist()) for chosen in sets]
     return found
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from reconcile.rules.keys import Keys
+from reconcile.rules.keys import BARE_FOLIO, Keys
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
-from reconcile.rules.placement import note_other_customers
+from reconcile.rules.placement import note_other_customers, place_keyed
 
 Names = list[tuple[str, tuple[int, ...]]]
 
@@ -32,11 +32,42 @@ def place_shared(ledger: Ledger, keys: Keys) -> None:
             _place(ledger, payment, names)
 
 
+def place_folios(ledger: Ledger, keys: Keys) -> None:
+    """Decide payments that say nothing but a folio of several documents, where only one of these is open."""
+    bare = {payment: names[0][1] for payment, names in keys.several.items() if _is_bare(names)}
+    meant = {payment: _only_open(ledger, payment, bare[payment]) for payment in sorted(bare)}
+    certain = {payment: doc for payment, doc in meant.items() if doc is not None}
+    if certain:
+        payments, docs = (np.array(list(places), dtype=np.int64) for places in (certain, certain.values()))
+        place_keyed(ledger, Keys(payments, docs, np.full(len(certain), BARE_FOLIO, dtype=object)))
+
+
+def _is_bare(names: Names) -> bool:
+    return len(names) == 1 and names[0][0] == BARE_FOLIO
+
+
+def _only_open(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> int | None:
+    open_ones = [doc for doc in docs if ledger.open_at(doc, payment) > 0]
+    if len(open_ones) != 1:
+        return None
+    closed = (doc for doc in docs if doc != open_ones[0])
+    return None if any(_fits_better(ledger, payment, doc, open_ones[0]) for doc in closed) else open_ones[0]
+
+
+def _fits_better(ledger: Ledger, payment: int, closed: int, doc: int) -> bool:
+    """Tell whether amount or payer speak for a document that is closed: then it may have been paid again."""
+    books, payer = ledger.books, ledger.payments.customer[payment]
+    is_its_amount = books.total[closed] == ledger.payments.amount[payment] and not ledger.is_equal(doc, payment)
+    is_its_payer = payer != UNKNOWN and books.customer[closed] == payer != books.customer[doc]
+    return bool(is_its_amount or is_its_payer)
+
+
 def _allowed(ledger: Ledger, payment: int, names: Names) -> Names:
+    names = [(rule, docs) for rule, docs in names if rule != BARE_FOLIO or len(docs) == 1]
     kept = [(rule, tuple(doc for doc in docs if (payment, doc) not in ledger.forbidden)) for rule, docs in names]
     kept = [(rule, _meant(ledger, payment, docs)) for rule, docs in kept if docs]
     # A bare folio says least: beside another key it neither decides nor contradicts.
-    return [(rule, docs) for rule, docs in kept if rule != "folio"] or kept
+    return [(rule, docs) for rule, docs in kept if rule != BARE_FOLIO] or kept
 
 
 def _meant(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> tuple[int, ...]:

@@ -89,10 +89,14 @@ def complete_summary(summary: DataFrame, lines: DataFrame, findings: tuple[Findi
     return typed(summary, SUMMARY)
 
 
+def _keeps_open(finding: Finding) -> bool:
+    """Tell whether a payout is unexplained by it: as a whole, or by an item that is no part of its sum."""
+    is_whole = finding.code in _OPENING and finding.subject.startswith("payout:")
+    return is_whole or (finding.code == Code.CURRENCY_DIFF and "@" in finding.subject)
+
+
 def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs) -> Any:
-    opening = {
-        finding.payout_id for finding in findings if finding.code in _OPENING and finding.subject.startswith("payout:")
-    }
+    opening = {finding.payout_id for finding in findings if _keeps_open(finding)}
     waits = (summary["status"] == "in_progress") | (
         (summary["status"] == "succeeded") & has_bank(summary, inputs) & summary["bank_movement_id"].isna()
     )

@@ -6,15 +6,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile.rules.columns import looked_up
-from reconcile.rules.inputs import DAY, MOMENT
+from reconcile.rules.columns import arrow_of, looked_up
+from reconcile.rules.inputs import DAY, MOMENT, TEXT
 
 
 def local_times(moments: Any, calendar: BankCalendar) -> Any:
     """Give the wall clock of the country, without a zone."""
     return moments.dt.tz_convert(calendar.country.zone).dt.tz_localize(None)
+
+
+def clock_times(local: Any) -> Any:
+    """Write the time of day as hours, minutes and seconds."""
+    seconds = arrow_of(local).cast(pa.time64("us")).cast(pa.time32("s"), safe=False)
+    return pd.array(seconds.cast(pa.large_string()), dtype=TEXT)
 
 
 def on_each_day(days: Any, move: Callable[[date], date]) -> Any:

@@ -108,7 +108,7 @@ def test_files_are_refused_one_by_one(call: Call, tmp_path: Path) -> None:
     good, bad = _file(tmp_path, "10-09-2026;X;1;"), _file(tmp_path, "10-09-2026;X;uno;", name="bad.csv")
     result = call(*BANK, good, bad)
     assert result.exit_code == 3
-    assert "bad.csv: refused, nothing of it is kept (1 reasons)" in result.stderr
+    assert "bad.csv: refused, nothing of it is kept (1 reason)" in result.stderr
     assert call(*BANK, bad).exit_code == 1
     again = call(*BANK, good)
     assert (again.exit_code, "nothing changed" in again.stderr) == (0, True)

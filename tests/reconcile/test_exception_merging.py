@@ -111,7 +111,7 @@ def test_evidence_is_text_whose_order_says_nothing(finding: Callable[..., Findin
     found = finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1")
     found.evidence.update({"seen": 100, "customer": "Ñandú", "before": [1, None]})
     seen = _seen(found)
-    (row,) = opened_rows(merge([], seen, could_find=_whole), seen)
+    (row,) = opened_rows(merge([], seen, could_find=_whole))
     assert dict(zip(OPENED, row, strict=True))["evidence"] == '{"before": [1, null], "customer": "Ñandú", "seen": 100}'
 
 

@@ -9,10 +9,10 @@ from consumer.config import Connection
 from consumer.facts.house import House
 from consumer.facts.tables.business import Entity
 from consumer.facts.tables.provider import Customer
+from reconcile.digests import digest_of
 from reconcile.frames import read_inputs
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
 from reconcile.rules.pipeline import reconcile
-from reconcile.snapshots import digest_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 
-from consumer.facts.clock import local_date, utc_now
-
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
@@ -96,7 +94,7 @@ def test_a_reopened_period_takes_decisions_and_keeps_its_history(call: Call) -> 
     [
         (CLOSE, "the days up to 2026-09-10 are closed already"),
         (("periods", "close", "--to", "2026-09-12", "--as-of", "2026-09-11", "--reason", "x"),
-         "2026-09-12 is not over on 2026-09-11: close up to a day before"),
+         "a run as of 2026-09-11 stands for no later day: close up to 2026-09-11 at the latest"),
         (("periods", "show", "99"), "there is no period 99 in connection main: cuadre periods list"),
     ],
 )  # fmt: skip
@@ -109,13 +107,14 @@ def test_what_cannot_be_closed_says_why(call: Call, words: tuple[str, ...], reas
 
 
 @pytest.mark.usefixtures("closed")
-def test_a_running_day_is_not_closed(call: Call) -> None:
+def test_a_running_day_is_not_closed(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """What still comes today belongs to it, whatever day the run is asked for."""
-    today = local_date(utc_now(), "America/Santiago").isoformat()
+    today, noon = "2026-10-08", datetime(2026, 10, 8, 15, tzinfo=UTC)
+    monkeypatch.setattr("reconcile.period_commands.utc_now", lambda: noon)
     for words in ((), ("--as-of", "2099-12-31")):
         result = call("periods", "close", "--to", today, "--reason", "x", *words)
         assert result.exit_code == 1
-        assert f"{today} is not over on {today}: close up to a day before" in result.stderr
+        assert f"{today} is not over yet: close up to 2026-10-07 at the latest" in result.stderr
 
 
 def test_incomplete_data_closes_nothing(world: "World", call: Call) -> None:
@@ -123,5 +122,8 @@ def test_incomplete_data_closes_nothing(world: "World", call: Call) -> None:
     world.payment("pi_1", 1190)
     result = call(*CLOSE)
     assert result.exit_code == 1
-    assert "a period is closed on complete data only" in result.stderr
+    assert "the data of 2026-09-10 is incomplete (DATA_GAP): a period is closed on complete data only" in result.stderr
+    unasked = call(*CLOSE[:4], "--reason", "x")
+    assert unasked.exit_code == 1
+    assert "the data is not complete up to today (DATA_GAP): complete it, or close with --as-of" in unasked.stderr
     assert call("periods", "reopen", "--reason", "x").exit_code == 1

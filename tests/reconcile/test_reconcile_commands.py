@@ -85,6 +85,19 @@ def test_some_files_refused_is_three_and_all_is_one(call: Call, tmp_path: Path) 
     assert call("invoices", "import", tmp_path / "absent.csv").exit_code == 1
 
 
+def test_what_is_wrong_with_a_file_as_a_whole_stands_on_no_line(call: Call, tmp_path: Path) -> None:
+    """People see no line 0 and no "1 reasons"; scripts keep their number."""
+    path = tmp_path / "list.csv"
+    path.write_text("a;b\n1;2\n", encoding="utf-8")
+    result = call("invoices", "import", path)
+    assert result.stderr == "list.csv: refused, nothing of it is in the books (1 reason)\n"
+    assert [line.split()[:3] for line in result.stdout.splitlines()] == [
+        ["line", "column", "value"],
+        ["no", "row", "holds"],
+    ]
+    assert _json(call("invoices", "import", path, "--json"))[0]["rejects"][0]["line"] == 0
+
+
 @pytest.mark.usefixtures("trade")
 def test_a_run_prints_counts_totals_and_exceptions(call: Call, tmp_path: Path) -> None:
     """One object: the run, what closed, control totals in major units, exceptions by code."""
@@ -191,6 +204,27 @@ def test_a_match_by_hand_is_obeyed_and_explained(call: Call, trade: "World") -> 
     assert changes["pi_2@po_1"]["kind"] == "item"
     assert [row["number"] for row in _json(call("runs", "list", "--json"))] == [2, 1]
     assert _json(call("runs", "show", "2", "--json"))[0]["run_id"] == second["run_id"]
+
+
+@pytest.mark.parametrize(
+    ("decision", "word"),
+    [
+        (("decline", "pi_2", "cl:33::8"), "declined by a person"),
+        (("unmatch", "pi_2", "cl:33::8"), "kept apart by a person"),
+        (("unmatch", "pi_2"), "kept unmatched by a person"),
+        (("adjust", "pi_2", "--type", "other"), "accepted without a document by a person"),
+    ],
+)
+def test_what_a_person_decided_is_the_first_test_that_failed(
+    call: Call, trade: "World", decision: tuple[str, ...], word: str
+) -> None:
+    """No amount or date is blamed where a person had the last word; tests still show both values."""
+    trade.invoice("8", 777, issue_date=date(2026, 9, 2))
+    assert call(*decision, "--reason", "seen", "--author", "ana").exit_code == 0
+    call("reconcile", "--as-of", "2026-09-11")
+    facts = {(row["about"], row["fact"]): row["value"] for row in _json(call("explain", "pi_2", "--json"))}
+    compared = {about: value for (about, fact), value in facts.items() if fact == "first_failed"}
+    assert compared == {"compared with cl:33::8": word}
 
 
 @pytest.mark.usefixtures("trade")

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import CliRunner, Result
+from pandas import DataFrame
 
 from consumer.facts.house import House
 from cuadre import Commands
+from reconcile.diffs import find_causes
+from reconcile.rules.inputs import RATES, empty, typed
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -56,3 +59,11 @@ def test_a_documents_exception_goes_by_a_new_payment(world: "World", call: Call)
     """The overdue document was paid: the payment is the cause, not the day."""
     world.payment("pi_2", 500, body={"metadata": {"order_ref": "PED-2"}})
     assert _causes(call) == {"INVOICE_NO_PAYMENT document:cl:33::8": "item new (pi_2)"}
+
+
+def test_inputs_that_say_the_same_are_no_cause() -> None:
+    """Two versions may digest the same cells otherwise: only a frame that differs is named."""
+    alike = dict.fromkeys(("as_of", "calendar", "tariff", "rules", "rules_code", "scope"), "the same")
+    rates = typed(DataFrame({"currency": ["CLF"], "on": [date(2026, 9, 11)], "value": ["39485.65"]}), RATES)
+    assert find_causes(alike, alike, [("rates", rates, rates.copy())]).everywhere == ()
+    assert find_causes(alike, alike, [("rates", rates, empty(RATES))]).everywhere == ("rates changed",)

@@ -55,24 +55,26 @@ def _counts(store: Store) -> tuple[int, ...]:
         return tuple(session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 for table in tables)
 
 
-@pytest.mark.parametrize("wait", [0.0, 0.1])
+@pytest.mark.parametrize(("there", "wait"), [("a draft", 0.0), ("its inputs", 0.0), ("its inputs", 0.1)])
 @pytest.mark.usefixtures("overdue")
 def test_a_killed_run_leaves_everything_or_nothing(
-    store: Store, migrated_url: str, tmp_path: Path, wait: float
+    store: Store, migrated_url: str, tmp_path: Path, there: str, wait: float
 ) -> None:
-    """The process dies as it publishes; the same command afterwards gives one run with each exception once."""
+    """The process dies while its inputs are written beside the rules, or as it publishes; the same command afterwards
+    gives one run with each exception once.
+    """
     process = _start(migrated_url, tmp_path / "data")
-    kept, deadline = tmp_path / "data" / "runs" / "main", time.monotonic() + 60
-    # Its inputs are kept right before it publishes.
+    kept, deadline = tmp_path / "data" / "runs" / "main", time.monotonic() + 180
+    # A draft of its inputs is there as long as the rules run, and gets its name right before they are published.
     while process.poll() is None and time.monotonic() < deadline:
-        if kept.is_dir() and any(not path.name.endswith(".draft") for path in kept.iterdir()):
+        if kept.is_dir() and any(path.name.endswith(".draft") == (there == "a draft") for path in kept.iterdir()):
             break
         time.sleep(0.002)
     time.sleep(wait)
     process.kill()
     process.wait()
     assert _counts(store) in {(0, 0, 0, 0), WHOLE}
-    assert _start(migrated_url, tmp_path / "data").wait(timeout=120) == 0
+    assert _start(migrated_url, tmp_path / "data").wait(timeout=300) == 0
     assert _counts(store) == WHOLE
 
 
@@ -80,7 +82,7 @@ def test_a_killed_run_leaves_everything_or_nothing(
 def test_two_processes_at_one_run_make_it_once(store: Store, migrated_url: str, tmp_path: Path) -> None:
     """Both end well; there is one run, with its rows once."""
     processes = [_start(migrated_url, tmp_path / "data") for _ in range(2)]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert [process.wait(timeout=300) for process in processes] == [0, 0]
     assert _counts(store) == WHOLE
     with store.reading() as session:
         kinds = session.execute(sa.select(col(ResultChunk.kind), col(ResultChunk.number))).all()

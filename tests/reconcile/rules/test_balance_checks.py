@@ -49,6 +49,8 @@ def test_a_true_result_passes(case: "Case") -> None:
     [
         ("lines", lambda lines: lines.iloc[1:], "2 items went in and 1 came out"),
         ("lines", _set("resource_id", "pi_2"), "items have no line"),
+        ("lines", _set("payout_id", "po_2"), "1 items have no line"),
+        ("lines", _set("resource_type", "charge"), "1 items have no line"),
         ("lines", _set("outcome", "unexplained"), "an item was left unexplained"),
         ("lines", _set("amount_signed", 49_999), "CLP: 70000 in, 69999 out"),
         ("payouts", _set("computed_amount", 1), "payout po_1 is not the sum of its lines"),

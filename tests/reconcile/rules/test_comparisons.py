@@ -3,6 +3,8 @@
 from datetime import date
 from typing import TYPE_CHECKING
 
+import pytest
+
 from reconcile.rules.comparisons import candidates, checks_of, first_failed
 from reconcile.rules.inputs import records
 
@@ -44,6 +46,29 @@ def test_what_is_not_known_neither_holds_nor_fails(case: "Case") -> None:
     assert found["customer"] == "not known: payment unknown, document 11111111-1"
     assert found["window"] == "holds: payment 2026-10-05, document 2026-09-28 to 2026-11-13"
     assert found["first"] == "none"
+
+
+@pytest.mark.parametrize(
+    ("texts", "shown"),
+    [
+        ("Pago pedido PED-1 Ana", "holds: payment PED 1, document PED-1 0042"),
+        ("factura 42", "holds: payment 42, document PED-1 0042"),
+        ("ped1", "holds: payment ped1, document PED-1 0042"),
+        ("gracias", "not known: payment unknown, document PED-1 0042"),
+    ],
+)
+def test_a_text_that_names_the_document_is_its_reference(case: "Case", texts: str, shown: str) -> None:
+    """Only the words that name it are shown; other words are no evidence either way."""
+    case.invoice("0042", 50_000, doc_key="cl:33::1", order_ref="PED-1")
+    case.payment("pi_1", 50_000, texts=texts)
+    assert _checks(case, "cl:33::1", 50_000)["reference"] == shown
+
+
+def test_a_folio_agrees_whatever_zeros_stand_before_it(case: "Case") -> None:
+    """The stages read it so, and whoever checks them does too."""
+    case.invoice("1", 50_000)
+    case.payment("pi_1", 50_000, metadata='{"folio": "0001"}')
+    assert _checks(case, "cl:33::1", 50_000)["reference"] == "holds: payment 0001, document PED-1 1"
 
 
 def test_the_documents_compared_are_the_named_the_near_and_the_equal(case: "Case") -> None:

@@ -184,6 +184,42 @@ def test_items_of_another_currency_are_no_part_of_the_sum(case: "Case") -> None:
     assert case.run().payout("po_1", "payments_gross", "fee_total") == (100_000, 1_000)
 
 
+def test_an_item_of_another_currency_is_named_and_keeps_its_payout_open(case: "Case") -> None:
+    """What it adds to the payout is not known: it is a finding of its own amount, in its own currency."""
+    case.invoice("1", 100_000)
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.refund("re_1", "pi_0", 900, payout_id="po_1", currency="USD")
+    case.payout("po_1", 99_000)
+    run = case.run()
+    assert run.found() == {("CURRENCY_DIFF", "resource:re_1@po_1", 900)}
+    finding = run.finding("CURRENCY_DIFF")
+    assert (finding.currency, finding.payout_id, finding.resource_id) == ("USD", "po_1", "re_1")
+    assert finding.evidence == {"amount": 900, "item_currency": "USD", "payout_currency": "CLP"}
+    assert run.line("re_1", "exception_code") == ("CURRENCY_DIFF",)
+    assert run.line("pi_1", "exception_code") == (None,)
+    assert run.payout("po_1", "status_recon", "difference", "exceptions") == ("open", 0, 1)
+
+
+def test_an_item_of_another_currency_without_a_payout_is_no_difference(case: "Case") -> None:
+    """Nothing says yet in what currency it will be paid out; a canceled payout paid nothing."""
+    case.payment("pi_1", 900, currency="USD")
+    case.payment("pi_2", 800, payout_id="po_1", currency="USD")
+    case.payout("po_1", 99_000, status="canceled", ended_at="2026-10-05T19:00:00Z")
+    assert "CURRENCY_DIFF" not in {code for code, _, _ in case.run().found()}
+
+
+def test_a_payment_can_differ_in_currency_from_document_and_payout(case: "Case") -> None:
+    """Both are told, each with its own subject, and its line shows the code once."""
+    case.invoice("1", 900, currency="CLP")
+    case.payment("pi_1", 900, payout_id="po_1", currency="USD", metadata='{"order_ref": "PED-1"}')
+    case.payout("po_1", 99_000)
+    run = case.run()
+    assert {(code, subject) for code, subject, _ in run.found() if code == "CURRENCY_DIFF"} == {
+        ("CURRENCY_DIFF", "resource:pi_1"), ("CURRENCY_DIFF", "resource:pi_1@po_1"),
+    }  # fmt: skip
+    assert run.line("pi_1", "exception_code") == ("CURRENCY_DIFF",)
+
+
 def test_matched_and_unmatched_payments_are_counted(case: "Case") -> None:
     """Refunds count for neither."""
     case.invoice("1", 100_000)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from consumer.facts.bankdays import BankCalendar, calendar_of
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CUSTOMERS = ["10000001-1", "10000002-2", "10000003-3", "10000004-4"]
 AMOUNTS = [10_000, 20_000, 30_000, 50_000, 80_000]
 START = datetime(2026, 9, 1, 15)  # noqa: DTZ001 - written as UTC below
-QUICK = settings(max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+QUICK = settings(max_examples=4)
 SEEDS = st.integers(min_value=0, max_value=10_000)
 ITEM = ["payout_id", "resource_type", "resource_id", "line"]
 

@@ -1,0 +1,110 @@
+"""What a payment's key says against a document that bears a name of the same make, and plainly another one."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from reconcile.rules.ledger import Ledger
+from reconcile.rules.metadata import read_said, to_text
+
+# What each key is compared with; a folio is compared where its type is the document's, or neither says one.
+_PEERS: Mapping[str, tuple[str, ...]] = {
+    "order_ref": ("order_ref",),
+    "order_id": ("order_ref",),
+    "uuid": ("uuid",),
+    "invoice": ("order_ref", "uuid", "doc_key"),
+    "invoice_id": ("order_ref", "uuid", "doc_key"),
+}
+_FOLIO, _TYPE = "folio", "doc_type"
+_NAMES = ("order_ref", "uuid", "doc_key", _TYPE, _FOLIO)
+_UUID = re.compile(r"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}")
+_NUMBER = re.compile(r"\d+")
+_OTHER = re.compile(r"[^A-Z0-9]+")
+_SHORTEST = 3
+
+Words = Mapping[str, str]
+
+
+def name_sales(ledger: Ledger, payments: Any) -> Any:
+    """Tell which payments name a sale by a key."""
+    return np.array([bool(words) for words in _said(ledger, payments)], dtype=bool)
+
+
+def are_contradicted(ledger: Ledger, payments: Any, docs: Any) -> Any:
+    """Tell of each pair of a payment and a document whether the payment's key can only mean another sale.
+
+    Asked of payments whose keys found nothing: what they name may be missing from the books. Where a person turned
+    down what the key names, it says nothing any more.
+    """
+    found = _speak_against(ledger, payments, docs)
+    if not ledger.forbidden or not found.any():
+        return found
+    declined = np.array(sorted(ledger.forbidden), dtype=np.int64)
+    is_named = ~_speak_against(ledger, declined[:, 0], declined[:, 1])
+    return found & ~np.isin(payments, declined[is_named, 0])
+
+
+def _speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
+    said = _said(ledger, payments)
+    places = [place for place, words in enumerate(said) if words]
+    columns = {name: ledger.books.column(name, docs[places]) for name in _NAMES} if places else {}
+    found = np.zeros(len(said), dtype=bool)
+    for row, place in enumerate(places):
+        names = {
+            name: value.strip().upper() for name, column in columns.items() if isinstance(value := column[row], str)
+        }
+        found[place] = speaks_against(said[place], names)
+    return found
+
+
+def speaks_against(words: Words, names: Words) -> bool:
+    """Tell whether some words are of the make of a document's names, and none a slip of the hand for one."""
+    pairs = list(_compared(words, names))
+    is_of_the_make = any(_make(word) == _make(name) for word, name in pairs)
+    return is_of_the_make and not any(is_slip(word, name) for word, name in pairs)
+
+
+def is_slip(word: str, name: str) -> bool:
+    """Tell whether who meant the name could have written the word: cut short, turned round, or one sign wrong.
+
+    Where only the last sign differs a neighbour is meant: numbers are given in turn, and siblings' stand side by side.
+    """
+    left, right = _plain(word), _plain(name)
+    short, long = sorted((left, right), key=len)
+    if sorted(left) == sorted(right) or (len(short) >= _SHORTEST and (long.startswith(short) or long.endswith(short))):
+        return True
+    if len(long) - len(short) > 1 or left[:-1] == right[:-1]:
+        return False
+    first = next((place for place, sign in enumerate(short) if sign != long[place]), len(short))
+    return short[first + (len(short) == len(long)) :] == long[first + 1 :]
+
+
+def _said(ledger: Ledger, payments: Any) -> list[Words]:
+    texts = ledger.payments.frame["metadata"].take(payments).to_numpy(dtype=object)
+    return [_keys_of(read_said(text)) if isinstance(text, str) else {} for text in texts]
+
+
+def _keys_of(said: Mapping[str, Any]) -> Words:
+    words = {name: to_text(said[name]).upper() for name in (*_PEERS, _TYPE, _FOLIO) if name in said}
+    return {name: word for name, word in words.items() if word} if words.keys() - {_TYPE} else {}
+
+
+def _compared(words: Words, names: Words) -> Iterator[tuple[str, str]]:
+    for key, peers in _PEERS.items():
+        if key in words:
+            yield from ((words[key], names[peer]) for peer in peers if peer in names)
+    if _FOLIO in words and _FOLIO in names and words.get(_TYPE) in (None, names.get(_TYPE)):
+        yield words[_FOLIO], names[_FOLIO]
+
+
+def _make(word: str) -> str:
+    """Give what words of one make have in common; bare numbers must be of one length."""
+    if _UUID.search(word):
+        return "UUID"
+    return f"{len(word)} digits" if word.isdigit() else _NUMBER.sub("9", word)
+
+
+def _plain(word: str) -> str:
+    return _OTHER.sub("", word).replace("O", "0").lstrip("0")

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from itertools import chain, islice
 from typing import Any
 
@@ -14,8 +14,10 @@ import sqlalchemy as sa
 from pandas import DataFrame
 
 from consumer.facts.store import UtcDateTime
+from reconcile.memory import give_back
 from reconcile.rules.columns import BETWEEN, combined
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, typed
+from reconcile.threads import second_thread
 
 CHUNK = 5_000
 STRETCH = 20_000
@@ -46,8 +48,7 @@ def read_table(
     else:
         pieces = _along(database, statement, columns, along)
     found = pa.concat_tables([empty_table(schema), *_all_parsed(pieces, schema)]).combine_chunks()
-    # The pieces are gone, but Arrow's allocator would keep their room.
-    pa.default_memory_pool().release_unused()
+    give_back()
     return found
 
 
@@ -116,8 +117,8 @@ def _from_postgresql(database: sa.Connection, statement: sa.Select[Any], columns
 
 def _all_parsed(pieces: Iterable[bytes], schema: Schema) -> Iterator[pa.Table]:
     """Parse pieces in a thread while the next ones are read: neither the database nor Arrow holds the interpreter."""
-    waiting: deque[Future[pa.Table]] = deque()
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="columns") as beside:
+    waiting = deque[Future[pa.Table]]()
+    with second_thread() as beside:
         for piece in pieces:
             waiting.append(beside.submit(_parsed, piece, schema))
             if len(waiting) > _AHEAD:

@@ -1,7 +1,7 @@
 """Tables into the frames that rules read: the only query module of this room."""
 
 from collections.abc import Sequence
-from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -59,6 +59,7 @@ from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.rules.settings import to_rules
 from reconcile.rules.tariff import to_tariff
 from reconcile.tables import Decision, ExchangeRate, LocalInvoice, ProviderFee
+from reconcile.threads import second_thread
 from reconcile.transfers import WENT_BACK, to_transfers
 
 # Each table of resources with its kind and the columns that bear another name there.
@@ -73,7 +74,7 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
     """Read everything one run looks at, in one view of the database; `now` only tells which days are over."""
     reader, calendar = _Reader(session, connection), read_calendar(settings.data_dir, connection.country_code)
     # What was read is joined and sorted in a thread while the next tables are read.
-    with ThreadPoolExecutor(max_workers=1, thread_name_prefix="frames") as beside:
+    with second_thread() as beside:
         # The library of bank days is slow to load.
         beside.submit(calendar.on_or_after, as_of)
         items = reader.items(beside)

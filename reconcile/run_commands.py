@@ -152,10 +152,11 @@ def _show(run: Run, made: Rerun, held: Sequence[Held], *, limit: int, restored: 
         }  # fmt: skip
         print_rows([answer], RERUN_KEYS, as_json=True)
         return
-    counted = [
-        row | {"columns": ", ".join(f"{name} {count}" for name, count in row["columns"].items())} for row in rows
-    ]
-    print_rows(counted, HELD_KEYS, as_json=False)
+    print_rows(
+        [row | {"columns": ", ".join(f"{name} {count}" for name, count in row["columns"].items())} for row in rows],
+        HELD_KEYS,
+        as_json=False,
+    )
     if differences:
         print_rows([difference._asdict() for difference in differences], Difference._fields, as_json=False)
     for sentence in _sentences(run, made, held, shown=len(differences), restored=restored):

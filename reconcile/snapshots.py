@@ -214,8 +214,9 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
         frame = typed(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
     except FrameError as problem:
         raise SnapshotError(f"the {name} of run {run_id} were kept by an earlier version: {problem}") from None
-    except (OSError, pa.ArrowException) as problem:
-        told = str(problem).splitlines()[0]
+    except (OSError, pa.ArrowException, ValueError, LookupError, TypeError) as problem:
+        # What a table says of its columns stands in it as text, which may be damaged in any way.
+        told = str(problem).partition("\n")[0]
         raise SnapshotError(f"the kept {name} of run {run_id} cannot be read: {told}") from None
     is_by_column = manifest.get("digests") == digests.BY_COLUMN
     if wanted != (digests.digest_of(frame) if is_by_column else digests.digest_of_text(frame)):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from reports.columns import COLUMNS, Column, Kind
-from reports.dialects import local
+from reports.wording.dialects import local
 
 
 class UnknownReportError(LookupError):

@@ -12,7 +12,7 @@ from reports import export, workbook
 from reports.build import Report
 from reports.columns import LANGUAGES
 from reports.export import PROFILES, Format
-from reports.wording import in_words
+from reports.wording.cells import in_words
 
 MIME = {
     Format.CSV: "text/csv; charset=utf-8",

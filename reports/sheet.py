@@ -14,7 +14,7 @@ from reports.definitions import Definition
 from reports.lists import runs_now
 from reports.query import calendars_of
 from reports.spans import WHOLE
-from reports.vocabulary import WORDS
+from reports.wording.vocabulary import WORDS
 
 _NAMES = (
     "exception_id code title severity amount_at_risk currency payout_id resource_id doc_key opened_on "

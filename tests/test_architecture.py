@@ -64,6 +64,7 @@ PURE = (
     "reports.build",
     "reports.export",
     "reports.definitions",
+    "reports.wording",
     "consumer.webhooks.signature",
     "consumer.facts.money",
     "consumer.facts.taxids",

@@ -112,8 +112,9 @@ class Reading:
             if self._unusable:
                 raise Incomplete("; ".join(dict.fromkeys(self._unusable)))
         except ProviderError as error:
-            # One account without a list of movements, or one link, does not mean that nobody has one.
-            is_of_one = (self._inside or self.stream.by_link) and isinstance(error, Missing)
+            # One account without a list of movements, or one link, does not mean that nobody has one; a page did come.
+            is_there = self._inside or self.stream.by_link or self._load(window).pages
+            is_of_one = bool(is_there) and isinstance(error, Missing)
             if not is_of_one and is_unoffered(self._store, self.connection, self.stream.name, error):
                 self._forget(window)
                 raise NotOffered(error) from error
@@ -141,6 +142,9 @@ class Reading:
                 self._read_part(self._load(window), part)
                 offer.note(part)
             except Refused as error:
+                reached = self._load(window)
+                if reached.cursor or reached.pages > current.pages:  # what began to answer is a list that is there
+                    raise
                 offer.note_refusal(part, error)
         if not self._load(window).pages:
             offer.check()

@@ -14,8 +14,7 @@ from reconcile.books.cells import Row, Sheet, SheetError, why_spoilt
 from reconcile.books.dates import DateError, decide_style, to_date
 from reconcile.books.documents import Reject, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
-from reconcile.books.headers import Header, Vocabulary, find_header, normalise
-from reconcile.books.registers import set_headers_aside
+from reconcile.books.headers import Header, Vocabulary, find_header, normalise, set_headers_aside
 from reconcile.books.sheet import read_sheets
 
 COLUMNS: Vocabulary = {

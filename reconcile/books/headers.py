@@ -3,7 +3,7 @@
 import re
 import tomllib
 import unicodedata
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -181,3 +181,9 @@ def read_mapping(folder: Path, name: str, *, words: Vocabulary = SYNONYMS) -> di
         if not isinstance(column, str) or not column.strip():
             raise MappingError(f"{path.name}: {field} must name a column of the file")
     return values
+
+
+def set_headers_aside(rows: Sequence[Row], header: Header) -> list[Row]:
+    """Leave out the header where a printed list repeats it on each page."""
+    names = tuple(header.columns)
+    return [row for row in rows if tuple(to_text(cell) for cell in row.cells[: len(names)]) != names]

@@ -26,7 +26,8 @@ from reconcile.books.sheet import read_sheets
 from reconcile.tables import PayoutReport, ProviderFee
 
 COLUMNS = ("id", "amount", "fee", "resource_type")
-_WHOLE = re.compile(r"-?[0-9]{1,18}")
+# Longer ones are slips of the keyboard, and a payout full of them would add up to more than 63 bits hold.
+_WHOLE = re.compile(r"-?[0-9]{1,15}")
 _FIRST_ROWS = 2
 REFUND, ADJUSTMENT = "refund", "refund_adjustment"
 

@@ -13,8 +13,8 @@ from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.dates import decide_style, to_term
 from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, RowReader, find_clashes, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
-from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise
-from reconcile.books.registers import find_strangers, is_summed_up, set_headers_aside, set_taxes_aside
+from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise, set_headers_aside
+from reconcile.books.registers import find_strangers, is_summed_up, set_taxes_aside
 from reconcile.books.sheet import TILDE, read_sheets
 from reconcile.books.totals import ControlTotal, check_total_row, control_totals, is_total_row
 

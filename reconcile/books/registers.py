@@ -31,12 +31,6 @@ def find_strangers(rows: Sequence[Row], header: Header) -> Iterator[Reject]:
             return
 
 
-def set_headers_aside(rows: Sequence[Row], header: Header) -> list[Row]:
-    """Leave out the header where a printed list repeats it on each page."""
-    names = tuple(header.columns)
-    return [row for row in rows if tuple(to_text(cell) for cell in row.cells[: len(names)]) != names]
-
-
 def set_taxes_aside(rows: Sequence[Row], header: Header) -> tuple[list[Row], int]:
     """Leave out rows that only bear a further tax of the document above, which its total holds already."""
     places = [place for place, name in enumerate(header.columns) if normalise(name) in _FURTHER_TAXES]

@@ -19,6 +19,8 @@ from reconcile.books.cells import Cell, Row, Sheet, SheetError
 _MEGABYTE = 1024 * 1024
 _LARGEST_WORKBOOK = 256 * _MEGABYTE
 _MOST_ROWS = 1_048_576
+# A row is as wide as its last cell stands to the right: a few kilobytes name thousands of millions of empty ones.
+_MOST_CELLS = 20_000_000
 _BOOK = "xl/workbook.xml"
 # A spreadsheet keeps and shows fifteen digits; what stands after them is noise of its binary sums.
 _DIGITS = ".15g"
@@ -81,10 +83,15 @@ def _notes(page: Any) -> Iterator[str]:
 def _rows_of(page: Any) -> Iterator[Row]:
     # A stale "dimension" element hides rows from read-only mode.
     page.reset_dimensions()
+    cells = 0
     for line, values in enumerate(page.iter_rows(values_only=True), start=1):
         # The reader fills a gap before a row number of any size with empty rows, and would go on for ever.
         if line > _MOST_ROWS:
             raise SheetError("the workbook numbers a row beyond the last one a sheet has: save it again as XLSX or CSV")
+        cells += len(values)
+        if cells > _MOST_CELLS:
+            advice = "delete the empty columns on the right, or save it as CSV"
+            raise SheetError(f"sheet {page.title} has more than {_MOST_CELLS:,} cells, empty ones too: {advice}")
         yield Row(line, tuple(_to_cell(value) for value in values))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.contradictions import are_contradicted, name_sales
+from reconcile.rules.contradictions import are_contradicted, name_such_sales
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -31,10 +31,10 @@ def match_customers(ledger: Ledger) -> None:
     equals = Reason(Stage.CUSTOMER, "customer:interchangeable")
     for options in _options(edges[~is_lone]):
         pair_in_order(ledger, options, equals)
-    mute = left[left["block"].isin(large)]
-    mute = mute[~name_sales(ledger, mute["payment"].to_numpy())]
     for block in sorted(large):
-        _pair_by_deadline(ledger, mute[mute["block"] == block], right[right["block"] == block], equals)
+        payments, docs = left[left["block"] == block], right[right["block"] == block]
+        names_other = name_such_sales(ledger, payments["payment"].to_numpy(), docs["doc"].to_numpy())
+        _pair_by_deadline(ledger, payments[~names_other], docs, equals)
 
 
 def suggest(ledger: Ledger) -> None:

@@ -25,11 +25,15 @@ _OTHER = re.compile(r"[^A-Z0-9]+")
 _SHORTEST = 3
 
 Words = Mapping[str, str]
+# What a name is: a document's, of which type where it is a folio and that is said, and the make of the word.
+Make = tuple[str, str | None, str]
 
 
-def name_sales(ledger: Ledger, payments: Any) -> Any:
-    """Tell which payments name a sale by a key."""
-    return np.array([bool(words) for words in _said(ledger, payments)], dtype=bool)
+def name_such_sales(ledger: Ledger, payments: Any, docs: Any) -> Any:
+    """Tell which payments name a sale by a key of the make some of these documents' names are of."""
+    known = {make for names in _names(ledger, docs) for make in _makes_borne(names)}
+    said = _said(ledger, payments)
+    return np.array([any(make in known for make in _makes_said(words)) for words in said], dtype=bool)
 
 
 def are_contradicted(ledger: Ledger, payments: Any, docs: Any) -> Any:
@@ -47,23 +51,19 @@ def are_contradicted(ledger: Ledger, payments: Any, docs: Any) -> Any:
 
 
 def _speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
-    said = _said(ledger, payments)
-    places = [place for place, words in enumerate(said) if words]
-    columns = {name: ledger.books.column(name, docs[places]) for name in _NAMES} if places else {}
-    found = np.zeros(len(said), dtype=bool)
-    for row, place in enumerate(places):
-        names = {
-            name: value.strip().upper() for name, column in columns.items() if isinstance(value := column[row], str)
-        }
-        found[place] = speaks_against(said[place], names)
+    """Read each payment and each document once, however many pairs they are in."""
+    payers, payment_at = np.unique(payments, return_inverse=True)
+    said = _said(ledger, payers)
+    makes = [frozenset(_makes_said(words)) for words in said]
+    found = np.array([bool(words) for words in said], dtype=bool)[payment_at]
+    places = np.flatnonzero(found)
+    named, doc_at = np.unique(docs[places], return_inverse=True)
+    called = [(names, frozenset(_makes_borne(names))) for names in _names(ledger, named)]
+    for place, payment, doc in zip(places.tolist(), payment_at[places].tolist(), doc_at.tolist(), strict=True):
+        names, borne = called[doc]
+        is_of_the_make = not borne.isdisjoint(makes[payment])
+        found[place] = is_of_the_make and not any(is_slip(*pair) for pair in _compared(said[payment], names))
     return found
-
-
-def speaks_against(words: Words, names: Words) -> bool:
-    """Tell whether some words are of the make of a document's names, and none a slip of the hand for one."""
-    pairs = list(_compared(words, names))
-    is_of_the_make = any(_make(word) == _make(name) for word, name in pairs)
-    return is_of_the_make and not any(is_slip(word, name) for word, name in pairs)
 
 
 def is_slip(word: str, name: str) -> bool:
@@ -86,6 +86,14 @@ def _said(ledger: Ledger, payments: Any) -> list[Words]:
     return [_keys_of(read_said(text)) if isinstance(text, str) else {} for text in texts]
 
 
+def _names(ledger: Ledger, docs: Any) -> Iterator[Words]:
+    """Give what each document is called."""
+    columns = {name: ledger.books.column(name, docs) for name in _NAMES}
+    for row in range(len(docs)):
+        values = ((name, column[row]) for name, column in columns.items())
+        yield {name: value.strip().upper() for name, value in values if isinstance(value, str)}
+
+
 def _keys_of(said: Mapping[str, Any]) -> Words:
     words = {name: to_text(said[name]).upper() for name in (*_PEERS, _TYPE, _FOLIO) if name in said}
     return {name: word for name, word in words.items() if word} if words.keys() - {_TYPE} else {}
@@ -97,6 +105,20 @@ def _compared(words: Words, names: Words) -> Iterator[tuple[str, str]]:
             yield from ((words[key], names[peer]) for peer in peers if peer in names)
     if _FOLIO in words and _FOLIO in names and words.get(_TYPE) in (None, names.get(_TYPE)):
         yield words[_FOLIO], names[_FOLIO]
+
+
+def _makes_said(words: Words) -> Iterator[Make]:
+    for key, peers in _PEERS.items():
+        if key in words:
+            yield from ((peer, None, _make(words[key])) for peer in peers)
+    if _FOLIO in words:
+        yield _FOLIO, words.get(_TYPE), _make(words[_FOLIO])
+
+
+def _makes_borne(names: Words) -> Iterator[Make]:
+    yield from ((name, None, _make(names[name])) for name in (*_PEERS["invoice"], _FOLIO) if name in names)
+    if _FOLIO in names:
+        yield _FOLIO, names.get(_TYPE), _make(names[_FOLIO])
 
 
 def _make(word: str) -> str:

@@ -1,5 +1,6 @@
 """Money given back and credit notes: each wants the other."""
 
+from collections import defaultdict
 from typing import Any
 
 import pandas as pd
@@ -11,12 +12,18 @@ from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Code
 from reconcile.rules.payments import Refund
 
+Amounts = list[tuple[int, int]]
+
 
 def refund_findings(ledger: Ledger) -> list[Finding]:
-    """Find refunds of invoiced sales that no credit note explains; what was paid too much needs none."""
+    """Find refunds of invoiced sales that no credit note explains; what was paid too much needs none.
+
+    Too much is what a document had been paid when the refund was made: a sale paid again was given back before.
+    """
     lonely: dict[str, tuple[Refund, int]] = {}
+    payments = _payments_of(ledger, sorted(ledger.refunded))
     for doc in sorted(ledger.refunded):
-        for refund in _without_note(ledger, doc):
+        for refund in _without_note(ledger, doc, payments[doc]):
             lonely.setdefault(refund.resource_id, (refund, doc))
     payment_of = {refund.resource_id: place for place, made in ledger.payments.refunds.items() for refund in made}
     return [_lonely_refund(ledger, refund, doc, payment_of[key]) for key, (refund, doc) in sorted(lonely.items())]
@@ -33,16 +40,27 @@ def note_findings(ledger: Ledger) -> list[Finding]:
     return found
 
 
-def _without_note(ledger: Ledger, doc: int) -> list[Refund]:
+def _without_note(ledger: Ledger, doc: int, payments: Amounts) -> list[Refund]:
     notes = [note.amount for note in ledger.books.notes.get(doc, ())]
-    left = int(ledger.paid[doc] + ledger.books.credited[doc] + ledger.adjusted[doc] - ledger.books.total[doc])
+    beyond = int(ledger.books.credited[doc] + ledger.adjusted[doc] - ledger.books.total[doc])
     lonely = []
     for refund, amount in sorted(ledger.refunded[doc], key=lambda entry: entry[1] not in notes):
+        left = beyond + sum(paid for moment, paid in payments if moment <= refund.at)
         is_covered = left > 0 if notes else left >= amount
         if not is_covered:
             lonely.append(refund)
-        left -= amount
+        beyond -= amount
     return lonely
+
+
+def _payments_of(ledger: Ledger, docs: list[int]) -> dict[int, Amounts]:
+    """Give the moment and the amount of everything applied to some documents."""
+    applied = ledger.applications()
+    applied = applied[applied["doc"].isin(docs)]
+    paid: dict[int, Amounts] = defaultdict(list)
+    for payment, doc, amount in zip(*(applied[name].tolist() for name in ("payment", "doc", "applied")), strict=True):
+        paid[doc].append((int(ledger.payments.moment[payment]), amount))
+    return paid
 
 
 def _without_refund(ledger: Ledger, doc: int, notes: list[Note]) -> list[Note]:

@@ -15,9 +15,9 @@ from werkzeug.exceptions import HTTPException
 from consumer.facts.errands import Errands
 from consumer.facts.house import House
 from reconcile.pieces import DamagedRowsError
-from reports import codes, evidence, histories, notation, phrases, wording
+from reports import notation
 from reports.definitions import CATALOGUE
-from reports.listings import NUMBERS
+from reports.list_catalogue import NUMBERS
 from reports.pages import (
     api,
     books,
@@ -40,6 +40,7 @@ from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
 from reports.pages.words import refusal
 from reports.tokens import Scope
+from reports.wording import cells, codes, evidence, histories, phrases
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
@@ -128,7 +129,7 @@ def _words() -> dict[str, Any]:
         "history_word": lambda text: phrases.history(text, language),
         # Files keep UTC; a page writes the same moment in the zone of its connection.
         "heading": lambda column: column.label(language).removesuffix(" (UTC)"),
-        "cell_word": lambda report, column, row: wording.cell(report, column, row, language),
+        "cell_word": lambda report, column, row: cells.cell(report, column, row, language),
         "apart_words": lambda names: words.apart(names, language),
         "with_links": links.with_links,
         "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),

@@ -16,8 +16,8 @@ from reports import catalogue, windows
 from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.export import to_json_rows
+from reports.list_catalogue import LISTINGS
 from reports.listing import Listing, Wanted, count, read
-from reports.listings import LISTINGS
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.openapi import describe

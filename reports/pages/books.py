@@ -10,8 +10,8 @@ from reconcile import intake
 from reconcile.closing import PeriodError, close_period, reopen_period
 from reconcile.intake import Kind
 from reports import bookkeeping, run_history
+from reports.list_catalogue import LISTINGS
 from reports.listing import BOOKS, Listing, Wanted, read
-from reports.listings import LISTINGS
 from reports.pages import desk, taking, uploads
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need

@@ -12,8 +12,8 @@ from reports.catalogue import NoRunError
 from reports.definitions import definition_of
 from reports.export import PROFILES, Format
 from reports.files import MIME, Shape
+from reports.list_catalogue import LISTINGS, TooLongError, to_report
 from reports.listing import Listing, Wanted
-from reports.listings import LISTINGS, TooLongError, to_report
 from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need

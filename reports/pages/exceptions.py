@@ -10,7 +10,6 @@ from reconcile.tables import Run
 from reconcile.worklist import SheetRefused
 from reports import files, lists
 from reports import sheet as sheets
-from reports.codes import CODES
 from reports.export import Format
 from reports.files import MIME, Shape
 from reports.lists import ExceptionFilter
@@ -22,6 +21,7 @@ from reports.pages.words import refusal, translate
 from reports.people import Role
 from reports.query import calendars_of
 from reports.trail import note
+from reports.wording.codes import CODES
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 

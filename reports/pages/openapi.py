@@ -5,8 +5,8 @@ from typing import Any
 from reports.catalogue import AVAILABLE
 from reports.columns import Kind
 from reports.definitions import CATALOGUE, Definition
+from reports.list_catalogue import LISTINGS, kind_of
 from reports.listing import Listing
-from reports.listings import LISTINGS, kind_of
 
 _TYPES: dict[Kind, dict[str, Any]] = {
     Kind.TEXT: {"type": ["string", "null"]},

@@ -16,8 +16,8 @@ from consumer.facts.lateness import Percentiles, Way, percentiles
 from reconcile import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends
+from reports.list_catalogue import LISTINGS
 from reports.listing import OPERATION, Listing, Wanted, read
-from reports.listings import LISTINGS
 from reports.pages import desk, drawing, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Chart

@@ -12,7 +12,7 @@ from reports.lists import PayoutFilter
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.spans import Row, Span
-from reports.vocabulary import WORDS
+from reports.wording.vocabulary import WORDS
 
 blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
 

@@ -1,6 +1,6 @@
 """Words for what is stored as a key, in both languages: states, outcomes, kinds, headings of lists, short notices."""
 
-from reports.vocabulary import WORDS
+from reports.wording.vocabulary import WORDS
 
 # English first, then Spanish.
 _TEXTS = {

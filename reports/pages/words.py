@@ -3,13 +3,15 @@
 import re
 from collections.abc import Sequence
 
-from reports.dialects import local
 from reports.pages.spanish import MEXICAN
 from reports.pages.spanish import SPANISH as SPANISH_PAGES
 from reports.pages.spanish_books import SPANISH_BOOKS, SPANISH_TRAIL
 from reports.pages.spanish_refusals import SPANISH_REFUSALS
+from reports.pages.spanish_refusals_of_bank_files import SPANISH_REFUSALS_OF_BANK_FILES
+from reports.pages.spanish_refusals_of_documents import SPANISH_REFUSALS_OF_DOCUMENTS
 from reports.pages.spanish_refusals_of_files import SPANISH_REFUSALS_OF_FILES
 from reports.pages.stored import STORED
+from reports.wording.dialects import local
 
 SPANISH = {**SPANISH_PAGES, **SPANISH_BOOKS}
 
@@ -58,7 +60,13 @@ def _to_pattern(english: str) -> re.Pattern[str]:
 
 
 _REFUSALS = tuple(
-    (_to_pattern(english), spanish) for english, spanish in (*SPANISH_REFUSALS, *SPANISH_REFUSALS_OF_FILES)
+    (_to_pattern(english), spanish)
+    for english, spanish in (
+        *SPANISH_REFUSALS,
+        *SPANISH_REFUSALS_OF_FILES,
+        *SPANISH_REFUSALS_OF_DOCUMENTS,
+        *SPANISH_REFUSALS_OF_BANK_FILES,
+    )
 )
 
 

@@ -122,6 +122,16 @@ def test_cut_files_are_told_by_name(
         snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
 
 
+@pytest.mark.parametrize("told", [b'{"columns"; []}', b"\xff", b"{}"])
+def test_a_damaged_description_of_the_columns_is_told_by_name(house: House, main: Connection, told: bytes) -> None:
+    """A table says what its columns are in a text of its own, which a failing disk damages like any other."""
+    snapshot = _take(house, main)
+    path = _keep(snapshot, house) / "payouts.parquet"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({b"pandas": told}), path)
+    with pytest.raises(SnapshotError, match=r"the kept payouts of run \w+ cannot be read: .+"):
+        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+
+
 def test_a_kept_folder_gets_its_name_when_all_of_it_is_on_the_disk(
     house: House, main: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:

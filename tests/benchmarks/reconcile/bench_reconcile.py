@@ -91,10 +91,10 @@ def keyed_once(folder: Path) -> dict[str, Any]:
     connection = house.settings.connection("main")
     with house.store.reading() as session:
         read_transfers(session, connection)
-        columns = LocalInvoice.__table__.c  # type: ignore[attr-defined]  # SQLModel does not declare its table
-        reading = sa.select(*(columns[name] for name in DOCUMENTS))
+        table = LocalInvoice.__table__  # type: ignore[attr-defined]  # SQLModel does not declare its table
+        reading = sa.select(*(table.c[name] for name in DOCUMENTS))
         clock = _Clock()
-        read_table(session.connection(), reading, DOCUMENTS)
+        read_table(session.connection(), reading, DOCUMENTS, along=table)
         clock.mark("books_table")
         read_documents(session, connection)
         clock.mark("books_frame")

@@ -153,6 +153,41 @@ def test_a_404_that_is_not_the_provider_s_own_is_a_gap(house: House, lists: Prov
     assert [gap.stream for gap in gaps(house)] == ["refunds"]
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_list_that_goes_between_two_pages_is_a_gap(
+    house: House, lists: Provider, list_server: Any, make_payout: Callable[[int], dict[str, Any]], *, is_known: bool
+) -> None:
+    """What began to answer is a list that is there, whether it was met as absent before or not at all."""
+    list_server.lists["/v1/payouts"] = [make_payout(number) for number in range(1, 4)]
+    if is_known:
+        list_server.before = lambda path: NO_LIST if path == "/v1/payouts" else None
+        assert read_streams(house, lists, [*REFUNDS, *PAYOUTS]).lines[-1].startswith("main: payouts: skipped")
+        list_server.asked.clear()
+
+    list_server.before = lambda path: (
+        NO_LIST if path == "/v1/payouts" and "/v1/payouts 2" in list_server.asked else None
+    )
+    assert not read_streams(house, lists, [*REFUNDS, *PAYOUTS]).complete
+    assert [gap.stream for gap in gaps(house)] == ["payouts"]
+    assert not read_streams(house, lists, PAYOUTS).complete
+    list_server.before = lambda _path: None
+    list_server.asked.clear()
+    assert read_streams(house, lists, PAYOUTS).complete
+    assert gaps(house) == []
+
+
+def test_a_generation_that_goes_between_two_pages_is_a_gap(
+    house: House, lists: Provider, list_server: Any, make_payment: Callable[[int], dict[str, Any]]
+) -> None:
+    """The other generation alone is not the whole, where this one showed its first page."""
+    list_server.lists["/v1/payment_intents"] = [make_payment(number) for number in range(1, 6)]
+    first = "/v1/payment_intents"
+    list_server.before = lambda path: NO_LIST if path == first and f"{first} 2" in list_server.asked else None
+    for _ in range(2):
+        assert not read_streams(house, lists, INTENTS).complete
+        assert [gap.stream for gap in gaps(house)] == ["payment-intents"]
+
+
 def test_a_list_that_shifts_without_a_total_is_read_again(
     house: House, lists: Provider, list_server: Any, make_payment: Callable[[int], dict[str, Any]]
 ) -> None:

@@ -75,6 +75,18 @@ def test_a_row_beyond_the_last_is_refused() -> None:
     assert reject.reason.startswith("the workbook numbers a row beyond the last one")
 
 
+def test_a_sheet_of_empty_cells_is_refused() -> None:
+    """A cell far to the right makes thousands of empty ones before it; rows of these alone would fill the memory."""
+    content = with_row(b"".join(b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (line, line) for line in range(3, 9)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(workbooks, "_MOST_CELLS", 80_000)
+        (reject,) = read_invoices(content, country="cl", mapping={}).rejects
+    assert reject.reason == (
+        "sheet Sheet has more than 80,000 cells, empty ones too: delete the empty columns on the right, "
+        "or save it as CSV"
+    )
+
+
 def test_a_workbook_that_unfolds_too_far_is_refused() -> None:
     """Three hundred megabytes of spaces in a third of a megabyte are not unpacked."""
     content = changed("docProps/app.xml", lambda text: text + b" " * 300 * 1024 * 1024)

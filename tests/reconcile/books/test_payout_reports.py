@@ -120,6 +120,7 @@ def test_a_report_that_differs_from_the_payout_is_refused(house: House, main: Co
         (("pi_1;x;10.5;16;payment_intent;;",), "is not a whole number of the smallest unit"),
         ((";x;1000;16;payment_intent;;",), "is empty"),
         (("pi_1;x;1_000;16;payment_intent;;",), "is not a whole number of the smallest unit"),
+        (("pi_1;x;1000;1000000000000000;payment_intent;;",), "is not a whole number of the smallest unit"),
         (
             (WHOLE[2], "pi_1;a;7;1000;16;payment_intent;;"),
             "the row has 8 columns, the header 7: a separator is missing",

@@ -124,6 +124,29 @@ def test_many_equal_documents_are_not_paid_by_who_names_another(case: "Case") ->
     assert run.line("pi_100", "outcome", "match_stage") == ("interchangeable", "customer")
 
 
+@pytest.mark.parametrize("said", ['{"order_id": "cart_88213"}', '{"doc_type": "39", "folio": "2077"}'])
+def test_among_many_equal_documents_a_name_of_another_make_says_nothing(case: "Case", said: str) -> None:
+    """Of a hundred and one equal sales on each side the shop's own number keeps none from its document."""
+    for number in range(101):
+        case.invoice(str(3000 + number), 9_990)
+        case.payment(f"pi_{number:03}", 9_990, metadata=said, sender_tax_id=ANA)
+    run = case.run()
+    assert run.line("pi_000", "outcome", "doc_key") == ("interchangeable", "cl:33::3000")
+    assert run.line("pi_100", "outcome", "doc_key") == ("interchangeable", "cl:33::3100")
+
+
+@pytest.mark.parametrize(
+    "said", ['{"folio": "2077"}', '{"doc_type": "33", "folio": "2077"}', '{"invoice": "PED-2077"}']
+)
+def test_among_many_equal_documents_a_name_of_their_make_keeps_out(case: "Case", said: str) -> None:
+    """A folio of their type or of none said, or an order like theirs, names a sale that is missing."""
+    for number in range(101):
+        case.invoice(str(3000 + number), 9_990)
+        given = {"metadata": said} if number == 0 else {}
+        case.payment(f"pi_{number:03}", 9_990, sender_tax_id=ANA, **given)
+    assert case.run().line("pi_000", "outcome", "match_stage") == UNFOUND
+
+
 @pytest.mark.parametrize(
     ("said", "name", "expected"),
     [

@@ -90,6 +90,33 @@ def test_a_document_paid_again_after_its_refund_is_no_duplicate(case: "Case") ->
     assert run.document("cl:33::1", "outcome", "paid", "payments") == ("paid", 100_000, 2)
 
 
+def test_a_sale_paid_again_after_its_refund_still_lacks_the_note_of_the_refund(case: "Case") -> None:
+    """What was given back was the invoiced sale; what came later makes of it nothing that was paid too much."""
+    _sale(case)
+    case.refund("re_1", "pi_1", 100_000, occurred_at="2026-10-05T15:30:00Z")
+    case.payment("pi_2", 100_000, metadata=PED_1, occurred_at=LATER)
+    run = case.run()
+    assert run.found() == {("REFUND_NO_CREDIT_NOTE", "resource:re_1", 100_000)}
+    assert run.document("cl:33::1", "outcome", "balance") == ("paid", 0)
+
+
+def test_a_part_given_back_and_paid_again_lacks_its_note(case: "Case") -> None:
+    """The customer paid by halves; the first was given back and came again."""
+    _sale(case, paid=50_000)
+    case.refund("re_1", "pi_1", 50_000, occurred_at="2026-10-05T15:30:00Z")
+    case.payment("pi_2", 50_000, metadata=PED_1, occurred_at=LATER)
+    case.payment("pi_3", 50_000, metadata=PED_1, occurred_at="2026-10-05T17:00:00Z")
+    assert case.run().found() == {("REFUND_NO_CREDIT_NOTE", "resource:re_1", 50_000)}
+
+
+def test_a_sale_paid_twice_at_once_and_given_back_once_needs_no_note(case: "Case") -> None:
+    """The second payment was no part of the sale."""
+    _sale(case)
+    case.payment("pi_2", 100_000, metadata=PED_1, occurred_at="2026-10-05T15:20:00Z")
+    case.refund("re_1", "pi_2", 100_000, occurred_at=LATER)
+    assert "REFUND_NO_CREDIT_NOTE" not in {code for code, _, _ in case.run().found()}
+
+
 def test_credit_note_on_a_paid_document_without_a_refund(case: "Case") -> None:
     """The customer is owed the note."""
     _sale(case)

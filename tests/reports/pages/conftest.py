@@ -18,8 +18,8 @@ from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import BankFile, ClosedFigure, LocalInvoice, Period, PeriodAdjustment
+from reports.list_catalogue import LISTINGS
 from reports.listing import BOOKS, OPERATION
-from reports.listings import LISTINGS
 from reports.pages.views import PLACES
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)

@@ -10,7 +10,6 @@ import pytest
 import sqlalchemy as sa
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlmodel import SQLModel
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
@@ -18,6 +17,7 @@ from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import Decision, ExceptionRow, LocalInvoice
 from reports import trail
 from reports.people import Role, add_user, to_user
+from tests.reports.pages.looking import kept
 
 CASE = "/exceptions/main/00aa00aa00aa00aa"
 Csrf = Callable[..., str]
@@ -67,11 +67,6 @@ def act(desk: FlaskClient, csrf: Csrf) -> Callable[..., str]:
         return desk.post(f"{CASE}/{action}", data=form, follow_redirects=True).get_data(as_text=True)
 
     return send
-
-
-def kept(house: House, table: type[SQLModel]) -> list[Any]:
-    with house.store.reading() as session:
-        return list(session.scalars(sa.select(table)))
 
 
 def exception(house: House) -> ExceptionRow:

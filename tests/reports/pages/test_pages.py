@@ -7,17 +7,11 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from reports import codes
 from reports.pages import payouts, words
+from reports.wording import codes
+from tests.reports.pages.looking import text_of
 
 Csrf = Callable[..., str]
-
-
-def text_of(client: FlaskClient, path: str) -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200, answer.get_data(as_text=True)
-    page = re.sub(r"<[^>]+>", " ", answer.get_data(as_text=True))
-    return re.sub(r"\s+", " ", page)
 
 
 def test_the_morning_page_says_what_ties_out_and_what_is_open(client: FlaskClient) -> None:

@@ -56,6 +56,13 @@ def test_a_sentence_nobody_translated_stays() -> None:
             "already imported on 2026-11-21 20:09 UTC as bank.csv, nothing changed",
             "Este archivo ya se trajo el 2026-11-21 20:09 UTC como bank.csv; no cambió nada.",
         ),
+        ("the row has no folio and no UUID", "La fila no trae folio ni UUID."),
+        ("is not an amount written with a decimal comma", "No es un monto escrito con coma decimal."),
+        ("is not an amount written with a decimal point", "No es un monto escrito con punto decimal."),
+        (
+            "is no day of the calendar (written dd-mm-yyyy)",
+            "No es un día del calendario (escrito dd-mm-aaaa).",
+        ),
     ],
 )
 def test_faults_of_files_are_told_in_spanish(said: str, told: str) -> None:

@@ -17,6 +17,16 @@ from reports.pages.words import refusal
             "La columna dice que son compras: traiga el registro de ventas.",
         ),
         (
+            (
+                "sheet Ventas has more than 20,000,000 cells, empty ones too: delete the empty columns on the right, "
+                "or save it as CSV"
+            ),
+            (
+                "La hoja Ventas tiene más de 20,000,000 celdas, con las vacías: borre las columnas de la "
+                "derecha o guárdela como CSV."
+            ),
+        ),
+        (
             "entry 3 (Ntry) cannot be read: the file is empty",
             "El movimiento 3 (Ntry) no se puede leer: el archivo está vacío.",
         ),

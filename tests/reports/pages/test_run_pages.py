@@ -1,6 +1,5 @@
 """One run as a page: its figures, what it found, and what changed since another one."""
 
-import re
 from collections.abc import Callable
 from datetime import date
 
@@ -10,7 +9,8 @@ from sqlmodel import Session
 
 from consumer.facts.house import House
 from reconcile.tables import PayoutResult, RunFinding
-from reports import histories, phrases
+from reports.wording import histories, phrases
+from tests.reports.pages.looking import text_of
 
 
 @pytest.fixture
@@ -29,12 +29,6 @@ def two_runs(reconciled: House, keep_run: Callable[..., None], client: FlaskClie
     with reconciled.store.transaction() as session:
         keep(session)
     return client
-
-
-def text_of(client: FlaskClient, path: str) -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200, answer.get_data(as_text=True)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.get_data(as_text=True)))
 
 
 def test_a_run_shows_what_it_found(two_runs: FlaskClient) -> None:

@@ -1,6 +1,5 @@
 """Reports as pages and the lists of operation: the same rows as the files, filtered and worded."""
 
-import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,18 +13,12 @@ from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Lateness, Window
 from reports import catalogue
-from reports.listings import LISTINGS
+from reports.list_catalogue import LISTINGS
 from reports.pages.stored import STORED
 from reports.pages.views import PLACES
+from tests.reports.pages.looking import text_of
 
 NOW = datetime(2026, 10, 8, 12, 30, tzinfo=UTC)
-
-
-def text_of(client: FlaskClient, path: str) -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200, answer.get_data(as_text=True)
-    page = re.sub(r"<[^>]+>", " ", answer.get_data(as_text=True))
-    return re.sub(r"\s+", " ", page)
 
 
 def events() -> list[SQLModel]:

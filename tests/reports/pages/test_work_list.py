@@ -1,6 +1,5 @@
 """The work list: whose it is, since when, and what a reader must know of the runs behind it."""
 
-import re
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -10,12 +9,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.house import House
 from reconcile.tables import ExceptionRow, Run
-
-
-def text_of(client: FlaskClient, path: str) -> str:
-    answer = client.get(path)
-    assert answer.status_code == 200, answer.get_data(as_text=True)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", answer.get_data(as_text=True)))
+from tests.reports.pages.looking import text_of
 
 
 def gap(run_id: str) -> ExceptionRow:

@@ -3,7 +3,7 @@
 Programs read the keys; people's files and the pages read the words. A key nobody has met yet stays as it is.
 """
 
-from reports.dialects import local
+from reports.wording.dialects import local
 
 # Why a bank gave a transfer back, by our own English label.
 RETURNED = {

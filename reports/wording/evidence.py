@@ -1,18 +1,21 @@
 """Evidence of an exception in a reader's words: names said, whole numbers told apart as amounts or counts. Pure."""
 
-from datetime import date
+import re
+from datetime import date, datetime
 from typing import Any
 
 import msgspec
 
 from reconcile.rules.outcomes import COUNTED
-from reports import notation, phrases
-from reports.dialects import local
-from reports.vocabulary import word
+from reports import notation
+from reports.wording import phrases
+from reports.wording.dialects import local
+from reports.wording.vocabulary import word
 
 _RULES = {"rule", "key"}
 # Texts that rules write; all others are names, which stay as they are whatever they look like.
-_SENTENCES = {"failed", "would_decide", "document_state"}
+_SENTENCES = {"failed", "would_decide", "document_state", "reason"}
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _GROUPS = {"direction": "direction", "fee_source": "fee", "return_reason": "return", "status": "transfer"}
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _SPANISH = {
@@ -149,8 +152,16 @@ def _text(name: str, text: str, language: str) -> str:
     if name in _GROUPS:
         return word(_GROUPS[name], text, language)
     if name in _SENTENCES:
-        return phrases.sentence(text, language)
+        text = phrases.sentence(text, language)
+        return _INSTANT.sub(lambda found: _moment(found[0], language), text)
+    if _INSTANT.fullmatch(text):
+        return _moment(text, language)
     try:
         return notation.format_date(date.fromisoformat(text), language)
     except ValueError:
         return text
+
+
+def _moment(text: str, language: str) -> str:
+    """Write an instant in UTC and say so: evidence is read beside runs of several zones."""
+    return f"{notation.format_moment(datetime.fromisoformat(text), language, 'UTC')} UTC"

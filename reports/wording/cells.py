@@ -10,23 +10,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports import codes, evidence, histories, phrases, vocabulary
 from reports.build import CURRENCY, Report
+from reports.wording import codes, evidence, histories, phrases, vocabulary
 
 # What a cell's words depend on beside its text and the language: other cells of its row.
 Say = Callable[..., str]
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class Wording:
     """How a column is said, and the further columns that decide about it."""
 
     say: Say
     beside: tuple[str, ...] = ()
 
 
-def _of(group: str) -> Column:
-    return Column(lambda text, language: vocabulary.word(group, text, language))
+def _of(group: str) -> Wording:
+    return Wording(lambda text, language: vocabulary.word(group, text, language))
 
 
 _EVERYWHERE = {
@@ -35,7 +35,7 @@ _EVERYWHERE = {
     "severity": _of("severity"),
     "outcome": _of("outcome"),
     "match_stage": _of("stage"),
-    "match_rule": Column(phrases.rule),
+    "match_rule": Wording(phrases.rule),
     "expected_doc": _of("expected"),
     "fee_source": _of("fee"),
     "resource_type": _of("type"),
@@ -45,37 +45,37 @@ _EVERYWHERE = {
     "direction": _of("direction"),
     "issue_type": _of("issued"),
     "has_note": _of("answer"),
-    "figure": Column(phrases.figure),
-    "source": Column(phrases.source),
-    "ties_to": Column(phrases.source),
-    "title": Column(codes.title_of, ("code",)),
-    "suggested_action": Column(codes.action_of, ("code",)),
-    "evidence": Column(evidence.told, (CURRENCY,)),
+    "figure": Wording(phrases.figure),
+    "source": Wording(phrases.source),
+    "ties_to": Wording(phrases.source),
+    "title": Wording(codes.title_of, ("code",)),
+    "suggested_action": Wording(codes.action_of, ("code",)),
+    "evidence": Wording(evidence.told, (CURRENCY,)),
 }
 _HERE = {
     ("payout-summary", "status"): _of("payout"),
     ("payout-detail", "resource_subtype"): _of("means"),
-    ("payout-detail", "note"): Column(phrases.sentence),
+    ("payout-detail", "note"): Wording(phrases.sentence),
     ("documents", "outcome"): _of("document"),
     ("receivables", "state"): _of("document"),
     ("exceptions", "state"): _of("exception"),
-    ("exceptions", "resolution"): Column(phrases.history),
+    ("exceptions", "resolution"): Wording(phrases.history),
     ("exceptions-sheet", "state"): _of("exception"),
     ("transfers", "status"): _of("transfer"),
     ("transfers", "return_label"): _of("return"),
     ("drift", "kind"): _of("drift"),
     ("run-diff", "kind"): _of("about"),
-    ("run-diff", "subject"): Column(histories.changed_subject, ("kind",)),
-    ("run-diff", "before"): Column(histories.changed, ("kind", CURRENCY)),
-    ("run-diff", "after"): Column(histories.changed, ("kind", CURRENCY)),
-    ("run-diff", "cause"): Column(histories.cause),
+    ("run-diff", "subject"): Wording(histories.changed_subject, ("kind",)),
+    ("run-diff", "before"): Wording(histories.changed, ("kind", CURRENCY)),
+    ("run-diff", "after"): Wording(histories.changed, ("kind", CURRENCY)),
+    ("run-diff", "cause"): Wording(histories.cause),
     **{(name, "state"): _of("op") for name in ("events", "jobs", "gaps", "runs", "decisions", "periods")},
     ("people", "state"): _of("op"),
     ("tokens", "state"): _of("op"),
     ("events", "source"): _of("op"),
     ("conflicts", "source"): _of("op"),
-    ("jobs", "outcome"): Column(phrases.sentence),
-    ("gaps", "reason"): Column(phrases.sentence),
+    ("jobs", "outcome"): Wording(phrases.sentence),
+    ("gaps", "reason"): Wording(phrases.sentence),
     ("decisions", "kind"): _of("decision"),
     ("decisions", "reason_type"): _of("adjustment"),
     ("closed-figures", "kind"): _of("about"),
@@ -92,7 +92,7 @@ def cell(report: str, name: str, row: Mapping[str, Any], language: str) -> str:
     return text if column is None else column.say(text, language, *(row[other] for other in column.beside))
 
 
-def _column(report: str, name: str) -> Column | None:
+def _column(report: str, name: str) -> Wording | None:
     return _HERE.get((report, name)) or _EVERYWHERE.get(name)
 
 
@@ -102,13 +102,13 @@ def in_words(report: Report, language: str) -> Report:
     for place, name in enumerate(report.definition.names):
         column = _column(report.definition.name, name)
         if name in _BANKS:
-            column = Column(lambda bank, _language: report.banks.get(bank, bank))
+            column = Wording(lambda bank, _language: report.banks.get(bank, bank))
         if column is not None:
             table = table.set_column(place, name, _said(report.table, name, column, language))
     return replace(report, table=table)
 
 
-def _said(table: pa.Table, name: str, column: Column, language: str) -> pa.Array:
+def _said(table: pa.Table, name: str, column: Wording, language: str) -> pa.Array:
     """Say each different text once, whatever the number of rows, where nothing beside it decides."""
     if column.beside:
         rows = zip(*(table[one].to_pylist() for one in (name, *column.beside)), strict=True)

@@ -2,8 +2,8 @@
 
 from reports.columns import COLUMNS
 from reports.definitions import CATALOGUE
-from reports.dialects import local
-from reports.vocabulary import word
+from reports.wording.dialects import local
+from reports.wording.vocabulary import word
 
 # What the rules write in whole sentences and single words.
 _SENTENCES = {
@@ -33,10 +33,13 @@ _SENTENCES = {
     "resolved": "resuelta",
     "open": "abierta",
     "its worker stopped before the end": "su proceso se detuvo antes de terminar",
+    "not read to its end": "no se leyó hasta el final",
+    "not complete from its beginning": "no está completo desde su comienzo",
+    "never read: cuadre backfill and cuadre pull all": "nunca se leyó: complete los eventos y traiga todo",
 }
 # What runs write into the history of an exception.
 _HISTORY = {"gone", "resolved", "open"}
-_BEFORE_A_NAME = {"lost dispute of ": "disputa perdida de "}
+_BEFORE_A_NAME = {"lost dispute of ": "disputa perdida de ", "read only up to ": "leído solo hasta el "}
 _ENGLISH = {"gone": "no longer in the data"}
 # Parts of a rule's name, as `key:order_ref:part`; English first.
 _RULES = {

@@ -10,23 +10,24 @@ import pytest
 from consumer.facts.house import House
 from consumer.facts.tables.business import Institution
 from reconcile.tables import Run
-from reports import build, catalogue, dialects, evidence, files, wording
+from reports import build, catalogue, files
 from reports.build import Report
 from reports.definitions import CATALOGUE
 from reports.export import Format
 from reports.files import Shape
 from reports.query import Query
 from reports.spans import Span
+from reports.wording import cells, dialects, evidence
 
 TODAY = date(2026, 10, 8)
 _AT = datetime(2026, 10, 8, tzinfo=UTC)
 
 
-def told(name: str, language: str, **cells: Any) -> dict[str, Any]:
-    row = {**dict.fromkeys(CATALOGUE[name].names), "connection": "main", "currency": "CLP", **cells}
+def told(name: str, language: str, **values: Any) -> dict[str, Any]:
+    row = {**dict.fromkeys(CATALOGUE[name].names), "connection": "main", "currency": "CLP", **values}
     table = build.to_table(CATALOGUE[name], [row], currency=lambda found: str(found["currency"]))
     report = Report(CATALOGUE[name], table, Span(), TODAY, banks={"cl_banco_uno": "Banco Uno"})
-    found: list[dict[str, Any]] = wording.in_words(report, language).table.to_pylist()
+    found: list[dict[str, Any]] = cells.in_words(report, language).table.to_pylist()
     return found[0]
 
 
@@ -50,6 +51,19 @@ def test_a_name_that_looks_like_a_word_stays() -> None:
 def test_evidence_is_a_line_to_read(language: str, line: str) -> None:
     """No braces and no codes: each part is named, amounts are grouped, Mexico says importe."""
     text = '{"amount": 1500, "document": "cl:33::7", "nearest": {"failed": "amount"}}'
+    assert told("exceptions", language, evidence=text)["evidence"] == line
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("es-CL", "vacíos: motivo: leído solo hasta el 01-11-2026 03:00 UTC, desde: 01-11-2026 03:00 UTC"),
+        ("en", "gaps: reason: read only up to 2026-11-01 03:00 UTC, since: 2026-11-01 03:00 UTC"),
+    ],
+)
+def test_a_gap_is_told_with_its_moments(language: str, line: str) -> None:
+    """Why data is missing is a sentence, and its moments are written as people write them."""
+    text = '{"gaps": [{"reason": "read only up to 2026-11-01T03:00:00Z", "since": "2026-11-01T03:00:00Z"}]}'
     assert told("exceptions", language, evidence=text)["evidence"] == line
 
 
@@ -79,6 +93,8 @@ def test_a_change_between_runs_is_told_in_spanish() -> None:
         "Abierta, diferencia -5, comisiones 0",
     )
     assert row["cause"] == "liquidación cambió (po_1)"
+    row = told("run-diff", "es-CL", kind="payout", subject="po_1", cause="as of 2026-11-01 → 2026-11-21; gaps changed")
+    assert row["cause"] == "al día 01-11-2026 → 21-11-2026; cambiaron los vacíos"
 
 
 def test_a_bank_is_called_by_its_name() -> None:

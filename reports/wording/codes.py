@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reports.dialects import local
+from reports.wording.dialects import local
 
 
 @dataclass(frozen=True, slots=True)

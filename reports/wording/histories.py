@@ -1,10 +1,12 @@
 """What closings and runs wrote down of the past, in a reader's words; pure."""
 
 import re
+from datetime import date
 
-from reports import codes, notation
-from reports.dialects import local
-from reports.vocabulary import word
+from reports import notation
+from reports.wording import codes
+from reports.wording.dialects import local
+from reports.wording.vocabulary import word
 
 _FROZEN = re.compile(r"(status|payout amount|computed amount|fee total|difference|total|currency|amount) (\S+)")
 _APPLIED = re.compile(r"(\w+) ((?:cl|mx):\S+) (-?\d+)")
@@ -18,6 +20,24 @@ _FROZEN_NAMES = {
     "currency": ("currency", "moneda"),
     "amount": ("amount", "monto"),
 }
+_CHANGED = re.compile(r"(difference|fees|balance) (-?\d+)")
+_CHANGED_NAMES = {
+    "difference": ("difference", "diferencia"),
+    "fees": ("fees", "comisiones"),
+    "balance": ("balance", "saldo"),
+}
+_CAUSES = (
+    ("another row of the same block changed", "cambió otra fila del mismo grupo"),
+    ("the inputs of one of the runs are not kept on this machine", "los datos de una de las corridas ya no están aquí"),
+    ("event conflict", "conflicto de eventos"),
+    ("gaps changed", "cambiaron los vacíos"),
+    ("as of", "al día"), ("calendar", "calendario"), ("tariff", "tarifa"), ("rules code", "programa"),
+    ("rules", "reglas"), ("scope", "alcance"), ("payout", "liquidación"), ("item", "movimiento"),
+    ("document", "documento"), ("dispute", "disputa"), ("decision", "decisión"), ("fee", "comisión"),
+    ("changed", "cambió"), ("gone", "ya no está"), ("new", "nuevo"),
+)  # fmt: skip
+_DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+_GROUP_OF = {"payout": "status", "document": "document", "item": "outcome", "exception": "severity"}
 
 
 def frozen(words: str, language: str, kind: str, currency: str) -> str:
@@ -43,24 +63,6 @@ def _frozen_part(kind: str, part: str, currency: str, language: str) -> str:
 def _money(text: str, currency: str, language: str) -> str:
     is_whole = text.lstrip("-").isdecimal()
     return notation.format_amount(int(text), currency, language) if is_whole else text
-
-
-_CHANGED = re.compile(r"(difference|fees|balance) (-?\d+)")
-_CHANGED_NAMES = {
-    "difference": ("difference", "diferencia"),
-    "fees": ("fees", "comisiones"),
-    "balance": ("balance", "saldo"),
-}
-_CAUSES = (
-    ("another row of the same block changed", "cambió otra fila del mismo grupo"),
-    ("the inputs of one of the runs are not kept on this machine", "los datos de una de las corridas ya no están aquí"),
-    ("event conflict", "conflicto de eventos"),
-    ("as of", "al día"), ("calendar", "calendario"), ("tariff", "tarifa"), ("rules code", "programa"),
-    ("rules", "reglas"), ("scope", "alcance"), ("payout", "liquidación"), ("item", "movimiento"),
-    ("document", "documento"), ("dispute", "disputa"), ("decision", "decisión"), ("fee", "comisión"),
-    ("changed", "cambió"), ("gone", "ya no está"), ("new", "nuevo"),
-)  # fmt: skip
-_GROUP_OF = {"payout": "status", "document": "document", "item": "outcome", "exception": "severity"}
 
 
 def changed(words: str, language: str, kind: str, currency: str) -> str:
@@ -96,4 +98,4 @@ def cause(text: str, language: str) -> str:
         return text
     for english, spanish in _CAUSES:
         text = re.sub(rf"\b{english}\b", spanish, text)
-    return text
+    return _DAY.sub(lambda found: notation.format_date(date.fromisoformat(found[0]), language), text)

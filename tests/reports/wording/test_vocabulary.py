@@ -5,15 +5,16 @@ from typing import Any
 
 import pytest
 
-from reports import build, phrases, vocabulary, wording
+from reports import build
 from reports.build import Report
 from reports.business import RETURNS
 from reports.definitions import CATALOGUE
 from reports.spans import Span
+from reports.wording import cells, phrases, vocabulary
 
 
-def made(name: str, **cells: Any) -> Report:
-    row = {**dict.fromkeys(CATALOGUE[name].names), "connection": "main", "currency": "MXN", **cells}
+def made(name: str, **values: Any) -> Report:
+    row = {**dict.fromkeys(CATALOGUE[name].names), "connection": "main", "currency": "MXN", **values}
     table = build.to_table(CATALOGUE[name], [row], currency=lambda found: str(found["currency"]))
     return Report(CATALOGUE[name], table, Span(), date(2026, 10, 31), facts={})
 
@@ -21,21 +22,21 @@ def made(name: str, **cells: Any) -> Report:
 def test_a_returned_transfer_is_told_in_spanish() -> None:
     """State and reason are words in people's files, as on the page; what nobody met yet stays as it is."""
     report = made("transfers", status="return_pending", return_label="balance limit exceeded", return_raw="LIMITE")
-    (row,) = wording.in_words(report, "es-MX").table.to_pylist()
+    (row,) = cells.in_words(report, "es-MX").table.to_pylist()
     assert (row["status"], row["return_label"], row["return_raw"]) == (
         "en devolución",
         "supera el límite de saldo",
         "LIMITE",
     )
-    (row,) = wording.in_words(made("transfers", status="of_tomorrow"), "es-MX").table.to_pylist()
+    (row,) = cells.in_words(made("transfers", status="of_tomorrow"), "es-MX").table.to_pylist()
     assert row["status"] == "of_tomorrow"
-    (row,) = wording.in_words(report, "en").table.to_pylist()
+    (row,) = cells.in_words(report, "en").table.to_pylist()
     assert (row["status"], row["return_raw"]) == ("being returned", "LIMITE")
 
 
 def test_how_a_payment_was_made_is_told_in_spanish() -> None:
     """A payout's detail names means of payment as the settings page does."""
-    (row,) = wording.in_words(made("payout-detail", resource_subtype="debit_card"), "es-CL").table.to_pylist()
+    (row,) = cells.in_words(made("payout-detail", resource_subtype="debit_card"), "es-CL").table.to_pylist()
     assert row["resource_subtype"] == "Tarjeta de débito"
 
 

@@ -1,0 +1,125 @@
+"""Closed periods as pages: what they froze, closing and reopening, and who may do which of the books."""
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+from flask import Flask
+from flask.testing import FlaskClient
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House
+from reconcile.tables import ClosedFigure, Period, PeriodAdjustment, Run
+from reports.people import Role, add_user, to_user
+from tests.reports.pages.looking import kept, text_in
+
+Csrf = Callable[..., str]
+Login = Callable[..., FlaskClient]
+
+
+@pytest.fixture
+def closed(reconciled: House) -> int:
+    """September closed by somebody, with a payout, an item and a document, and one adjustment of a later run."""
+    with reconciled.store.transaction() as session:
+        at = datetime(2026, 10, 2, 12, tzinfo=UTC)
+        period = Period(
+            connection="main",
+            until=date(2026, 9, 30),
+            ends_at=datetime(2026, 10, 1, 3, tzinfo=UTC),
+            run_id="run-1",
+            reason="cierre de septiembre",
+            closed_by="ana@tienda.test",
+            closed_at=at,
+        )
+        session.add(period)
+        session.flush()
+        number = period.id or 0
+        frozen = {
+            ("payout", "po_1"): "status succeeded, payout amount 137590, fee total 2410, difference 0",
+            ("item", "payment_intent pi_1"): "amount 100000, matched cl:33::1102 100000",
+            ("document", "cl:33::1102"): "total 100000, currency CLP",
+        }
+        session.add_all(
+            ClosedFigure(period_id=number, kind=kind, subject=subject, words=words)
+            for (kind, subject), words in frozen.items()
+        )
+        line: dict[str, Any] = {"period_id": number, "run_id": "run-2", "found_at": at}
+        session.add(PeriodAdjustment(kind="document", subject="cl:33::1102", before="total 100000, currency CLP",
+                                     after="void", **line))  # fmt: skip
+    return number
+
+
+def test_a_closed_period_shows_what_it_froze_and_what_came_later(client: FlaskClient, closed: int) -> None:
+    """Who and why, each figure in the reader's words with a link to what it is about, and the difference beside it."""
+    raw = client.get(f"/books/periods/main/{closed}").get_data(as_text=True)
+    page = text_in(raw)
+    assert "Todo hasta el 30-09-2026 Cerrado" in page
+    assert "ana@tienda.test · 02-10-2026 09:00" in page
+    assert "Liquidación po_1 estado exitosa, liquidado 137.590, comisiones 2.410, diferencia 0" in page
+    assert "Movimiento payment_intent pi_1 monto 100.000, Conciliado cl:33::1102 100.000" in page
+    assert "Documento cl:33::1102 total 100.000, moneda CLP Anulado" in page
+    assert 'href="/documents/main/cl:33::1102"' in raw
+    assert 'href="/payouts/po_1"' in raw
+    assert client.get(f"/books/periods/main/{closed}?kind=payout").get_data(as_text=True).count("comisiones 2.410") == 1
+    assert client.get("/books/periods/main/999").status_code == 404
+
+
+def test_the_lists_of_the_books_are_files_and_json(client: FlaskClient, closed: int) -> None:
+    """What a page of the books shows downloads under its stable keys, and answers as JSON."""
+    rows = client.get("/reports/periods.csv").get_data(as_text=True).splitlines()
+    assert rows[0].startswith("connection,period,since,until,state,closed_by,closed_at,reason,adjustments")
+    assert rows[1].startswith(f"main,{closed},,2026-09-30,closed,ana@tienda.test,2026-10-02T12:00:00Z")
+    assert client.get("/reports/closed-figures.csv?state=payout").get_data(as_text=True).count("\r\n") == 2
+    found = client.get(f"/api/v1/adjustments?q={closed}").get_json()["data"]
+    assert [(row["kind"], row["subject"], row["after"]) for row in found] == [("document", "cl:33::1102", "void")]
+    assert client.get("/reports/invoice-files.xlsx").data[:2] == b"PK"
+
+
+def test_a_period_is_reopened_for_a_reason(client: FlaskClient, csrf: Csrf, closed: int, reconciled: House) -> None:
+    """Without a reason nothing happens; with one the closing stays in the history and the trail says who."""
+    form = {"csrf_token": csrf(client, "/books/periods"), "connection": "main"}
+    assert "Falta el motivo." in client.post("/books/reopen", data=form, follow_redirects=True).get_data(as_text=True)
+    page = client.post("/books/reopen", data={**form, "reason": "faltaba una nota"}, follow_redirects=True)
+    assert "El período quedó abierto otra vez." in page.get_data(as_text=True)
+    (period,) = kept(reconciled, Period)
+    assert (period.id, period.reopened_by, period.reopened_for) == (closed, "ana@tienda.test", "faltaba una nota")
+    again = client.post("/books/reopen", data={**form, "reason": "otra vez"}, follow_redirects=True)
+    assert "No hay ningún período cerrado." in again.get_data(as_text=True)
+    assert "reabrió el período" in client.get("/operation/trail").get_data(as_text=True)
+
+
+@pytest.mark.parametrize(
+    ("form", "told"),
+    [
+        ({"until": "2126-01-01", "reason": "x"}, "todavía no termina"),
+        ({"until": "2026-10-08", "reason": "x"}, "un período solo se cierra con datos completos"),
+    ],
+)
+def test_a_closing_that_cannot_be_is_told(
+    client: FlaskClient, csrf: Csrf, reconciled: House, form: dict[str, str], told: str
+) -> None:
+    """A day to come and incomplete data close nothing, and leave no run behind that everybody would see."""
+    form = {"csrf_token": csrf(client, "/books/periods"), "connection": "main", **form}
+    page = client.post("/books/close", data=form, follow_redirects=True).get_data(as_text=True)
+    assert told in page
+    assert kept(reconciled, Period) == []
+    assert len(kept(reconciled, Run)) == 1
+
+
+def test_who_may_do_what(app: Flask, reconciled: House, login: Login, csrf: Csrf, closed: int) -> None:
+    """A viewer looks, finance brings files and closes, only an admin reopens."""
+    with reconciled.store.transaction() as session:
+        add_user(session, to_user("ver@tienda.test", "solo quiero mirar", Role.VIEWER, now=utc_now()))
+        add_user(session, to_user("luz@tienda.test", "otra clave larga", Role.FINANCE, now=utc_now()))
+    viewer = login(app, "ver@tienda.test", "solo quiero mirar")
+    assert viewer.get(f"/books/periods/main/{closed}").status_code == 200
+    assert "/books/look" not in viewer.get("/books").get_data(as_text=True)
+    form = {"csrf_token": csrf(viewer, "/"), "connection": "main", "kind": "bank", "until": "2026-10-01"}
+    paths = ("/books/look", "/books/keep", "/books/close", "/books/reopen")
+    assert [viewer.post(path, data=form).status_code for path in paths] == [403, 403, 403, 403]
+    luz = login(app, "luz@tienda.test", "otra clave larga")
+    page = luz.get("/books/periods").get_data(as_text=True)
+    assert ('action="/books/close"' in page, 'action="/books/reopen"' in page) == (True, False)
+    form["csrf_token"] = csrf(luz, "/")
+    assert luz.post("/books/reopen", data={**form, "reason": "x"}).status_code == 403

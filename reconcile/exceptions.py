@@ -123,7 +123,8 @@ def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[
         may_resolve = seen.complete or row.code == DATA_GAP
         is_absent = row.id not in found and row.state == State.OPEN
         if is_absent and may_resolve and not _is_newer(row, seen.as_of) and could_find(row):
-            values = {"state": str(State.RESOLVED), "resolved_on": seen.as_of, "resolution": GONE}
+            on = max(seen.as_of, row.last_seen_on)
+            values = {"state": str(State.RESOLVED), "resolved_on": on, "resolution": GONE}
             _change(result, row, "gone", values)
     return result
 
@@ -178,14 +179,15 @@ def _see_again(result: Merge, row: ExceptionState, finding: Finding, seen: Seen)
     moved = {} if cells == kept else {
         name: cell for name, cell, before in zip(_MOVES, cells, kept, strict=True) if cell != before
     }  # fmt: skip
-    values = {"last_seen_on": seen.as_of, "run_last": seen.run_id} | moved
+    # A run of an earlier day sees a gap later than the run that was ahead of it: the day does not go back.
+    values = {"last_seen_on": max(seen.as_of, row.last_seen_on), "run_last": seen.run_id} | moved
     reopens = row.state == State.RESOLVED and (row.resolution == GONE or "amount_at_risk" in moved)
     if reopens:
         values |= {"state": str(State.OPEN), "resolved_on": None, "resolution": ""}
         _change(result, row, "reopened", values)
     elif "amount_at_risk" in moved:
         _change(result, row, "amount", values)
-    elif moved:
+    elif moved or row.last_seen_on > seen.as_of:
         result.changed[row.id] = values
     else:
         result.seen_again.append(row.id)

@@ -1,5 +1,6 @@
 """The queries behind the pages: filtered, searched and one page at a time, of the latest runs."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -126,11 +127,10 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
     return conditions
 
 
-def only_gaps(session: Session, run: Run) -> bool:
+def only_gaps(run: Run) -> bool:
     """Tell whether the list took nothing of a run but what is missing: its day lies ahead of the data."""
-    mine = (col(ExceptionRow.connection) == run.connection, col(ExceptionRow.run_last) == run.id)
-    codes = set(session.scalars(sa.select(col(ExceptionRow.code)).where(*mine).distinct()))
-    return not run.complete and codes == {_GAP}
+    said = json.loads(run.summary)
+    return not run.complete and (said.get("ahead_of_data", False) or set(said["exceptions"]) == {_GAP})
 
 
 def has_seen_more(session: Session, connection: str) -> bool:

@@ -84,7 +84,7 @@ def warnings(runs: Sequence[Run]) -> Iterator[str]:
         yield "This run is of a day to come: what is shown holds only if nothing else arrives."
     with desk.house().store.reading() as session:
         for run in runs:
-            if lists.only_gaps(session, run):
+            if lists.only_gaps(run):
                 yield _ONLY_GAPS if lists.has_seen_more(session, run.connection) else _NO_LOOK_YET
 
 

@@ -54,6 +54,17 @@ def test_seen_again_keeps_owner_note_and_version(finding: Callable[..., Finding]
     assert (merged.changed, merged.opened, merged.history) == ({}, {}, [])
 
 
+def test_a_gap_keeps_its_last_day_when_a_run_of_an_earlier_day_sees_it(finding: Callable[..., Finding]) -> None:
+    """A run ahead of the data and then the night before it: the day on which a gap was last seen does not go back."""
+    gap = finding("DATA_GAP", "stream:refunds")
+    row = _row(id=exception_id("main", "DATA_GAP", "stream:refunds"), code="DATA_GAP", last_seen_on=date(2026, 9, 21))
+    merged = merge([row], _seen(gap, as_of=date(2026, 9, 20), complete=False), could_find=_whole)
+    assert merged.seen_again == []
+    assert merged.changed[row.id]["last_seen_on"] == date(2026, 9, 21)
+    gone = merge([row], _seen(as_of=date(2026, 9, 20)), could_find=_whole)
+    assert gone.changed[row.id]["resolved_on"] == date(2026, 9, 21)
+
+
 def test_another_amount_is_remembered_and_ages_edits(finding: Callable[..., Finding]) -> None:
     """A changed amount at risk is history, and whoever looked before must look again."""
     row = _row()

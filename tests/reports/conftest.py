@@ -28,7 +28,7 @@ from reports import people
 from reports.pages import register
 from reports.people import Role, add_user, to_user
 
-FIGURES = {"payouts": 1, "payouts_closed": 1, "items_by_outcome": {"matched": 2, "no_document": 1}}
+FIGURES = {"payouts": 1, "payouts_closed": 1, "items_by_outcome": {"matched": 2, "no_document": 1}, "exceptions": {}}
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
 FINISHED = datetime(2026, 10, 8, 6, 20, tzinfo=UTC)
 

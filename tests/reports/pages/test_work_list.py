@@ -1,5 +1,6 @@
 """The work list: whose it is, since when, and what a reader must know of the runs behind it."""
 
+import json
 from collections.abc import Callable
 from datetime import date
 from typing import Any
@@ -20,10 +21,16 @@ def gap(run_id: str) -> ExceptionRow:
 
 
 def test_a_run_ahead_of_the_data_is_told(reconciled: House, keep_run: Callable[..., None], client: FlaskClient) -> None:
-    """A run that only noted gaps leaves the list of earlier days, and the list and the first page say so."""
+    """A run that only noted gaps leaves the list of earlier days, and the list and the first page say so.
+
+    They say it also when the night of an earlier day has seen the same gaps since.
+    """
+    figures = {"payouts": 1, "payouts_closed": 0, "items_by_outcome": {}}
+    said = figures | {"exceptions": {"DATA_GAP": 1, "AMBIGUOUS": 2}, "ahead_of_data": True}
     with reconciled.store.transaction() as session:
         keep_run(session, "main", "run-9", number=43, as_of=date(2026, 10, 9), complete=False)
-        session.add(gap("run-9"))
+        session.execute(sa.update(Run).where(sa.column("id") == "run-9").values(summary=json.dumps(said)))
+        session.add(gap("run-10"))
     told = "La última corrida mira un día cuyos datos todavía no llegan."
     assert told in text_of(client, "/exceptions")
     assert told in text_of(client, "/")
@@ -33,7 +40,8 @@ def test_a_first_run_without_data_is_told(reconciled: House, client: FlaskClient
     """Where nothing but gaps was ever seen, an almost empty list is no good news."""
     with reconciled.store.transaction() as session:
         session.execute(sa.delete(ExceptionRow))
-        session.execute(sa.update(Run).values(complete=False))
+        said = {"payouts": 0, "payouts_closed": 0, "exceptions": {"DATA_GAP": 1}, "ahead_of_data": False}
+        session.execute(sa.update(Run).values(complete=False, summary=json.dumps(said)))
         session.add(gap("run-1"))
     assert "Ninguna corrida ha mirado con datos completos todavía" in text_of(client, "/exceptions")
 

@@ -55,7 +55,7 @@ def read_streams(
     for stream in streams:
         reading = Reading(house, provider, stream, since=since, until=until, on_read=on_read)
         if stream.by_link and not provider.connection.link_tokens:
-            reason = "skipped, it needs a link token (CUADRE_LINK_TOKENS)"
+            reason = "skipped, no link token is set (CUADRE_LINK_TOKENS)"
             results.append(StreamResult(provider.connection.name, stream.name, StreamState.SKIPPED, reason=reason))
             continue
         try:

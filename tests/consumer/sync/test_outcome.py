@@ -15,8 +15,8 @@ def test_streams_of_one_kind_share_a_line() -> None:
             stream("charges", pages=1, read=3, changed=1),
             stream("refunds", StreamState.INCOMPLETE, pages=2, read=20, reason="no answer"),
             stream("account-statements", pages=1, read=2, reason="2026-09 is 500 CLP short"),
-            stream("tax-returns", StreamState.SKIPPED, reason="skipped, it needs a link token"),
-            stream("tax-statements", StreamState.SKIPPED, reason="skipped, it needs a link token"),
+            stream("tax-returns", StreamState.SKIPPED, reason="skipped, no link token is set"),
+            stream("tax-statements", StreamState.SKIPPED, reason="skipped, no link token is set"),
         ]
     )
 
@@ -24,5 +24,5 @@ def test_streams_of_one_kind_share_a_line() -> None:
         "main: refunds: incomplete, 20 read, 0 new or changed, 2 pages: no answer",
         "main: account-statements: complete, 2 read, 0 new or changed, 1 pages: 2026-09 is 500 CLP short",
         "main: 2 streams complete, 43 read, 3 new or changed, 10 pages",
-        "main: 2 streams skipped, it needs a link token: tax-returns tax-statements",
+        "main: 2 streams skipped, no link token is set: tax-returns tax-statements",
     ]

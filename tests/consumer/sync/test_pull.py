@@ -256,7 +256,7 @@ def test_streams_of_a_link_are_skipped_aloud_without_a_token(house: House, lists
     """Without a link token nothing is asked, nothing is missing, and the line says what is needed."""
     outcome = read_streams(house, lists, [STREAMS["tax-statements"]])
     assert outcome.status is Exit.DONE
-    assert outcome.lines == ["main: tax-statements: skipped, it needs a link token (CUADRE_LINK_TOKENS)"]
+    assert outcome.lines == ["main: tax-statements: skipped, no link token is set (CUADRE_LINK_TOKENS)"]
     assert gaps(house) == []
 
 

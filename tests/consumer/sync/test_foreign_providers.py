@@ -102,7 +102,7 @@ def test_windows_from_before_generations_were_remembered_speak_for_the_first(hou
         closed = Window(connection="main", stream="payment-intents", until=now, state="closed", opened_at=now)
         session.add(closed)
     parts = STREAMS["payment-intents"].parts
-    offer = Offer(house.store, "main", "payment-intents", parts(None))  # type: ignore[arg-type]
+    offer = Offer(house.store, "main", "payment-intents", parts(None))  # type: ignore[arg-type]  # its parts need none
     assert offer.mark == "v1"
 
 

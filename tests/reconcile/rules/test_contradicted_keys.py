@@ -163,6 +163,6 @@ def test_among_many_equal_documents_a_name_of_their_make_keeps_out(case: "Case",
         ("104", "1042", True),
     ],
 )
-def test_what_a_hand_could_have_meant(said: str, name: str, expected: bool) -> None:  # noqa: FBT001
+def test_what_a_hand_could_have_meant(said: str, name: str, expected: bool) -> None:  # noqa: FBT001 - a column of the table
     """One sign wrong, missing or too many, the same signs in another order, or the beginning or end alone."""
     assert is_slip(said, name) is expected

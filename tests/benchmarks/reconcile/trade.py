@@ -13,6 +13,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
 from consumer.facts.tables.sync import Checkpoint
+from consumer.facts.taxids import rut_check_digit
 from reconcile.tables import LocalInvoice
 
 START = datetime(2026, 9, 1, 13, tzinfo=UTC)
@@ -93,11 +94,15 @@ def _invoice(random: Random, number: int, count: int) -> tuple[dict[str, Any], d
     return {
         "connection": "main", "doc_key": f"cl:33::{number}", "country": "cl", "doc_type": "33", "series": "",
         "folio": str(number), "uuid": "", "issue_date": issued.date(), "due_date": issued.date() + timedelta(days=30),
-        "customer_tax_id": f"{10_000_000 + random.randrange(count // 3 + 1)}-1", "customer_name": "Comercial Los Aromos",  # noqa: E501
+        "customer_tax_id": _rut(10_000_000 + random.randrange(count // 3 + 1)), "customer_name": "Comercial Los Aromos",
         "total": total, "currency": "CLP", "status": "valid", "order_ref": f"PED-{7_000_000 + number}", "ref_type": "",
         "ref_number": "", "payment_method": "", "payment_form": "", "raw": "{}", "file_sha256": "0" * 64,
         "updated_at": START,
     }, issued  # fmt: skip
+
+
+def _rut(body: int) -> str:
+    return f"{body}-{rut_check_digit(body)}"
 
 
 def _payment(random: Random, invoice: dict[str, Any], number: int, issued: datetime) -> tuple[dict[str, Any], int]:

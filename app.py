@@ -107,7 +107,7 @@ def job_table(house: House) -> Sequence[Job]:
     return table.job_table(house, night=run_night, cut=run_cut)
 
 
-def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
+def run_night(house: House, connection: Connection, on: date, *, full: bool = False) -> NightlyOutcome:
     """Hand the night its steps, which live in rooms it may not see."""
     steps = Steps(
         backfill=lambda c: catch_up(house, c, back=A_NIGHT_BACK),
@@ -115,7 +115,7 @@ def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
         drift=lambda c: drift(house, c, repair=True),
         report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
     )
-    return nightly(house, connection, on=on, steps=steps)
+    return nightly(house, connection, on=on, steps=steps, full=full)
 
 
 def run_cut(house: House, connection: Connection, on: date) -> NightlyOutcome:
@@ -129,10 +129,10 @@ def run_cut(house: House, connection: Connection, on: date) -> NightlyOutcome:
     return nightly(house, connection, on=on, steps=steps)
 
 
-def run_night_by_hand(house: House, connection: Connection, on: date) -> NightlyOutcome:
+def run_night_by_hand(house: House, connection: Connection, on: date, *, full: bool = False) -> NightlyOutcome:
     """Run a night that somebody asked for, seen among the jobs like any other."""
     with by_hand.noted(house.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
-        outcome = run_night(house, connection, on)
+        outcome = run_night(house, connection, on, full=full)
         end(outcome.complete, "; ".join(outcome.lines))
     return outcome
 

@@ -98,6 +98,7 @@ TABLE = {
         {"greet": "reports.invitations:greet", "share_counters": "consumer.opening:share_counters"},
     ),
     "webhook": Row("consumer.provider.commands:webhook", "Our endpoint at the provider: where it delivers events."),
+    "withdraw": Row("reconcile.pairs:withdraw", "Take back what was decided about a payment, a document or both."),
     "worker": Row(
         "consumer.working:worker_command",
         "Apply the inbox and run the nights; start as many as needed.",

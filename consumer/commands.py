@@ -6,11 +6,11 @@ from dataclasses import asdict
 
 import click
 
-from consumer.doctor import KEYS, Verdict, examine
+from consumer.doctor import KEYS, Check, Verdict, examine
 from consumer.facts import schema
 from consumer.facts.house import OpenHouse
 from consumer.facts.store import Store
-from consumer.facts.terminal import Exit, connection_option, json_option, leave, print_rows, say
+from consumer.facts.terminal import Exit, connection_option, json_option, leave, print_findings, print_rows, say
 
 
 @click.command()
@@ -20,9 +20,17 @@ from consumer.facts.terminal import Exit, connection_option, json_option, leave,
 def doctor(open_house: OpenHouse, *, connection_name: str | None, as_json: bool) -> None:
     """Look at everything that could be wrong and say what to do."""
     checks = list(examine(open_house(), connection_name))
-    print_rows([asdict(check) for check in checks], KEYS, as_json=as_json)
+    if as_json:
+        print_rows([asdict(check) for check in checks], KEYS, as_json=True)
+    else:
+        print_findings(_told(check) for check in checks)
     if any(check.verdict is Verdict.FAILURE for check in checks):
         leave(Exit.NOTHING_DONE)
+
+
+def _told(check: Check) -> tuple[str, str, str]:
+    whose = f"{check.connection} " if check.connection else ""
+    return check.verdict, f"{whose}{check.check}: {check.found}", check.advice or ""
 
 
 def database_commands(open_store: Callable[[], Store]) -> click.Group:

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from consumer.config import ConfigError
 from consumer.facts.schema import SchemaError
+from consumer.facts.store import DamagedError
 from consumer.facts.terminal import Exit, Refusal
 from consumer.provider.errors import ProviderError
 
@@ -19,7 +20,7 @@ def to_refusal(error: Exception) -> Refusal | None:
         case ConfigError():
             advice = _WHERE_TO_SET if str(error).endswith("is missing") else ""
             return Refusal(f"{error}{advice}", Exit.USAGE)
-        case SchemaError() | ProviderError():
+        case SchemaError() | DamagedError() | ProviderError():
             return Refusal(str(error))
         case sa.exc.OperationalError():
             reason = str(error.orig).strip().splitlines()[0]

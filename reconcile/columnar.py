@@ -1,34 +1,38 @@
-"""Query results as typed columns: the database writes rows as CSV and Arrow reads them, with no object for a cell."""
+"""Query results as typed columns: the database joins the cells of many rows to one value, with no object for a cell."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from itertools import chain, islice
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import sqlalchemy as sa
 from pandas import DataFrame
 
-from consumer.facts.store import UtcDateTime
+from reconcile.cells import (
+    NOWHERE,
+    SELDOM,
+    WRITTEN,
+    Marks,
+    Piece,
+    Query,
+    joined_by_postgresql,
+    joined_by_sqlite,
+    parsed,
+)
 from reconcile.memory import give_back
 from reconcile.rules.columns import BETWEEN, combined
-from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, typed
+from reconcile.rules.inputs import MOMENT, TEXT, Schema, typed
 from reconcile.threads import second_thread
 
-CHUNK = 5_000
+# How much of a table one value may hold: so many rows in SQLite, so many pages of 8 kB in PostgreSQL.
 STRETCH = 20_000
+PAGES = 1_024
 # Pieces that may wait to be parsed: the database is read no further ahead.
 _AHEAD = 3
 KEYS_AT_ONCE = 5_000
-# Moments are written as UTC without saying so.
-_WRITTEN = {TEXT: pa.large_string(), MONEY: pa.int64(), MOMENT: pa.timestamp("us"), DAY: pa.timestamp("us")}
-# Text in single quotes and a bare NULL: SQLite's own way to write a value, and PostgreSQL's when asked to.
-_PARSING = pa.csv.ParseOptions(quote_char="'", newlines_in_values=True, ignore_empty_lines=False)
-_NULL = "NULL"
 
 
 def read_table(
@@ -36,25 +40,38 @@ def read_table(
 ) -> pa.Table:
     """Read a query whose columns are named as the schema's, on the caller's connection and in its view.
 
-    `along` is the table whose rows these are, one row each: SQLite then writes a stretch of it at a time.
+    `along` is the table whose rows these are, one row each: it is then read a stretch at a time, else all at once.
     A driver with an SQLite of its own would drop the locks that this process holds on the file.
     """
     given = {column.name: column for column in statement.selected_columns}
-    columns = [given[name] for name in schema]
-    if database.dialect.name != "sqlite":
-        pieces = _from_postgresql(database, statement, columns)
-    elif along is None:
-        pieces = _from_sqlite(database, statement, columns)
+    told = {name: given[name] for name in schema if not _is_fixed(given[name])}
+    kinds = {name: schema[name] for name in told}
+    read = _from_sqlite if database.dialect.name == "sqlite" else _from_postgresql
+    for marks in (SELDOM, NOWHERE):
+        query = Query(statement, [(column, kinds[name]) for name, column in told.items()], marks)
+        tables = list(_all_parsed(read(database, query, along), kinds, marks))
+        if not any(table is None for table in tables):
+            break
     else:
-        pieces = _along(database, statement, columns, along)
-    found = pa.concat_tables([empty_table(schema), *_all_parsed(pieces, schema)]).combine_chunks()
+        raise pa.ArrowInvalid("the database holds a text that is not UTF-8")
+    found = pa.concat_tables([empty_table(kinds), *tables]).combine_chunks()
     give_back()
-    return found
+    fixed = {name: pa.scalar(given[name].element.value, _type_of(schema[name])) for name in schema if name not in told}
+    columns = [pa.repeat(fixed[name], len(found)) if name in fixed else found[name] for name in schema]
+    return pa.table(columns, names=list(schema))
+
+
+def _is_fixed(column: Any) -> bool:
+    """Tell whether a column is the same in every row, so that nobody need write it."""
+    return isinstance(getattr(column, "element", column), sa.BindParameter)
 
 
 def empty_table(schema: Schema) -> pa.Table:
-    kept = _WRITTEN | {MOMENT: pa.timestamp("us", tz="UTC")}
-    return pa.schema([(name, kept[dtype]) for name, dtype in schema.items()]).empty_table()
+    return pa.schema([(name, _type_of(dtype)) for name, dtype in schema.items()]).empty_table()
+
+
+def _type_of(dtype: str) -> Any:
+    return pa.timestamp("us", tz="UTC") if dtype == MOMENT else WRITTEN[dtype]
 
 
 def whole(column: Any, database: sa.Connection) -> Any:
@@ -75,72 +92,53 @@ def to_known_frame(table: pa.Table, schema: Schema, *order: str) -> DataFrame:
     return to_frame(in_order(pa.table(known, names=list(schema)), order), schema)
 
 
-def _along(
-    database: sa.Connection, statement: sa.Select[Any], columns: Sequence[Any], table: sa.Table
-) -> Iterator[bytes]:
-    number: Any = sa.literal_column(f"{table.name}.rowid")
-    edges = [sa.select(edge(number)).select_from(table).scalar_subquery() for edge in (sa.func.min, sa.func.max)]
+def _from_sqlite(database: sa.Connection, query: Query, along: sa.Table | None) -> Iterator[Piece]:
+    written = query.joined(joined_by_sqlite)
+    if along is None:
+        yield query.piece(database.execute(written).one())
+        return
+    number: Any = sa.literal_column(f"{along.name}.rowid")
+    edges = [sa.select(edge(number)).select_from(along).scalar_subquery() for edge in (sa.func.min, sa.func.max)]
     first, last = database.execute(sa.select(*edges)).one()
-    rows = sa.func.group_concat(_row(columns), sa.text("char(10)"))
-    written = statement.with_only_columns(sa.cast(rows, sa.LargeBinary), maintain_column_froms=True)
     stretch = written.where(number >= sa.bindparam("first"), number < sa.bindparam("end"))
     for since in range(first, last + 1, STRETCH) if first is not None else ():
-        piece = database.execute(stretch, {"first": since, "end": since + STRETCH}).scalar_one()
-        if piece is not None:
-            yield piece
+        yield query.piece(database.execute(stretch, {"first": since, "end": since + STRETCH}).one())
 
 
-def _row(columns: Sequence[Any]) -> Any:
-    return sa.func.printf(",".join(["%Q"] * len(columns)), *columns)
-
-
-def _from_sqlite(database: sa.Connection, statement: sa.Select[Any], columns: Sequence[Any]) -> Iterator[bytes]:
-    # As bytes, or each row would be decoded only to be encoded again.
-    written = statement.with_only_columns(sa.cast(_row(columns), sa.LargeBinary), maintain_column_froms=True)
-    cursor = database.execute(written).cursor
-    while rows := cursor.fetchmany(CHUNK):
-        yield b"\n".join(chain.from_iterable(rows))
-
-
-def _from_postgresql(database: sa.Connection, statement: sa.Select[Any], columns: Sequence[Any]) -> Iterator[bytes]:
-    in_utc = [sa.func.timezone("UTC", column) if isinstance(column.type, UtcDateTime) else column for column in columns]
-    written = statement.with_only_columns(*in_utc, maintain_column_froms=True)
+def _from_postgresql(database: sa.Connection, query: Query, along: sa.Table | None) -> Iterator[Piece]:
+    written = query.joined(joined_by_postgresql)
+    if along is not None:
+        written = _by_pages(written, along)
     compiled = written.compile(dialect=database.dialect, compile_kwargs={"render_postcompile": True})
-    database.exec_driver_sql("SET LOCAL DateStyle TO ISO")
+    # How many stretches there are is not known when the statement is planned, and compiling it would take longer.
+    database.exec_driver_sql("SELECT set_config('DateStyle', 'ISO', true), set_config('jit', 'off', true)").close()
     driver: Any = database.connection
-    with driver.cursor() as cursor:
-        command = f"COPY ({compiled}) TO STDOUT WITH (FORMAT csv, QUOTE '''', NULL '{_NULL}', ENCODING 'UTF8')"
-        with cursor.copy(command, compiled.params) as copied:
-            while rows := list(islice(copied, CHUNK)):
-                yield b"".join(rows)
+    # What is sent as bytes is not decoded, and is here while the server writes the next stretch.
+    with driver.cursor(binary=True) as cursor:
+        yield from map(query.piece, cursor.stream(str(compiled), compiled.params))
 
 
-def _all_parsed(pieces: Iterable[bytes], schema: Schema) -> Iterator[pa.Table]:
+def _by_pages(written: sa.Select[Any], table: sa.Table) -> sa.Select[Any]:
+    """Ask for every stretch of the table's pages in one statement, so that all of them are of one view."""
+    pages: Any = sa.literal_column(f"pg_relation_size('{table.name}') / current_setting('block_size')::bigint")
+    page = sa.column("page", sa.BigInteger)
+    starts = sa.func.generate_series(0, pages, PAGES).table_valued(page, name="starts").render_derived()
+    place: Any = sa.literal_column(f"{table.name}.ctid")
+    edges = (starts.c.page, starts.c.page + PAGES)
+    since, end = (sa.func.format("(%s,0)", edge).op("::")(sa.text("tid")) for edge in edges)
+    stretch = written.where(place >= since, place < end).lateral("stretch")
+    return sa.select(stretch).select_from(starts.join(stretch, sa.true()))
+
+
+def _all_parsed(pieces: Iterable[Piece], schema: Schema, marks: Marks) -> Iterator[pa.Table | None]:
     """Parse pieces in a thread while the next ones are read: neither the database nor Arrow holds the interpreter."""
-    waiting = deque[Future[pa.Table]]()
+    waiting = deque[Future[pa.Table | None]]()
     with second_thread() as beside:
         for piece in pieces:
-            waiting.append(beside.submit(_parsed, piece, schema))
+            waiting.append(beside.submit(parsed, piece, schema, marks))
             if len(waiting) > _AHEAD:
                 yield waiting.popleft().result()
         yield from (one.result() for one in waiting)
-
-
-def _parsed(piece: bytes, schema: Schema) -> pa.Table:
-    converting = pa.csv.ConvertOptions(
-        column_types={name: _WRITTEN[dtype] for name, dtype in schema.items()},
-        null_values=[_NULL],
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=False,
-    )
-    reading = pa.csv.ReadOptions(column_names=list(schema), block_size=len(piece) + 1)
-    table = pa.csv.read_csv(
-        pa.BufferReader(piece), read_options=reading, parse_options=_PARSING, convert_options=converting
-    )
-    for place, (name, dtype) in enumerate(schema.items()):
-        if dtype == MOMENT:
-            table = table.set_column(place, name, pc.assume_timezone(table[name], "UTC"))
-    return table
 
 
 def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:

@@ -1,6 +1,7 @@
 """Commands of reconciliation: one run, a whole night, and why a row is what it is."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
 from typing import Any
@@ -10,7 +11,7 @@ from sqlmodel import Session
 
 from consumer.facts.calendars import read_calendar
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import Connection, House, OpenHouse
+from consumer.facts.house import House, OpenHouse
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import (
     Exit,
@@ -31,17 +32,20 @@ from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome
 from reconcile.runs import run as start_run
 from reconcile.scope import UnknownPayout
+from reconcile.summary import TOTALS
 from reconcile.tables import Run
 
 SEVERITIES = ("high", "medium", "low", "info")
 OUTCOME_KEYS = (
-    "connection", "run_id", "number", "as_of", "complete", "new", "dry_run", "payouts", "payouts_closed", "items",
-    "items_by_outcome", "documents", "documents_by_outcome", "totals", "exceptions",
+    "connection", "run_id", "number", "as_of", "complete", "new", "dry_run", "payouts", "payouts_closed",
+    "payouts_by_status", "items", "items_by_outcome", "documents", "documents_by_outcome", "totals", "exceptions",
 )  # fmt: skip
 FINDING_KEYS = (
     "code", "severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
     "suggested_action",
 )  # fmt: skip
+# What scripts know as closed is not the standing of a payout, which pages call so.
+_FIGURES = {"payouts_closed": "payouts explained to the peso"}
 GLANCE_KEYS = ("code", "severity", "at risk", "about")
 
 
@@ -51,13 +55,14 @@ GLANCE_KEYS = ("code", "severity", "at risk", "about")
 @click.option("--as-of", type=LocalDate(), help="The day that decides what is due (default today).")
 @click.option("--payout", "payout_id", help="Publish one payout only.")
 @click.option("--dry-run", is_flag=True, help="The full result, and nothing written.")
+@click.option("--full", is_flag=True, help="Read every row anew, and say where what was remembered differs.")
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 3 on an exception this severe or worse.")
 @connection_option("main")
 @json_option
 @click.pass_obj
 def reconcile(  # noqa: PLR0913 - one argument per option
     open_house: OpenHouse, *, since: date | None, until: date | None, as_of: date | None, payout_id: str | None,
-    dry_run: bool, fail_on: str | None, connection_name: str, as_json: bool,
+    dry_run: bool, full: bool, fail_on: str | None, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Match payouts, payments and documents once, and say what does not tie out."""
     check_range(since, until, "--from and --to")
@@ -68,13 +73,17 @@ def reconcile(  # noqa: PLR0913 - one argument per option
         with show_steps() as watch:
             outcome = start_run(
                 house, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
-                watch=watch,
+                full=full, watch=watch,
             )  # fmt: skip
     except UnknownPayout as error:
         raise Refusal(str(error)) from None
     except ChecksFailed as error:
         raise Refusal(str(error), Exit.PARTLY_DONE) from None
-    _show_outcome(outcome, dry_run=dry_run, as_json=as_json)
+    with house.store.reading() as session:
+        standings = standings_of(session, outcome)
+    _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
+    for line in outcome.defects:
+        say(line)
     is_severe = fail_on is not None and has_severity(outcome, fail_on)
     leave(Exit.PARTLY_DONE if is_severe else outcome.status)
 
@@ -84,20 +93,29 @@ def has_severity(outcome: RunOutcome, least: str) -> bool:
     return any(outcome.summary["severities"].get(severity, 0) for severity in worse)
 
 
-def to_outcome_row(outcome: RunOutcome, *, dry_run: bool) -> dict[str, Any]:
-    """A run as one object: amounts of the control totals in major units."""
+def to_outcome_row(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run: bool) -> dict[str, Any]:
+    """A run as one object: how its payouts stand, amounts of the control totals in major units."""
+    # Kept as text of sorted keys, a published run has them in another order than a new one.
     totals = {
-        currency: {name: format_decimal(amount, currency) for name, amount in sums.items()}
+        currency: {name: format_decimal(sums[name], currency) for name in TOTALS}
         for currency, sums in outcome.summary["totals"].items()
     }
     return outcome.summary | {
         "connection": outcome.connection, "run_id": outcome.run_id, "number": outcome.number,
         "as_of": outcome.as_of, "new": outcome.is_new, "dry_run": dry_run, "totals": totals,
+        "payouts_by_status": dict(standings),
     }  # fmt: skip
 
 
-def _show_outcome(outcome: RunOutcome, *, dry_run: bool, as_json: bool) -> None:
-    row = to_outcome_row(outcome, dry_run=dry_run)
+def standings_of(session: Session, outcome: RunOutcome) -> dict[str, int]:
+    """Count the payouts of a run by how they stand, also of a run that was not published."""
+    if outcome.result is None or outcome.number is not None:
+        return records.standings(session, outcome.connection, outcome.run_id)
+    return dict(sorted(Counter(outcome.result.payouts["status_recon"]).items()))
+
+
+def _show_outcome(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run: bool, as_json: bool) -> None:
+    row = to_outcome_row(outcome, standings, dry_run=dry_run)
     findings = list(_finding_rows(outcome)) if dry_run else []
     if as_json:
         print_rows([row | {"findings": findings}], (*OUTCOME_KEYS, *(["findings"] if dry_run else [])), as_json=True)
@@ -126,16 +144,15 @@ def _to_glance(found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def figures_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """A nested object as figures, one a line."""
+    """A nested object as figures, one a line, amounts with their currency."""
     for key in OUTCOME_KEYS:
-        if not isinstance(row[key], dict):
-            yield {"figure": key, "value": row[key]}
-            continue
-        for name, value in row[key].items():
-            if isinstance(value, dict):
-                yield from ({"figure": f"{key} {name} {part}", "value": figure} for part, figure in value.items())
-            else:
-                yield {"figure": f"{key} {name}", "value": value}
+        if key == "totals":
+            for currency, sums in row[key].items():
+                yield from ({"figure": f"total {name}", "value": f"{sums[name]} {currency}"} for name in sums)
+        elif isinstance(row[key], dict):
+            yield from ({"figure": f"{key} {name}", "value": value} for name, value in row[key].items())
+        else:
+            yield {"figure": _FIGURES.get(key, key), "value": row[key]}
 
 
 def run_called(session: Session, house: House, connection_name: str, name: str) -> Run:
@@ -167,9 +184,9 @@ def explain(
         calendar = read_calendar(house.settings.data_dir, connection.country_code)
         rows = list(explanations.explain(session, house.settings.data_dir, found, identity, calendar))
     if not rows:
-        raise Refusal(f"run {found.id} knows no payout, resource or document {identity}")
+        raise Refusal(f"run {found.number} knows no payout, resource or document {identity}")
     if not as_json:
-        say(f"run {found.id} of {found.as_of}")
+        say(f"run {found.number} of {found.as_of}")
         for line in explanations.lines_for_people(rows):
             click.echo(line)
         return
@@ -178,14 +195,15 @@ def explain(
     print_rows([dict(zip(keys, one, strict=True)) for one in told], keys, as_json=True)
 
 
-def night_command(run_night: Callable[[House, Connection, date], NightlyOutcome]) -> click.Command:
+def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
     """Make the command; the night's steps lie in rooms that only `app.py` knows."""
 
     @click.command()
     @click.option("--date", "on", type=LocalDate(), help="The business date (default yesterday, local).")
+    @click.option("--full", is_flag=True, help="Read every row anew, and say where what was remembered differs.")
     @connection_option(None)
     @click.pass_obj
-    def nightly(open_house: OpenHouse, *, on: date | None, connection_name: str | None) -> None:
+    def nightly(open_house: OpenHouse, *, on: date | None, full: bool, connection_name: str | None) -> None:
         """Backfill, pull, compare, reconcile and report one business day."""
         house = open_house()
         connections = house.connections(connection_name)
@@ -194,7 +212,7 @@ def night_command(run_night: Callable[[House, Connection, date], NightlyOutcome]
             raise Refusal(f"--date {on} has not come yet: give today or a day before it", Exit.USAGE)
         outcomes = []
         for connection in connections:
-            outcomes.append(run_night(house, connection, on or today[connection.name] - timedelta(days=1)))
+            outcomes.append(run_night(house, connection, on or today[connection.name] - timedelta(days=1), full=full))
             for line in outcomes[-1].lines:
                 say(line)
         leave(join(outcome.status for outcome in outcomes))

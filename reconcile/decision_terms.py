@@ -37,6 +37,7 @@ class Kind(StrEnum):
     UNMATCH = "unmatch"
     DECLINE = "decline"
     ADJUST = "adjust"
+    WITHDRAW = "withdraw"
 
 
 class Adjustment(StrEnum):

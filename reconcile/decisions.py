@@ -32,7 +32,7 @@ from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoi
 __all__ = [
     "Adjustment", "Closed", "DecisionError", "Impossible", "Kind", "Pair", "Signature", "Stale", "Unknown",
     "adjust", "assign", "currency_of", "decline", "history", "match", "note", "reopen", "resolve", "standing",
-    "unmatch",
+    "unmatch", "withdraw",
 ]  # fmt: skip
 LONGEST_TEXT = 2000
 
@@ -94,6 +94,16 @@ def adjust(
     _check_document(session, pair)
     decision = _decide(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
     decision.reason_type = str(kind)
+    return decision
+
+
+def withdraw(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
+    """Take back what was decided about a pair, so that the rules have the word again; both stay written."""
+    if not any(row.doc_key == pair.doc_key for row in standing(session, pair)):
+        raise Impossible(f"nothing decided about {pair} holds: there is nothing to take back")
+    decision = _decide(session, Kind.WITHDRAW, pair, signed, amount=None, seen=seen)
+    # It is no constraint of its own: runs read what is not undone.
+    decision.undone_by = decision.id
     return decision
 
 

@@ -2,7 +2,7 @@
 
 import getpass
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,6 +31,7 @@ from reconcile.tables import ExceptionChange, ExceptionRow
 ROW_KEYS = ("line", "exception_id", "changed", "refused")
 CHANGE_KEYS = ("at", "author", "change", "before", "after")
 GLANCE_KEYS = ("exception", "code", "at risk", "days", "state", "owner", "about")
+_RUNS = ("run_first", "run_last")
 _OF_AMOUNTS = ("opened", "amount")
 SHOWN_KEYS = (*records.EXCEPTION_KEYS, "note", "version")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -126,13 +127,24 @@ def show_exception(open_house: OpenHouse, *, exception_id: str, connection_name:
             {name: getattr(change, name) for name in CHANGE_KEYS} | _in_major(change, row.currency)
             for change in decisions.history(session, connection.name, exception_id)
         ]
+        numbers = {run.id: run.number for run in records.runs(session, connection.name)}
     if as_json:
         plain = [change | {"at": change["at"].isoformat()} for change in changes]
         whole = shown | {"evidence": json.loads(shown["evidence"]), "history": plain}
         print_rows([whole], (*SHOWN_KEYS, "subject", "history"), as_json=True)
         return
+    for name in _RUNS:
+        shown[name] = _by_number(shown[name], numbers)
     print_rows(list(_fields(shown)), ("field", "value"), as_json=False)
-    print_rows(changes, CHANGE_KEYS, as_json=False)
+    print_rows(
+        [change | {"author": _by_number(change["author"], numbers)} for change in changes], CHANGE_KEYS, as_json=False
+    )
+
+
+def _by_number(text: str, numbers: Mapping[str, int]) -> str:
+    """Name a run as every list does; a person, or a run nobody knows any longer, stays as it is."""
+    number = numbers.get(text.removeprefix("run "))
+    return text if number is None else f"run {number}"
 
 
 def _in_major(change: ExceptionChange, currency: str) -> dict[str, str]:
@@ -144,14 +156,15 @@ def _in_major(change: ExceptionChange, currency: str) -> dict[str, str]:
 
 
 def _fields(shown: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """An exception field by field, its amount with its currency, its evidence fact by fact."""
+    """An exception field by field, its amount with its currency, its evidence fact by fact; what is empty is not."""
     for name in (*SHOWN_KEYS, "subject"):
         if name == "evidence":
             evidence = readings.evidence_of(shown["code"], shown["currency"], shown["evidence"])
             yield from ({"field": f"evidence: {fact.name}", "value": readings.to_words(fact)} for fact in evidence)
-        elif name != "currency":
-            money = f"{shown[name]} {shown['currency']}" if name == "amount_at_risk" else shown[name]
-            yield {"field": name, "value": money}
+        elif name == "amount_at_risk":
+            yield {"field": name, "value": f"{shown[name]} {shown['currency']}"}
+        elif name != "currency" and shown[name] not in (None, ""):
+            yield {"field": name, "value": shown[name]}
 
 
 @exceptions.command("assign")

@@ -104,25 +104,26 @@ def by_identity(connection: str, findings: Sequence[Finding]) -> dict[str, Findi
     named = {exception_id(connection, found.code, found.subject): found for found in findings}
     if len(named) != len(findings):
         raise ValueError("two findings of a run have the same code and subject")
-    return dict(sorted(named.items()))
+    return {identity: named[identity] for identity in sorted(named)}
 
 
 def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[ExceptionState], bool]) -> Merge:
     """Build what to write; `could_find` says of an absent row whether this run would have found it."""
     result = Merge()
     rows = {row.id: row for row in known}
-    found = {
-        identity: finding for identity, finding in seen.found.items() if finding.code == DATA_GAP or not seen.is_ahead
-    }
+    found = seen.found
+    if seen.is_ahead:
+        found = {identity: finding for identity, finding in found.items() if finding.code == DATA_GAP}
     for identity, finding in found.items():
         if identity not in rows:
             result.opened[identity] = finding
         elif not _is_newer(rows[identity], seen.as_of):
             _see_again(result, rows[identity], finding, seen)
     for row in rows.values():
+        if row.id in found or row.state != State.OPEN:
+            continue
         may_resolve = seen.complete or row.code == DATA_GAP
-        is_absent = row.id not in found and row.state == State.OPEN
-        if is_absent and may_resolve and not _is_newer(row, seen.as_of) and could_find(row):
+        if may_resolve and not _is_newer(row, seen.as_of) and could_find(row):
             on = max(seen.as_of, row.last_seen_on)
             values = {"state": str(State.RESOLVED), "resolved_on": on, "resolution": GONE}
             _change(result, row, "gone", values)
@@ -176,21 +177,22 @@ def _to_text(evidence: Mapping[str, Any]) -> str:
 def _see_again(result: Merge, row: ExceptionState, finding: Finding, seen: Seen) -> None:
     """A row resolved by absence opens again; one a person resolved does so only when what is at risk changed."""
     cells, kept = _cells(finding), _kept(row)
-    moved = {} if cells == kept else {
-        name: cell for name, cell, before in zip(_MOVES, cells, kept, strict=True) if cell != before
-    }  # fmt: skip
+    is_resolved = row.state == State.RESOLVED
+    is_gone = is_resolved and row.resolution == GONE
+    # Nearly all of tens of thousands go this way.
+    if cells == kept and not is_gone and row.last_seen_on <= seen.as_of:
+        result.seen_again.append(row.id)
+        return
+    moved = {name: cell for name, cell, before in zip(_MOVES, cells, kept, strict=True) if cell != before}
     # A run of an earlier day sees a gap later than the run that was ahead of it: the day does not go back.
     values = {"last_seen_on": max(seen.as_of, row.last_seen_on), "run_last": seen.run_id} | moved
-    reopens = row.state == State.RESOLVED and (row.resolution == GONE or "amount_at_risk" in moved)
-    if reopens:
+    if is_gone or (is_resolved and "amount_at_risk" in moved):
         values |= {"state": str(State.OPEN), "resolved_on": None, "resolution": ""}
         _change(result, row, "reopened", values)
     elif "amount_at_risk" in moved:
         _change(result, row, "amount", values)
-    elif moved or row.last_seen_on > seen.as_of:
-        result.changed[row.id] = values
     else:
-        result.seen_again.append(row.id)
+        result.changed[row.id] = values
 
 
 def _change(result: Merge, row: ExceptionState, change: str, values: dict[str, Any]) -> None:

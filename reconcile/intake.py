@@ -31,7 +31,10 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Intake:
-    """What became of a file, or would; `counts` says of how many rows what, `earlier` when it came in before."""
+    """What became of a file, or would; `counts` says of how many rows what, `earlier` when it came in before.
+
+    `replaces` is the digest of the file whose place it takes, `stale` why a look at it does not hold any longer.
+    """
 
     name: str
     kept: bool
@@ -41,6 +44,8 @@ class Intake:
     rejects: Sequence[Reject]
     notes: Sequence[str]
     earlier: str = ""
+    replaces: str = ""
+    stale: str = ""
 
     @property
     def may_be_kept(self) -> bool:
@@ -54,9 +59,12 @@ def mappings(house: House) -> list[str]:
 
 def take_in(  # noqa: PLR0913 - one file with what its kind needs
     house: House, connection: Connection, kind: Kind, path: Path, *, account: str = "",
-    mapping: str | None = None, dry_run: bool,
+    mapping: str | None = None, seen: str | None = None, dry_run: bool,
 ) -> Intake:  # fmt: skip
-    """Read one file and keep it whole or not at all; a dry run says what would happen."""
+    """Read one file and keep it whole or not at all; a dry run says what would happen.
+
+    `seen` is what it was to replace when somebody looked at it, empty for nothing.
+    """
     if kind is Kind.BANK:
         # The page shows what the file would do, and that nobody pays to its account, before anybody keeps it.
         outcome = import_bank_file(
@@ -64,7 +72,7 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
         )
         return _of_bank(outcome)
     if kind is Kind.PAYOUT:
-        return _of_report(import_payout_report(house, connection, path, dry_run=dry_run))
+        return _of_report(import_payout_report(house, connection, path, seen=seen, dry_run=dry_run))
     return _of_invoices(import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run))
 
 
@@ -89,9 +97,14 @@ def _of_bank(outcome: BankOutcome) -> Intake:
 
 def _of_report(outcome: ReportOutcome) -> Intake:
     """The payout the rows are, and what they cost; fees replace those of an earlier report of the same payout."""
-    totals = [Total(outcome.payout_id, outcome.currency, outcome.rows, {"fee_total": outcome.fee_total})]
-    told = totals if outcome.currency else []
-    return Intake(outcome.name, outcome.kept, outcome.rows, {}, told, outcome.rejects, (), outcome.earlier)
+    amounts = {"fee_total": outcome.fee_total}
+    if outcome.replaced is not None:
+        amounts = {"fee_total_before": outcome.replaced.fee_total, **amounts}
+    totals = [Total(outcome.payout_id, outcome.currency, outcome.rows, amounts)] if outcome.currency else []
+    return Intake(
+        outcome.name, outcome.kept, outcome.rows, {}, totals, outcome.rejects, [*filter(None, [outcome.note])],
+        outcome.earlier, outcome.replaced.sha256 if outcome.replaced else "", outcome.stale,
+    )  # fmt: skip
 
 
 def _to_total(statement: Statement) -> Total:

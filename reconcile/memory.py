@@ -9,8 +9,8 @@ import pyarrow as pa
 
 # Findings live as long as their run: a search for cycles among them at each seven hundred took a tenth of its time.
 _SELDOM = (100_000, 20, 20)
-# What to go back to, for each run that lasts; only the first of them is not `_SELDOM`.
-_thresholds: list[tuple[int, int, int]] = []
+# What to go back to, for each run that lasts; only the first of them is what the process had before.
+_earlier: list[tuple[tuple[int, int, int], pa.MemoryPool]] = []
 _lock = Lock()
 
 
@@ -26,14 +26,16 @@ def spared() -> Iterator[None]:
     Both are the whole process's: where runs overlap, the last to end puts things back.
     """
     with _lock:
+        _earlier.append((gc.get_threshold(), pa.default_memory_pool()))
         pa.set_memory_pool(pa.system_memory_pool())
-        _thresholds.append(gc.get_threshold())
         gc.set_threshold(*_SELDOM)
         gc.freeze()
     try:
         yield
     finally:
         with _lock:
-            gc.set_threshold(*_thresholds.pop())
-            if not _thresholds:
+            threshold, pool = _earlier.pop()
+            gc.set_threshold(*threshold)
+            pa.set_memory_pool(pool)
+            if not _earlier:
                 gc.unfreeze()

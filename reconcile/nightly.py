@@ -69,7 +69,7 @@ def join(statuses: Iterable[Exit]) -> Exit:
     return Exit.PARTLY_DONE if len(set(found)) > 1 else worst
 
 
-def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> NightlyOutcome:
+def nightly(house: House, connection: Connection, *, on: date, steps: Steps, full: bool = False) -> NightlyOutcome:
     """Bring everything in, reconcile the day and hand out its reports.
 
     1. Backfill the event log: what webhooks lost comes in.
@@ -86,7 +86,7 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
     before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
     for name, step in before.items():
         _take(outcome, name, lambda step=step: step(connection), is_named=False)  # type: ignore[misc]
-    _reconcile(house, connection, outcome)
+    _reconcile(house, connection, outcome, full=full)
     _prune(house, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
     if not outcome.complete:
@@ -111,18 +111,19 @@ def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *
         outcome.lines += [f"{whose}{name}: {line.removeprefix(whose)}" for line in answer.lines]
 
 
-def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) -> None:
+def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome, *, full: bool) -> None:
     try:
-        outcome.run = run(house, connection, as_of=outcome.on)
+        outcome.run = run(house, connection, as_of=outcome.on, full=full)
     except ChecksFailed as problem:
         outcome.statuses["reconcile"] = Exit.PARTLY_DONE
         outcome.lines.append(f"{connection.name}: reconcile: {problem}")
         return
     outcome.statuses["reconcile"] = outcome.run.status
     found = outcome.run
+    outcome.lines += [f"{connection.name}: reconcile: {defect}" for defect in found.defects]
     state = "complete" if found.complete else "INCOMPLETE: see DATA_GAP"
-    closed = f"{found.payouts_closed} of {found.payouts} payouts closed"
-    outcome.lines.append(f"{connection.name}: reconcile: run {found.run_id}, {closed}, {state}")
+    closed = f"{found.payouts_closed} of {found.payouts} payouts explained to the peso"
+    outcome.lines.append(f"{connection.name}: reconcile: run {found.number}, {closed}, {state}")
 
 
 def _prune(house: House, connection: Connection, outcome: NightlyOutcome) -> None:

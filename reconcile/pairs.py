@@ -1,4 +1,4 @@
-"""Commands that decide about a payment and a document: match, unmatch, decline, adjust."""
+"""Commands that decide about a payment and a document: match, unmatch, decline, adjust, and withdraw of any of them."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,7 +19,7 @@ DECISION_KEYS = (
 
 
 def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, with_amount: bool) -> click.Command:
-    """One of the three commands that decide about a payment and a document, given in either order."""
+    """One of the commands that decide about a payment and a document, given in either order."""
 
     @click.command(name, help=words)
     @click.argument("one")
@@ -105,3 +105,6 @@ unmatch = _pair_command(
     "unmatch", "Keep a payment and a document apart, or a payment unmatched.", decisions.unmatch, with_amount=False
 )
 decline = _pair_command("decline", "Turn down a suggested pair.", decisions.decline, with_amount=False)
+withdraw = _pair_command(
+    "withdraw", "Take back what was decided about a payment, a document or both.", decisions.withdraw, with_amount=False
+)

@@ -7,10 +7,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from consumer.facts.store import DamagedError
 from reconcile.tables import Run
 
 
-class DamagedRowsError(Exception):
+class DamagedRowsError(DamagedError):
     """Rows of a run that the database holds and nobody can read; the message names the run and the piece."""
 
 

@@ -91,6 +91,14 @@ def _covers(since: date | None, until: date | None) -> sa.ColumnElement[bool]:
     return sa.and_(starts, ends, col(Run.scope_payout).is_(None))
 
 
+def standings(session: Session, connection: str, run_id: str) -> dict[str, int]:
+    """Count the payouts of a published run by how they stand; those of one whose rows were dropped are not known."""
+    standing = col(PayoutResult.status_recon)
+    mine = (col(PayoutResult.connection) == connection, col(PayoutResult.run_id) == run_id)
+    counted = sa.select(standing, sa.func.count()).where(*mine).group_by(standing).order_by(standing)
+    return {row[0]: row[1] for row in session.execute(counted)}
+
+
 def to_run_row(run: Run) -> dict[str, Any]:
     summary = json.loads(run.summary)
     return {

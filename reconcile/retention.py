@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import sqlalchemy as sa
@@ -18,7 +19,8 @@ from reconcile.snapshots import DRAFT
 from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
 
 WHOLE_DAYS = 35
-_DRAFTS_LIVE = timedelta(days=1)
+# Drafts and inputs that were touched within this time may be in use.
+_HELD = timedelta(days=1)
 _RESULTS: tuple[Any, ...] = (ResultChunk, PayoutResult, RunFinding)
 
 
@@ -55,12 +57,27 @@ def find_droppable(runs: Iterable[Run], *, today: date, months_until: timedelta)
 
 
 def drop_inputs(session: Session, data_dir: Path, connection: str, *, at: datetime) -> None:
-    """Remove the kept inputs of pruned runs from this machine, and drafts that a killed process left behind."""
-    folder = data_dir / "runs" / connection
+    """Remove the kept inputs of pruned runs from this machine, and drafts that a killed process left behind.
+
+    Inputs that somebody held within a day stay for another night: their run may be on its way back.
+    """
+    folder, until = data_dir / "runs" / connection, (at - _HELD).timestamp()
     here = [path.name for path in folder.iterdir()] if folder.is_dir() else []
     for draft in folder.glob(f"*{DRAFT}"):
-        if draft.stat().st_mtime < (at - _DRAFTS_LIVE).timestamp():
+        if draft.stat().st_mtime < until:
             shutil.rmtree(draft)
     pruned = session.exec(select(Run.id).where(Run.connection == connection, col(Run.pruned_at).is_not(None))).all()
     for run_id in sorted(set(here) & set(pruned)):
-        shutil.rmtree(folder / run_id)
+        _drop(folder / run_id, until)
+
+
+def _drop(kept: Path, until: float) -> None:
+    """Remove a folder that nobody held since; who comes after it was set aside finds none and writes its own."""
+    if kept.stat().st_mtime >= until:
+        return
+    aside = Path(mkdtemp(prefix=f"{kept.name}.", suffix=DRAFT, dir=kept.parent))
+    kept.rename(aside)
+    if aside.stat().st_mtime < until:
+        shutil.rmtree(aside)
+    elif not kept.exists():
+        aside.rename(kept)

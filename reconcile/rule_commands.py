@@ -72,7 +72,7 @@ def preview_rules(
     shown = [change for change in changes if change["closed"] or not only_closed]
     print_rows(shown, PREVIEW_KEYS, as_json=as_json)
     closed = sum(change["closed"] for change in changes)
-    say(f"run {found.id}: {counted(len(changes), 'change')}, {closed} of them in closed periods")
+    say(f"run {found.number}: {counted(len(changes), 'change')}, {closed} of them in closed periods")
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from consumer.facts.terminal import (
     say,
 )
 from reconcile import comparison, diffs, records, reruns
-from reconcile.commands import OUTCOME_KEYS, figures_of, run_called, to_outcome_row
+from reconcile.commands import OUTCOME_KEYS, figures_of, run_called, standings_of, to_outcome_row
 from reconcile.progress import show_steps
 from reconcile.reruns import Difference, Held, Rerun
 from reconcile.rules.checks import ChecksFailed
@@ -61,8 +61,8 @@ def show_run(open_house: OpenHouse, *, run_id: str, connection_name: str, as_jso
     """One run by its id, the beginning of it, or its number."""
     house = open_house()
     with house.store.reading() as session:
-        found = run_called(session, house, connection_name, run_id)
-    row = to_outcome_row(RunOutcome.of(found), dry_run=False)
+        found = RunOutcome.of(run_called(session, house, connection_name, run_id))
+        row = to_outcome_row(found, standings_of(session, found), dry_run=False)
     if as_json:
         print_rows([row], OUTCOME_KEYS, as_json=True)
     else:

@@ -4,9 +4,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any, Self, TypeGuard
 
 import sqlalchemy as sa
+from sqlalchemy.orm import configure_mappers
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
@@ -17,6 +19,7 @@ from reconcile import snapshots
 from reconcile.exceptions import ExceptionState, Seen, merge
 from reconcile.frames import read_inputs, read_transfers
 from reconcile.gaps import is_ahead_of_data
+from reconcile.memories import Memory, remembering
 from reconcile.memory import give_back, spared
 from reconcile.periods import adjust
 from reconcile.progress import Watch, say_nothing
@@ -55,10 +58,18 @@ class RunOutcome:
     number: int | None = None
     is_new: bool = False
     result: Result | None = None
+    # Tables that a full reading found remembered otherwise than they are.
+    misremembered: tuple[str, ...] = ()
 
     @property
     def status(self) -> Exit:
-        return Exit.DONE if self.complete else Exit.PARTLY_DONE
+        return Exit.DONE if self.complete and not self.misremembered else Exit.PARTLY_DONE
+
+    @property
+    def defects(self) -> list[str]:
+        """What a full reading says of tables that were remembered wrong, for people."""
+        known = "this run read everything, runs since the last full one may be wrong: please report this defect"
+        return [f"{table} was remembered otherwise than it is; {known}" for table in self.misremembered]
 
     @classmethod
     def of(cls, kept: Run) -> Self:
@@ -86,6 +97,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     until: date | None = None,
     payout_id: str | None = None,
     dry_run: bool = False,
+    full: bool = False,
     rules: Rules = reconcile,
     watch: Watch = say_nothing,
 ) -> RunOutcome:
@@ -94,39 +106,58 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     `watch` is told of each step before it begins, and may stop the run by raising: nothing is written before the last
     step but a draft that goes again, and that one is a single transaction.
 
-    1. Read everything in one view of the database and name it by its content.
-    2. A run of that content exists: return it as it was, write nothing.
+    1. Read everything in one view of the database and name it by its content; of large tables what changed since they
+       were remembered, unless `full` asks for all of it and for a comparison.
+    2. A run of that content exists: return it as it was, publish nothing.
     3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
        files meanwhile.
     4. Give the files their place, then publish rows and exceptions in one transaction.
     """
     started_at = utc_now()
     scope = Scope(since, until, payout_id)
-    with spared(), second_thread() as beside:
+    with (
+        spared(),
+        second_thread() as beside,
+        remembering(house, connection, None if dry_run else beside, is_full=full) as memory,
+    ):
         watch("reading what the provider and the books say")
+        # Rows as objects are not needed until everything is read.
+        beside.submit(configure_mappers)
         with house.store.reading() as session:
-            snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
+            snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope, memory=memory)
             earlier = session.get(Run, (connection.name, snapshot.run_id))
         give_back()
+        wrong = tuple(memory.differing)
         if is_published(earlier) and not dry_run:
-            return RunOutcome.of(earlier)
+            return replace(RunOutcome.of(earlier), misremembered=wrong)
         watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
         if dry_run:
-            return explain(snapshot, rules)
+            return replace(explain(snapshot, rules), misremembered=wrong)
         with snapshots.drafted(snapshot, house.settings.data_dir, beside) as keep:
-            outcome = explain(snapshot, rules)
+            outcome = replace(explain(snapshot, rules), misremembered=wrong)
             snapshot = snapshot.without_rows()
-            watch("keeping the inputs")
-            keep()
-        give_back()
+            return _keep_and_publish(house, snapshot, outcome, keep, started_at=started_at, watch=watch)
+
+
+def _keep_and_publish(
+    house: House, snapshot: Snapshot, outcome: RunOutcome, keep: Callable[[], Path], *, started_at: datetime,
+    watch: Watch,
+) -> RunOutcome:  # fmt: skip
+    """Give the inputs their place, then publish; results are packed beside all of it."""
+    assert outcome.result is not None
+    watch("keeping the inputs")
+    give_back()
+    with prepared(outcome.connection, outcome.result) as rows:
+        keep()
         watch("publishing the result")
-        assert outcome.result is not None
-        with prepared(connection.name, outcome.result) as rows, house.store.transaction() as session:
+        with house.store.transaction() as session:
             return publish(session, snapshot, outcome, rows, started_at=started_at, at=utc_now())
 
 
-def take_snapshot(session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope) -> Snapshot:
-    inputs = read_inputs(session, connection, house.settings, as_of=as_of, now=utc_now())
+def take_snapshot(
+    session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope, memory: Memory | None = None
+) -> Snapshot:
+    inputs = read_inputs(session, connection, house.settings, as_of=as_of, now=utc_now(), memory=memory)
     transfers = read_transfers(session, connection)
     return snapshots.take(inputs, transfers, scope, tariff=house.settings.tariff, chosen_rules=house.settings.rules)
 

@@ -13,7 +13,7 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import pandas as pd
 import pyarrow as pa
@@ -22,10 +22,12 @@ from pandas import DataFrame
 
 from consumer.facts.calendars import to_calendar
 from reconcile import digests, rules
+from reconcile.durable import durably, sync
 from reconcile.rules import inputs as frames
 from reconcile.rules.inputs import FrameError, Inputs, empty, typed
 from reconcile.rules.settings import RulesError, to_rules
 from reconcile.rules.tariff import TariffError, to_tariff
+from reconcile.threads import second_thread
 from reconcile.transfers import TRANSFERS
 
 ID_LENGTH = 32
@@ -106,8 +108,16 @@ def take(
     }
     unnamed = Snapshot("", inputs, transfers, scope, manifest)
     manifest["digests"] = digests.BY_COLUMN
-    manifest["frames"] = {name: digests.digest_of(unnamed.frame(name)) for name in SCHEMAS}
+    manifest["frames"] = _digests(unnamed)
     return replace(unnamed, run_id=name_of(manifest))
+
+
+def _digests(snapshot: Snapshot) -> dict[str, str]:
+    """Digest every frame, the largest of them in another thread: hashing leaves the interpreter free."""
+    with second_thread() as beside:
+        items = beside.submit(digests.digest_of, snapshot.inputs.items)
+        others = {name: digests.digest_of(snapshot.frame(name)) for name in SCHEMAS if name != "items"}
+        return others | {"items": items.result()}
 
 
 def name_of(manifest: dict[str, Any]) -> str:
@@ -129,6 +139,18 @@ def folder_of(data_dir: Path, connection: str, run_id: str) -> Path:
     return data_dir / "runs" / connection / run_id
 
 
+def are_held(folder: Path) -> bool:
+    """Tell whether kept inputs are there, and keep them so for a day: a run that was dropped may be coming back."""
+    try:
+        os.utime(folder)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        # Who may only read the files may still read them.
+        return folder.is_dir()
+    return True
+
+
 @contextmanager
 def drafted(snapshot: Snapshot, data_dir: Path, beside: Executor) -> Iterator[Callable[[], Path]]:
     """Write the inputs beside other work, with their manifest; their folder appears whole when the caller says so.
@@ -136,7 +158,7 @@ def drafted(snapshot: Snapshot, data_dir: Path, beside: Executor) -> Iterator[Ca
     Else nothing is left of them. A machine that dies leaves a draft at most.
     """
     folder = folder_of(data_dir, snapshot.inputs.connection, snapshot.run_id)
-    if folder.exists():
+    if are_held(folder):
         yield lambda: folder
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -145,6 +167,8 @@ def drafted(snapshot: Snapshot, data_dir: Path, beside: Executor) -> Iterator[Ca
     # As tables, which never change: a frame may move its columns together while the rules read it.
     tables = {name: pa.Table.from_pandas(snapshot.frame(name), preserve_index=False) for name in SCHEMAS}
     writing = beside.submit(_write, draft, tables, snapshot.manifest)
+    # The rows are the caller's to drop, while this block lasts.
+    del snapshot, tables
     try:
         yield lambda: _settle(draft, folder, writing)
     finally:
@@ -156,11 +180,11 @@ def drafted(snapshot: Snapshot, data_dir: Path, beside: Executor) -> Iterator[Ca
 def _write(draft: Path, tables: dict[str, Any], manifest: dict[str, Any]) -> None:
     while tables:
         name, table = tables.popitem()
-        with _durably(draft / f"{name}.parquet") as file:
+        with durably(draft / f"{name}.parquet") as file:
             pq.write_table(table, file, compression="zstd", use_dictionary=False, write_statistics=False)
-    with _durably(draft / MANIFEST) as file:
+    with durably(draft / MANIFEST) as file:
         file.write(json.dumps(manifest, indent=1, sort_keys=True, default=str).encode())
-    _sync(draft)
+    sync(draft)
 
 
 def _settle(draft: Path, folder: Path, writing: Future[None]) -> Path:
@@ -171,25 +195,8 @@ def _settle(draft: Path, folder: Path, writing: Future[None]) -> Path:
         # Another process kept the same content first.
         if not folder.is_dir():
             raise
-    _sync(folder.parent)
+    sync(folder.parent)
     return folder
-
-
-@contextmanager
-def _durably(path: Path) -> Iterator[BinaryIO]:
-    with path.open("wb") as file:
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def _sync(folder: Path) -> None:
-    """Names in a folder are on the disk only when the folder is."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any]:
@@ -226,6 +233,7 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
 
 def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
     """Bring a run's inputs back as they were; whatever was changed since is refused."""
+    are_held(folder_of(data_dir, connection, run_id))
     manifest = read_manifest(data_dir, connection, run_id)
     if name_of(manifest) != run_id:
         raise SnapshotError(f"the kept {MANIFEST} of run {run_id} was changed after the run")

@@ -8,7 +8,7 @@ from pandas import DataFrame
 
 from reconcile.rules.inputs import Finding, Result
 
-_TOTALS = (
+TOTALS = (
     "payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "fee_total",
     "computed_amount", "payout_amount", "difference",
 )  # fmt: skip
@@ -49,8 +49,8 @@ def count_closed(result: Result) -> int:
 
 def control_totals(payouts: DataFrame) -> dict[str, dict[str, int]]:
     """Sums of the lines of all payouts, per currency, in minor units."""
-    sums = payouts.groupby("currency")[list(_TOTALS)].sum()
-    return {str(currency): {name: int(row[name]) for name in _TOTALS} for currency, row in sums.iterrows()}
+    sums = payouts.groupby("currency")[list(TOTALS)].sum()
+    return {str(currency): {name: int(row[name]) for name in TOTALS} for currency, row in sums.iterrows()}
 
 
 def _counts(words: Any) -> dict[str, int]:

@@ -9,7 +9,7 @@ from sqlmodel import Session
 from consumer.facts.house import Connection, House
 from reconcile import extracts
 from reconcile.tables import Run
-from reports import build, changes, frames, lists, mirror, run_history
+from reports import build, changes, frames, mirror, run_history, standing
 from reports.build import Report
 from reports.control import Books, control
 from reports.definitions import CATALOGUE, Definition, definition_of
@@ -63,7 +63,7 @@ def _build(house: House, session: Session, query: Query, on_rows: OnRows) -> Rep
     else:
         rows = _counted(MAKERS[query.name](source), on_rows)
         table = build.to_table(definition, rows, currency=currency_of(definition, query.connections))
-    banks = lists.bank_names(session) if "recipient_institution" in definition.names else {}
+    banks = standing.bank_names(session) if "recipient_institution" in definition.names else {}
     return Report(definition, table, query.span, source.as_of, facts=facts_of(query, source.runs), banks=banks)
 
 

@@ -37,7 +37,7 @@ from reports.workbook import TooManyRowsError
 @click.option(
     "--format", "formats", help="csv, xlsx or parquet; several with commas (default: as --out ends, else csv)."
 )
-@click.option("--profile", default="machine", help="machine, cl or mx.")
+@click.option("--profile", help="machine, cl or mx (default machine).")
 @click.option("--language", help="es-CL, es-MX or en (default: the profile's own).")
 @click.option("--out", help="A file, a folder, or - for standard output.")
 @connection_option(None)
@@ -51,7 +51,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     as_of: date | None,
     payout_id: str | None,
     formats: str | None,
-    profile: str,
+    profile: str | None,
     language: str | None,
     out: str | None,
     connection_name: str | None,
@@ -74,6 +74,9 @@ def report(  # noqa: PLR0913 - one parameter an option
             _deliver(made, shape, out)
     except (NoRunError, TooManyRowsError, DamagedRowsError) as error:
         raise Refusal(str(error)) from None
+    if with_sheets and profile is None:
+        own = connections[0].country.profile
+        say(f"headings and words are those for programs; a workbook for people: --profile {own}")
     _finish(made[0])
 
 
@@ -89,7 +92,7 @@ def _formats(asked: str | None, out: str | None) -> str:
     return asked
 
 
-def _shapes(formats: str, profile: str, language: str | None) -> list[Shape]:
+def _shapes(formats: str, profile: str | None, language: str | None) -> list[Shape]:
     try:
         return [files.to_shape(part.strip(), profile, language) for part in formats.split(",")]
     except ValueError as error:

@@ -12,7 +12,10 @@ class UnknownReportError(LookupError):
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One report. `range_on` is the column that --from and --to filter by; None means another rule or none."""
+    """One report. `range_on` is the column that --from and --to filter by; None means another rule or none.
+
+    Amounts of `unsummed` columns are not of one kind, or stand in several rows: their sum would say nothing.
+    """
 
     name: str
     columns: tuple[Column, ...]
@@ -20,6 +23,11 @@ class Definition:
     es: str
     en: str
     range_on: str | None = None
+    unsummed: tuple[str, ...] = ()
+
+    @property
+    def summed(self) -> tuple[str, ...]:
+        return tuple(name for name in self.of_kind(Kind.MONEY) if name not in self.unsummed)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,6 +80,10 @@ _CATALOGUE = (
         es="Detalle de liquidaciones",
         en="Payout detail",
         range_on="payout_date",
+        unsummed=(
+            "doc_total",
+            "doc_balance_after",
+        ),
     ),
     Definition(
         "exceptions",
@@ -115,6 +127,10 @@ _CATALOGUE = (
         es="Fondos por liquidar, día a día",
         en="Clearing roll-forward",
         range_on="date",
+        unsummed=(
+            "opening",
+            "closing",
+        ),
     ),
     Definition(
         "in-transit",
@@ -137,6 +153,7 @@ _CATALOGUE = (
         es="Transferencias",
         en="Transfers",
         range_on="operating_date",
+        unsummed=("amount",),
     ),
     Definition(
         "statement-check",
@@ -148,6 +165,11 @@ _CATALOGUE = (
         es="Control de cartolas",
         en="Statement check",
         range_on="period",
+        unsummed=(
+            "opening",
+            "closing",
+            "computed_closing",
+        ),
     ),
     Definition(
         "tax-statements",
@@ -180,6 +202,12 @@ _CATALOGUE = (
         es="Documentos tributarios",
         en="Tax invoices",
         range_on="tax_period",
+        unsummed=(
+            "net_amount",
+            "vat_amount",
+            "exempt_amount",
+            "total_amount",
+        ),
     ),
     Definition(
         "drift",
@@ -202,6 +230,10 @@ _CATALOGUE = (
         es="Control de totales",
         en="Control totals",
         range_on="payout_date",
+        unsummed=(
+            "amount",
+            "other_amount",
+        ),
     ),
 )
 

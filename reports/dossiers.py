@@ -1,13 +1,14 @@
 """One document of the books and everything that touched it: payments, notes, changes, decisions, exceptions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile import chunks
+from reconcile import chunks, decisions
+from reconcile.decisions import Pair
 from reconcile.tables import Decision, ExceptionRow, InvoiceFile, LocalInvoice, LocalInvoiceChange, Period, Run
 from reports import bookkeeping
 from reports.listing import Wanted
@@ -18,7 +19,10 @@ _MOST_LINES = 200
 
 @dataclass(frozen=True, slots=True)
 class Dossier:
-    """What one page shows of a document; `result` is what the run made of it, `file` the one that last changed it."""
+    """What one page shows of a document; `result` is what the run made of it, `file` the one that last changed it.
+
+    `seen` is the newest decision that holds about each payment decided upon, under no name about the document alone.
+    """
 
     document: LocalInvoice
     result: Row | None
@@ -30,11 +34,12 @@ class Dossier:
     file: InvoiceFile | None
     closed: Period | None
 
+    seen: Mapping[str, int]
+
     @property
     def newest_decision(self) -> int:
         """Name the newest decision about the document alone, which is what an adjustment must have seen."""
-        own = [row.id or 0 for row in self.decisions if not row.resource_id and row.undone_by is None]
-        return max(own, default=0)
+        return self.seen.get("", 0)
 
 
 def find_dossier(session: Session, runs: Sequence[Run], connection: str, doc_key: str) -> Dossier | None:
@@ -44,6 +49,7 @@ def find_dossier(session: Session, runs: Sequence[Run], connection: str, doc_key
     run = next((run for run in runs if run.connection == connection), None)
     closed = bookkeeping.closed_until(session, connection)
     is_closed = closed is not None and document.issue_date <= closed.until
+    decided = _decisions(session, connection, doc_key)
     lines = list(chunks.find_lines(session, run, "doc_key", doc_key))[:_MOST_LINES] if run else []
     return Dossier(
         document=document,
@@ -51,10 +57,14 @@ def find_dossier(session: Session, runs: Sequence[Run], connection: str, doc_key
         lines=[{**line, "connection": connection} for line in lines],
         notes=_notes(session, document),
         changes=_changes(session, document),
-        decisions=_decisions(session, connection, doc_key),
+        decisions=decided,
         exceptions=_exceptions(session, connection, doc_key),
         file=session.get(InvoiceFile, (connection, document.file_sha256)),
         closed=closed if is_closed else None,
+        seen={
+            name: max((row.id or 0 for row in decisions.standing(session, Pair(connection, name, doc_key))), default=0)
+            for name in {row.resource_id for row in decided}
+        },
     )
 
 

@@ -118,11 +118,15 @@ def count_lines(session: Session, runs: Sequence[Run], span: Span) -> int:
 
 
 def exceptions_shown(connections: Sequence[str], span: Span, as_of: date) -> sa.Select[Any]:
-    """Ask for the work list as it stood on a day, in the order of its report: open then, or opened or closed inside."""
+    """Ask for the work list in the order of its report: what is open, then or still, or opened or closed in the range.
+
+    What opened after the day is shown only while it is open: the run of an earlier day may be the later one.
+    """
     table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
     opened, closed = table.c.opened_on, table.c.resolved_on
-    shown = sa.or_(closed.is_(None), closed > as_of, _within(opened, span), _within(closed, span))
-    query = sa.select(table).where(table.c.connection.in_(connections), opened <= as_of, shown)
+    shown = sa.or_(closed > as_of, _within(opened, span), _within(closed, span))
+    stood = sa.or_(closed.is_(None), sa.and_(opened <= as_of, shown))
+    query = sa.select(table).where(table.c.connection.in_(connections), stood)
     return query.order_by(table.c.connection, opened, table.c.code, table.c.id)
 
 

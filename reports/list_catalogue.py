@@ -53,8 +53,8 @@ def to_report(
     columns = tuple(
         Column(key, kind_of(key), label(key, "es-CL"), label(key, "es-MX"), label(key, "en")) for key in listing.keys
     )
-    titles = (label(f"title:{listing.title}", language) for language in ("es-CL", "en"))
-    definition = Definition(listing.name, columns, (), *titles)
+    title = f"title:{listing.title}"
+    definition = Definition(listing.name, columns, (), es=label(title, "es-CL"), en=label(title, "en"))
     rows = read(session, listing, replace(wanted, number=1, size=MOST_ROWS)).rows
     table = to_table(definition, rows, currency=lambda _row: "")
     facts = {"runs": "", "run_numbers": "", "countries": "", "incomplete": "", "missing": ""}

@@ -2,17 +2,33 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from reports.lists import PAGE_ROWS, Page
 from reports.spans import Row
 
 Query = sa.Select[*tuple[Any, ...]]
 # Where a list has its page; one that is elsewhere is part of another page.
 OPERATION, BOOKS, ELSEWHERE = "operation", "books", "elsewhere"
+PAGE_ROWS = 50
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[Found]):
+    """One page of a list, with what is needed to go to the others."""
+
+    rows: Sequence[Found]
+    number: int
+    total: int
+    size: int = PAGE_ROWS
+
+    @property
+    def last(self) -> int:
+        return max(1, -(-self.total // self.size))
 
 
 @dataclass(frozen=True, slots=True)

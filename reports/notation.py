@@ -11,12 +11,11 @@ _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct",
 
 
 def format_amount(amount: int, currency: str, language: str, *, symbol: bool = False) -> str:
-    """Write `$-1.234` for Chile and `-$1,234.50` elsewhere; without the symbol only digits, for columns of figures."""
+    """Write `-$1.234` for Chile and `-$1,234.50` elsewhere; without the symbol only digits, for columns of figures."""
     sign, digits = ("-" if amount < 0 else ""), _grouped(format_decimal(abs(amount), currency), language)
     if not symbol:
         return sign + digits
-    mark = _SYMBOLS.get(currency, f"{currency} ")
-    return f"{mark}{sign}{digits}" if language == "es-CL" else f"{sign}{mark}{digits}"
+    return f"{sign}{_SYMBOLS.get(currency, f'{currency} ')}{digits}"
 
 
 def format_figure(text: str, language: str) -> str:

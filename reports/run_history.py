@@ -13,6 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from reconcile.rules.outcomes import Code
 from reconcile.tables import Run, RunFinding
 from reports.spans import Span
 
@@ -59,6 +60,11 @@ def before(session: Session, after: Run, span: Span) -> Run | None:
 def summary_of(run: Run) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(run.summary)
     return found
+
+
+def missing_streams(run: Run) -> int:
+    """Count the streams that a run lacked something of."""
+    return int(summary_of(run)["exceptions"].get(Code.DATA_GAP, 0))
 
 
 def found_by(session: Session, run: Run) -> list[Found]:

@@ -11,9 +11,9 @@ from reports import build, frames
 from reports.build import Report
 from reports.columns import COLUMNS, LANGUAGES
 from reports.definitions import Definition
-from reports.lists import runs_now
 from reports.query import calendars_of
 from reports.spans import WHOLE
+from reports.standing import runs_now
 from reports.wording.vocabulary import WORDS
 
 _NAMES = (

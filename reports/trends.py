@@ -25,7 +25,10 @@ _NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The last run of one day in figures; `at_risk` is in the currency of the connection."""
+    """The last run of one day in figures; `at_risk` is in the currency of the connection.
+
+    Where it was not `complete` nothing was called missing, so that less seems to be at risk.
+    """
 
     as_of: date
     number: int
@@ -34,6 +37,7 @@ class Day:
     items: int
     matched: int
     at_risk: int
+    complete: bool
 
     @property
     def rate_bps(self) -> int | None:
@@ -87,6 +91,7 @@ def _to_day(run: Run, summary: Mapping[str, Any], at_risk: int) -> Day:
         items=sum(count for word, count in outcomes.items() if word not in _NO_MATCH_NEEDED),
         matched=sum(count for word, count in outcomes.items() if word in APPLIED),
         at_risk=at_risk,
+        complete=run.complete,
     )
 
 

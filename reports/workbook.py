@@ -14,6 +14,7 @@ from consumer.facts.money import digits_of
 from reports.build import CURRENCY, Report, labels
 from reports.columns import Column, Kind
 from reports.export import Profile, header
+from reports.wording.parameters import fact, told
 
 MOST_ROWS = 1_048_575
 _LONGEST_TEXT = 32_767
@@ -28,22 +29,6 @@ _WORDS = {
     "es": ("Parámetros", "Reporte", "Filas", "Desde", "Hasta", "Al día", "Suma"),
 }
 ROUNDING = "half up, to the smallest unit of the currency"
-_ROUNDING = "mitades hacia arriba, a la unidad menor de la moneda"
-# What a report was made from, in Spanish; in English a fact is called by its key.
-_FACTS = {
-    "runs": "Corridas (id)",
-    "run_numbers": "Corridas",
-    "connections": "Conexiones",
-    "countries": "Países",
-    "modes": "Modo",
-    "zones": "Zonas horarias",
-    "calendars": "Calendarios",
-    "incomplete": "Corridas incompletas",
-    "missing": "Sin corrida",
-    "rounding": "Redondeo",
-    "tolerance": "Tolerancia",
-    "sha256": "SHA-256 de los datos",
-}
 
 
 class TooManyRowsError(ValueError):
@@ -174,12 +159,15 @@ def _write_parameters(
     sheet.set_column(0, 0, 32)
     sheet.set_column(1, 1, 64)
     first = reports[0]
+    # Without headings for people the sheet is for a program, which knows facts by their keys.
+    facts = sorted(first.facts.items())
+    said = facts if heads is None else [(fact(key, language), told(key, value, language)) for key, value in facts]
     lines: list[tuple[str, Any, Any]] = [
-        (title, first.definition.name, styles.plain),
+        (title, first.definition.name if heads is None else first.definition.title(language), styles.plain),
         (since, str(first.span.since or ""), styles.plain),
         (until, str(first.span.until or ""), styles.plain),
         (as_of, first.as_of.isoformat(), styles.plain),
-        *((_fact(key, language), _told(value, language), styles.plain) for key, value in sorted(first.facts.items())),
+        *((name, value, styles.plain) for name, value in said),
     ]
     for report in reports:
         lines.append((f"{rows}: {report.definition.title(language)}", report.table.num_rows, styles.plain))
@@ -197,22 +185,12 @@ def _write_parameters(
         (sheet.write_string if isinstance(value, str) else sheet.write_number)(row, 1, value, style)
 
 
-def _fact(key: str, language: str) -> str:
-    """Name a fact; what follows its first word names the connection and the part that it is about."""
-    first, _, rest = key.partition(" ")
-    return key if language == "en" else f"{_FACTS.get(first, first)} {rest}".rstrip()
-
-
-def _told(value: str, language: str) -> str:
-    return _ROUNDING if value == ROUNDING and language != "en" else value
-
-
 def sums(report: Report) -> list[tuple[str, str, int]]:
-    """Add up every money column by currency."""
+    """Add up the money columns that add up, by currency."""
     found = []
     for currency in sorted(pc.unique(report.table.column(CURRENCY)).to_pylist()):
         own = report.table.filter(pc.equal(report.table.column(CURRENCY), currency))
-        for name in report.definition.of_kind(Kind.MONEY):
+        for name in report.definition.summed:
             amount = pc.sum(own.column(name)).as_py()
             if amount is not None:
                 found.append((name, currency, amount))

@@ -18,6 +18,7 @@ from consumer.config import Settings, load
 from consumer.facts import schema
 from consumer.facts.house import House
 from consumer.facts.store import Store
+from tests.thoroughness import for_run
 
 COMPLETE = os.environ.get("CUADRE_TEST_COMPLETE") == "1"
 
@@ -25,7 +26,7 @@ COMPLETE = os.environ.get("CUADRE_TEST_COMPLETE") == "1"
 _CALM = examples(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 examples.register_profile("the same", _CALM, derandomize=True, database=None)
 examples.register_profile("searching", _CALM)
-examples.load_profile("searching" if os.environ.get("CUADRE_TEST_PROOF") == "1" else "the same")
+examples.load_profile(for_run(short="the same", full="searching"))
 
 
 @pytest.fixture(autouse=True)

@@ -29,6 +29,10 @@ _MOST_VALUES = 32_766
 _SQLITE = sqlite.dialect()
 
 
+class DamagedError(Exception):
+    """What the database holds and nobody can read; the message names it and says what to do."""
+
+
 class UtcDateTime(sa.TypeDecorator[datetime]):
     """Refuses naive times on the way in and returns aware UTC on the way out, on both databases."""
 
@@ -108,9 +112,9 @@ class Store:
         self.engine.dispose()
 
 
-def one_of(column: sa.ColumnElement[str], dialect: str) -> sa.ColumnElement[bool]:
+def one_of(column: sa.ColumnElement[str], dialect: str, ids: str | None = None) -> sa.ColumnElement[bool]:
     """Ask for many texts as one parameter, `ids`, as `to_ids` writes it: a place for each costs more than the rows."""
-    given = sa.bindparam("ids", type_=sa.String)
+    given = sa.bindparam("ids", ids, type_=sa.String, required=ids is None)
     unfolded = (
         sa.func.json_each(given)
         if dialect == "sqlite"

@@ -1,23 +1,33 @@
 """How commands speak: exit statuses, tables for people, JSON lines for machines, dates as options."""
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from enum import IntEnum
+from textwrap import wrap
 from typing import Any, NoReturn, TypeVar
 
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from consumer.facts.clock import day_start, format_instant, local_instant
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Day = TypeVar("Day", bound=date)
 
+_WIDTH = 100
 _FIRST_YEAR, _LAST_YEAR = 1970, 2999
 _MOST_ROWS = 1_000_000_000
+# Columns of amounts written as decimal text; elsewhere text of digits may be a number of something, such as a folio.
+_AMOUNTS = {
+    "amount", "amount_at_risk", "balance", "closing", "exempt", "fee", "fee_total", "inbound", "net", "opening",
+    "outbound", "total", "vat",
+}  # fmt: skip
+_MONEY = re.compile(r"-?\d+(\.\d+)? [A-Z]{3}")
 
 
 class Exit(IntEnum):
@@ -62,16 +72,57 @@ def print_rows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str], *, as_jso
             click.echo(json.dumps({key: _plain(row[key]) for key in keys}, ensure_ascii=False))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
+    shown = list(rows)
+    right = {key for key in keys if _is_of_figures(key, keys, shown)}
     for key in keys:
-        table.add_column(key, overflow="fold")
-    for row in rows:
-        table.add_row(*("" if row[key] is None else str(_plain(row[key])) for key in keys))
-    # A pipe has no width: rich would cut cells to 80 columns there.
-    console = Console(width=None if sys.stdout.isatty() else 100_000)
-    if table.row_count:
-        console.print(table, markup=False, highlight=False, soft_wrap=not sys.stdout.isatty())
-    else:
+        table.add_column(key, overflow="fold", justify="right" if key in right - {"value"} else "left")
+    for row in shown:
+        table.add_row(*(_cell(row[key], on_right=key in right and _is_figure(key, row[key])) for key in keys))
+    if not table.row_count:
         say("nothing to show")
+    elif sys.stdout.isatty():
+        Console().print(table, markup=False, highlight=False)
+    else:
+        # A pipe has no width: rich would cut cells to 80 columns there.
+        console = Console(width=100_000)
+        with console.capture() as captured:
+            console.print(table, markup=False, highlight=False, soft_wrap=True)
+        for line in captured.get().splitlines():
+            click.echo(line.rstrip())
+
+
+def _is_of_figures(key: str, keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Tell whether a column is read down: all of it is counted or added up, or it stands beside names of figures."""
+    if key == "value":
+        return "figure" in keys
+    values = [row[key] for row in rows if row[key] is not None and row[key] != ""]
+    return bool(values) and all(_is_figure(key, value) for value in values)
+
+
+def _is_figure(key: str, value: Any) -> bool:
+    if isinstance(value, int):
+        return not isinstance(value, bool)
+    return isinstance(value, str) and (key in _AMOUNTS or _MONEY.fullmatch(value) is not None)
+
+
+def _cell(value: Any, *, on_right: bool) -> Text:
+    if isinstance(value, bool):
+        return Text("yes" if value else "no")
+    return Text("" if value is None else str(_plain(value)), justify="right" if on_right else "left")
+
+
+def print_findings(found: Iterable[tuple[str, str, str]]) -> None:
+    """Print what was looked at for a person: how it stands, what it is, and below it what to do, never wide."""
+    for word, told, advice in found:
+        print_wrapped(f"{word:<8} {told}", indent=9)
+        if advice:
+            print_wrapped(f"{'':9}→ {advice}", indent=11)
+
+
+def print_wrapped(line: str, *, indent: int) -> None:
+    """Print a line no wider than a terminal, what follows under its beginning; a word that is longer stays whole."""
+    for part in wrap(line, _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False):
+        click.echo(part)
 
 
 def _plain(value: Any) -> Any:

@@ -209,5 +209,7 @@ def _nobody_pays_to(session: Session, file: BankFile) -> str:
     recipients = [number for number in session.exec(wanted) if number]
     if not recipients or file.account in {account_digits(number) for number in recipients}:
         return ""
-    ends = ", ".join(sorted({number[-LAST_DIGITS:] for number in recipients}))
-    return f"no payout we know goes to this account; payouts go to accounts ending in {ends}"
+    ends = sorted({number[-LAST_DIGITS:] for number in recipients})
+    if file.account[-LAST_DIGITS:] in ends:
+        return "no payout we know goes to this account; payouts go to another one with the same last digits"
+    return f"no payout we know goes to this account; payouts go to accounts ending in {', '.join(ends)}"

@@ -127,8 +127,8 @@ def import_reports(
     outcomes = [import_payout_report(house, connection, path, payout_id=payout_id) for path in files]
     print_files([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
     for outcome in outcomes:
-        if outcome.earlier:
-            say(f"{outcome.name}: {outcome.earlier}")
+        if outcome.earlier or outcome.note:
+            say(f"{outcome.name}: {outcome.earlier or outcome.note}")
     leave(status_of(outcomes))
 
 

@@ -45,7 +45,19 @@ class ReportRow:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """The report of the same payout that was kept before, and what its fees added up to."""
+
+    sha256: str
+    name: str
+    imported_at: datetime
+    fee_total: int
+
+
+@dataclass(frozen=True, slots=True)
 class ReportOutcome:
+    """What became of one report, or would; `stale` says why a look at it does not hold any longer."""
+
     name: str
     sha256: str
     payout_id: str = ""
@@ -54,11 +66,21 @@ class ReportOutcome:
     fee_total: int = 0
     kept: bool = False
     earlier: str = ""
+    replaced: Replaced | None = None
+    stale: str = ""
     rejects: tuple[Reject, ...] = ()
 
     @property
     def accepted(self) -> bool:
-        return not self.rejects
+        return not self.rejects and not self.stale
+
+    @property
+    def note(self) -> str:
+        """Say which report these fees take the place of."""
+        if self.replaced is None:
+            return ""
+        when = f"{self.replaced.imported_at:%Y-%m-%d %H:%M} UTC"
+        return f"takes the place of {self.replaced.name} of {when} for {self.payout_id}"
 
     @property
     def status(self) -> Exit:
@@ -70,10 +92,15 @@ class ReportError(ValueError):
 
 
 def import_payout_report(
-    house: House, connection: Connection, path: Path, *, payout_id: str | None = None, dry_run: bool = False
-) -> ReportOutcome:
-    """Keep one report's fees in one transaction; a later report of the same payout replaces them."""
-    outcome = ReportOutcome(path.name, "")
+    house: House, connection: Connection, path: Path, *, payout_id: str | None = None, seen: str | None = None,
+    dry_run: bool = False,
+) -> ReportOutcome:  # fmt: skip
+    """Keep one report's fees in one transaction; a later report of the same payout replaces them.
+
+    `seen` is the digest of the report that it was to replace when somebody looked, empty for none; where another one
+    has come in since, nothing is kept.
+    """
+    outcome = ReportOutcome(path.name, "", payout_id or "")
     try:
         content = path.read_bytes()
         rows, rejects = read_report(content)
@@ -86,9 +113,7 @@ def import_payout_report(
     outcome = replace(outcome, sha256=hashlib.sha256(content).hexdigest(), rows=len(rows))
     try:
         with house.store.transaction() as session:
-            return keep_report(
-                session, connection, outcome, rows, payout_id=payout_id, at=None if dry_run else utc_now()
-            )
+            return keep_report(session, connection, outcome, rows, seen=seen, at=None if dry_run else utc_now())
     except ReportError as error:
         return replace(outcome, rejects=(Reject(0, "", "", str(error)),))
 
@@ -160,11 +185,14 @@ def _read_row(line: int, cells: Mapping[str, str], rejects: list[Reject]) -> Rep
 
 def keep_report(
     session: Session, connection: Connection, outcome: ReportOutcome, rows: Sequence[ReportRow], *,
-    payout_id: str | None, at: datetime | None,
+    seen: str | None, at: datetime | None,
 ) -> ReportOutcome:  # fmt: skip
-    """Find the payout these rows are, compare amounts, replace its fees; without a moment nothing is written."""
+    """Find the payout these rows are where nobody named it, compare amounts, replace its fees.
+
+    Without a moment nothing is written.
+    """
     take_turn(session, Turn.BOOKS)
-    found = payout_id or _find_payout(session, connection, rows)
+    found = outcome.payout_id or _find_payout(session, connection, rows)
     items = _items(session, connection, found)
     rejects = tuple(_differences(rows, items, found))
     outcome = replace(outcome, payout_id=found, rejects=rejects)
@@ -177,10 +205,13 @@ def keep_report(
     # A refund that came back carries no fee, and may share its id with the refund itself.
     charged = [row for row in rows if row.resource_type != ADJUSTMENT]
     currency = next(iter(items.values())).currency
-    told = replace(outcome, currency=currency, fee_total=sum(row.fee for row in charged))
+    mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
+    replaced = None if known is None else _replaced(session, known, mine)
+    told = replace(outcome, currency=currency, fee_total=sum(row.fee for row in charged), replaced=replaced)
+    if seen is not None and known is not None and seen != known.sha256:
+        return replace(told, stale=f"meanwhile {known.name} brought the fees of {found}: compare and confirm again")
     if at is None:
         return told
-    mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
     session.execute(sa.delete(ProviderFee).where(*mine))
     session.add_all(
         ProviderFee(
@@ -199,6 +230,11 @@ def keep_report(
         )
     )  # fmt: skip
     return replace(told, kept=True)
+
+
+def _replaced(session: Session, known: PayoutReport, mine: tuple[sa.ColumnElement[bool], ...]) -> Replaced:
+    fees = session.scalar(sa.select(sa.func.sum(col(ProviderFee.fee_total))).where(*mine)) or 0
+    return Replaced(known.sha256, known.name, known.imported_at, int(fees))
 
 
 def _find_payout(session: Session, connection: Connection, rows: Sequence[ReportRow]) -> str:

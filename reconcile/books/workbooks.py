@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
+from typing import IO, Any
 from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile, ZipFile
 
@@ -22,6 +22,8 @@ _MOST_ROWS = 1_048_576
 # A row is as wide as its last cell stands to the right: a few kilobytes name thousands of millions of empty ones.
 _MOST_CELLS = 20_000_000
 _BOOK = "xl/workbook.xml"
+# A cell holds 32,767 characters, a quarter of this however they are written.
+_LONGEST_TEXT = _MEGABYTE
 # A spreadsheet keeps and shows fifteen digits; what stands after them is noise of its binary sums.
 _DIGITS = ".15g"
 _HIDDEN_ROW = re.compile(rb'<row\b[^>]*\bhidden="(?:1|true)"')
@@ -54,12 +56,23 @@ def _check_parts(content: bytes) -> None:
     with ZipFile(io.BytesIO(content)) as parts:
         size = sum(part.file_size for part in parts.infolist())
         names = set(parts.namelist())
-    if size > _LARGEST_WORKBOOK:
-        raise SheetError(f"the workbook unfolds to {size // _MEGABYTE} MB: save it as CSV or split it")
-    if "content.xml" in names:
-        raise SheetError("the file is an OpenDocument sheet: save it as XLSX or CSV")
-    if not any(name.startswith("xl/") for name in names):
-        raise SheetError("the file is a ZIP archive: unpack it and import the files in it")
+        if size > _LARGEST_WORKBOOK:
+            raise SheetError(f"the workbook unfolds to {size // _MEGABYTE} MB: save it as CSV or split it")
+        if "content.xml" in names:
+            raise SheetError("the file is an OpenDocument sheet: save it as XLSX or CSV")
+        if not any(name.startswith("xl/") for name in names):
+            raise SheetError("the file is a ZIP archive: unpack it and import the files in it")
+        for part in parts.infolist():
+            if part.filename.endswith(".xml") and part.file_size > _LONGEST_TEXT:
+                _check_texts(parts.open(part))
+
+
+def _check_texts(part: IO[bytes]) -> None:
+    """Refuse a text that no cell can hold, at the price of unfolding it: the reader takes seconds for each megabyte."""
+    with part:
+        while piece := part.read(_LONGEST_TEXT):
+            if len(piece) == _LONGEST_TEXT and b"<" not in piece:
+                raise SheetError("the workbook has a cell with more text than a cell can hold: save it again as CSV")
 
 
 def _sheet(page: Any, *, from_1904: bool) -> Sheet:

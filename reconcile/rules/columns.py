@@ -13,11 +13,28 @@ from pandas import DataFrame
 BETWEEN = pa.scalar("\x1f", type=pa.large_string())
 
 
+class Texts:
+    """A text column of which single cells are asked; a missing one is None."""
+
+    def __init__(self, column: Any) -> None:
+        self._values = texts_of(column)
+
+    def __getitem__(self, place: int) -> str | None:
+        text: str | None = self._values[place].as_py()
+        return text
+
+
 def in_total_order(frame: DataFrame, names: list[str]) -> DataFrame:
-    """Sort by columns, text as bytes and missing values last, and number the rows anew."""
+    """Sort by columns, and number the rows anew; what stands in order already is not copied."""
+    places = total_order(frame, names)
+    is_sorted = bool((places == np.arange(len(places))).all())
+    return (frame if is_sorted else frame.take(places)).reset_index(drop=True)
+
+
+def total_order(frame: DataFrame, names: list[str]) -> Any:
+    """Give the places of the rows as sorted by columns, text as bytes and missing values last."""
     keys = pa.table({name: pa.array(frame[name]) for name in names})
-    places = pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names])
-    return frame.take(places.to_numpy()).reset_index(drop=True)
+    return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]).to_numpy()
 
 
 def looked_up(keys: Any, table: Any) -> Any:
@@ -50,6 +67,13 @@ def worded(codes: Any, words: Sequence[str | None]) -> Any:
 def codes_of(column: Any) -> Any:
     """Number the distinct texts of a column from zero in the order they come; a missing one is −1."""
     return texts_of(column).dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
+
+
+def in_capitals(texts: Any) -> Any:
+    """Write Arrow texts in capitals; only plain ASCII may be left to Arrow, which writes fewer letters large."""
+    if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
+        return pc.ascii_upper(texts)
+    return pa.array([None if text is None else text.upper() for text in texts.to_pylist()], type=texts.type)
 
 
 def texts_of(column: Any) -> Any:

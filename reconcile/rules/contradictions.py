@@ -1,4 +1,4 @@
-"""What a payment's key says against a document that bears a name of the same make, and plainly another one."""
+"""What a payment says against a document: a key of the make of its name, or a text, that can only mean another one."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,7 @@ import numpy as np
 
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.metadata import read_said, to_text
+from reconcile.rules.names import left_out, plain, words_of
 
 # What each key is compared with; a folio is compared where its type is the document's, or neither says one.
 _PEERS: Mapping[str, tuple[str, ...]] = {
@@ -21,7 +22,6 @@ _FOLIO, _TYPE = "folio", "doc_type"
 _NAMES = ("order_ref", "uuid", "doc_key", _TYPE, _FOLIO)
 _UUID = re.compile(r"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}")
 _NUMBER = re.compile(r"\d+")
-_OTHER = re.compile(r"[^A-Z0-9]+")
 _SHORTEST = 3
 
 Words = Mapping[str, str]
@@ -37,20 +37,20 @@ def name_such_sales(ledger: Ledger, payments: Any, docs: Any) -> Any:
 
 
 def are_contradicted(ledger: Ledger, payments: Any, docs: Any) -> Any:
-    """Tell of each pair of a payment and a document whether the payment's key can only mean another sale.
+    """Tell of each pair of a payment and a document whether what the payment says can only mean another sale.
 
     Asked of payments whose keys found nothing: what they name may be missing from the books. Where a person turned
     down what the key names, it says nothing any more.
     """
-    found = _speak_against(ledger, payments, docs)
+    found = _keys_speak_against(ledger, payments, docs) | _texts_speak_against(ledger, payments, docs)
     if not ledger.forbidden or not found.any():
         return found
     declined = np.array(sorted(ledger.forbidden), dtype=np.int64)
-    is_named = ~_speak_against(ledger, declined[:, 0], declined[:, 1])
+    is_named = ~_keys_speak_against(ledger, declined[:, 0], declined[:, 1])
     return found & ~np.isin(payments, declined[is_named, 0])
 
 
-def _speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
+def _keys_speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
     """Read each payment and each document once, however many pairs they are in."""
     payers, payment_at = np.unique(payments, return_inverse=True)
     said = _said(ledger, payers)
@@ -66,12 +66,26 @@ def _speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
     return found
 
 
+def _texts_speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
+    """Find the pairs whose payment's text names what the books' numbering leaves out, and no slip for this document."""
+    found = np.zeros(len(payments), dtype=bool)
+    texts = ledger.payments.frame["texts"].take(payments).to_numpy(dtype=object)
+    spoken = [place for place, text in enumerate(texts) if isinstance(text, str)]
+    said = {text: words_of(text) for text in {texts[place] for place in spoken}}
+    missing = left_out(ledger.books, set().union(*said.values())) if said else set()
+    places = [place for place in spoken if not missing.isdisjoint(said[texts[place]])]
+    for place, names in zip(places, _names(ledger, docs[places]), strict=True):
+        words = said[texts[place]] & missing
+        found[place] = not any(is_slip(word, name) for word in words for name in names.values())
+    return found
+
+
 def is_slip(word: str, name: str) -> bool:
     """Tell whether who meant the name could have written the word: cut short, turned round, or one sign wrong.
 
     Where only the last sign differs a neighbour is meant: numbers are given in turn, and siblings' stand side by side.
     """
-    left, right = _plain(word), _plain(name)
+    left, right = plain(word), plain(name)
     short, long = sorted((left, right), key=len)
     if sorted(left) == sorted(right) or (len(short) >= _SHORTEST and (long.startswith(short) or long.endswith(short))):
         return True
@@ -126,7 +140,3 @@ def _make(word: str) -> str:
     if _UUID.search(word):
         return "UUID"
     return f"{len(word)} digits" if word.isdigit() else _NUMBER.sub("9", word)
-
-
-def _plain(word: str) -> str:
-    return _OTHER.sub("", word).replace("O", "0").lstrip("0")

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import texts_of, worded
+from reconcile.rules.columns import in_total_order, texts_of, worded
 from reconcile.rules.inputs import DOCUMENT_RESULTS, MONEY, Finding, typed
 from reconcile.rules.ledger import Ledger
 
@@ -26,9 +26,8 @@ def build_documents(ledger: Ledger, outcomes: Any, applied: DataFrame, findings:
     figures = {"paid": paid, "credited": credited, "balance": balance,
                "payments": np.bincount(payers, minlength=len(books))}  # fmt: skip
     outcome, words = pd.factorize(outcomes)
-    at = pc.sort_indices(texts_of(books.rows["doc_key"])).to_numpy().astype(np.int64)
-    order = np.argsort(books.place)[at]
-    same = books.rows[[*_SAME, "currency", "total"]].take(at)
+    same = in_total_order(books.rows[[*_SAME, "currency", "total"]].assign(doc=_inverse(books.place)), ["doc_key"])
+    order = same.pop("doc").to_numpy()
     columns = {name: same[name].array for name in same.columns}
     columns |= {name: pd.array(values[order], dtype=MONEY) for name, values in figures.items()}
     columns["outcome"] = worded(outcome[order], words.tolist())
@@ -36,10 +35,17 @@ def build_documents(ledger: Ledger, outcomes: Any, applied: DataFrame, findings:
     return typed(DataFrame({name: columns[name] for name in DOCUMENT_RESULTS}), DOCUMENT_RESULTS)
 
 
+def _inverse(places: Any) -> Any:
+    """Give where in an order each place stands."""
+    order = np.empty(len(places), dtype=np.int64)
+    order[places] = np.arange(len(places))
+    return order
+
+
 def _codes(doc_keys: Any, findings: tuple[Finding, ...]) -> Any:
     codes: dict[str, str] = {}
     for finding in findings:
-        if finding.subject.startswith("document:") and finding.doc_key is not None:
+        if finding.doc_key is not None and finding.subject.startswith("document:"):
             before = codes.get(finding.doc_key)
             codes[finding.doc_key] = f"{before} {finding.code}" if before else finding.code
     named = pc.index_in(texts_of(doc_keys), value_set=pa.array(list(codes), type=pa.large_string()))

@@ -8,7 +8,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import in_total_order, shared_texts
+from reconcile.rules.columns import Texts, in_total_order, shared_texts
 from reconcile.rules.inputs import DAY, Inputs
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers, shift
@@ -45,7 +45,7 @@ class Books:
     total: Any
     currency: Any
     customer: Any
-    tax_id: Any
+    tax_id: Texts
     money: Any
     is_ppd: Any
     is_claim: Any
@@ -127,7 +127,7 @@ def to_books(frame: DataFrame, codes: tuple[Any, Any], inputs: Inputs) -> Books:
         total=total,
         currency=currency,
         customer=customer,
-        tax_id=shared_texts(frame["customer_tax_id"]),
+        tax_id=Texts(frame["customer_tax_id"]),
         money=shared_texts(frame["currency"]),
         is_ppd=(frame["payment_method"].str.upper() == "PPD").to_numpy(dtype=bool),
         is_claim=claims,

@@ -1,7 +1,10 @@
 """Findings in plain words: severity, title and suggested action of every exception code."""
 
-from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from reconcile.rules.inputs import Finding
 from reconcile.rules.outcomes import Code
@@ -127,8 +130,7 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
 }
 
 
-@dataclass(slots=True)
-class About:
+class About(Struct):
     """What a finding is about: its subject, and the ids it touches."""
 
     subject: str
@@ -136,7 +138,7 @@ class About:
     payout_id: str | None = None
     resource_id: str | None = None
     doc_key: str | None = None
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: dict[str, Any] = {}
 
 
 def to_finding(code: Code, about: About, *, at_risk: int) -> Finding:
@@ -156,6 +158,22 @@ def to_finding(code: Code, about: About, *, at_risk: int) -> Finding:
     )
 
 
+def told_once(findings: list[Finding]) -> list[Finding]:
+    """Where a payment differs in currency from its document and from its payout, tell both in one, at risk once."""
+    differing = [finding for finding in findings if finding.code == Code.CURRENCY_DIFF]
+    of_payouts = {(found.resource_id, found.payout_id): found for found in differing if "@" in found.subject}
+    of_documents = {(found.resource_id, found.payout_id): found for found in differing if "@" not in found.subject}
+    kept = [finding for finding in findings if finding.code != Code.CURRENCY_DIFF]
+    for at, found in of_documents.items():
+        evidence = of_payouts.pop(at).evidence if at in of_payouts else {}
+        kept.append(replace(found, evidence=evidence | found.evidence))
+    return [*kept, *of_payouts.values()]
+
+
 def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
     """Sort by severity, code and subject, which is a total order."""
-    return tuple(sorted(findings, key=lambda f: (_SEVERITIES.index(f.severity), f.code, f.subject)))
+    alike: dict[tuple[int, str], list[Finding]] = {}
+    for finding in findings:
+        alike.setdefault((_SEVERITIES.index(finding.severity), finding.code), []).append(finding)
+    subject = attrgetter("subject")
+    return tuple(finding for kind in sorted(alike) for finding in sorted(alike[kind], key=subject))

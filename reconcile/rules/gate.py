@@ -67,6 +67,13 @@ def allowed(findings: list[Finding], *, complete: bool) -> list[Finding]:
     return [finding for finding in findings if finding.code not in WITHHELD_WHILE_INCOMPLETE]
 
 
+def unsaid_payouts(findings: list[Finding], *, complete: bool) -> frozenset[str | None]:
+    """Name the payouts that would be called missing at the bank if nothing else were."""
+    return frozenset(
+        finding.payout_id for finding in findings if not complete and finding.code == Code.PAYOUT_NOT_IN_BANK
+    )
+
+
 def touched(summary: DataFrame, inputs: Inputs) -> Any:
     """Tell which payouts a gap may concern: the one it names, else those whose window or life it overlaps."""
     last = summary["created_at_utc"].where(

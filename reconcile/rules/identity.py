@@ -49,7 +49,7 @@ def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list
 
 def _sums(rows: DataFrame, payouts: DataFrame) -> DataFrame:
     currency = looked_up(rows["payout_id"], payouts["currency"])
-    own = rows[rows["currency"] == currency]
+    own = rows.loc[rows["currency"] == currency, ["payout_id", "resource_type", "signed"]]
     columns = {}
     for kind, name in _NAMES.items():
         signed = own.loc[own["resource_type"] == kind].groupby("payout_id")["signed"]

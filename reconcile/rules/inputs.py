@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any
 
 import pandas as pd
+from msgspec import Struct
 from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
@@ -236,8 +237,7 @@ class Inputs:
     rates: DataFrame = field(default_factory=lambda: empty(RATES))
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something a person must look at; `code` and `subject` are its identity across runs."""
 
     code: str
@@ -282,6 +282,8 @@ def empty(schema: Schema) -> DataFrame:
 
 def records(frame: DataFrame) -> list[Any]:
     """Give the rows as named tuples; `Any`, since a row's types are the schema's and not the stubs'."""
+    if frame.empty:
+        return []
     row: Any = namedtuple("row", ["Index", *frame.columns])  # type: ignore[misc]  # noqa: PYI024 - known only here
     columns = [frame.index.tolist(), *(frame[name].to_numpy(dtype=object) for name in frame.columns)]
     return list(map(row._make, zip(*columns, strict=True)))
@@ -290,10 +292,8 @@ def records(frame: DataFrame) -> list[Any]:
 def _column(values: Any, dtype: str) -> Any:
     if values.dtype == dtype:
         return values
-    if dtype == MOMENT:
-        return pd.to_datetime(values, utc=True).astype(dtype)
-    if dtype == DAY:
-        return pd.to_datetime(values).astype(dtype)
+    if dtype in (MOMENT, DAY):
+        return pd.to_datetime(values, utc=dtype == MOMENT).astype(dtype)
     if dtype == MONEY:
         return values.astype("Int64")
     # A column of nothing but None arrives as object, and turning None into text must not make the word "None".

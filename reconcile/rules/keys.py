@@ -10,25 +10,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import expanded, texts_of
+from reconcile.rules.columns import expanded, in_capitals, texts_of
 from reconcile.rules.documents import Books
 from reconcile.rules.inputs import records
 from reconcile.rules.metadata import Said
 
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
-UUID, DOC_KEY, FOLIO, ORDER, LONE_FOLIO = "uuid", "doc_key", "folio", "order", "lone_folio"
-BARE_FOLIO = "folio"
-_RANKS = {"uuid": 0, "invoice": 1, "invoice_id": 1, "doc_type+folio": 2, "order_ref": 3, "order_id": 4, "folio": 5}
+UUID, DOC_KEY, TYPED_FOLIO, ORDER, FOLIO = "uuid", "doc_key", "doc_type+folio", "order", "folio"
+_RANKS = {"uuid": 0, "invoice": 1, "invoice_id": 1, TYPED_FOLIO: 2, "order_ref": 3, "order_id": 4, FOLIO: 5}
 _RULES = np.array(list(_RANKS), dtype=object)
 _SPACES = {
     DOC_KEY: ("invoice", "invoice_id"),
-    FOLIO: ("doc_type+folio",),
-    LONE_FOLIO: ("folio",),
+    TYPED_FOLIO: (TYPED_FOLIO,),
+    FOLIO: (FOLIO,),
     ORDER: ("invoice", "invoice_id", "order_ref", "order_id"),
     UUID: ("uuid", "invoice", "invoice_id"),
 }
 _MOST_BEARERS = 50  # a name that so many documents bear identifies none of them
-Asked = tuple[Any, list[str]]
+Asked = tuple[Any, Any]
 
 
 @dataclass(slots=True)
@@ -44,7 +43,7 @@ class Keys:
 def find_keys(said: Said, books: Books) -> Keys:
     """Look up every name the payments give; many documents under one name are kept together."""
     found = np.concatenate([np.empty((3, 0), dtype=np.int64), *_found(_asked(said), books)], axis=1)
-    payments, rules, docs = found
+    payments, rules, docs = _without_void_folios(found, books)
     # Almost every payment has one document under one name; only the others need to be compared with themselves.
     is_lone = np.bincount(payments, minlength=said.payments)[payments] == 1
     rest = DataFrame({"payment": payments[~is_lone], "rule": _RULES[rules[~is_lone]], "doc": docs[~is_lone]})
@@ -54,6 +53,16 @@ def find_keys(said: Said, books: Books) -> Keys:
     names = np.concatenate([_RULES[rules[is_lone]], agreeing["rule"].to_numpy(dtype=object)])
     order = np.argsort(columns[0], kind="stable")
     return Keys(columns[0][order], columns[1][order], names[order], several)
+
+
+def _without_void_folios(found: Any, books: Books) -> Any:
+    """Leave out folios alone that only void documents bear: a key only where an open one has it."""
+    payments, rules, docs = found
+    is_alone = rules == list(_RANKS).index(FOLIO)
+    is_void = is_alone & books.is_void[docs]
+    if not is_void.any():
+        return found
+    return found[:, ~is_void | np.isin(payments, payments[is_alone & ~is_void])]
 
 
 def _compared(found: DataFrame, books: Books) -> tuple[DataFrame, dict[int, list[tuple[str, tuple[int, ...]]]]]:
@@ -67,12 +76,12 @@ def _compared(found: DataFrame, books: Books) -> tuple[DataFrame, dict[int, list
 
 
 def _living(found: DataFrame, books: Books) -> Any:
-    """Where one name is borne by valid and by void documents, the valid ones are meant."""
+    """Where valid and void documents bear one name of a sale, the valid ones are meant; a folio is no such name."""
     is_valid = ~books.is_void[found["doc"].to_numpy(dtype=np.int64)]
     if is_valid.all():
         return found.copy()
     has_valid = pd.Series(is_valid, index=found.index).groupby([found["payment"], found["rule"]]).transform("any")
-    return found[is_valid | ~has_valid].copy()
+    return found[is_valid | ~has_valid | found["rule"].isin((TYPED_FOLIO, FOLIO))].copy()
 
 
 def _grouped(rest: DataFrame) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
@@ -87,19 +96,23 @@ def _grouped(rest: DataFrame) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
 
 def _asked(said: Said) -> dict[str, Asked]:
     """Give what payments ask for under each rule, as documents' names are compared."""
-    asked = {
-        name: (np.array(places, dtype=np.int64), [text.upper() for text in texts])
-        for name, (places, texts) in said.words.items()
-        if name in _RANKS and texts
-    }
-    places, texts = said.words["folio"]
-    folios = {place: folio for place, text in zip(places, texts, strict=True) if (folio := text.upper().lstrip("0"))}
-    kinds = {place: text.upper() for place, text in zip(*said.words["doc_type"], strict=True)}
-    with_kind = [place for place in folios if place in kinds]
-    bare = [place for place in folios if place not in kinds]
-    asked["doc_type+folio"] = np.array(with_kind, dtype=np.int64), [f"{kinds[at]}|{folios[at]}" for at in with_kind]
-    asked["folio"] = np.array(bare, dtype=np.int64), [folios[at] for at in bare]
-    return {name: pair for name, pair in asked.items() if pair[1]}
+    asked = {name: (places, in_capitals(texts)) for name, (places, texts) in said.words.items() if name in _RANKS}
+    places, folios = _without_zeros(*asked[FOLIO])
+    kinds, types = said.words["doc_type"]
+    at = pc.index_in(pa.array(places), value_set=pa.array(kinds))
+    bare, has_kind = at.is_null(), at.is_valid()
+    heads = in_capitals(types).take(at.drop_null())
+    with_kind = pc.binary_join_element_wise(heads, folios.filter(has_kind), pa.scalar("|", type=pa.large_string()))
+    asked[TYPED_FOLIO] = places[has_kind.to_numpy(zero_copy_only=False)], with_kind
+    asked[FOLIO] = places[bare.to_numpy(zero_copy_only=False)], folios.filter(bare)
+    return {name: pair for name, pair in asked.items() if len(pair[1])}
+
+
+def _without_zeros(places: Any, folios: Any) -> Asked:
+    """Leave out the zeros before each folio, and those that were nothing else."""
+    bare = pc.utf8_ltrim(folios, characters="0")
+    says = pc.not_equal(bare, "")
+    return places[says.to_numpy(zero_copy_only=False)], bare.filter(says)
 
 
 def _found(asked: dict[str, Asked], books: Books) -> Iterator[Any]:
@@ -111,7 +124,7 @@ def _found(asked: dict[str, Asked], books: Books) -> Iterator[Any]:
         names, docs, first = _names(books, space)
         for rule in wanted:
             places, texts = asked[rule]
-            at = pc.index_in(pa.array(texts, type=pa.large_string()), value_set=names)
+            at = pc.index_in(texts, value_set=names)
             is_known = at.is_valid().to_numpy(zero_copy_only=False)
             codes = at.drop_null().to_numpy().astype(np.int64)
             sizes = first[codes + 1] - first[codes]
@@ -130,12 +143,11 @@ def _names(books: Books, space: str) -> tuple[Any, Any, Any]:
     if column == "folio":
         values = pc.utf8_ltrim(values, characters="0")
     is_named = pc.not_equal(values, "").fill_null(False).to_numpy(zero_copy_only=False)
-    if space == FOLIO:
+    if space == TYPED_FOLIO:
         kinds = pc.utf8_upper(texts_of(books.column("doc_type")))
         values = pc.binary_join_element_wise(kinds, values, pa.scalar("|", type=pa.large_string()))
         is_named = is_named & values.is_valid().to_numpy(zero_copy_only=False)
-    can_be_named = books.is_claim & ~books.is_void if space == LONE_FOLIO else books.is_claim
-    docs = np.flatnonzero(is_named & can_be_named)
+    docs = np.flatnonzero(is_named & books.is_claim)
     names = values.take(pa.array(docs)).dictionary_encode()
     codes = names.indices.to_numpy().astype(np.int64)
     bearers = np.bincount(codes, minlength=len(names.dictionary))

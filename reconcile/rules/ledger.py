@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from msgspec import Struct
 from pandas import DataFrame
 
 from reconcile.rules.documents import Books
@@ -16,14 +17,13 @@ from reconcile.rules.settings import RuleSet
 _LATEST = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """Why an outcome: the stage and rule that decided, the rivals it left, and what was compared."""
 
     stage: Stage
     rule: str
     rivals: tuple[int, ...] = ()
-    evidence: dict[str, Any] = field(default_factory=dict)
+    evidence: dict[str, Any] = {}
 
 
 @dataclass(slots=True)
@@ -34,6 +34,7 @@ class Ledger:
     books: Books
     rules: RuleSet
     outcome: Any = None
+    left: Any = None
     reasons: dict[int, Reason] = field(default_factory=dict)
     codes: dict[int, list[Code]] = field(default_factory=dict)
     paid: Any = None
@@ -49,6 +50,7 @@ class Ledger:
 
     def __post_init__(self) -> None:
         self.outcome = np.full(len(self.payments), str(Outcome.UNEXPLAINED), dtype=object)
+        self.left = np.ones(len(self.payments), dtype=bool)
         self.paid = np.zeros(len(self.books), dtype=np.int64)
         self.reopened = np.zeros(len(self.books), dtype=np.int64)
         self.adjusted = np.zeros(len(self.books), dtype=np.int64)
@@ -70,7 +72,7 @@ class Ledger:
 
     def is_left(self) -> Any:
         """Tell which payments no stage has decided yet."""
-        return self.outcome == Outcome.UNEXPLAINED
+        return self.left.copy()
 
     def net_paid(self, doc: int, at: int = _LATEST) -> int:
         """Give what is paid on a document, less the refunds that came before a moment."""
@@ -97,11 +99,27 @@ class Ledger:
         everything = int(self.books.credited[doc])
         return found > 0 and amount in (found + before - same_day, found + before - everything)
 
+    def are_equal(self, docs: Any, payments: Any) -> Any:
+        """Tell the same of many pairs at once; only what notes or refunds changed must be looked at one by one."""
+        books = self.books
+        equal = books.total[docs] - self.paid[docs] - self.adjusted[docs] == self.payments.amount[payments]
+        for place in np.flatnonzero(np.isin(docs, [*books.notes, *self.refunded])):
+            equal[place] = self.is_equal(int(docs[place]), int(payments[place]))
+        return equal
+
     def decide(self, payment: int, outcome: Outcome, reason: Reason, *codes: Code) -> None:
         self.outcome[payment] = str(outcome)
+        self.left[payment] = False
         self.reasons[payment] = reason
         if codes:
             self.codes[payment] = list(codes)
+
+    def undo(self, payment: int) -> None:
+        """Take back a decision that applied nothing."""
+        self.outcome[payment] = str(Outcome.UNEXPLAINED)
+        self.left[payment] = True
+        self.reasons.pop(payment, None)
+        self.codes.pop(payment, None)
 
     def apply(self, payment: int, doc: int, amount: int, *, difference: int = 0) -> None:
         """Apply an amount of a payment to a document; refunds of the payment open the document again."""
@@ -116,6 +134,7 @@ class Ledger:
         amounts = self.payments.amount[payments]
         self.paid[docs] += amounts
         self.outcome[payments] = str(Outcome.MATCHED)
+        self.left[payments] = False
         self.reasons.update(zip(payments.tolist(), repeat(reason)))
         for place in np.flatnonzero(np.isin(payments, list(self.payments.refunds))):
             self._reopen(int(payments[place]), int(docs[place]), int(amounts[place]))

@@ -113,17 +113,17 @@ def _lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matchin
     columns["doc_country"] = worded(np.where(docs < 0, 1, 0), (inputs.country, None))
     columns["line"] = pd.array(number, dtype="Int64")
     columns["exception_code"] = worded(np.zeros(len(at), dtype=np.int64), (None,))
-    return typed(DataFrame({name: columns[name] for name in LINES}), LINES)
+    return typed(DataFrame({name: columns[name] for name in LINES}, copy=False), LINES)
 
 
 def _of_items(rows: DataFrame, payment_at: Any, ledger: Ledger, inputs: Inputs) -> dict[str, Any]:
-    refs = pa.array([*ledger.payments.order_ref, None], type=pa.large_string())
+    refs = ledger.payments.order_ref.take(pa.array(payment_at, mask=payment_at == len(ledger.payments)))
     return {
         "occurred_at_utc": rows["occurred_at"].array,
         "customer_tax_id": rows["customer_tax_id"].fillna(rows["sender_tax_id"]).array,
         "expected_doc": _expected_documents(rows, inputs.country),
         "note": notes_of(rows, payment_at, ledger, inputs),
-        "order_ref": pd.array(refs.take(pa.array(payment_at)), dtype=TEXT),
+        "order_ref": pd.array(refs, dtype=TEXT),
     }
 
 
@@ -159,7 +159,7 @@ def _words(rows: DataFrame, ledger: Ledger, payment_at: Any, at: Any) -> dict[st
     for place, mask in enumerate(masks, start=len(ledger.payments) + 1):
         told[mask.to_numpy()] = place
     told = told[at]
-    reasons = [ledger.reasons[payment] for payment in range(len(ledger.payments))]
+    reasons = list(map(ledger.reasons.__getitem__, range(len(ledger.payments))))
     # Most payments share one reason object with many others.
     identities = np.fromiter(map(id, reasons), dtype=np.int64, count=len(reasons))
     _, first, own = np.unique(identities, return_index=True, return_inverse=True)
@@ -229,17 +229,18 @@ def _dispute_lines(disputes: list[PlacedDispute], inputs: Inputs) -> DataFrame:
 
 def name_exceptions(lines: DataFrame, codes: list[tuple[str, str, str, str]]) -> DataFrame:
     """Write on each item's first row the codes that name it: on its own payout's row where the subject says which."""
-    said: dict[tuple[str, ...], dict[str, None]] = {}
-    for code, *place in codes:
-        said.setdefault(tuple(place), {})[code] = None
-    named = pa.array([place[-1] for place in said], type=pa.large_string())
+    said: dict[tuple[str, str, str], dict[str, None]] = {}
+    for code, payout, kind, identity in codes:
+        said.setdefault((payout, kind, identity), {})[code] = None
+    named = pa.array([identity for _, _, identity in said], type=pa.large_string())
     is_named = pc.is_in(texts_of(lines["resource_id"]), value_set=named).to_numpy(zero_copy_only=False)
     places = np.flatnonzero(is_named & (lines["line"] == 1).to_numpy(dtype=bool))
     some = lines[["payout_id", "resource_type", "resource_id"]].take(places)
     kinds = some["resource_type"].where(~some["resource_type"].isin(PAYMENT_TYPES), "payment")
     columns = (values.to_numpy(dtype=object) for values in (some["payout_id"].fillna(""), kinds, some["resource_id"]))
-    numbers = {place: number for number, place in enumerate(said, start=1)}
+    numbers: dict[str | None, int] = {None: 0}
+    told = {place: numbers.setdefault(" ".join(words), len(numbers)) for place, words in said.items()}
     chosen = np.zeros(len(lines), dtype=np.int64)
-    chosen[places] = [numbers.get(place, 0) for place in zip(*columns, strict=True)]
-    lines["exception_code"] = worded(chosen, [None, *(" ".join(words) for words in said.values())])
+    chosen[places] = [told.get(place, 0) for place in zip(*columns, strict=True)]
+    lines["exception_code"] = worded(chosen, list(numbers))
     return lines

@@ -2,6 +2,7 @@
 
 from pandas import DataFrame
 
+from reconcile.rules.borrowed_keys import place_set_aside, set_aside
 from reconcile.rules.candidates import match_customers, suggest
 from reconcile.rules.decisions import apply_decisions
 from reconcile.rules.documents import document_customers, sorted_documents, to_books
@@ -20,14 +21,16 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     """Decide every payment: decisions of people, keys, references, customers, sets, suggestions, the rest."""
     ledger, said = open_ledger(rows, inputs)
     apply_decisions(ledger, inputs.decisions)
-    keys = settle_agreeing(ledger, find_keys(said, ledger.books))
+    keys, waiting = set_aside(ledger, settle_agreeing(ledger, find_keys(said, ledger.books)))
     del said
     place_keyed(ledger, keys)
     place_shared(ledger, keys)
     place_folios(ledger, keys)
     match_references(ledger)
+    waiting = place_set_aside(ledger, waiting)
     match_customers(ledger)
     match_sets(ledger)
+    place_set_aside(ledger, waiting)
     # What these stages paid is not open any more.
     place_folios(ledger, keys)
     suggest(ledger)

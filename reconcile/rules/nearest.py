@@ -84,10 +84,10 @@ class NearestMiss:
         is_equal = (others != _NONE) & (amounts[others] == balances)
         payments = np.where((payments == _NONE) & is_equal, others, payments)
         failures = _first_failures(ledger, payments, asking)
-        ids = ledger.payments.ids
+        rows = zip(payments.tolist(), ledger.payments.ids[payments], amounts[payments].tolist(), failures, strict=True)
         return [
-            None if payment == _NONE else {"payment": str(ids[payment]), "amount": int(amounts[payment])} | failure
-            for payment, failure in zip(payments.tolist(), failures, strict=True)
+            None if payment == _NONE else {"payment": str(identity), "amount": amount} | failure
+            for payment, identity, amount, failure in rows
         ]
 
 
@@ -132,7 +132,7 @@ def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, 
     said = [*(say for _, say in tests), _names_another, _not_alone]
     days = (to_days(column) for column in (day, books.since[docs], books.until[docs]))
     rows = zip(failed.tolist(), difference.tolist(), *days, strict=True)
-    return [said[test](*row) for test, *row in rows]
+    return [said[test](amount, day, since, until) for test, amount, day, since, until in rows]
 
 
 def _declined(*_: Any) -> dict[str, Any]:

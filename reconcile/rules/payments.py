@@ -8,7 +8,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import in_total_order, shared_texts
+from reconcile.rules.columns import Texts, shared_texts, total_order
 from reconcile.rules.inputs import records
 from reconcile.rules.metadata import Said
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, SAID
@@ -29,6 +29,7 @@ _READ = [
     "local_date",
     "source",
 ]
+_KEPT = ("resource_id", "currency", "amount", "split", "row", *SAID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class Payments:
     amount: Any
     currency: Any
     customer: Any
-    tax_id: Any
+    tax_id: Texts
     payout: Any
     money: Any
     day: Any
@@ -70,8 +71,9 @@ class Payments:
 def payment_rows(rows: DataFrame, items: DataFrame) -> DataFrame:
     """Choose one row per payment, where it is at home, in total order, with what it says."""
     is_payment = (rows["place"] == "home") & rows["resource_type"].isin(PAYMENT_TYPES)
-    chosen = rows.loc[is_payment, _READ].assign(row=np.flatnonzero(is_payment))
-    frame = in_total_order(chosen, ["occurred_at", "resource_id", "resource_type"])
+    order = total_order(rows, ["occurred_at", "resource_id", "resource_type"])
+    order = order[is_payment.to_numpy()[order]]
+    frame = rows[_READ].assign(row=np.arange(len(rows))).take(order).reset_index(drop=True)
     return frame.assign(**{name: items[name].array.take(frame["source"].to_numpy()) for name in SAID})
 
 
@@ -86,12 +88,12 @@ def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], *, rows:
     currency, customer = codes
     ids = frame["resource_id"].to_numpy(dtype=object)
     return Payments(
-        frame=frame,
+        frame=frame[list(_KEPT)],
         ids=ids,
         amount=frame["amount"].to_numpy(dtype=np.int64),
         currency=currency,
         customer=customer,
-        tax_id=shared_texts(tax_ids),
+        tax_id=Texts(tax_ids),
         payout=shared_texts(frame["payout_id"]),
         money=shared_texts(frame["currency"]),
         day=day_numbers(frame["local_date"]),

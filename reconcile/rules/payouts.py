@@ -137,6 +137,8 @@ def _foreign(row: Any) -> Finding:
 def _in_none(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     is_loose = (rows["place"] == "home") & rows["payout_id"].isna() & rows["resource_type"].isin(PAYMENT_TYPES)
     loose = rows[is_loose]
+    if loose.empty:
+        return []
     since = bank_days(loose["freed_at"].fillna(loose["occurred_at"]), inputs.calendar)
     due = shift(since, inputs.rules.days_to_payout, inputs.calendar)
     late = loose.assign(since=since, due=due)[due <= pd.Timestamp(inputs.as_of)]

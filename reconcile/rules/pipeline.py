@@ -11,8 +11,8 @@ from reconcile.rules.checks import check_result
 from reconcile.rules.columns import texts_of
 from reconcile.rules.document_results import build_documents
 from reconcile.rules.fees import item_fees, items_off_tariff
-from reconcile.rules.findings import in_order
-from reconcile.rules.gate import allowed, calendar_findings, conflict_findings, gap_findings
+from reconcile.rules.findings import in_order, told_once
+from reconcile.rules.gate import allowed, calendar_findings, conflict_findings, gap_findings, unsaid_payouts
 from reconcile.rules.identity import add_up, identity_findings
 from reconcile.rules.inputs import (
     BANK,
@@ -66,15 +66,16 @@ def reconcile(inputs: Inputs) -> Result:
         *split_mismatches(ledger.payments.frame),
         *note_rates(ledger, inputs),
         *payment_findings(ledger, applied, misses),
-        *refund_findings(ledger),
-        *note_findings(ledger),
+        *refund_findings(ledger, applied),
+        *note_findings(ledger, applied),
         *overdue_findings(ledger, standing, misses),
     ]
-    findings = in_order(allowed(found, complete=complete))
+    findings = in_order(told_once(allowed(found, complete=complete)))
+    unsaid = unsaid_payouts(found, complete=complete)
     lines = build_lines(rows, fees, ledger, applied, disputes=disputes, inputs=inputs)
     lines = name_exceptions(lines, sorted(_codes(findings, rows)))
     result = Result(
-        payouts=complete_summary(summary, lines, findings, inputs),
+        payouts=complete_summary(summary, lines, findings, inputs, unsaid=unsaid),
         lines=lines,
         documents=build_documents(ledger, standing, applied, findings),
         findings=findings,
@@ -124,7 +125,8 @@ def _codes(findings: tuple[Finding, ...], rows: DataFrame) -> Iterator[tuple[str
 def _homes(rows: DataFrame, ids: set[str]) -> dict[str, list[tuple[str, str]]]:
     """Give the kind and the payout of items with these ids, where they are at home."""
     is_named = pc.is_in(texts_of(rows["resource_id"]), value_set=pa.array(list(ids), type=pa.large_string()))
-    chosen = rows[is_named.to_numpy(zero_copy_only=False) & (rows["place"] == "home").to_numpy()]
+    is_meant = is_named.to_numpy(zero_copy_only=False) & (rows["place"] == "home").to_numpy()
+    chosen = rows.loc[is_meant, ["payout_id", "resource_type", "resource_id"]]
     kinds = chosen["resource_type"].where(~chosen["resource_type"].isin(PAYMENT_TYPES), "payment")
     columns = (
         values.to_numpy(dtype=object) for values in (chosen["resource_id"], kinds, chosen["payout_id"].fillna(""))

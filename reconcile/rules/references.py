@@ -1,8 +1,6 @@
 """Text references: whole words of a payment's texts that name a document, believed only with an equal amount."""
 
-import re
-from collections import defaultdict
-from itertools import pairwise
+from collections import Counter, defaultdict
 from typing import Any
 
 import numpy as np
@@ -13,11 +11,10 @@ from reconcile.rules.assignment import MOST_NODES, Edge, components, forced_pair
 from reconcile.rules.candidates import pair_in_order
 from reconcile.rules.columns import texts_of
 from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.names import plain_column, words_of
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 
-_WORD = re.compile(r"[A-Z0-9]+(?:[-_/.#][A-Z0-9]+)*")
-_PART = re.compile(r"[A-Z0-9]+")
 _SHORTEST = 2
 _MOST_BEARERS = 50  # a word that so many documents bear names none of them
 
@@ -31,41 +28,26 @@ def match_references(ledger: Ledger) -> None:
         _decide(ledger, component, single)
 
 
-def words_of(text: str) -> set[str]:
-    """List the words of a text without separators: each whole, each part, and neighbours written apart.
-
-    `PED-00123`, `PED 00123` and `ped00123` say the same; O is read as zero, as people type it.
-    """
-    parts = _PART.findall(text.upper())
-    whole = ("".join(_PART.findall(word)) for word in _WORD.findall(text.upper()) if not word.isalnum())
-    joined = (left + right for left, right in pairwise(parts))
-    return {_bare(word) for word in (*whole, *parts, *joined)} - {""}
-
-
-def _plain(word: str) -> str:
-    return _bare("".join(_PART.findall(word.upper())))
-
-
-def _bare(word: str) -> str:
-    return word.replace("O", "0").lstrip("0")
-
-
-def _plain_column(values: Any) -> Any:
-    """Do the same to a column; only plain ASCII may be left to Arrow, which writes fewer letters large than we do."""
-    if not pc.all(pc.string_is_ascii(values)).as_py():
-        return pa.array([None if text is None else _plain(text) for text in values.to_pylist()], type=pa.large_string())
-    bare = pc.replace_substring_regex(pc.ascii_upper(values), "[^A-Z0-9]+", "")
-    return pc.ascii_ltrim(pc.replace_substring(bare, "O", "0"), characters="0")
-
-
 def _names(ledger: Ledger, payments: Any, words: set[str]) -> dict[str, set[int]]:
-    """Index the documents these payments could equal by those of their names that are among the words.
+    """Index the documents these payments could equal by those of their names that are among the words."""
+    could_equal = np.isin(ledger.open_now(), ledger.payments.amount[payments])
+    could_equal[list(ledger.books.notes)] = True
+    return _named(ledger, np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void & could_equal), words)
+
+
+def documents_named(ledger: Ledger, payments: list[int], docs: Any) -> dict[int, set[int]]:
+    """Give which of some documents the texts of each payment name."""
+    texts = ledger.payments.frame["texts"].take(payments).to_numpy(dtype=object)
+    said = {at: words_of(text) for at, text in zip(payments, texts, strict=True) if isinstance(text, str)}
+    names = _named(ledger, docs, set().union(*said.values()))
+    return {at: {doc for word in words for doc in names.get(word, ())} for at, words in said.items()}
+
+
+def _named(ledger: Ledger, places: Any, words: set[str]) -> dict[str, set[int]]:
+    """Index documents by those of their names that are among the words.
 
     A document's names are its order reference, its folio alone and after its type or series, and its UUID.
     """
-    could_equal = np.isin(ledger.open_now(), ledger.payments.amount[payments])
-    could_equal[list(ledger.books.notes)] = True
-    places = np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void & could_equal)
     order, folio, uuid, kind, series = (
         texts_of(ledger.books.column(name, places)) for name in ("order_ref", "folio", "uuid", "doc_type", "series")
     )
@@ -76,7 +58,7 @@ def _names(ledger: Ledger, payments: Any, words: set[str]) -> dict[str, set[int]
     for column in (order, folio, uuid, *heads):
         if column.null_count == len(column):
             continue
-        said = _plain_column(column)
+        said = plain_column(column)
         found = np.flatnonzero(pc.is_in(said, value_set=wanted).to_numpy(zero_copy_only=False))
         for name, doc in zip(said.take(pa.array(found)).to_pylist(), places[found].tolist(), strict=True):
             names[name].add(doc)
@@ -97,14 +79,19 @@ def _edges(ledger: Ledger) -> list[Edge]:
     edges = []
     for payment, words in said.items():
         named = {doc for word in words if word in names for doc in names[word]}
-        edges += [(payment, doc) for doc in sorted(named) if _fits(ledger, payment, doc)]
-    return edges
+        edges += [(payment, doc) for doc in sorted(named)]
+    return _fitting(ledger, edges) if edges else []
 
 
-def _fits(ledger: Ledger, payment: int, doc: int) -> bool:
-    if ledger.payments.currency[payment] != ledger.books.currency[doc] or (payment, doc) in ledger.forbidden:
-        return False
-    return ledger.is_equal(doc, payment) and not ledger.books.is_credited_before(doc, int(ledger.payments.day[payment]))
+def _fitting(ledger: Ledger, edges: list[Edge]) -> list[Edge]:
+    payments, docs = np.array(edges, dtype=np.int64).T
+    books, days = ledger.books, ledger.payments.day
+    fits = ledger.are_equal(docs, payments) & (ledger.payments.currency[payments] == books.currency[docs])
+    return [
+        (payment, doc)
+        for (payment, doc), is_fit in zip(edges, fits.tolist(), strict=True)
+        if is_fit and (payment, doc) not in ledger.forbidden and not books.is_credited_before(doc, int(days[payment]))
+    ]
 
 
 def _same_customer(ledger: Ledger, edge: Edge) -> bool:
@@ -115,16 +102,12 @@ def _same_customer(ledger: Ledger, edge: Edge) -> bool:
 def _only_candidates(ledger: Ledger, edges: list[Edge]) -> set[Edge]:
     """Keep references without the tax id only where no other open document anywhere has that amount."""
     balance = ledger.open_now()
-    counts: dict[tuple[int, int], int] = defaultdict(int)
-    wanted = {(int(ledger.payments.currency[p]), int(ledger.payments.amount[p])) for p, _ in edges}
-    amounts = np.isin(balance, [amount for _, amount in wanted])
-    for doc in np.flatnonzero(amounts & (balance > 0)).tolist():
-        counts[(int(ledger.books.currency[doc]), int(balance[doc]))] += 1
-    return {
-        (payment, doc)
-        for payment, doc in edges
-        if counts[(int(ledger.payments.currency[payment]), int(ledger.payments.amount[payment]))] <= 1
-    }
+    payments = [payment for payment, _ in edges]
+    currencies, amounts = ledger.payments.currency[payments], ledger.payments.amount[payments]
+    docs = np.flatnonzero(np.isin(balance, amounts) & (balance > 0))
+    counts = Counter(zip(ledger.books.currency[docs].tolist(), balance[docs].tolist(), strict=True))
+    asked = zip(edges, currencies.tolist(), amounts.tolist(), strict=True)
+    return {edge for edge, currency, amount in asked if counts[currency, amount] <= 1}
 
 
 def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:

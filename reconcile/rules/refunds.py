@@ -4,6 +4,7 @@ from collections import defaultdict
 from typing import Any
 
 import pandas as pd
+from pandas import DataFrame
 
 from reconcile.rules.documents import Note
 from reconcile.rules.findings import About, to_finding
@@ -15,13 +16,13 @@ from reconcile.rules.payments import Refund
 Amounts = list[tuple[int, int]]
 
 
-def refund_findings(ledger: Ledger) -> list[Finding]:
+def refund_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
     """Find refunds of invoiced sales that no credit note explains; what was paid too much needs none.
 
     Too much is what a document had been paid when the refund was made: a sale paid again was given back before.
     """
     lonely: dict[str, tuple[Refund, int]] = {}
-    payments = _payments_of(ledger, sorted(ledger.refunded))
+    payments = _payments_of(ledger, applied, sorted(ledger.refunded))
     for doc in sorted(ledger.refunded):
         for refund in _without_note(ledger, doc, payments[doc]):
             lonely.setdefault(refund.resource_id, (refund, doc))
@@ -29,10 +30,10 @@ def refund_findings(ledger: Ledger) -> list[Finding]:
     return [_lonely_refund(ledger, refund, doc, payment_of[key]) for key, (refund, doc) in sorted(lonely.items())]
 
 
-def note_findings(ledger: Ledger) -> list[Finding]:
+def note_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
     """Find credit notes on paid documents for which nothing was given back."""
     found = []
-    first_paid = _first_days(ledger)
+    first_paid = _first_days(ledger, applied)
     for doc in sorted(set(ledger.books.notes) & set(first_paid)):
         if ledger.balance(doc) < 0 and not ledger.books.is_void[doc]:
             late = [note for note in ledger.books.notes[doc] if note.day >= first_paid[doc]]
@@ -53,9 +54,8 @@ def _without_note(ledger: Ledger, doc: int, payments: Amounts) -> list[Refund]:
     return lonely
 
 
-def _payments_of(ledger: Ledger, docs: list[int]) -> dict[int, Amounts]:
+def _payments_of(ledger: Ledger, applied: DataFrame, docs: list[int]) -> dict[int, Amounts]:
     """Give the moment and the amount of everything applied to some documents."""
-    applied = ledger.applications()
     applied = applied[applied["doc"].isin(docs)]
     paid: dict[int, Amounts] = defaultdict(list)
     for payment, doc, amount in zip(*(applied[name].tolist() for name in ("payment", "doc", "applied")), strict=True):
@@ -74,9 +74,8 @@ def _without_refund(ledger: Ledger, doc: int, notes: list[Note]) -> list[Note]:
     return lonely
 
 
-def _first_days(ledger: Ledger) -> dict[int, int]:
+def _first_days(ledger: Ledger, applied: DataFrame) -> dict[int, int]:
     """Give the day of the first payment of each document that has notes."""
-    applied = ledger.applications()
     noted = applied[applied["doc"].isin(list(ledger.books.notes))]
     days: dict[int, int] = {}
     for payment, doc in zip(noted["payment"].tolist(), noted["doc"].tolist(), strict=True):

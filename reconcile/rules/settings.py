@@ -24,6 +24,7 @@ class RuleSet:
     due_days: int = 30
     set_size: int = 5
     set_pool: int = 25
+    set_chance_bps: int = 1000
     days_to_payout: int = 2
     days_to_late: int = 1
     days_to_bank: int = 2

@@ -1,8 +1,11 @@
 """Keys that several documents bear, such as one order with two invoices, and keys that contradict each other."""
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from reconcile.rules.keys import BARE_FOLIO, Keys
+from reconcile.rules.keys import FOLIO, Keys
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -39,15 +42,15 @@ def place_folios(ledger: Ledger, keys: Keys) -> None:
     certain = {payment: doc for payment, doc in meant.items() if doc is not None}
     if certain:
         payments, docs = (np.array(list(places), dtype=np.int64) for places in (certain, certain.values()))
-        place_keyed(ledger, Keys(payments, docs, np.full(len(certain), BARE_FOLIO, dtype=object)))
+        place_keyed(ledger, Keys(payments, docs, np.full(len(certain), FOLIO, dtype=object)))
 
 
 def _is_bare(names: Names) -> bool:
-    return len(names) == 1 and names[0][0] == BARE_FOLIO
+    return len(names) == 1 and names[0][0] == FOLIO
 
 
 def _only_open(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> int | None:
-    open_ones = [doc for doc in docs if ledger.open_at(doc, payment) > 0]
+    open_ones = [doc for doc in docs if not ledger.books.is_void[doc] and ledger.open_at(doc, payment) > 0]
     if len(open_ones) != 1:
         return None
     closed = (doc for doc in docs if doc != open_ones[0])
@@ -63,21 +66,23 @@ def _fits_better(ledger: Ledger, payment: int, closed: int, doc: int) -> bool:
 
 
 def _allowed(ledger: Ledger, payment: int, names: Names) -> Names:
-    names = [(rule, docs) for rule, docs in names if rule != BARE_FOLIO or len(docs) == 1]
+    names = [(rule, docs) for rule, docs in names if rule != FOLIO or len(docs) == 1]
     kept = [(rule, tuple(doc for doc in docs if (payment, doc) not in ledger.forbidden)) for rule, docs in names]
     kept = [(rule, _meant(ledger, payment, docs)) for rule, docs in kept if docs]
     # A bare folio says least: beside another key it neither decides nor contradicts.
-    return [(rule, docs) for rule, docs in kept if rule != BARE_FOLIO] or kept
+    return [(rule, docs) for rule, docs in kept if rule != FOLIO] or kept
 
 
 def _meant(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> tuple[int, ...]:
     """Of documents under one name keep the payer's own, and for void ones take what was issued in their place."""
     books, payer = ledger.books, ledger.payments.customer[payment]
+    docs = tuple(doc for doc in docs if payer != UNKNOWN and books.customer[doc] == payer) or docs
     if all(books.is_void[doc] for doc in docs):
         living = {target for doc in docs if (target := books.successor(doc)) is not None}
-        docs = tuple(sorted(doc for doc in living if (payment, doc) not in ledger.forbidden)) or docs
-    own = tuple(doc for doc in docs if payer != UNKNOWN and books.customer[doc] == payer)
-    return own or docs
+        return tuple(sorted(doc for doc in living if (payment, doc) not in ledger.forbidden)) or docs
+    valid = tuple(doc for doc in docs if not books.is_void[doc])
+    is_void_meant = any(books.total[doc] == ledger.payments.amount[payment] for doc in set(docs) - set(valid))
+    return docs if is_void_meant and not any(ledger.is_equal(doc, payment) for doc in valid) else valid
 
 
 def _agreed(names: Names) -> tuple[int, str] | None:
@@ -87,51 +92,92 @@ def _agreed(names: Names) -> tuple[int, str] | None:
     return singles[0]
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a payment's names come to: all documents under them, those under every one, and of these the open ones.
+
+    `equal` are the open ones of exactly the payment's amount.
+    """
+
+    payment: int
+    rule: str
+    rivals: tuple[int, ...]
+    common: tuple[int, ...]
+    open_ones: list[int]
+    equal: list[int]
+
+    def evidence(self, ledger: Ledger) -> dict[str, Any]:
+        return {"key": self.rule, "amount": int(ledger.payments.amount[self.payment])}
+
+
 def _place(ledger: Ledger, payment: int, names: Names) -> None:
-    rule = "+".join(rule for rule, _ in names)
-    rivals = tuple(sorted({doc for _, docs in names for doc in docs}))
-    common = sorted(set.intersection(*(set(docs) for _, docs in names)))
-    books, amount = ledger.books, int(ledger.payments.amount[payment])
-    open_ones = [
-        doc
-        for doc in common
-        if not books.is_void[doc]
-        and books.currency[doc] == ledger.payments.currency[payment]
-        and ledger.open_at(doc, payment) > 0
-    ]
-    equal = [doc for doc in open_ones if ledger.is_equal(doc, payment)]
-    # What a later note took back whole is meant last: its place was taken by the others.
-    equal = [doc for doc in equal if not books.is_called_off(doc)] or equal
-    if equal and _has_one_customer(ledger, equal):
-        outcome = Outcome.MATCHED if len(equal) == 1 else Outcome.INTERCHANGEABLE
-        ledger.apply(payment, equal[0], amount)
-        ledger.decide(payment, outcome, Reason(Stage.KEY, f"key:{rule}:equal", tuple(equal[1:])))
-        note_other_customers(ledger, np.array([payment]), np.array([equal[0]]))
-    elif not equal and _has_one_customer(ledger, open_ones) and _sum_open(ledger, payment, open_ones) == amount:
-        for doc in open_ones:
-            ledger.apply(payment, doc, ledger.open_at(doc, payment))
-        ledger.decide(payment, Outcome.SET, Reason(Stage.KEY, f"key:{rule}:all"))
-        note_other_customers(ledger, np.array([payment]), np.array(open_ones[:1]))
-    elif all(books.currency[doc] != ledger.payments.currency[payment] for doc in rivals):
-        evidence = {"key": rule, "amount": amount, "named_documents": [books.keys[doc] for doc in rivals]}
-        reason = Reason(Stage.NONE, f"key:{rule}:currency", rivals, evidence)
-        ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.CURRENCY_DIFF)
-    elif all(books.is_void[doc] for doc in rivals):
-        evidence = {"key": rule, "amount": amount, "named_documents": [books.keys[doc] for doc in rivals]}
-        reason = Reason(Stage.NONE, f"key:{rule}:cancelled", rivals, evidence | {"document_state": "void"})
-        ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAID_CANCELLED_DOC)
-    elif common and not open_ones and any(ledger.paid[doc] for doc in common):
-        reason = Reason(Stage.KEY, f"key:{rule}:already_paid", tuple(common), {"key": rule, "amount": amount})
-        ledger.decide(payment, Outcome.DUPLICATE, reason, Code.DUPLICATE_PAYMENT)
+    """Decide one payment: equal documents, all of them together, or none and why."""
+    named = _read(ledger, payment, names)
+    amount = int(ledger.payments.amount[payment])
+    if named.equal and _has_one_customer(ledger, named.equal):
+        _pay_equal(ledger, named)
+    elif not named.equal and _has_one_customer(ledger, named.open_ones) and _sum_open(ledger, named) == amount:
+        _pay_all(ledger, named)
     else:
-        evidence = {"key": rule, "amount": amount, "named_documents": [books.keys[doc] for doc in rivals]}
-        reason = Reason(Stage.NONE, f"key:{rule}:several", rivals, evidence)
-        ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)
+        _leave(ledger, named)
+
+
+def _read(ledger: Ledger, payment: int, names: Names) -> _Named:
+    books = ledger.books
+    common = sorted(set.intersection(*(set(docs) for _, docs in names)))
+    open_ones = [doc for doc in common if not books.is_void[doc] and _is_open(ledger, payment, doc)]
+    equal = [doc for doc in open_ones if ledger.is_equal(doc, payment)]
+    return _Named(
+        payment,
+        rule="+".join(rule for rule, _ in names),
+        rivals=tuple(sorted({doc for _, docs in names for doc in docs})),
+        common=tuple(common),
+        open_ones=open_ones,
+        # What a later note took back whole is meant last: its place was taken by the others.
+        equal=[doc for doc in equal if not books.is_called_off(doc)] or equal,
+    )
+
+
+def _is_open(ledger: Ledger, payment: int, doc: int) -> bool:
+    return ledger.books.currency[doc] == ledger.payments.currency[payment] and ledger.open_at(doc, payment) > 0
+
+
+def _pay_equal(ledger: Ledger, named: _Named) -> None:
+    doc, *others = named.equal
+    outcome = Outcome.INTERCHANGEABLE if others else Outcome.MATCHED
+    ledger.apply(named.payment, doc, int(ledger.payments.amount[named.payment]))
+    ledger.decide(named.payment, outcome, Reason(Stage.KEY, f"key:{named.rule}:equal", tuple(others)))
+    note_other_customers(ledger, np.array([named.payment]), np.array([doc]))
+
+
+def _pay_all(ledger: Ledger, named: _Named) -> None:
+    for doc in named.open_ones:
+        ledger.apply(named.payment, doc, ledger.open_at(doc, named.payment))
+    ledger.decide(named.payment, Outcome.SET, Reason(Stage.KEY, f"key:{named.rule}:all"))
+    note_other_customers(ledger, np.array([named.payment]), np.array(named.open_ones[:1]))
+
+
+def _leave(ledger: Ledger, named: _Named) -> None:
+    """Say why no document is certain: another currency, all void, all paid already, or several."""
+    books, evidence = ledger.books, named.evidence(ledger)
+    listed = evidence | {"named_documents": [books.keys[doc] for doc in named.rivals]}
+    stage, rivals = Stage.NONE, named.rivals
+    if all(books.currency[doc] != ledger.payments.currency[named.payment] for doc in named.rivals):
+        why, outcome, code, evidence = "currency", Outcome.NO_DOCUMENT, Code.CURRENCY_DIFF, listed
+    elif all(books.is_void[doc] for doc in named.rivals):
+        why, outcome, code = "cancelled", Outcome.NO_DOCUMENT, Code.PAID_CANCELLED_DOC
+        evidence = listed | {"document_state": "void"}
+    elif not named.open_ones and any(ledger.paid[doc] for doc in named.common):
+        stage, rivals = Stage.KEY, named.common
+        why, outcome, code = "already_paid", Outcome.DUPLICATE, Code.DUPLICATE_PAYMENT
+    else:
+        why, outcome, code, evidence = "several", Outcome.AMBIGUOUS, Code.AMBIGUOUS, listed
+    ledger.decide(named.payment, outcome, Reason(stage, f"key:{named.rule}:{why}", rivals, evidence), code)
 
 
 def _has_one_customer(ledger: Ledger, docs: list[int]) -> bool:
     return len({int(ledger.books.customer[doc]) for doc in docs}) == 1
 
 
-def _sum_open(ledger: Ledger, payment: int, docs: list[int]) -> int:
-    return sum(ledger.open_at(doc, payment) for doc in docs)
+def _sum_open(ledger: Ledger, named: _Named) -> int:
+    return sum(ledger.open_at(doc, named.payment) for doc in named.open_ones)

@@ -46,8 +46,7 @@ def summarize(rows: DataFrame, sums: DataFrame, inputs: Inputs) -> DataFrame:
     payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     added = sums.reindex(payouts["payout_id"].to_numpy())
     local = local_times(payouts["created_at"], inputs.calendar)
-    carried = rows[rows["payout_id"].notna()]
-    last = looked_up(payouts["payout_id"], carried.groupby("payout_id")["bank_day"].max()).astype(DAY)
+    last = looked_up(payouts["payout_id"], rows.groupby("payout_id")["bank_day"].max()).astype(DAY)
     bank_day = payout_bank_days(payouts["created_at"], last, inputs.calendar)
     since, until = windows(bank_day, inputs.calendar)
     summary = DataFrame({
@@ -74,9 +73,20 @@ def summarize(rows: DataFrame, sums: DataFrame, inputs: Inputs) -> DataFrame:
     return summary
 
 
-def complete_summary(summary: DataFrame, lines: DataFrame, findings: tuple[Finding, ...], inputs: Inputs) -> DataFrame:
-    """Add how many items are matched, how many exceptions there are and how each payout stands."""
-    firsts = lines[(lines["line"] == 1) & lines["resource_type"].isin(PAYMENT_TYPES) & lines["payout_id"].notna()]
+def complete_summary(
+    summary: DataFrame,
+    lines: DataFrame,
+    findings: tuple[Finding, ...],
+    inputs: Inputs,
+    *,
+    unsaid: frozenset[str | None] = frozenset(),
+) -> DataFrame:
+    """Add how many items are matched, how many exceptions there are and how each payout stands.
+
+    An `unsaid` payout is past due, and nobody may say yet that it is missing: it is not waiting for its day either.
+    """
+    is_first = (lines["line"] == 1) & lines["resource_type"].isin(PAYMENT_TYPES) & lines["payout_id"].notna()
+    firsts = lines.loc[is_first, ["payout_id", "outcome"]]
     is_matched = firsts["outcome"].isin([str(word) for word in APPLIED])
     matched = is_matched.groupby(firsts["payout_id"]).sum()
     counted = firsts.groupby("payout_id").size()
@@ -85,17 +95,17 @@ def complete_summary(summary: DataFrame, lines: DataFrame, findings: tuple[Findi
     summary["unmatched_count"] = looked_up(ids, counted - matched).fillna(0).astype(COUNT)
     named = pd.Series([finding.payout_id for finding in findings], dtype=TEXT)
     summary["exceptions"] = looked_up(ids, named.value_counts()).fillna(0).astype(COUNT)
-    summary["status_recon"] = _standing(summary, findings, inputs)
+    summary["status_recon"] = _standing(summary, findings, inputs, unsaid)
     return typed(summary, SUMMARY)
 
 
 def _keeps_open(finding: Finding) -> bool:
     """Tell whether a payout is unexplained by it: as a whole, or by an item that is no part of its sum."""
     is_whole = finding.code in _OPENING and finding.subject.startswith("payout:")
-    return is_whole or (finding.code == Code.CURRENCY_DIFF and "@" in finding.subject)
+    return is_whole or (finding.code == Code.CURRENCY_DIFF and "payout_currency" in finding.evidence)
 
 
-def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs) -> Any:
+def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs, unsaid: frozenset[str | None]) -> Any:
     opening = {finding.payout_id for finding in findings if _keeps_open(finding)}
     waits = (summary["status"] == "in_progress") | (
         (summary["status"] == "succeeded") & has_bank(summary, inputs) & summary["bank_movement_id"].isna()
@@ -105,6 +115,7 @@ def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs)
         (summary["status"] == "returned", Recon.RETURNED),
         (touched(summary, inputs), Recon.INCOMPLETE),
         (summary["payout_id"].isin(opening) | (summary["difference"] != 0), Recon.OPEN),
+        (summary["payout_id"].isin(unsaid), Recon.INCOMPLETE),
         (waits, Recon.NOT_DUE),
     ]
     marks = [mark.to_numpy(dtype=bool) for mark, _ in rules]

@@ -99,10 +99,10 @@ def _evidence(
 ) -> dict[str, Any]:
     reason = ledger.reasons[payment]
     evidence: dict[str, Any] = {"rule": reason.rule, "amount": int(ledger.payments.amount[payment])} | reason.evidence
-    rivals = [str(ledger.books.keys[doc]) for doc in reason.rivals]
     if code == Code.CUSTOMER_DIFF:
         return evidence | _customers(ledger, payment, docs_of[payment])
     if code == Code.AMBIGUOUS:
+        rivals = [str(ledger.books.keys[doc]) for doc in reason.rivals]
         decisive = "the document the customer meant, or a key in the payment's metadata"
         return evidence | {"rivals": rivals[:_MOST_LISTED], "rivals_count": len(rivals), "would_decide": decisive}
     if code == Code.PAYMENT_NO_INVOICE:
@@ -129,7 +129,7 @@ def _named(ledger: Ledger, payment: int, metadata: Any) -> dict[str, Any]:
     reason = ledger.reasons[payment]
     evidence: dict[str, Any] = {} if "candidates" in reason.evidence else {"candidates": 0}
     said = read_said(metadata) if reason.stage == Stage.NONE else {}
-    named = {name: str(said[name]) for name in _KEY_NAMES if said.get(name) not in (None, "")}
+    named = {name: str(said[name]) for name in _KEY_NAMES if said.get(name) not in (None, "")} if said else {}
     if named:
         evidence["keys_in_the_payment"] = named
     if payment in ledger.unsearched:

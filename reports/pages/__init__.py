@@ -40,7 +40,7 @@ from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
 from reports.pages.words import refusal
 from reports.tokens import Scope
-from reports.wording import cells, codes, evidence, histories, phrases
+from reports.wording import cells, codes, evidence, histories, machinery, phrases
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
@@ -125,6 +125,9 @@ def _words() -> dict[str, Any]:
         "proof_name": lambda name: evidence.name_of(name, language),
         "proof": lambda name, value, currency: evidence.shown(name, value, currency, language),
         "rule_word": lambda text: phrases.rule(text, language),
+        "stream_word": lambda name: machinery.stream(name, language),
+        "job_word": lambda name: machinery.job(name, language),
+        "subject_word": lambda text: machinery.subject(text, language),
         "note_word": lambda text: phrases.sentence(text, language),
         "history_word": lambda text: phrases.history(text, language),
         # Files keep UTC; a page writes the same moment in the zone of its connection.

@@ -114,9 +114,11 @@ def keep() -> ResponseReturnValue:
     if request.form.get("action") == "drop":
         uploads.drop(upload)
         return redirect(url_for("books.overview"))
-    found = _take_in(upload, dry_run=False)
+    found = _take_in(upload, dry_run=False, seen=request.form.get("seen", ""))
     if not found.kept:
         # Something changed since it was looked at; the look says what.
+        if found.stale:
+            flash(refusal(found.stale, desk.language()), "alert")
         return redirect(url_for("books.looked", key=upload.key))
     uploads.drop(upload)
     desk.note("import", f"{upload.terms['connection']} {upload.terms['kind']} {found.name}")
@@ -195,7 +197,7 @@ def reopen() -> ResponseReturnValue:
     return _told(translate("done.reopen period", desk.language()), "done")
 
 
-def _take_in(upload: uploads.Upload, *, dry_run: bool) -> intake.Intake:
+def _take_in(upload: uploads.Upload, *, dry_run: bool, seen: str | None = None) -> intake.Intake:
     terms = upload.terms
     return intake.take_in(
         desk.house(),
@@ -204,6 +206,7 @@ def _take_in(upload: uploads.Upload, *, dry_run: bool) -> intake.Intake:
         upload.path,
         account=terms["account"],
         mapping=terms["mapping"] or None,
+        seen=seen,
         dry_run=dry_run,
     )
 

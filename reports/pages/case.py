@@ -10,7 +10,7 @@ from sqlmodel import Session
 from consumer.facts.clock import local_date
 from reconcile import decisions
 from reconcile.decisions import Adjustment, Pair, Signature
-from reports import cases, lists
+from reports import cases, standing
 from reports.pages import desk, taking
 from reports.pages.protection import need
 from reports.pages.words import translate
@@ -24,7 +24,7 @@ blueprint = Blueprint("case", __name__, url_prefix="/exceptions")
 def show(connection: str, exception_id: str) -> ResponseReturnValue:
     own = desk.known(connection)
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, [own.name], desk.today())
+        runs = standing.runs_now(session, [own.name], desk.today())
         case = cases.find_case(session, runs, connection, exception_id)
     if case is None:
         abort(404)
@@ -76,7 +76,7 @@ def _note(session: Session, connection: str, exception_id: str, signed: Signatur
 
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
     # The day of the newest run, as the commands have it: an age must not depend on where somebody decided.
-    runs = lists.runs_now(session, [connection], local_date(signed.at, desk.zone_of(connection)))
+    runs = standing.runs_now(session, [connection], local_date(signed.at, desk.zone_of(connection)))
     on = max((run.as_of for run in runs), default=local_date(signed.at, desk.zone_of(connection)))
     decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
 
@@ -112,6 +112,7 @@ ACTIONS: dict[str, Decide] = {
     "match": _about_a_pair(decisions.match),
     "unmatch": _about_a_pair(decisions.unmatch),
     "decline": _about_a_pair(decisions.decline),
+    "withdraw": _about_a_pair(decisions.withdraw),
     "adjust": _adjust,
 }
 BULK = ("assign", "note", "resolve")

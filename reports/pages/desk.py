@@ -12,7 +12,7 @@ from flask_login import current_user
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.errands import Errands
 from consumer.facts.house import ConfigError, Connection, House
-from reports import lists, trail
+from reports import standing, trail
 from reports.columns import LANGUAGES
 from reports.people import Role
 from reports.spans import Span
@@ -127,7 +127,7 @@ def bank_name(institution: str | None) -> str:
     """Name a bank as the provider's directory does; one it does not list keeps its id."""
     if "bank_names" not in g:
         with house().store.reading() as opened:
-            g.bank_names = lists.bank_names(opened)
+            g.bank_names = standing.bank_names(opened)
     names: Mapping[str, str] = g.bank_names
     return names.get(institution or "", institution or "")
 

@@ -3,8 +3,9 @@
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from reconcile import decisions
 from reconcile.decisions import Adjustment, Pair
-from reports import lists
+from reports import standing
 from reports.dossiers import find_dossier
 from reports.pages import desk, taking
 from reports.pages.protection import need
@@ -17,7 +18,7 @@ blueprint = Blueprint("documents", __name__, url_prefix="/documents")
 @blueprint.get("/<connection>/<path:doc_key>")
 def show(connection: str, doc_key: str) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, [desk.known(connection).name], desk.today())
+        runs = standing.runs_now(session, [desk.known(connection).name], desk.today())
         dossier = find_dossier(session, runs, connection, doc_key)
     if dossier is None:
         abort(404)
@@ -31,6 +32,15 @@ def show(connection: str, doc_key: str) -> ResponseReturnValue:
     )
 
 
+@blueprint.post("/<connection>")
+def withdraw(connection: str) -> ResponseReturnValue:
+    """Take back what was decided about a document, alone or with a payment."""
+    need(Role.FINANCE)
+    pair = Pair(desk.known(connection).name, taking.text("resource_id"), taking.text("doc_key"))
+    refusal = taking.take(lambda session, signed: decisions.withdraw(session, pair, signed, seen=taking.number("seen")))
+    return _told(refusal, "done.withdraw", pair)
+
+
 @blueprint.post("/<connection>/<path:doc_key>")
 def adjust(connection: str, doc_key: str) -> ResponseReturnValue:
     """Accept what is left of a document, or part of it, as what the reader says it is."""
@@ -38,8 +48,12 @@ def adjust(connection: str, doc_key: str) -> ResponseReturnValue:
     desk.known(connection)
     pair = Pair(connection, doc_key=doc_key)
     refusal = taking.take(lambda session, signed: taking.adjust(session, pair, signed, request.form))
+    return _told(refusal, "done.adjust", pair)
+
+
+def _told(refusal: str | None, done: str, pair: Pair) -> ResponseReturnValue:
     if refusal is not None:
         flash(refusal, "alert")
     else:
-        flash(translate("done.adjust", desk.language()), "done")
-    return redirect(url_for("documents.show", connection=connection, doc_key=doc_key))
+        flash(translate(done, desk.language()), "done")
+    return redirect(url_for("documents.show", connection=pair.connection, doc_key=pair.doc_key))

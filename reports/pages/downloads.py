@@ -6,7 +6,7 @@ from flask import Blueprint, Response, abort, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.house import House
-from reports import archive, catalogue, files, lists, orders
+from reports import archive, catalogue, files, orders, standing
 from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.definitions import definition_of
@@ -34,7 +34,7 @@ _OF_LISTS = {"connection", "state", "q", "profile", "language"}
 def index() -> ResponseReturnValue:
     with desk.house().store.reading() as session:
         kept = [(file, json.loads(file.sums)) for file in archive.kept_files(session)]
-        runs = lists.runs_now(session, desk.names(), desk.today())
+        runs = standing.runs_now(session, desk.names(), desk.today())
     as_of = desk.day("as_of") or max((run.as_of for run in runs), default=None)
     definitions = [definition_of(name) for name in catalogue.AVAILABLE]
     profile = desk.home_connection().country.profile

@@ -8,11 +8,10 @@ from flask.typing import ResponseReturnValue
 
 from reconcile.tables import Run
 from reconcile.worklist import SheetRefused
-from reports import files, lists
+from reports import files, standing
 from reports import sheet as sheets
 from reports.export import Format
 from reports.files import MIME, Shape
-from reports.lists import ExceptionFilter
 from reports.pages import desk, staging
 from reports.pages.case import BULK, decide_one
 from reports.pages.desk import BadQueryError
@@ -20,6 +19,7 @@ from reports.pages.protection import need
 from reports.pages.words import refusal, translate
 from reports.people import Role
 from reports.query import calendars_of
+from reports.standing import ExceptionFilter
 from reports.trail import note
 from reports.wording.codes import CODES
 
@@ -47,9 +47,9 @@ def index() -> ResponseReturnValue:
         payout_id=request.args.get("payout", "")[:100],
     )
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, desk.names(), desk.today())
-        page = lists.exceptions(session, desk.names(), asked, desk.page_number())
-        owners = lists.owners(session, desk.names())
+        runs = standing.runs_now(session, desk.names(), desk.today())
+        page = standing.exceptions(session, desk.names(), asked, desk.page_number())
+        owners = standing.owners(session, desk.names())
     day_of = {run.connection: run.as_of for run in runs}
     calendars = calendars_of(desk.house(), desk.connections(), runs)
     ages = {}
@@ -84,8 +84,8 @@ def warnings(runs: Sequence[Run]) -> Iterator[str]:
         yield "This run is of a day to come: what is shown holds only if nothing else arrives."
     with desk.house().store.reading() as session:
         for run in runs:
-            if lists.only_gaps(run):
-                yield _ONLY_GAPS if lists.has_seen_more(session, run.connection) else _NO_LOOK_YET
+            if standing.only_gaps(run):
+                yield _ONLY_GAPS if standing.has_seen_more(session, run.connection) else _NO_LOOK_YET
 
 
 @blueprint.post("/bulk")

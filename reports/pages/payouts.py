@@ -7,11 +7,11 @@ from typing import Any
 from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
-from reports import frames, lists
-from reports.lists import PayoutFilter
+from reports import frames, standing
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.spans import Row, Span
+from reports.standing import PayoutFilter
 from reports.wording.vocabulary import WORDS
 
 blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
@@ -34,16 +34,16 @@ _NOT_IN_BANK = "PAYOUT_NOT_IN_BANK"
 def index() -> ResponseReturnValue:
     asked = PayoutFilter(status=desk.choice("status", STATUSES), search=desk.search(), span=desk.span())
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, desk.names(), desk.today())
-        page = lists.payouts(session, runs, asked, desk.page_number())
+        runs = standing.runs_now(session, desk.names(), desk.today())
+        page = standing.payouts(session, runs, asked, desk.page_number())
     return render_template("payouts.html", page=page, asked=asked, statuses=STATUSES, runs=runs)
 
 
 @blueprint.get("/<payout_id>")
 def show(payout_id: str) -> ResponseReturnValue:
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, desk.names(), desk.today())
-        payout = lists.find_payout(session, runs, payout_id)
+        runs = standing.runs_now(session, desk.names(), desk.today())
+        payout = standing.find_payout(session, runs, payout_id)
         if payout is None:
             abort(404)
         own = [run for run in runs if run.connection == payout["connection"]]
@@ -51,7 +51,7 @@ def show(payout_id: str) -> ResponseReturnValue:
         every = len(lines)
         kind, item = desk.choice("type", tuple(WORDS["type"])), request.args.get("item", "")[:200]
         lines = [line for line in lines if kind in {"", line["resource_type"]} and item in {"", line["resource_id"]}]
-        found = lists.exceptions_of(session, payout["connection"], payout_id)
+        found = standing.exceptions_of(session, payout["connection"], payout_id)
     return render_template(
         "payout.html",
         payout=payout,

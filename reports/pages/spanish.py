@@ -34,7 +34,9 @@ SPANISH = {
     "Newest payouts": "Últimas liquidaciones",
     "Value at risk": "Monto en riesgo",
     "At risk": "En riesgo",
-    "Gaps in the data": "Vacíos en los datos",
+    "Gaps open now": "Vacíos abiertos ahora",
+    "Incomplete streams": "Flujos incompletos",
+    "Not counted above": "No se cuentan arriba",
     "Events of the last 24 hours": "Eventos de las últimas 24 horas",
     "Open exceptions": "Excepciones abiertas",
     "Data": "Datos",
@@ -113,6 +115,9 @@ SPANISH = {
     "with a difference of {amount}": "con una diferencia de {amount}",
     "no bank data": "sin datos del banco",
     "not in the bank; expected {day}": "no está en el banco; se esperaba el {day}",
+    "not seen in the bank, and data is missing; expected {day}": (
+        "no se ve en el banco y faltan datos; se esperaba el {day}"
+    ),
     "no bank data; expected {day}": "sin datos del banco; se espera el {day}",
     "Done": "Listo",
     "Open": "Abierto",

@@ -166,6 +166,7 @@ SPANISH_TRAIL = {
     "unmatch": "separó",
     "decline": "descartó",
     "adjust": "aceptó",
+    "withdraw": "deshizo",
     "change owner": "asignó",
     "change note": "anotó",
     "change state": "cambió el estado",

@@ -30,6 +30,14 @@ SPANISH_REFUSALS = (
         "somebody decided about {a} meanwhile (decision {b}): look again",
         "alguien decidió sobre {a} mientras usted miraba (decisión {b}): mire otra vez",
     ),
+    (
+        "nothing decided about {a} and {b} holds: there is nothing to take back",
+        "no vale ninguna decisión sobre {a} y {b}: no hay nada que deshacer",
+    ),
+    (
+        "nothing decided about {a} holds: there is nothing to take back",
+        "no vale ninguna decisión sobre {a}: no hay nada que deshacer",
+    ),
     ("{a} of {b} and {c} stands already", "la decisión sobre {b} y {c} ya estaba tomada"),
     ("{a} of {b} stands already", "la decisión sobre {b} ya estaba tomada"),
     (

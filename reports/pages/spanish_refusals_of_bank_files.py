@@ -66,6 +66,10 @@ SPANISH_REFUSALS_OF_BANK_FILES = (
         "{a} de esta cuenta está en {b} y una cuenta tiene una sola moneda: indique la cuenta de este archivo",
     ),
     (
+        "no payout we know goes to this account; payouts go to another one with the same last digits",
+        "ninguna liquidación conocida llega a esta cuenta; llegan a otra con los mismos últimos dígitos",
+    ),
+    (
         "no payout we know goes to this account; payouts go to accounts ending in {a}",
         "ninguna liquidación conocida llega a esta cuenta; llegan a cuentas terminadas en {a}",
     ),
@@ -114,4 +118,32 @@ SPANISH_REFUSALS_OF_BANK_FILES = (
         "stands beside a charge: a line is one of the two",
         "está junto a un cargo: una línea es abono o cargo, no ambos",
     ),
+    (
+        "a statement states no {a} balance ({b}), so nobody can tell whether lines are missing",
+        "una cartola no dice el saldo {a} ({b}), así que no se puede saber si faltan líneas",
+    ),
+    (
+        "the file is not a bank statement (camt.053): it has no BkToCstmrStmt",
+        "el archivo no es una cartola camt.053: no tiene BkToCstmrStmt",
+    ),
+    ("the file holds no statement (Stmt)", "el archivo no trae ninguna cartola (Stmt)"),
+    ("a balance or an entry has no amount (Amt)", "un saldo o un movimiento no trae monto (Amt)"),
+    (
+        "it says no day ({a}): ask the bank for statements that do",
+        "no dice el día ({a}): pida al banco cartolas que lo digan",
+    ),
+    (
+        "the file declares entities or a document type, which no bank file needs",
+        "el archivo declara entidades o un tipo de documento, que ningún archivo de banco necesita",
+    ),
+    ("the file is not XML that can be read: {a}", "el archivo no es un XML que se pueda leer: {a}"),
+    ("the file is not MT940 that can be read: {a}", "el archivo no es un MT940 que se pueda leer: {a}"),
+    (
+        "the file has {a} lines (:61:) and {b} can be read: one is not written as MT940",
+        "el archivo tiene {a} líneas (:61:) y se pueden leer {b}: alguna no está escrita como MT940",
+    ),
+    ("{a} {b} is not a day", "{a} {b} no es un día"),
+    ("an amount is in {a} in a statement of {b}", "un monto está en {a} en una cartola de {b}"),
+    ("an amount says {a} where CRDT or DBIT must stand", "un monto dice {a} donde va CRDT o DBIT"),
+    ("an amount cannot be read: {a}", "un monto no se puede leer: {a}"),
 )

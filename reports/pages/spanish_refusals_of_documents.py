@@ -52,6 +52,14 @@ SPANISH_REFUSALS_OF_DOCUMENTS = (
     ),
     # the provider's report of a payout
     (
+        "takes the place of {a} of {b} UTC for {c}",
+        "reemplaza a {a} del {b} UTC en {c}",
+    ),
+    (
+        "meanwhile {a} brought the fees of {b}: compare and confirm again",
+        "mientras usted miraba, {a} trajo las comisiones de {b}: compare y confirme otra vez",
+    ),
+    (
         "already imported on {a} UTC for {b}, nothing changed",
         "este archivo ya se trajo el {a} UTC para {b}; no cambió nada",
     ),
@@ -68,4 +76,8 @@ SPANISH_REFUSALS_OF_DOCUMENTS = (
         "faltan columnas ({a}): este no es el reporte de liquidación del proveedor",
     ),
     ("the report has no rows", "el reporte no trae filas"),
+    (
+        "two columns are called {a}: rename or delete the one that is not meant",
+        "dos columnas se llaman {a}: cambie el nombre o borre la que sobra",
+    ),
 )

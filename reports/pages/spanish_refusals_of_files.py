@@ -13,6 +13,14 @@ SPANISH_REFUSALS_OF_FILES = (
         "el archivo no es texto UTF-8, UTF-16 ni de Windows: guárdelo como CSV UTF-8 o XLSX",
     ),
     (
+        "the workbook numbers a row beyond the last one a sheet has: save it again as XLSX or CSV",
+        "el libro numera una fila más allá de la última que tiene una hoja: guárdelo otra vez como XLSX o CSV",
+    ),
+    (
+        "the workbook has a cell with more text than a cell can hold: save it again as CSV",
+        "el libro tiene una celda con más texto del que cabe en una celda: guárdelo otra vez como CSV",
+    ),
+    (
         "the file is not a workbook that can be opened: save it as XLSX or CSV",
         "el archivo no es una planilla que se pueda abrir: guárdelo como XLSX o CSV",
     ),
@@ -132,4 +140,26 @@ SPANISH_REFUSALS_OF_FILES = (
         "formulas of sheet {a} without a value, read as empty cells: {b}; open the file in a spreadsheet and save it",
         "fórmulas de la hoja {a} sin valor, leídas como vacías: {b}; abra el archivo en una planilla y guárdelo",
     ),
+    (
+        "the file has more than {a} lines: remove the empty ones or split it",
+        "el archivo tiene más de {a} líneas: quite las vacías o divídalo",
+    ),
+    (
+        "{a} has more than {b}: is a quotation mark left open?",
+        "{a} tiene más de {b}: ¿quedó abierta una comilla?",
+    ),
+    (
+        "{a} is not a name of a mapping: use letters, digits, - and _",
+        "{a} no es nombre de un encabezado guardado: use letras, números, - y _",
+    ),
+    (
+        "there is no mapping {a}: write {b} into the mappings folder",
+        "no hay encabezado guardado {a}: escriba {b} en la carpeta mappings",
+    ),
+    ("the mapping {a} cannot be read: {b}", "el encabezado guardado {a} no se puede leer: {b}"),
+    ("{a}: {b} is not a field; fields are {c}", "{a}: {b} no es un campo; los campos son {c}"),
+    ("{a}: {b} must name a column of the file", "{a}: {b} debe nombrar una columna del archivo"),
+    ("is longer than {a} characters", "tiene más de {a} caracteres"),
+    ("begins with {a}, but its series is {b}", "empieza con {a}, pero su serie es {b}"),
+    ("must say yes or no", "debe decir sí o no"),
 )

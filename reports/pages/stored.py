@@ -29,6 +29,7 @@ _TEXTS = {
     "done.reopen": ("Open again.", "Abierta otra vez."),
     "done.match": ("Matched by hand; the next run shows it.", "Conciliado a mano; se verá en la próxima corrida."),
     "done.unmatch": ("Kept apart; the next run shows it.", "Separado; se verá en la próxima corrida."),
+    "done.withdraw": ("Taken back; the next run shows it.", "Deshecho; se verá en la próxima corrida."),
     "done.adjust": ("Accepted; the next run shows it.", "Aceptado; se verá en la próxima corrida."),
     "done.decline": ("This pair will not be proposed again.", "Este par no se propondrá más."),
     "done.import": (
@@ -44,6 +45,14 @@ _TEXTS = {
     "upload.lead": (
         "CSV or XLSX of your own system; from the bank also MT940 or camt.053. It goes in whole or not at all.",
         "CSV o XLSX de su sistema; del banco también MT940 o camt.053. Entra completo o no entra.",
+    ),
+    "undo.note": (
+        "Undo gives the word back to the rules. Unmatch keeps the two apart on every later run.",
+        "Deshacer devuelve la palabra a las reglas. Separar los mantiene aparte en todas las corridas siguientes.",
+    ),
+    "keep.note": (
+        "A kept file is not undone: runs, closings and decisions may rest on its rows. Compare before you confirm.",
+        "Un archivo guardado no se deshace: corridas, cierres y decisiones pueden apoyarse en él. Compare antes.",
     ),
     "periods.lead": (
         "A closed day keeps its figures. What arrives later becomes an adjustment beside them; the figures stay.",
@@ -69,10 +78,15 @@ _TEXTS = {
         "What later runs found otherwise in closed days. A number searches for a period.",
         "Lo que corridas posteriores encontraron distinto en días cerrados. Un número busca un período.",
     ),
+    "list.gaps": (
+        "What was asked for and has not come in full. What a run lacks besides is among the exceptions: Data missing.",
+        "Lo que se pidió y no llegó completo. Lo demás que le falta a una corrida está en Excepciones: Faltan datos.",
+    ),
     "counted.added": ("New", "Nuevas"),
     "counted.changed": ("Changed", "Cambiadas"),
     "counted.unchanged": ("As known", "Ya conocidas"),
     "total.fee_total": ("Fees with VAT", "Comisiones con IVA"),
+    "total.fee_total_before": ("Fees known so far", "Comisiones hasta ahora"),
     "total.net": ("Net", "Neto"),
     "total.exempt": ("Exempt", "Exento"),
     "total.vat": ("VAT", "IVA"),

@@ -11,12 +11,12 @@ from sqlmodel import Session
 from consumer.facts.completeness import complete_until
 from consumer.facts.house import Connection
 from reconcile.tables import Run
-from reports import lists, operations, trends
-from reports.lists import ExceptionFilter, PayoutFilter
+from reports import operations, run_history, standing, trends
 from reports.pages import desk, drawing
 from reports.pages.drawing import Chart
 from reports.pages.exceptions import warnings
 from reports.spans import Span
+from reports.standing import ExceptionFilter, PayoutFilter
 from reports.trends import Day
 
 blueprint = Blueprint("today", __name__)
@@ -25,6 +25,8 @@ _WHOLE_BPS = 10_000
 _NEWEST = 8
 _TWO = 2
 _A_DAY = timedelta(days=1)
+# Payouts that nobody expects to tie out.
+_UNCOUNTED = ("not_due", "canceled", "returned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,8 @@ class Trend:
 def trend(session: Session, connection: Connection) -> Trend:
     days = trends.by_run(session, connection.name, connection.country.currency, desk.today())
     rates = drawing.line([day.rate_bps for day in days], top=_WHOLE_BPS)
-    return Trend(connection, days, rates, drawing.columns([day.at_risk for day in days]))
+    risks = drawing.columns([day.at_risk for day in days], [not day.complete for day in days])
+    return Trend(connection, days, rates, risks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,18 +71,19 @@ class News:
 def news(session: Session, part: Trend, run: Run) -> News | None:
     """Compare the newest run with the last one of an earlier day; there is nothing to tell where there is none."""
     # An incomplete run withholds what is missing, so that its figures look better than they are.
-    if not run.complete or len(part.days) < _TWO or part.days[-1].number != run.number:
+    known = [day for day in part.days if day.complete]
+    if len(known) < _TWO or known[-1].number != run.number:
         return None
-    before, now = part.days[-2:]
+    before, now = known[-2:]
     since, names = before.as_of + _A_DAY, [run.connection]
     opened = ExceptionFilter(state="all", opened_from=since)
     closed = ExceptionFilter(state="closed", closed_from=since)
     return News(
         connection=part.connection,
         before=before,
-        payouts=lists.payouts(session, [run], PayoutFilter(span=Span(since)), 1).total,
-        opened=lists.exceptions(session, names, opened, 1).total,
-        closed=lists.exceptions(session, names, closed, 1).total,
+        payouts=standing.payouts(session, [run], PayoutFilter(span=Span(since)), 1).total,
+        opened=standing.exceptions(session, names, opened, 1).total,
+        closed=standing.exceptions(session, names, closed, 1).total,
         at_risk=now.at_risk - before.at_risk,
         matched_bps=None if now.rate_bps is None or before.rate_bps is None else now.rate_bps - before.rate_bps,
     )
@@ -88,10 +92,10 @@ def news(session: Session, part: Trend, run: Run) -> News | None:
 @blueprint.get("/")
 def show() -> ResponseReturnValue:
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, desk.names(), desk.today())
-        statuses = lists.payouts_by_status(session, runs)
-        codes = lists.open_by_code(session, desk.names())
-        newest = lists.payouts(session, runs, PayoutFilter(), 1).rows[:_NEWEST]
+        runs = standing.runs_now(session, desk.names(), desk.today())
+        statuses = standing.payouts_by_status(session, runs)
+        codes = standing.open_by_code(session, desk.names())
+        newest = standing.payouts(session, runs, PayoutFilter(), 1).rows[:_NEWEST]
         gaps = operations.gaps_open(session, desk.names())
         arrived = operations.received_since(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
@@ -100,7 +104,8 @@ def show() -> ResponseReturnValue:
         warned = list(warnings(runs))
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
     settled = sum(row.payouts for row in statuses if row.status == "closed")
-    total = sum(row.payouts for row in statuses if row.status not in {"canceled", "returned", "not_due"})
+    uncounted = {status: sum(row.payouts for row in statuses if row.status == status) for status in _UNCOUNTED}
+    total = sum(row.payouts for row in statuses if row.status not in _UNCOUNTED)
     risk: dict[str, int] = {}
     for code in codes:
         risk[code.currency] = risk.get(code.currency, 0) + code.at_risk
@@ -112,6 +117,8 @@ def show() -> ResponseReturnValue:
         newest=newest,
         settled=settled,
         total=total,
+        uncounted={status: number for status, number in uncounted.items() if number},
+        missing=sum(run_history.missing_streams(run) for run in runs),
         risk=risk,
         gaps=gaps,
         arrived=arrived,

@@ -7,11 +7,11 @@ from datetime import date
 from flask import Blueprint, abort, render_template
 from flask.typing import ResponseReturnValue
 
-from reports import catalogue, lists, windows
+from reports import catalogue, standing, windows
 from reports.build import CURRENCY
 from reports.catalogue import NoRunError
 from reports.columns import Column
-from reports.lists import Page
+from reports.listing import Page
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.query import Query
@@ -72,7 +72,7 @@ def show(place: str) -> ResponseReturnValue:
 
 def _day_of_runs() -> date | None:
     with desk.house().store.reading() as session:
-        runs = lists.runs_now(session, desk.names(), desk.today())
+        runs = standing.runs_now(session, desk.names(), desk.today())
     return max((run.as_of for run in runs), default=None)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reports.build import CURRENCY, Report
-from reports.wording import codes, evidence, histories, phrases, vocabulary
+from reports.wording import codes, evidence, histories, machinery, phrases, vocabulary
 
 # What a cell's words depend on beside its text and the language: other cells of its row.
 Say = Callable[..., str]
@@ -75,6 +75,8 @@ _HERE = {
     ("events", "source"): _of("op"),
     ("conflicts", "source"): _of("op"),
     ("jobs", "outcome"): Wording(phrases.sentence),
+    ("jobs", "job"): Wording(machinery.job),
+    ("gaps", "stream"): Wording(machinery.stream),
     ("gaps", "reason"): Wording(phrases.sentence),
     ("decisions", "kind"): _of("decision"),
     ("decisions", "reason_type"): _of("adjustment"),

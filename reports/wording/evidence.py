@@ -95,6 +95,7 @@ _SPANISH = {
     "rule": "regla",
     "second_payout": "segunda liquidación",
     "sets": "conjuntos",
+    "sets_by_chance": "conjuntos que calzarían por casualidad",
     "sets_found": "conjuntos hallados",
     "shares": "partes",
     "status": "estado",

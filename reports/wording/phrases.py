@@ -66,6 +66,7 @@ _RULES = {
     "amount+window": ("amount and dates", "monto y fechas"),
     "amount_only": ("only the amount agrees", "solo coincide el monto"),
     "nothing": ("nothing agrees", "nada coincide"),
+    "by_chance": ("the only one, and could be chance", "el único, y puede ser casualidad"),
     "only_one": ("the only one that sums", "el único que suma"),
     "only_candidate": ("the only candidate", "el único candidato"),
     "tax_id": ("same tax id", "mismo RUT o RFC"),

@@ -191,6 +191,7 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
         "unmatch": ("Kept apart", "Separado a mano"),
         "decline": ("Never propose", "No proponer"),
         "adjust": ("Accepted", "Aceptado"),
+        "withdraw": ("Taken back", "Deshecho"),
     },
     "adjustment": {
         "rounding": ("Rounding", "Redondeo"),

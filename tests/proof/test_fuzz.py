@@ -28,9 +28,9 @@ from consumer.webhooks import body as body_reader
 from consumer.webhooks import signature
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.signature import BadSignature, verify
+from tests.thoroughness import for_run
 
-IS_FULL = os.environ.get("CUADRE_TEST_PROOF") == "1"
-PURE, THROUGH_THE_APP, STEERED = (1_000_000, 50_000, 50_000) if IS_FULL else (4_000, 400, 800)
+PURE, THROUGH_THE_APP, STEERED = for_run(short=(4_000, 400, 800), full=(1_000_000, 50_000, 50_000))
 SEED = int(os.environ.get("CUADRE_TEST_SEED", "717"))
 SECRET = b"whsec_test_secret"
 AT = 1791201600

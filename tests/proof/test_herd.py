@@ -1,7 +1,6 @@
 """A herd of deliveries of the same events: all are answered with 200, each event is one row."""
 
 import json
-import os
 import subprocess
 import sys
 from collections import Counter
@@ -9,9 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.thoroughness import for_run
+
 PROCESSES = 4
 IDS = 50
-PARALLEL = 32 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 8
+PARALLEL = for_run(short=8, full=32)
 CLIENT = Path(__file__).parent / "herd.py"
 
 

@@ -165,6 +165,8 @@ def test_nothing_acknowledged_is_lost_and_nothing_counts_twice(
     stored = installation.ids()
     assert senders.acknowledged == stored
     assert senders.statuses <= {0, 200, 503}
+    # There was a load to be killed under.
+    assert len(stored) > 10 * KILLS
     orderly = Path(shutil.copy(migrated_sqlite, installation.folder / "orderly.db"))
     facts = facts_of(installation.store)
     assert facts == in_order(orderly, settings, [trade(int(name.removeprefix("evt_"))) for name in stored])

@@ -2,7 +2,6 @@
 
 import ctypes
 import json
-import os
 import resource
 import signal
 import sqlite3
@@ -16,10 +15,11 @@ import psycopg
 import pytest
 import sqlalchemy as sa
 
-IS_FULL = os.environ.get("CUADRE_TEST_PROOF") == "1"
-PATIENCE = 10.0 if IS_FULL else 1.0
+from tests.thoroughness import IS_FULL, for_run
+
+PATIENCE = for_run(short=1.0, full=10.0)
 # What a busy machine adds to it; what does not answer at all is found out in any case.
-GRACE = 2.0 if IS_FULL else 60.0
+GRACE = for_run(short=60.0, full=2.0)
 ON_SQLITE = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 ON_POSTGRESQL = pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 

@@ -1,6 +1,5 @@
 """A backfill and a pull killed at page boundaries: the next run ends with the same rows and asks a page again."""
 
-import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -21,8 +20,8 @@ from consumer.facts.tables.sync import Window
 from sandbox.serve import RunningSandbox
 from tests.conftest import postgresql_database
 from tests.proof.killed_reader import PAGE_SIZE, read_apart
+from tests.thoroughness import for_run
 
-IS_FULL = os.environ.get("CUADRE_TEST_PROOF") == "1"
 KILLED = -9
 ROWS: dict[str, tuple[type[SQLModel], ...]] = {"events": (Event,), "payouts": (Payout, PayoutItem)}
 
@@ -148,7 +147,7 @@ def test_a_pull_killed_at_any_request_is_finished_by_the_next(make_place: MakePl
 
 
 def _boundaries(requests: int) -> Sequence[int]:
-    return range(2, requests + 1) if IS_FULL else (requests // 3, requests - 1)
+    return for_run(short=(requests // 3, requests - 1), full=range(2, requests + 1))
 
 
 def _asked_until(until: datetime) -> str:

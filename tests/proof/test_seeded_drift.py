@@ -1,7 +1,6 @@
 """Damage done to the mirror at random: every difference is found by name, none is invented, repair leaves nothing."""
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -24,8 +23,9 @@ from consumer.sync.drift import compare_streams
 from consumer.sync.pull import STREAMS, read_streams
 from sandbox.serve import RunningSandbox
 from sandbox.steer import Steer
+from tests.thoroughness import for_run
 
-SEEDS = range(20) if os.environ.get("CUADRE_TEST_PROOF") == "1" else range(2)
+SEEDS = for_run(short=range(2), full=range(20))
 DAMAGES = 24
 TABLES = {name: core_of(KINDS[stream.kind].table) for name, stream in STREAMS.items()}
 # A text that most kinds of object have; where there is none, the object is lost instead.

@@ -1,6 +1,5 @@
 """Eight schedulers with skewed clocks over a year of both countries, on the product's own table of jobs."""
 
-import os
 import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -20,8 +19,8 @@ from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
 from consumer.jobs.schedule import HourlyJob, Job, run_due
 from consumer.jobs.table import job_table
+from tests.thoroughness import for_run
 
-IS_FULL = os.environ.get("CUADRE_TEST_PROOF") == "1"
 SCHEDULERS = 8
 # 2026: Chile changes its clock on 4 April and 5 September, Mexico's stands still all year.
 YEAR = [date(2026, 1, 1) + timedelta(days=number) for number in range(365)]
@@ -104,7 +103,7 @@ def test_each_tick_of_a_year_is_run_once(house: House) -> None:
     jobs = [log.watch(job) for job in job_table(house, night=_not_run, cut=_not_run)]
     luck = Random(20_260_101)  # noqa: S311 - skews that are the same every time
     schedulers = [Scheduler(f"w{number}", timedelta(seconds=luck.randint(-240, 240))) for number in range(SCHEDULERS)]
-    days = YEAR if IS_FULL else AROUND_THE_CHANGES
+    days = for_run(short=AROUND_THE_CHANGES, full=YEAR)
     with ThreadPoolExecutor(SCHEDULERS) as pool:
         for moment, woken in sorted(_moments(jobs, days).items()):
             list(pool.map(lambda one, at=moment, woken=woken: one.wake(woken, house.store, at), schedulers))

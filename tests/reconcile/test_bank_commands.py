@@ -132,6 +132,17 @@ def test_a_mistyped_account_is_not_taken_for_a_new_one(call: Call, tmp_path: Pat
     assert call(*elsewhere, _file(tmp_path, "11-09-2026;Y;2;", name="next.csv")).exit_code == 0
 
 
+@pytest.mark.usefixtures("trade")
+def test_an_account_that_ends_alike_is_told_apart(call: Call, tmp_path: Path) -> None:
+    """It would contradict itself to name the last digits of both, which are the same."""
+    refused = call("bank", "import", "--account", "99995678", _file(tmp_path, "10-09-2026;X;1;"), "--json")
+    (reject,) = _json(refused)[0]["rejects"]
+    assert reject["reason"] == (
+        "no payout we know goes to this account; payouts go to another one with the same last digits: "
+        "correct the number, or import it with --new-account if it is right"
+    )
+
+
 def test_before_the_first_payout_any_account_may_be_imported(call: Call, tmp_path: Path) -> None:
     """Nobody can know better yet."""
     assert call("bank", "import", "--account", "999999999", _file(tmp_path, "10-09-2026;X;1;")).exit_code == 0

@@ -1,14 +1,14 @@
 """Tables become exactly the frames that rules read, for one connection and mode."""
 
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from consumer.config import Connection
 from consumer.facts.house import House
 from consumer.facts.tables.business import Entity
-from consumer.facts.tables.provider import Customer
+from consumer.facts.tables.provider import Customer, PayoutItem
 from reconcile.digests import digest_of
 from reconcile.frames import read_inputs
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
@@ -69,6 +69,26 @@ def test_payments_and_refunds_in_no_payout_appear_once(world: "World", house: Ho
     assert items["payout_id"].isna().all()
     assert items["parent_id"].tolist()[2] == "pi_1"
     assert items["resource_subtype"].tolist()[:2] == ["pac", "bank_transfer"]
+
+
+def test_a_payment_that_failed_is_read_where_our_payout_lists_it(
+    world: "World", house: House, main: Connection
+) -> None:
+    """What a payout carries is known by its own fact; a list of another connection or mode says nothing about it."""
+    for number in ("ours", "theirs", "live"):
+        world.payment(f"pi_{number}", 100, status="failed", succeeded_at=None)
+    world.payout("po_1", 100, ("payment_intent", "pi_ours", 100))
+    same: dict[str, Any] = {
+        "payout_id": "po_2",
+        "resource_type": "payment_intent",
+        "amount": 100,
+        "currency": "CLP",
+        "body": "{}",
+    }
+    world.keep(PayoutItem(connection="mexico", mode="test", resource_id="pi_theirs", **same))
+    world.keep(PayoutItem(connection="main", mode="live", resource_id="pi_live", **same))
+    items = _read(house, main).items
+    assert items[["resource_id", "status"]].to_numpy().tolist() == [["pi_ours", "failed"]]
 
 
 def test_a_failed_refund_comes_back_at_its_failure(world: "World", house: House, main: Connection) -> None:

@@ -65,7 +65,7 @@ def _wider_tolerance(inputs: Inputs, _patch: pytest.MonkeyPatch) -> Inputs:
 def _no_tie_rule(inputs: Inputs, patch: pytest.MonkeyPatch) -> Inputs:
     """The first of several answers is taken for the only one."""
 
-    def take_the_first(ledger: Any, payment: int, found: list[tuple[int, ...]], **_: Any) -> None:
+    def take_the_first(ledger: Any, payment: int, found: list[tuple[int, ...]], *_: Any) -> None:
         for doc in found[0]:
             ledger.apply(payment, doc, ledger.balance(doc))
         ledger.decide(payment, Outcome.SET, Reason(Stage.SET, f"set:{len(found[0])}:first"))

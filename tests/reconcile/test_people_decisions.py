@@ -57,6 +57,32 @@ def test_a_match_reaches_the_next_run(desk: "World", house: House, main: Connect
     assert _kinds(house, main) == [("match", "cl:33::7")]
 
 
+def test_what_was_decided_can_be_taken_back(desk: "World", house: House, main: Connection) -> None:
+    """A separation that is withdrawn holds nothing any longer, and both stay written with their authors."""
+    with desk.store.transaction() as session:
+        separation = decisions.unmatch(session, PAIR, ANA)
+    with desk.store.transaction() as session, pytest.raises(Stale, match="decided about pi_1 and cl:33::7 meanwhile"):
+        decisions.withdraw(session, PAIR, ANA, seen=0)
+    with desk.store.transaction() as session:
+        taken_back = decisions.withdraw(session, PAIR, ANA, seen=separation.id)
+    assert _kinds(house, main) == []
+    with desk.store.reading() as session:
+        assert decisions.standing(session, PAIR) == []
+        undone = {row.kind: row.undone_by for row in session.exec(select(Decision))}
+    assert undone == {"unmatch": taken_back.id, "withdraw": taken_back.id}
+
+
+def test_nothing_is_taken_back_twice(desk: "World") -> None:
+    """Where no decision about the pair holds, one sentence says so; one about another document is not touched."""
+    with desk.store.transaction() as session:
+        decisions.unmatch(session, Pair("main", "pi_1"), ANA)
+    with desk.store.transaction() as session, pytest.raises(Impossible, match="there is nothing to take back"):
+        decisions.withdraw(session, PAIR, ANA)
+    with desk.store.transaction() as session:
+        decisions.withdraw(session, Pair("main", "pi_1"), ANA)
+        decisions.match(session, PAIR, ANA, seen=0)
+
+
 def test_a_later_decision_about_a_pair_replaces_the_earlier(desk: "World", house: House, main: Connection) -> None:
     """The earlier one stays written and no longer counts."""
     with desk.store.transaction() as session:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -230,13 +231,50 @@ def test_what_a_person_decided_is_the_first_test_that_failed(
 @pytest.mark.usefixtures("trade")
 def test_every_command_prints_for_people_too(call: Call) -> None:
     """Without --json each list is a table, and figures stand one a line."""
-    assert "payouts_closed" in call("reconcile", "--as-of", "2026-09-11").stdout
+    assert "payouts explained to the peso" in call("reconcile", "--as-of", "2026-09-11").stdout
     assert "PAYMENT_NO_INVOICE" in call("exceptions", "list").stdout
-    assert "run_id" in call("runs", "show", "1").stdout
+    shown = call("runs", "show", "1").stdout
+    assert re.search(r"^run_id +[0-9a-f]{32}$", shown, re.MULTILINE)
     explained = call("explain", "pi_2").stdout
     assert "match_stage" in explained
     assert max(map(len, [*explained.splitlines(), *call("exceptions", "list").stdout.splitlines()])) <= 100
     assert "nothing to show" in call("invoices", "list").stderr
+
+
+@pytest.mark.usefixtures("trade")
+def test_a_run_reads_the_same_when_it_is_new_and_when_it_is_shown_again(call: Call) -> None:
+    """Totals stand in one order with their currency, figures on the right, payouts as the pages have them."""
+    made = call("reconcile", "--as-of", "2026-09-11").stdout.splitlines()
+    shown = call("runs", "show", "1").stdout.splitlines()
+    assert [line for line in made if not line.startswith("new ")] == [
+        line for line in shown if not line.startswith("new ")
+    ]
+    totals = [line.split() for line in made if line.startswith("total ")]
+    assert [name for _, name, _, _ in totals][:3] == ["payments_gross", "charges_gross", "refunds_gross"]
+    assert totals[0] == ["total", "payments_gross", "1967", "CLP"]
+    assert {len(line) for line in made if line.startswith(("total ", "items ", "documents "))} == {len(made[2])}
+    assert "payouts_by_status closed" in " ".join(" ".join(line.split()) for line in made)
+
+
+@pytest.mark.usefixtures("trade")
+def test_an_exception_is_shown_without_what_is_empty(call: Call) -> None:
+    """Runs are named by number, and a field that says nothing takes no line; scripts keep every key."""
+    call("reconcile", "--as-of", "2026-09-11")
+    row = _json(call("exceptions", "list", "--json"))[0]
+    shown = call("exceptions", "show", row["exception_id"]).stdout
+    fields = dict(line.split(None, 1) for line in shown.splitlines() if "  " in line)
+    assert fields["run_first"] == "run 1"
+    assert fields["amount_at_risk"] == "1190 CLP"
+    assert {"owner", "doc_key", "resolved_on", "resolution", "note"}.isdisjoint(fields)
+    assert re.search(r"Z +run 1 +opened +1190$", shown, re.MULTILINE)
+
+
+@pytest.mark.usefixtures("trade")
+def test_an_explanation_names_its_run_by_number(call: Call) -> None:
+    """As every other list does; the long id is for scripts."""
+    call("reconcile", "--as-of", "2026-09-11")
+    assert call("explain", "pi_2").stderr.splitlines()[0] == "run 1 of 2026-09-11"
+    assert call("explain", "pi_9").stderr == "Error: run 1 knows no payout, resource or document pi_9\n"
 
 
 @pytest.mark.usefixtures("trade")

@@ -1,6 +1,10 @@
 """A run made again from its kept inputs: the same rows, or which differ; dropped rows come back under their id."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -23,6 +27,22 @@ if TYPE_CHECKING:
 
 Call = Callable[..., Result]
 AT = datetime(2027, 6, 1, 6, tzinfo=UTC)
+ROOT = Path(__file__).resolve().parents[2]
+# Dies when everything is written and nothing is committed.
+KILLED = """
+import os, signal
+from cuadre import cli
+from reconcile import reruns
+
+write = reruns.insert_results
+
+def written_and_gone(*given, **named):
+    write(*given, **named)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+reruns.insert_results = written_and_gone
+cli(["runs", "rerun", "1", "--restore"])
+"""
 
 
 @pytest.fixture
@@ -218,4 +238,40 @@ def test_other_rules_bring_no_rows_back(call: Call, house: House, pruned: str, m
     answer = call("runs", "rerun", pruned, "--restore")
     assert answer.exit_code == 3
     assert "its rows were not brought back" in answer.stderr
+    assert _written(house) == before
+
+
+def test_a_restore_that_is_killed_brings_nothing_back(call: Call, house: House, pruned: str) -> None:
+    """Its rows come in one piece: who dies before the end leaves them dropped, and the same command brings them."""
+    before = _written(house)
+    foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
+    own = {
+        "CUADRE_DATABASE_URL": house.store.url.render_as_string(hide_password=False),
+        "CUADRE_DATA_DIR": str(house.settings.data_dir), "CUADRE_COUNTRY": "cl",
+        "CUADRE_PROVIDER_URL": "http://provider.test", "CUADRE_API_KEY": "sk_test_sandbox",
+        "CUADRE_SECRET_KEY": "k" * 40,
+    }  # fmt: skip
+    died = subprocess.run([sys.executable, "-c", KILLED], cwd=ROOT, env=foreign | own, check=False, timeout=300)
+    assert died.returncode == -signal.SIGKILL
+    assert _written(house) == before
+    again = _json(call("runs", "rerun", pruned, "--restore", "--json"))
+    assert (again["same"], again["restored"]) == (True, True)
+
+
+@pytest.mark.parametrize("command", [("runs", "rerun", "1"), ("explain", "pi_1"), ("runs", "diff", "1", "2")])
+def test_rows_that_are_damaged_are_one_sentence(call: Call, house: House, made: str, command: tuple[str, ...]) -> None:
+    """Whatever command reads them names run and piece and says what to do; nothing is written over them."""
+    _reconciled(call, "2026-09-12")
+    with house.store.transaction() as session:
+        first = (col(ResultChunk.run_id) == made) if command[0] == "runs" else (col(ResultChunk.run_id) != made)
+        where = (first, col(ResultChunk.kind) == "line", col(ResultChunk.number) == 0)
+        session.execute(sa.update(ResultChunk).where(*where).values(content=b"PAR1 of another day PAR1"))
+    before = _written(house)
+    number = 1 if command[0] == "runs" else 2
+    answer = call(*command)
+    assert (answer.exit_code, answer.stdout) == (1, "")
+    assert answer.stderr == (
+        f"Error: the kept rows of run {number} of main (piece 0, line) are damaged:"
+        " restore the database, or wait for the next run\n"
+    )
     assert _written(house) == before

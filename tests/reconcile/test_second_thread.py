@@ -4,6 +4,7 @@ import gc
 import threading
 from collections.abc import Iterator
 
+import pyarrow as pa
 import pytest
 
 from reconcile.memory import spared
@@ -83,13 +84,15 @@ def test_a_task_that_has_not_begun_is_dropped() -> None:
 
 
 def test_collecting_goes_back_when_the_last_run_has_ended() -> None:
-    """Runs that overlap in one process leave its collector as it was, in whichever order they end."""
-    before = gc.get_threshold()
+    """Runs that overlap in one process leave its collector and its memory pool as they were, whichever ends first."""
+    before, pool = gc.get_threshold(), pa.default_memory_pool().backend_name
+    assert pool != "system"
     first, second = spared(), spared()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)
     assert gc.get_threshold() != before
-    assert gc.get_freeze_count() > 0
+    assert (gc.get_freeze_count() > 0, pa.default_memory_pool().backend_name) == (True, "system")
     second.__exit__(None, None, None)
     assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
+    assert pa.default_memory_pool().backend_name == pool

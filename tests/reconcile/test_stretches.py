@@ -45,6 +45,6 @@ def test_a_piece_that_cannot_be_parsed_stops_the_reading(
         raise ValueError("a piece that is no CSV")
 
     world.payment("pi_1", 100)
-    monkeypatch.setattr(columnar, "_parsed", refuse)
+    monkeypatch.setattr(columnar, "parsed", refuse)
     with house.store.reading() as session, pytest.raises(ValueError, match="no CSV"):
         read_inputs(session, main, house.settings, as_of=AS_OF, now=NOW)

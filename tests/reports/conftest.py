@@ -80,6 +80,11 @@ def keep_payout(session: Session, payout_id: str = "po_1", **changes: Any) -> No
     )
 
 
+@pytest.fixture(name="keep_payout")
+def _keep_payout() -> Callable[..., None]:
+    return keep_payout
+
+
 @pytest.fixture
 def keep_mexican_payout() -> Callable[[Session], None]:
     """Keep a run of the connection `mexico` with one payout in its own currency."""

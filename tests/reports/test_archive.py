@@ -11,9 +11,11 @@ import pytest
 import sqlalchemy as sa
 from flask import Flask
 from flask.testing import FlaskClient
+from sqlmodel import col
 
 from consumer.facts.house import House
 from consumer.facts.terminal import Exit
+from reconcile.tables import ExceptionRow
 from reports import archive
 from reports.tables import ReportFile
 
@@ -46,6 +48,19 @@ def test_the_same_night_again_replaces_its_own_files(reconciled: House) -> None:
     assert first == again
     with reconciled.store.reading() as session:
         assert session.scalar(sa.select(sa.func.count()).select_from(ReportFile)) == 14
+
+
+def test_a_night_of_an_earlier_day_lists_what_is_open(reconciled: House, keep_run: Callable[..., None]) -> None:
+    """Whatever opened only in the run of a later day is still open, so it is in the file; what came and went is not."""
+    day = date(2026, 10, 6)
+    with reconciled.store.transaction() as session:
+        keep_run(session, "main", "run-0", number=43, as_of=day)
+        session.execute(sa.update(ExceptionRow).values(opened_on=DAY))
+        wanted = set(session.scalars(sa.select(col(ExceptionRow.id)).where(col(ExceptionRow.resolved_on).is_(None))))
+    kept = archive.keep_nightly(reconciled, reconciled.settings.connection("main"), on=day, now=NOW)
+    (row,) = (row for row in kept if row.name == "exceptions" and row.format == "csv")
+    lines = archive.open_kept(reconciled, row).read_text("utf-8").splitlines()
+    assert (len(wanted), {line.partition(",")[0] for line in lines[1:]}) == (2, wanted)
 
 
 def test_a_workbook_of_payouts_carries_what_explains_them(reconciled: House) -> None:

@@ -133,10 +133,29 @@ def test_a_workbook_says_what_it_was_made_from(workbook: openpyxl.Workbook) -> N
     facts = {row[0]: row[1] for row in workbook["Parámetros"].iter_rows(values_only=True)}
     assert facts["Corridas (id)"] == "main:run-1"
     assert facts["Zonas horarias"] == "America/Santiago"
-    assert facts["Calendarios"] == "holidays cl"
+    assert facts["Calendarios"] == "Chile (holidays)"
     assert facts["Al día"] == "2026-10-08"
     assert facts["Filas: Detalle de liquidaciones"] == 3
     assert facts["Suma: Monto con signo CLP"] == 140000
+    assert facts["Reporte"] == "Detalle de liquidaciones"
+    assert facts["Modo"] == "prueba"
+    assert facts["Países"] == "Chile"
+
+
+def test_only_amounts_of_one_kind_are_added_up(workbook: openpyxl.Workbook) -> None:
+    """A total stands in many rows of the detail, and the figures of the control are of many kinds: no sum of them."""
+    names = [row[0] for row in workbook["Parámetros"].iter_rows(values_only=True)]
+    assert "Suma: Monto aplicado CLP" in names
+    assert "Suma: Total del documento CLP" not in names
+    assert "Suma: Monto CLP" not in names
+
+
+def test_a_workbook_for_programs_keeps_its_keys(reconciled: House) -> None:
+    """Scripts find the facts of the sheet under the names the archive has."""
+    data = content(made(reconciled, "control"), Shape(Format.XLSX))
+    sheet = openpyxl.load_workbook(io.BytesIO(data))["Parameters"]
+    facts = {row[0]: row[1] for row in sheet.iter_rows(values_only=True)}
+    assert (facts["Report"], facts["modes"], facts["calendars"]) == ("control", "test", "holidays cl")
 
 
 def test_parquet_holds_major_units_as_decimals(reconciled: House) -> None:

@@ -83,6 +83,14 @@ def test_a_file_is_what_its_name_says(
     assert (tmp_path / name).read_bytes().startswith(begins)
 
 
+def test_a_workbook_for_programs_says_so(run: Run) -> None:
+    """Without a profile the keys stay, as scripts rely on, and one line names the profile of the country."""
+    told = "headings and words are those for programs; a workbook for people: --profile cl\n"
+    assert run("report", "control", "--out", "a.xlsx").stderr == told
+    assert run("report", "control", "--out", "b.xlsx", "--profile", "cl").stderr == ""
+    assert run("report", "control", "--out", "c.csv").stderr == ""
+
+
 def test_without_a_run_nothing_is_written(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No finished run is exit status 1, and no empty file that looks like a clean slate."""
     monkeypatch.chdir(tmp_path)

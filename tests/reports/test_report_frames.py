@@ -84,11 +84,12 @@ def test_a_second_document_of_an_item_adds_no_money(doubled: House) -> None:
         (date(2026, 9, 1), date(2026, 10, 1), True),
         (date(2026, 10, 31), date(2026, 11, 3), True),
         (date(2026, 11, 2), date(2026, 11, 3), False),
-        (date(2026, 11, 9), None, False),
+        (date(2026, 11, 9), None, True),
+        (date(2026, 11, 9), date(2026, 11, 10), False),
     ],
 )
 def test_exceptions_of_a_range(house: House, opened: date, resolved: date | None, is_shown: bool) -> None:  # noqa: FBT001
-    """Opening or closing inside the range, or still open on the day; nothing from after that day."""
+    """Opening or closing inside the range, open on the day or still open; nothing that came and went after that day."""
     span = Span(date(2026, 10, 1), date(2026, 10, 31))
     row: dict[str, Any] = {"connection": "main", "id": "e1", "opened_on": opened, "resolved_on": resolved}
     words: tuple[str, ...] = ("code", "severity", "subject", "title", "currency", "state", "run_first", "run_last")

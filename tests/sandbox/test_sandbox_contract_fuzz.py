@@ -1,7 +1,6 @@
 """The sandbox keeps to its own description: every operation, asked anything, answers with a declared status."""
 
 import json
-import os
 import random  # seeded: the same objects every time
 from collections.abc import Iterator
 from typing import Any
@@ -16,8 +15,9 @@ from sandbox.openapi import describe
 from sandbox.serve import create_sandbox, world_of
 from sandbox.versions import VERSIONS
 from tests.sandbox.conftest import PDF, Receiver
+from tests.thoroughness import for_run
 
-EXAMPLES = 100 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 4
+EXAMPLES = for_run(short=4, full=100)
 PATHS: dict[str, dict[str, Any]] = describe()["paths"]
 OPERATIONS = [(method.upper(), path) for path, methods in PATHS.items() for method in methods]
 ERROR_FIELDS = {"type", "code", "param", "message", "doc_url"}

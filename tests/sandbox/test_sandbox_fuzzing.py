@@ -116,6 +116,7 @@ def test_no_upload_breaks(busy: Flask) -> None:
 def test_every_list_of_the_busy_month_can_be_read_to_its_end(busy: Flask) -> None:
     """Pages follow each other until the last, without a row twice and without the sandbox's own fields."""
     token = next(world_of(busy).collection("test", "links").newest_first())["link_token"]
+    lengths = {}
     with client_of(busy) as client:
         for route in (route for route in ROUTES if route.method == "GET" and "{" not in route.path):
             url, seen = f"{route.path}?link_token={token}&limit=300&per_page=300", []
@@ -127,10 +128,12 @@ def test_every_list_of_the_busy_month_can_be_read_to_its_end(busy: Flask) -> Non
                 url = page.links.get("next", {}).get("url", "")
 
             assert len(seen) == len(set(seen)), route.path
+            lengths[route.path] = len(seen)
+    assert [path for path, length in lengths.items() if not length] == ["/v1/webhook_endpoints", "/v2/products"]
 
 
-@pytest.mark.parametrize("name", ["quiet", "busy-month", "mexico"])
-def test_every_object_of_a_scenario_can_be_read_by_its_id(name: str) -> None:
+@pytest.mark.parametrize(("name", "kinds"), [("quiet", 3), ("busy-month", 29), ("mexico", 17)])
+def test_every_object_of_a_scenario_can_be_read_by_its_id(name: str, kinds: int) -> None:
     """Whatever a scenario puts into a collection has a route that answers it."""
     app = create_sandbox(name, seed=2)
     paths = {
@@ -147,6 +150,7 @@ def test_every_object_of_a_scenario_can_be_read_by_its_id(name: str) -> None:
     first = ("v1", "v2")
     world = world_of(app)
     tokens = {row["id"]: row["link_token"] for row in world.collection("test", "links").newest_first()}
+    found = set[str]()
     with client_of(app) as client:
         for (mode, kind), rows in list(world.collections.items()):
             if mode == "live" or not len(rows):
@@ -158,6 +162,8 @@ def test_every_object_of_a_scenario_can_be_read_by_its_id(name: str) -> None:
             query = {"link_token": tokens[row["_link"]]} if "_link" in row else {}
             answers = [client.get(path.format(v=v, **row), params=query).status_code for v in first]
             assert 200 in answers, f"{kind} {answers}"
+            found.add(kind)
+    assert len(found) == kinds
     world.close()
 
 

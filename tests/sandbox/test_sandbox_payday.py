@@ -109,6 +109,7 @@ def test_money_in_the_merchants_account_adds_up(open_sandbox: Open) -> None:
         moved += page.json()
         url = page.links["next"]["url"] if page.links else ""
     signed = [row["amount"] if row["direction"] == "inbound" else -row["amount"] for row in moved]
+    assert len(moved) > 40
     assert all(newer["balance"] - older["balance"] == change
                for newer, older, change in zip(moved, moved[1:], signed, strict=False))  # fmt: skip
     assert account["available_balance"] == moved[0]["balance"]

@@ -124,7 +124,9 @@ def test_a_link_of_the_scenario_is_refreshed(client: httpx.Client) -> None:
 
 def test_every_payout_has_its_report(client: httpx.Client) -> None:
     """The report's gross amounts less its fees are the resources of the payout, one row each."""
-    for payout in read(client, "/v1/payouts?per_page=5"):
+    payouts = read(client, "/v1/payouts?per_page=5")
+    assert len(payouts) == 5
+    for payout in payouts:
         report = client.get(f"/_sandbox/payouts/{payout['id']}.csv").text.splitlines()
         types = ("payment_intent", "charge", "refund", "refund_adjustment")
         path = f"/v1/payouts/{payout['id']}/resources?resource_type="

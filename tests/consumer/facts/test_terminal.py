@@ -1,11 +1,11 @@
-"""How commands read dates and times."""
+"""How commands read dates and times, and how they print."""
 
 from datetime import UTC, date, datetime
 
 import click
 import pytest
 
-from consumer.facts.terminal import LocalDate, Moment, Refusal, check_range, to_utc
+from consumer.facts.terminal import LocalDate, Moment, Refusal, check_range, print_findings, print_rows, to_utc
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,29 @@ def test_a_day_no_calendar_reckons_with_is_wrong_usage(kind: click.ParamType[dat
     """Days at the ends of the calendar would leave it one step later."""
     with pytest.raises(click.BadParameter, match="is not a date such as 2026-10-31"):
         kind.convert(written, None, None)
+
+
+def test_what_adds_up_stands_on_the_right(capsys: pytest.CaptureFixture[str]) -> None:
+    """Counts and amounts stand digit under digit; a folio is no amount, and no line ends in blanks."""
+    rows = [
+        {"folio": "7", "total": "1190", "days": 3, "at risk": "5 CLP", "is_open": True, "owner": None},
+        {"folio": "881096", "total": "-99.50", "days": 12, "at risk": "1190 CLP", "is_open": False, "owner": None},
+    ]
+    print_rows(rows, ("folio", "total", "days", "at risk", "is_open", "owner"), as_json=False)
+    assert capsys.readouterr().out.splitlines() == [
+        "folio    total  days   at risk  is_open  owner",
+        "7         1190     3     5 CLP  yes",
+        "881096  -99.50    12  1190 CLP  no",
+    ]
+
+
+def test_findings_are_never_wide(capsys: pytest.CaptureFixture[str]) -> None:
+    """What was found stands beside its verdict and what to do below it, also in a pipe."""
+    told = "main gaps: none, but 22 streams reach no further than 2026-11-01T03:00:00Z: the provider's clock is behind"
+    print_findings([("ok", "settings: read", ""), ("warning", told, "cuadre gaps says which")])
+    assert capsys.readouterr().out.splitlines() == [
+        "ok       settings: read",
+        "warning  main gaps: none, but 22 streams reach no further than 2026-11-01T03:00:00Z: the provider's",
+        "         clock is behind",
+        "         → cuadre gaps says which",
+    ]

@@ -1,7 +1,6 @@
 """Any multiset of deliveries, from both sources, with crashes in between, ends as the orderly run does."""
 
 import json
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -21,13 +20,14 @@ from consumer.inbox.apply import apply_pending, drain
 from consumer.inbox.claims import claim
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.record import Arrival, record_all
+from tests.thoroughness import for_run
 
 NOW = datetime(2026, 10, 5, 12, 5, tzinfo=UTC)
 
 REFUND_TYPES = {"in_progress": "refund.in_progress", "succeeded": "refund.succeeded", "failed": "refund.failed"}
 PAYOUT_TYPES = {"in_progress": "payout.created", "succeeded": "payout.succeeded", "returned": "payout.returned"}
 UNDONE = {"refund": "failed", "payout": "returned"}
-EXAMPLES = 500 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 40
+EXAMPLES = for_run(short=40, full=500)
 
 
 class CrashError(Exception):

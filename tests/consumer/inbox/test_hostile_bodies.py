@@ -1,7 +1,6 @@
 """Signed events with values no database likes, in every field of every type: kept, settled, and in nobody's way."""
 
 import json
-import os
 import random
 from collections import Counter
 from collections.abc import Iterator
@@ -18,9 +17,10 @@ from consumer.inbox.apply import drain
 from consumer.inbox.listing import Filter, list_events
 from consumer.inbox.record import Verdict, read_arrival, record_all
 from sandbox.serve import create_sandbox, world_of
+from tests.thoroughness import for_run
 
 NOW = datetime(2026, 11, 5, 12, 5, tzinfo=UTC)
-EXAMPLES = 20_000 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 400
+EXAMPLES = for_run(short=400, full=20_000)
 # As JSON writes them, since some of them no Python value does.
 HOSTILE = (
     '"\\u0000"', '"po\\u0000st"', '"\\ud800"', '"\\udc00 cut \\ud83d"', '"\\u202e\\u0007\\u007f"', '""', '" "',

@@ -3,7 +3,6 @@
 import io
 import json
 import logging
-import os
 import threading
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -25,8 +24,9 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event, EventConflict, Secret
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
+from tests.thoroughness import for_run
 
-NOISE = 10_000 if os.environ.get("CUADRE_TEST_PROOF") == "1" else 150
+NOISE = for_run(short=150, full=10_000)
 Send = Callable[..., TestResponse]
 Sign = Callable[..., str]
 EVENT = {

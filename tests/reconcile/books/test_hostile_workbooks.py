@@ -1,6 +1,7 @@
 """Workbooks that are cut, encrypted, or made to fill the memory: refused in one sentence, and never a failure."""
 
 import io
+import time
 import zipfile
 from collections.abc import Callable
 
@@ -112,3 +113,24 @@ def test_a_folio_no_index_holds_is_refused(folio: str) -> None:
 def table(**cells: str) -> bytes:
     row = dict(zip(HEADER, ROW, strict=True)) | cells
     return "\r\n".join([",".join(HEADER), ",".join(row.values())]).encode()
+
+
+def test_a_text_that_no_cell_can_hold_is_refused_before_it_is_read() -> None:
+    """A few kilobytes unfold to one cell of megabytes, which a reader of workbooks takes many seconds for."""
+    cell = b'<row r="3"><c r="A3" t="inlineStr"><is><t>' + b"7" * 100_000_000 + b"</t></is></c></row>"
+    content = with_row(cell)
+    assert len(content) < 1_000_000
+    began = time.process_time()
+    (reject,) = read_invoices(content, country="cl", mapping={}).rejects
+    assert reject.reason == "the workbook has a cell with more text than a cell can hold: save it again as CSV"
+    assert time.process_time() - began < 2
+
+
+def test_a_long_sheet_of_short_cells_is_read() -> None:
+    """Only one text is too long, not many together."""
+    rows = b"".join(
+        b'<row r="%d"><c r="A%d" t="inlineStr"><is><t>%s</t></is></c></row>' % (n, n, b"x" * 32_767)
+        for n in range(3, 103)
+    )
+    (reject, *_) = read_invoices(with_row(rows), country="cl", mapping={}).rejects
+    assert "more text than a cell can hold" not in reject.reason

@@ -209,15 +209,17 @@ def test_an_item_of_another_currency_without_a_payout_is_no_difference(case: "Ca
 
 
 def test_a_payment_can_differ_in_currency_from_document_and_payout(case: "Case") -> None:
-    """Both are told, each with its own subject, and its line shows the code once."""
+    """Both are told in one finding, so that its amount is at risk once, and the payout stays open."""
     case.invoice("1", 900, currency="CLP")
     case.payment("pi_1", 900, payout_id="po_1", currency="USD", metadata='{"order_ref": "PED-1"}')
     case.payout("po_1", 99_000)
     run = case.run()
-    assert {(code, subject) for code, subject, _ in run.found() if code == "CURRENCY_DIFF"} == {
-        ("CURRENCY_DIFF", "resource:pi_1"), ("CURRENCY_DIFF", "resource:pi_1@po_1"),
-    }  # fmt: skip
+    finding = run.finding("CURRENCY_DIFF")
+    assert (finding.subject, finding.amount_at_risk, finding.payout_id) == ("resource:pi_1", 900, "po_1")
+    told = {name: finding.evidence[name] for name in ("payment_currency", "document_currency", "payout_currency")}
+    assert told == {"payment_currency": "USD", "document_currency": "CLP", "payout_currency": "CLP"}
     assert run.line("pi_1", "exception_code") == ("CURRENCY_DIFF",)
+    assert run.payout("po_1", "status_recon", "exceptions") == ("open", 2)
 
 
 def test_matched_and_unmatched_payments_are_counted(case: "Case") -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.references import words_of
+from reconcile.rules.names import words_of
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

@@ -61,6 +61,26 @@ def test_payout_not_in_bank_two_bank_days_after_expected(case: "Case", as_of: da
     assert run.found() == ({("PAYOUT_NOT_IN_BANK", "payout:po_1", 50_000)} if standing == "open" else set())
 
 
+@pytest.mark.parametrize(("as_of", "standing"), [(date(2026, 10, 6), "not_due"), (date(2026, 10, 7), "incomplete")])
+def test_a_payout_past_due_on_incomplete_data_is_not_called_not_due(case: "Case", as_of: date, standing: str) -> None:
+    """A gap elsewhere withholds that it is missing, which must not read as if its day had not come."""
+    case.as_of = as_of
+    _in_bank(case, amount=1)
+    case.add("gaps", stream="charges", since="2026-10-06T12:00:00Z", until="2026-10-06T13:00:00Z", reason="lost")
+    run = case.run()
+    assert run.payout("po_1", "status_recon") == (standing,)
+    assert run.found() == {("DATA_GAP", "stream:charges", 0)}
+
+
+def test_a_payout_past_due_that_does_not_add_up_stays_open_on_incomplete_data(case: "Case") -> None:
+    """What is known to be wrong is said, whatever else is not known."""
+    case.as_of = date(2026, 10, 7)
+    _in_bank(case, amount=1)
+    case.rows["payouts"][0]["amount"] = 49_999
+    case.add("gaps", stream="charges", since="2026-10-06T12:00:00Z", until="2026-10-06T13:00:00Z", reason="lost")
+    assert case.run().payout("po_1", "status_recon") == ("open",)
+
+
 def test_a_later_arrival_closes_the_exception_and_shows_days_late(case: "Case") -> None:
     """Three bank days late, and there."""
     case.as_of = date(2026, 10, 9)

@@ -51,13 +51,45 @@ def test_a_wider_window_never_loses_a_candidate(case: "Case", narrow: int, wide:
         case.invoice(folio, 50_000, due_date=due, issue_date=date(2026, 10, 1))
     case.payment("pi_1", 50_000, sender_tax_id="11111111-1", occurred_at="2026-11-11T15:00:00Z")
     case.payment("pi_2", 50_000, sender_tax_id="11111111-1", occurred_at="2026-11-12T15:00:00Z")
-    found = []
-    for days in (narrow, wide):
-        case.rules = {"days_after_due": days}
-        lines = case.run().result.lines
-        keys = " ".join([*lines["doc_key"].dropna(), *lines["rivals"].dropna()])
-        found.append(set(keys.split()))
+    found = [_candidates(case, {"days_after_due": days}) for days in (narrow, wide)]
     assert found[0] <= found[1]
+
+
+# What a window of so many bank days before the issue holds of invoices issued 1, 3, 9 and 30 bank days after a payment.
+_BEFORE_ISSUE = [(0, []), (1, ["1"]), (3, ["1", "2"]), (10, ["1", "2", "3"]), (40, ["1", "2", "3", "4"])]
+
+
+@pytest.mark.parametrize(("days", "folios"), _BEFORE_ISSUE)
+def test_a_wider_window_before_the_issue_never_loses_a_candidate(case: "Case", days: int, folios: list[str]) -> None:
+    """Each day more adds documents to those payments before their invoices could mean, and takes none away."""
+    _invoices_later(case)
+    for number in range(4):
+        case.payment(f"pi_{number}", 50_000, sender_tax_id="11111111-1")
+    assert _candidates(case, {"days_before_issue": days}) == {f"cl:33::{folio}" for folio in folios}
+
+
+@pytest.mark.parametrize(("days", "folios"), _BEFORE_ISSUE)
+def test_a_wider_window_counts_more_documents_for_a_payer_nobody_knows(
+    case: "Case", days: int, folios: list[str]
+) -> None:
+    """Without a tax id the evidence says how many documents of that amount there are."""
+    _invoices_later(case)
+    case.payment("pi_1", 50_000)
+    case.rules = {"days_before_issue": days}
+    assert case.run().finding("PAYMENT_NO_INVOICE").evidence["candidates"] == len(folios)
+
+
+def _invoices_later(case: "Case") -> None:
+    case.as_of = date(2026, 12, 10)
+    days = (date(2026, 10, 6), date(2026, 10, 8), date(2026, 10, 19), date(2026, 11, 18))
+    for folio, issue in enumerate(days, start=1):
+        case.invoice(str(folio), 50_000, issue_date=issue, due_date=date(2026, 12, 18))
+
+
+def _candidates(case: "Case", rules: dict[str, Any]) -> set[str]:
+    case.rules = rules
+    lines = case.run().result.lines
+    return set(" ".join([*lines["doc_key"].dropna(), *lines["rivals"].dropna()]).split())
 
 
 @pytest.mark.parametrize(("narrow", "wide"), [(0, 1), (1, 100), (100, 5_000)])

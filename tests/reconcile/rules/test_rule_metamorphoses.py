@@ -211,43 +211,6 @@ def _without_holidays() -> BankCalendar:
 
 
 @QUICK
-@given(seed=SEEDS, taken=st.integers(min_value=0, max_value=23))
-def test_without_one_payment_only_its_component_changes(case: "Case", seed: int, taken: int) -> None:
-    """Payments and documents that share neither customer, nor document, nor amount with it stay as they were."""
-    inputs = _inputs(case, seed)
-    gone = f"pi_{taken:03}"
-    before = reconcile(inputs)
-    items = inputs.items[(inputs.items["resource_id"] != gone) & (inputs.items["parent_id"].fillna("") != gone)]
-    after = reconcile(replace(inputs, items=items.reset_index(drop=True)))
-    touched = _component(inputs, gone)
-    assert _matches(before, touched) == _matches(after, touched)
-
-
-def _component(inputs: Inputs, payment: str) -> set[str]:
-    """Everything that hangs together with a payment over documents named, customers and amounts, refunds with it."""
-    items = inputs.items[inputs.items["resource_type"] == "payment_intent"]
-    marks: dict[str, set[str]] = {}
-    for row in items.itertuples():
-        said = "".join(sign for sign in f"{row.metadata}{row.texts}" if sign.isdigit())
-        marks[str(row.resource_id)] = {f"amount {row.amount}", f"customer {row.sender_tax_id}", f"folio {said[-3:]}"}
-    for doc in inputs.documents.itertuples():
-        named = {f"folio {doc.folio}", f"folio {doc.ref_number}"}
-        marks[str(doc.doc_key)] = {f"amount {doc.total}", f"customer {doc.customer_tax_id}", *named}
-    reached, seen = {payment}, set(marks[payment])
-    while more := {name for name, own in marks.items() if name not in reached and own & seen}:
-        reached |= more
-        seen |= {mark for name in more for mark in marks[name]}
-    refunds = inputs.items[inputs.items["parent_id"].isin(reached)]
-    return reached | set(refunds["resource_id"])
-
-
-def _matches(result: Result, without: set[str]) -> list[tuple[str, ...]]:
-    names = ["resource_id", "outcome", "match_rule", "doc_key", "applied_amount"]
-    rows = result.lines[~result.lines["resource_id"].isin(without)][names].astype("string").fillna("-")
-    return sorted(tuple(map(str, row)) for row in rows.itertuples(index=False))
-
-
-@QUICK
 @given(seed=SEEDS)
 def test_nothing_is_lost_and_nothing_is_used_twice(case: "Case", seed: int) -> None:
     """What went in comes out per currency, each item once, no payment beyond its amount, no document beyond its own."""

@@ -147,3 +147,66 @@ def test_a_declined_key_leaves_the_folio_without_meaning(case: "Case") -> None:
     case.payment("pi_1", 59_000, metadata='{"order_ref": "PED-1", "folio": "1"}', customer_tax_id=ANA)
     case.add("decisions", kind="decline", resource_id="pi_1", doc_key="cl:33::1", decision_id=1)
     assert case.run().line("pi_1", *SHOWN) == NOTHING
+
+
+def _void_and_valid(case: "Case") -> None:
+    """A void invoice of Ana's and a receipt of Bruno's with the same folio."""
+    case.invoice("1", 50_000, customer_tax_id=ANA, status="void")
+    case.invoice("1", 60_000, doc_key=RECEIPT, doc_type="39", customer_tax_id=BRUNO, order_ref="PED-2")
+
+
+@pytest.mark.parametrize(("amount", "payer"), [(50_000, None), (61_000, ANA)])
+def test_a_void_bearer_speaks_against_the_open_one(case: "Case", amount: int, payer: str | None) -> None:
+    """Amount or payer are those of the void document: the open one is not what was meant."""
+    _void_and_valid(case)
+    case.payment("pi_1", amount, metadata=FOLIO_1, customer_tax_id=payer)
+    run = case.run()
+    assert run.line("pi_1", *SHOWN) == NOTHING
+    assert run.document(RECEIPT, "paid") == (0,)
+
+
+def test_a_void_bearer_that_nothing_speaks_for_is_passed_over(case: "Case") -> None:
+    """Neither amount nor payer are the void document's."""
+    _void_and_valid(case)
+    case.payment("pi_1", 60_000, metadata=FOLIO_1)
+    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", RECEIPT, 60_000)
+
+
+def test_a_folio_that_only_a_void_document_bears_is_no_key(case: "Case") -> None:
+    """Only an open document can be named by its folio alone."""
+    case.invoice("1", 50_000, status="void")
+    case.payment("pi_1", 50_000, metadata=FOLIO_1)
+    assert case.run().found() == {("PAYMENT_NO_INVOICE", "resource:pi_1", 50_000)}
+
+
+def _two_series(case: "Case") -> None:
+    """Folio 1 of series A is void and Ana's, that of series B valid and Bruno's."""
+    for series, status, total, owner in (("A", "void", 50_000, ANA), ("B", "valid", 60_000, BRUNO)):
+        key = f"cl:33:{series}:1"
+        case.invoice("1", total, doc_key=key, series=series, status=status, customer_tax_id=owner, order_ref=None)
+
+
+@pytest.mark.parametrize(
+    ("amount", "payer", "outcome", "code"),
+    [
+        (50_000, ANA, "no_document", "PAID_CANCELLED_DOC"),
+        (50_000, None, "ambiguous", "AMBIGUOUS"),
+    ],
+)
+def test_a_void_document_of_another_series_may_be_meant(
+    case: "Case", amount: int, payer: str | None, outcome: str, code: str
+) -> None:
+    """Type and folio name both; the payer, or the amount alone, says that the valid one is not what was paid."""
+    _two_series(case)
+    case.payment("pi_1", amount, metadata='{"doc_type": "33", "folio": "1"}', customer_tax_id=payer)
+    run = case.run()
+    assert run.line("pi_1", "outcome") == (outcome,)
+    assert run.found() == {(code, "resource:pi_1", amount)}
+
+
+@pytest.mark.parametrize("payer", [BRUNO, None])
+def test_the_valid_document_of_another_series_is_meant_by_payer_or_amount(case: "Case", payer: str | None) -> None:
+    """Nothing speaks for the void one."""
+    _two_series(case)
+    case.payment("pi_1", 60_000, metadata='{"doc_type": "33", "folio": "1"}', customer_tax_id=payer)
+    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", "cl:33:B:1", 60_000)

@@ -1,6 +1,7 @@
 """Files of the books as pages: looked at before they are kept, and kept by whoever looked."""
 
 import io
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -107,6 +108,25 @@ def test_a_payout_report_brings_the_fees_of_its_payout(
     page = look(PAYOUT, name="liquidacion.csv", kind="payout")
     assert "para po_1; no cambió nada." in page
     assert 'name="key"' not in page
+
+
+def test_two_reports_of_one_payout_do_not_replace_each_other_unsaid(
+    with_items: House, look: Callable[..., str], client: FlaskClient, csrf: Csrf
+) -> None:
+    """The second was looked at before the first was kept: it is refused once, and then says what it replaces."""
+    first = look(PAYOUT, name="liquidacion.csv", kind="payout")
+    other = PAYOUT.replace(b"1607", b"1700")
+    second = look(other, name="liquidacion-2.csv", kind="payout")
+    confirm(client, csrf, key_in(first))
+    told = confirm(client, csrf, key_in(second))
+    assert "Mientras usted miraba, liquidacion.csv trajo las comisiones de po_1: compare y confirme otra vez." in told
+    assert "Comisiones hasta ahora Comisiones con IVA po_1 CLP 2 2.410 2.503" in text_in(told)
+    assert "Reemplaza a liquidacion.csv del" in told
+    assert sorted(fee.fee_total for fee in kept(with_items, ProviderFee)) == [803, 1607]
+    digest = re.search(r'name="seen" value="([0-9a-f]{64})"', told)
+    assert digest is not None
+    assert "liquidacion-2.csv quedó en los libros." in confirm(client, csrf, key_in(told), seen=digest[1])
+    assert sorted(fee.fee_total for fee in kept(with_items, ProviderFee)) == [803, 1700]
 
 
 def test_a_payout_report_of_nobody_is_refused(with_items: House, look: Callable[..., str]) -> None:

@@ -137,6 +137,19 @@ def test_a_payment_is_matched_by_hand_and_undone(act: Callable[..., str], reconc
     assert by_kind["match"].undone_by == by_kind["unmatch"].id
 
 
+def test_a_separation_is_undone_by_a_button(act: Callable[..., str], reconciled: House) -> None:
+    """Whatever was decided can be taken back where it is shown, and the rules have the word again."""
+    page = act("unmatch", resource_id="pi_2", doc_key="cl:33::1105", reason="era otro", seen=0)
+    (separation,) = kept(reconciled, Decision)
+    assert re.search(r"/withdraw\" class=\"stack\">.*<button>Deshacer</button>", page, re.DOTALL)
+    page = act("withdraw", resource_id="pi_2", doc_key="cl:33::1105", reason="sí era", seen=separation.id)
+    assert "Deshecho; se verá" in page
+    assert {row.kind: row.undone_by for row in kept(reconciled, Decision)} == {"unmatch": 2, "withdraw": 2}
+    assert "No vale ninguna decisión sobre pi_2 y cl:33::1105" in act(
+        "withdraw", resource_id="pi_2", doc_key="cl:33::1105", reason="otra vez", seen=0
+    )
+
+
 def test_a_decision_needs_a_reason_of_its_own(act: Callable[..., str], reconciled: House) -> None:
     """Money is never moved between documents without a word why."""
     assert "Falta el motivo." in act("match", resource_id="pi_2", doc_key="cl:33::1105", reason=" ", seen=0)

@@ -81,6 +81,22 @@ def test_what_is_left_is_accepted_as_what_it_is(accept: Callable[..., str], reco
     assert "Alguien decidió sobre cl:33::1105" in accept(kind="rounding", reason="otra")
 
 
+def test_what_was_accepted_is_undone_on_its_page(
+    accept: Callable[..., str], shelf: FlaskClient, reconciled: House, csrf: Csrf
+) -> None:
+    """A decision that holds has its button, one that was taken back has none, and both are in the list."""
+    assert accept(kind="write_off", amount="12.500", reason="incobrable").count("<button>Deshacer</button>") == 1
+    (kept,) = decisions(reconciled)
+    form = {"csrf_token": csrf(shelf, PAGE), "resource_id": "", "doc_key": "cl:33::1105", "reason": "pagó igual"}
+    answer = shelf.post("/documents/main", data={**form, "seen": kept.id}, follow_redirects=True)
+    page = answer.get_data(as_text=True)
+    assert "Deshecho; se verá en la próxima corrida." in page
+    assert "<button>Deshacer</button>" not in page
+    assert "pagó igual" in page
+    again = shelf.post("/documents/main", data={**form, "seen": 0}, follow_redirects=True).get_data(as_text=True)
+    assert "No vale ninguna decisión sobre cl:33::1105: no hay nada que deshacer." in again
+
+
 @pytest.mark.parametrize(
     ("fields", "told"),
     [

@@ -74,6 +74,7 @@ def test_since_yesterday_counts_what_the_links_show(two_runs: FlaskClient) -> No
     [
         ("key:order_ref:part", "clave: pedido, una parte del saldo"),
         ("set:2:only_one", "conjunto de documentos: 2, el único que suma"),
+        ("set:by_chance", "conjunto de documentos: el único, y puede ser casualidad"),
         ("a rule of tomorrow", "a rule of tomorrow"),
     ],
 )

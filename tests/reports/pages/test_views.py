@@ -142,9 +142,9 @@ def test_the_events_page_warns_of_what_somebody_must_look_at(busy: FlaskClient) 
         ("/operation/events?q=po_1", "1 fila ·"),
         ("/operation/events?q=refund", "1 fila ·"),
         ("/operation/conflicts", "relectura aaaaaaaaaaaa… cccccccccccc… 2"),
-        ("/operation/gaps", "events 08-10-2026 09:30 08-10-2026 09:30 Abierto 0 0 the provider answered 503"),
+        ("/operation/gaps", "Eventos 08-10-2026 09:30 08-10-2026 09:30 Abierto 0 0 the provider answered 503"),
         ("/operation/gaps?state=failed", "No hay nada aquí."),
-        ("/operation/jobs", "nightly:main 08-10-2026 09:30 Listo"),
+        ("/operation/jobs", "Noche · main 08-10-2026 09:30 Listo"),
     ],
 )
 def test_a_list_of_operation_is_a_page(busy: FlaskClient, path: str, shown: str) -> None:

@@ -46,6 +46,24 @@ def test_a_first_run_without_data_is_told(reconciled: House, client: FlaskClient
     assert "Ninguna corrida ha mirado con datos completos todavía" in text_of(client, "/exceptions")
 
 
+def test_the_first_page_agrees_with_itself_on_incomplete_data(
+    reconciled: House, keep_payout: Callable[..., None], client: FlaskClient
+) -> None:
+    """It counts what the run lacked, no gaps of zero beside it, and names the payouts its headline leaves out."""
+    said = {"payouts": 4, "payouts_closed": 4, "items_by_outcome": {"matched": 1}, "exceptions": {"DATA_GAP": 1}}
+    with reconciled.store.transaction() as session:
+        session.execute(sa.update(Run).values(complete=False, summary=json.dumps(said)))
+        session.add(gap("run-1"))
+        for name, standing in {"po_2": "incomplete", "po_3": "not_due", "po_4": "canceled"}.items():
+            keep_payout(session, name, status_recon=standing)
+    page = text_of(client, "/")
+    assert "Flujos incompletos 1" in page
+    assert "Vacíos abiertos" not in page
+    assert "No se cuentan arriba: Aún no vence: 1 · Cancelada: 1" in page
+    assert "de 2 liquidaciones cuadran" in page
+    assert "08-10-2026 Incompleta" in page
+
+
 def test_a_run_of_a_day_to_come_is_told(reconciled: House, client: FlaskClient) -> None:
     """Where there is no other run, one of the future is shown with its warning."""
     with reconciled.store.transaction() as session:

@@ -125,11 +125,14 @@ def test_a_workbook_names_the_data_behind_it(reconciled: House) -> None:
     with reconciled.store.transaction() as session:
         run = session.get(Run, ("main", "run-1"))
         assert run is not None
-        run.summary = run.summary[:-1] + ', "inputs": {"items": "ab12"}, "tolerances": {"fee_tolerance": 1}}'
+        run.summary = (
+            run.summary[:-1] + ', "inputs": {"items": "ab12"}, "tolerances": {"fee_tolerance": 1, "fee_band_bps": 525}}'
+        )
     made = catalogue.make_sheets(reconciled, Query("control", reconciled.connections(None), TODAY))
     data = b"".join(files.pieces(made, Shape(Format.XLSX, "cl", "es-CL")))
     sheet = openpyxl.load_workbook(io.BytesIO(data))["Parámetros"]
     found = {row[0]: row[1] for row in sheet.iter_rows(values_only=True)}
-    assert found["SHA-256 de los datos main items"] == "ab12"
-    assert found["Tolerancia main fee_tolerance"] == "1"
+    assert found["SHA-256 de los datos, main, Movimientos"] == "ab12"
+    assert found["Regla, main, diferencia de comisión aceptada, en unidades menores"] == "1"
+    assert found["Regla, main, comisión esperada hasta"] == "5,25 %"
     assert found["Redondeo"] == "mitades hacia arriba, a la unidad menor de la moneda"

@@ -1,6 +1,5 @@
 """Scenarios built once and shared by the tests of their plan."""
 
-import os
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -11,9 +10,10 @@ from sandbox.happening import WholeScenario
 from sandbox.scenarios import build
 from sandbox.scenarios.damages import BASE, BY_NAME, STRESS
 from sandbox.scenarios.stream import stream
+from tests.thoroughness import for_run
 
 # The proof walks through every seed; the tests of every day through a few.
-SEEDS = range(1, 51) if os.environ.get("CUADRE_TEST_PROOF") == "1" else (1, 2, 3)
+SEEDS = for_run(short=(1, 2, 3), full=range(1, 51))
 START_AT = datetime(2026, 10, 1, 3, tzinfo=UTC)
 RATES: dict[str, Mapping[str, float]] = {"none": {}, "base": BASE, "stress": STRESS}
 BRANCH_SALES = 4  # so that every day has several branches

@@ -1,10 +1,10 @@
-"""The queries behind the pages: filtered, searched and one page at a time, of the latest runs."""
+"""How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -12,28 +12,12 @@ from sqlmodel import Session, col
 from consumer.facts.tables.business import Institution
 from reconcile.tables import ExceptionRow, PayoutResult, Run
 from reports.frames import Select, decode, latest_runs, of_runs
+from reports.listing import PAGE_ROWS, Page
 from reports.spans import Row, Span
 
-PAGE_ROWS = 50
 _KEY = ("connection", "run_id", "payout_id")
 _GAP = "DATA_GAP"
 _RANKS = {"high": 0, "medium": 1, "low": 2}
-
-Found = TypeVar("Found")
-
-
-@dataclass(frozen=True, slots=True)
-class Page(Generic[Found]):
-    """One page of a list, with what is needed to go to the others."""
-
-    rows: Sequence[Found]
-    number: int
-    total: int
-    size: int = PAGE_ROWS
-
-    @property
-    def last(self) -> int:
-        return max(1, -(-self.total // self.size))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,42 @@
+"""Streams, jobs and subjects of the machinery in a reader's words."""
+
+import pytest
+
+from consumer.sync.streams import STREAMS
+from reports.wording import machinery
+
+
+def test_every_stream_has_spanish_words() -> None:
+    """A stream added to the pulls gets its words too."""
+    unsaid = [name for name in (*STREAMS, "events", "payout-items") if machinery.stream(name, "es-CL") == name]
+    assert unsaid == []
+
+
+@pytest.mark.parametrize(
+    ("job", "spanish", "english"),
+    [
+        ("pull:main:charges", "Traer datos · main · Cargos", "Fetch · main · Charges"),
+        ("pull:main:all", "Traer datos · main · Todo", "Fetch · main · Everything"),
+        ("nightly:main", "Noche · main", "Night · main"),
+        ("retention", "Retiro de lo antiguo", "Removal of what is old"),
+        ("demo", "demo", "demo"),
+    ],
+)
+def test_a_job_is_said_with_its_connection_and_stream(job: str, spanish: str, english: str) -> None:
+    """What is done comes first; a job nobody has met yet keeps its name."""
+    assert (machinery.job(job, "es-CL"), machinery.job(job, "en")) == (spanish, english)
+
+
+@pytest.mark.parametrize(
+    ("subject", "language", "said"),
+    [
+        ("stream:charges", "es-CL", "datos del proveedor: Cargos"),
+        ("stream:account-statements", "es-MX", "datos del proveedor: Estados de cuenta"),
+        ("stream:refunds", "en", "data of the provider: Refunds"),
+        ("calendar:cl:2014", "es-CL", "calendario: cl 2014"),
+        ("document:cl:33::1", "es-CL", "document:cl:33::1"),
+    ],
+)
+def test_a_subject_without_a_row_is_said(subject: str, language: str, said: str) -> None:
+    """What is no payout, item or document reads as words, not as the key it is stored under."""
+    assert machinery.subject(subject, language) == said

@@ -1,0 +1,25 @@
+"""The sheet of parameters in words: no rule of money stands there under its code."""
+
+from dataclasses import fields
+
+from reconcile.rules.settings import RuleSet
+from reports.wording import parameters
+
+
+def test_every_number_of_the_rules_has_words() -> None:
+    """A rule that is added gets its words in both languages."""
+    names = [field.name for field in fields(RuleSet) if isinstance(field.default, int)]
+    assert [name for name in names if parameters.fact(f"tolerance main {name}", "es-CL").endswith(name)] == []
+    assert [name for name in names if parameters.fact(f"tolerance main {name}", "en").endswith(name)] == []
+    assert len(names) > 10
+
+
+def test_calendars_modes_and_countries_are_said() -> None:
+    """Codes become names; what nobody knows stays as it is."""
+    assert parameters.told("calendars", "holidays 0.109 cl; holidays 0.109 mx", "es-CL") == (
+        "Chile (holidays 0.109); México (holidays 0.109)"
+    )
+    assert parameters.told("modes", "test live", "es-CL") == "prueba, real"
+    assert parameters.told("countries", "cl-mx", "en") == "Chile, Mexico"
+    assert parameters.told("tolerance main fee_band_bps", "550", "es-MX") == "5.5 %"
+    assert parameters.told("calendars", "", "en") == ""

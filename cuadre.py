@@ -24,7 +24,7 @@ class Row(NamedTuple):
 
 TABLE = {
     "adjust": Row(
-        "reconcile.pairs:adjust",
+        "reconcile.desk.pairs:adjust",
         "Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none.",
     ),
     "backfill": Row(
@@ -44,7 +44,7 @@ TABLE = {
         "Bring the database's tables to this version, or check that they are.",
         {"open_store": "consumer.opening:open_store"},
     ),
-    "decline": Row("reconcile.pairs:decline", "Turn down a suggested pair."),
+    "decline": Row("reconcile.desk.pairs:decline", "Turn down a suggested pair."),
     "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
     "doctor": Row("consumer.commands:doctor", "Look at everything that could be wrong and say what to do."),
     "drift": Row(
@@ -52,7 +52,7 @@ TABLE = {
         "Hold our mirror against the provider, for every object touched in the last days.",
     ),
     "events": Row("consumer.inbox.commands:events", "The inbox: every event, once."),
-    "exceptions": Row("reconcile.desk:exceptions", "What needs a person: the work list that runs keep."),
+    "exceptions": Row("reconcile.desk.commands:exceptions", "What needs a person: the work list that runs keep."),
     "explain": Row(
         "reconcile.commands:explain", "Why a payout, resource or document is what it is, as the newest run says."
     ),
@@ -61,7 +61,7 @@ TABLE = {
     ),
     "invoices": Row("reconcile.books.commands:invoices", "The merchant's invoices and credit notes."),
     "jobs": Row("consumer.jobs.commands:jobs", "Show what is scheduled, the last ticks and how they ended."),
-    "match": Row("reconcile.pairs:match", "Bind a payment and a document."),
+    "match": Row("reconcile.desk.pairs:match", "Bind a payment and a document."),
     "nightly": Row(
         "reconcile.commands:night_command",
         "Backfill, pull, compare, reconcile and report one business day.",
@@ -70,7 +70,7 @@ TABLE = {
     "payout-report": Row(
         "reconcile.books.commands:payout_report", "The provider's own report of a payout, for fees per resource."
     ),
-    "periods": Row("reconcile.period_commands:period_group", "Days whose books are closed."),
+    "periods": Row("reconcile.closing.commands:period_group", "Days whose books are closed."),
     "pull": Row(
         "consumer.sync.commands:pull",
         "Fetch and keep what the provider lists: STREAM is a name of the list below, or all.",
@@ -90,7 +90,7 @@ TABLE = {
         {"greet": "reports.invitations:greet"},
     ),
     "tokens": Row("reports.access_commands:tokens", "Keys with which programs download reports."),
-    "unmatch": Row("reconcile.pairs:unmatch", "Keep a payment and a document apart, or a payment unmatched."),
+    "unmatch": Row("reconcile.desk.pairs:unmatch", "Keep a payment and a document apart, or a payment unmatched."),
     "users": Row("reports.access_commands:users", "People who may log in."),
     "web": Row(
         "consumer.serving:web_command",
@@ -98,7 +98,7 @@ TABLE = {
         {"greet": "reports.invitations:greet", "share_counters": "consumer.opening:share_counters"},
     ),
     "webhook": Row("consumer.provider.commands:webhook", "Our endpoint at the provider: where it delivers events."),
-    "withdraw": Row("reconcile.pairs:withdraw", "Take back what was decided about a payment, a document or both."),
+    "withdraw": Row("reconcile.desk.pairs:withdraw", "Take back what was decided about a payment, a document or both."),
     "worker": Row(
         "consumer.working:worker_command",
         "Apply the inbox and run the nights; start as many as needed.",

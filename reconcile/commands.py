@@ -24,10 +24,11 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
-from reconcile import explanations, readings, records
+from reconcile import explanations, printed
+from reconcile.kept import records
 from reconcile.nightly import NightlyOutcome, join
+from reconcile.printed import to_plain
 from reconcile.progress import show_steps
-from reconcile.readings import to_plain
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome
 from reconcile.runs import run as start_run
@@ -133,7 +134,7 @@ def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:
     assert outcome.result is not None
     for found in outcome.result.findings:
         values = {name: getattr(found, name) for name in FINDING_KEYS}
-        about = readings.about({**values, "subject": found.subject, "evidence": json.dumps(found.evidence)})
+        about = printed.about({**values, "subject": found.subject, "evidence": json.dumps(found.evidence)})
         yield values | {"amount_at_risk": format_decimal(found.amount_at_risk, found.currency), "about": about}
 
 

@@ -13,7 +13,9 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.tables.provider import Charge, PaymentIntent
 from consumer.facts.turns import Turn, take_turn
-from reconcile.decision_terms import (
+from reconcile.closing.periods import last_closed
+from reconcile.desk.exceptions import GONE, State
+from reconcile.desk.terms import (
     Adjustment,
     Closed,
     DecisionError,
@@ -24,8 +26,6 @@ from reconcile.decision_terms import (
     Stale,
     Unknown,
 )
-from reconcile.exceptions import GONE, State
-from reconcile.periods import last_closed
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice
 
 # The face that pages and commands see.

@@ -10,8 +10,8 @@ from pandas import DataFrame
 from sqlmodel import Session
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile import chunks, records, snapshots
-from reconcile.readings import Fact, to_words
+from reconcile.kept import chunks, records, snapshots
+from reconcile.printed import Fact, to_words
 from reconcile.rules.comparisons import candidates, checks_of, first_failed
 from reconcile.rules.inputs import records as rows_of
 from reconcile.rules.payouts import PAYMENT_TYPES

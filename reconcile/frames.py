@@ -24,17 +24,18 @@ from consumer.facts.tables.provider import (
     PayoutItem,
 )
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
-from reconcile.accounts import read_bank
-from reconcile.bank import account_name
-from reconcile.bodies import facts_of_bodies, mark_own, unreadable_moments
 from reconcile.books.bank_statements import LAST_DIGITS
-from reconcile.columnar import batches, in_order, read_table, to_frame, to_known_frame, whole
-from reconcile.conflicts import conflicting_amounts
-from reconcile.gaps import Asked, Listed, clock_of_provider, find_gaps
-from reconcile.items import build_items, places_of_listed
-from reconcile.large_tables import LargeTables, columns_of, table_of
-from reconcile.memories import Memory
-from reconcile.recall import Recall
+from reconcile.reading.accounts import read_bank
+from reconcile.reading.bank import account_name
+from reconcile.reading.bodies import facts_of_bodies, mark_own, unreadable_moments
+from reconcile.reading.columnar import batches, in_order, read_table, to_frame, to_known_frame, whole
+from reconcile.reading.conflicts import conflicting_amounts
+from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
+from reconcile.reading.items import build_items, places_of_listed
+from reconcile.reading.large_tables import LargeTables, columns_of, table_of
+from reconcile.reading.memories import Memory
+from reconcile.reading.recall import Recall
+from reconcile.reading.transfers import WENT_BACK, to_transfers
 from reconcile.rules.inputs import (
     DECISIONS,
     DISPUTES,
@@ -51,7 +52,6 @@ from reconcile.rules.settings import to_rules
 from reconcile.rules.tariff import to_tariff
 from reconcile.tables import Decision, ExchangeRate
 from reconcile.threads import second_thread
-from reconcile.transfers import WENT_BACK, to_transfers
 
 _RESOURCES = ("payment_intent", "charge", "refund")
 _LISTED_ORDER = ("payout_id", "resource_type", "resource_id")

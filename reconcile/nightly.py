@@ -8,7 +8,7 @@ from typing import Protocol
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit, Refusal
-from reconcile.retention import drop_inputs, prune
+from reconcile.kept.retention import drop_inputs, prune
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome, run
 

@@ -10,8 +10,9 @@ import click
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import OpenHouse
 from consumer.facts.terminal import Exit, Refusal, connection_option, counted, json_option, print_rows, say
-from reconcile import periods, records, snapshots
-from reconcile.previews import preview
+from reconcile.closing import periods
+from reconcile.differences.previews import preview
+from reconcile.kept import records, snapshots
 from reconcile.rules.settings import RulesError, to_rules
 from reconcile.rules.tariff import TariffError, to_tariff
 

@@ -18,13 +18,14 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
-from reconcile import comparison, diffs, records, reruns
 from reconcile.commands import OUTCOME_KEYS, figures_of, run_called, standings_of, to_outcome_row
+from reconcile.differences import comparison, diffs
+from reconcile.kept import records, reruns
+from reconcile.kept.reruns import Difference, Held, Rerun
+from reconcile.kept.snapshots import NotKept, SnapshotError
 from reconcile.progress import show_steps
-from reconcile.reruns import Difference, Held, Rerun
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome, is_published
-from reconcile.snapshots import NotKept, SnapshotError
 from reconcile.tables import Run
 
 DIFF_KEYS = (*diffs.KEYS, "connection")

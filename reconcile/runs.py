@@ -15,15 +15,11 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
-from reconcile import snapshots
-from reconcile.exceptions import ExceptionState, Seen, merge
+from reconcile.closing.periods import adjust
+from reconcile.desk.exceptions import ExceptionState, Seen, merge
 from reconcile.frames import read_inputs, read_transfers
-from reconcile.gaps import is_ahead_of_data
-from reconcile.memories import Memory, remembering
-from reconcile.memory import give_back, spared
-from reconcile.periods import adjust
-from reconcile.progress import Watch, say_nothing
-from reconcile.publication import (
+from reconcile.kept import snapshots
+from reconcile.kept.publication import (
     Prepared,
     insert_chunks,
     insert_rows,
@@ -31,14 +27,18 @@ from reconcile.publication import (
     prepared,
     write_merge,
 )
+from reconcile.kept.snapshots import Scope, Snapshot
+from reconcile.memory import give_back, spared
+from reconcile.progress import Watch, say_nothing
+from reconcile.reading.gaps import is_ahead_of_data
+from reconcile.reading.memories import Memory, remembering
+from reconcile.reading.transfers import returned_findings
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
 from reconcile.scope import Touched, narrow
-from reconcile.snapshots import Scope, Snapshot
 from reconcile.summary import summarise
 from reconcile.tables import Run
 from reconcile.threads import second_thread
-from reconcile.transfers import returned_findings
 
 Rules = Callable[[Inputs], Result]
 

@@ -5,9 +5,9 @@ from typing import Self
 
 import pandas as pd
 
-from reconcile.exceptions import DATA_GAP, ExceptionState
+from reconcile.desk.exceptions import DATA_GAP, ExceptionState
+from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import Finding, Result
-from reconcile.snapshots import Scope
 
 
 class UnknownPayout(Exception):  # noqa: N818 - names what was asked for

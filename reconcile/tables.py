@@ -16,7 +16,7 @@ from reconcile.books.tables import (
     PayoutReport,
     ProviderFee,
 )
-from reconcile.period_tables import ClosedFigure, Period, PeriodAdjustment
+from reconcile.closing.tables import ClosedFigure, Period, PeriodAdjustment
 
 # The books' own tables are seen through here too, so that other rooms know one door.
 __all__ = [

@@ -14,7 +14,7 @@ from consumer.facts.house import Connection, House
 from consumer.facts.money import format_decimal
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
-from reconcile.pieces import DamagedRowsError
+from reconcile.kept.pieces import DamagedRowsError
 from reports import catalogue, files
 from reports.build import Report
 from reports.catalogue import NoRunError

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile import chunks, decisions, extracts
+from reconcile import decisions
 from reconcile.decisions import Pair
+from reconcile.kept import chunks, extracts
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice, Run
 from reports.side_by_side import beside
 from reports.spans import Row

@@ -7,7 +7,7 @@ from typing import Any
 from sqlmodel import Session
 
 from consumer.facts.house import Connection, House
-from reconcile import extracts
+from reconcile.kept import extracts
 from reconcile.tables import Run
 from reports import build, changes, frames, mirror, run_history, standing
 from reports.build import Report

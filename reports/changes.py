@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import col
 
 from consumer.facts.tables.sync import Drift
-from reconcile import comparison
+from reconcile.differences import comparison
 from reports import run_history
 from reports.query import Source
 from reports.spans import Row

@@ -17,7 +17,7 @@ from consumer.facts.terminal import (
     leave,
     say,
 )
-from reconcile.pieces import DamagedRowsError
+from reconcile.kept.pieces import DamagedRowsError
 from reports import catalogue, files
 from reports.build import Report
 from reports.catalogue import NoRunError

@@ -7,8 +7,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile import chunks, decisions
+from reconcile import decisions
 from reconcile.decisions import Pair
+from reconcile.kept import chunks
 from reconcile.tables import Decision, ExceptionRow, InvoiceFile, LocalInvoice, LocalInvoiceChange, Period, Run
 from reports import bookkeeping
 from reports.listing import Wanted

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.tables.provider import ProviderObject
-from reconcile import chunks, extracts, records
+from reconcile.kept import chunks, extracts, records
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports.spans import WHOLE, Row, Span
 

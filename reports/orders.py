@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.turns import Turn, take_turn
-from reconcile.pieces import DamagedRowsError
+from reconcile.kept.pieces import DamagedRowsError
 from reports import archive, catalogue, frames
 from reports.build import Report
 from reports.catalogue import NoRunError

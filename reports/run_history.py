@@ -1,6 +1,6 @@
 """One run as a page shows it: its figures, what it found, and the runs before it.
 
-Which run answers for a day is one rule, `reconcile.records.last_run`. Two other questions are asked here: on which
+Which run answers for a day is one rule, `reconcile.kept.records.last_run`. Two other questions are asked here: on which
 day's data a period may be closed (`newest_complete`), and what a run is compared with (`before`).
 """
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 from consumer.facts.house import Connection, House
-from reconcile import worklist
+from reconcile.desk import worklist
+from reconcile.desk.worklist import RowOutcome
 from reconcile.tables import Run
-from reconcile.worklist import RowOutcome
 from reports import build, frames
 from reports.build import Report
 from reports.columns import COLUMNS, LANGUAGES

@@ -7,8 +7,8 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from consumer.facts.house import House
-from reconcile import chunks, extracts, slices
-from reconcile.slices import Stretch
+from reconcile.kept import chunks, extracts, slices
+from reconcile.kept.slices import Stretch
 from reconcile.tables import Run
 from reports import build, catalogue, frames
 from reports.build import Report

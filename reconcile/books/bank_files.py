@@ -30,7 +30,7 @@ from reconcile.books.documents import Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.sheet import is_web_page
 from reconcile.books.swift import is_mt940, read_mt940
-from reconcile.columnar import batches
+from reconcile.reading.columnar import batches
 from reconcile.tables import BankFile, BankLine
 
 _ID_LENGTH = 20

@@ -21,11 +21,11 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
-from reconcile import records
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.outcomes import print_files, show_rejects, status_of
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.books.totals import ControlTotal
+from reconcile.kept import records
 from reconcile.tables import LocalInvoice
 
 FILE_KEYS = (

@@ -19,7 +19,7 @@ from consumer.facts.turns import Turn, take_turn
 from reconcile.books.documents import Document, Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import NO_LINE, Reading, read_invoices
-from reconcile.columnar import batches
+from reconcile.reading.columnar import batches
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})

@@ -14,7 +14,7 @@ from werkzeug.exceptions import HTTPException
 
 from consumer.facts.errands import Errands
 from consumer.facts.house import House
-from reconcile.pieces import DamagedRowsError
+from reconcile.kept.pieces import DamagedRowsError
 from reports import notation
 from reports.definitions import CATALOGUE
 from reports.list_catalogue import NUMBERS

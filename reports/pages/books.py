@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from consumer.facts.house import Connection
 from reconcile import intake
-from reconcile.closing import PeriodError, close_period, reopen_period
+from reconcile.closing.procedure import PeriodError, close_period, reopen_period
 from reconcile.intake import Kind
 from reports import bookkeeping, run_history
 from reports.list_catalogue import LISTINGS

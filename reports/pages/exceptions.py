@@ -6,8 +6,8 @@ from typing import Any
 from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
+from reconcile.desk.worklist import SheetRefused
 from reconcile.tables import Run
-from reconcile.worklist import SheetRefused
 from reports import files, standing
 from reports import sheet as sheets
 from reports.export import Format

@@ -9,10 +9,10 @@ import pytest
 
 from consumer.config import Connection
 from consumer.facts.house import House
-from reconcile.large_tables import LargeTables
-from reconcile.memories import Memory, remembering
+from reconcile.kept.snapshots import Scope, Snapshot
+from reconcile.reading.large_tables import LargeTables
+from reconcile.reading.memories import Memory, remembering
 from reconcile.runs import take_snapshot
-from reconcile.snapshots import Scope, Snapshot
 from reconcile.threads import second_thread
 
 AS_OF = date(2026, 9, 11)

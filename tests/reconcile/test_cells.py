@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from consumer.facts.house import House
 from consumer.facts.store import UtcDateTime
 from consumer.facts.tables.provider import Customer
-from reconcile import cells, columnar
-from reconcile.cells import NOWHERE, SELDOM, Piece, parsed
-from reconcile.columnar import read_table
+from reconcile.reading import cells, columnar
+from reconcile.reading.cells import NOWHERE, SELDOM, Piece, parsed
+from reconcile.reading.columnar import read_table
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT
 
 BOTH = {"name": TEXT, "total": MONEY}

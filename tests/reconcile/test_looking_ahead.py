@@ -10,7 +10,7 @@ from click.testing import Result
 
 from consumer.config import Connection
 from consumer.facts.house import House
-from reconcile import records
+from reconcile.kept import records
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

@@ -19,10 +19,10 @@ from consumer.facts import changes
 from consumer.facts.house import House
 from consumer.facts.store import Store
 from consumer.facts.terminal import Exit
-from reconcile.large_tables import LARGE
-from reconcile.memories import remembering
-from reconcile.recall import Recall
-from reconcile.remembered import EDITION, Draft, ForgottenError, Place, Remembered
+from reconcile.reading.large_tables import LARGE
+from reconcile.reading.memories import remembering
+from reconcile.reading.recall import Recall
+from reconcile.reading.remembered import EDITION, Draft, ForgottenError, Place, Remembered
 from reconcile.runs import run
 from reconcile.tables import ProviderFee
 from reconcile.threads import second_thread
@@ -91,7 +91,7 @@ def test_a_second_run_reads_only_what_was_touched(
 @pytest.mark.usefixtures("trade")
 def test_many_changes_are_remembered_anew(house: House, main: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
     """Past a share of the rows the tables are written again, their predecessors go, and so does the log."""
-    monkeypatch.setattr("reconcile.recall._FEW", 4)
+    monkeypatch.setattr("reconcile.reading.recall._FEW", 4)
     remember(house, main)
     before = _folders(house)
     for number in range(2, 8):
@@ -373,7 +373,7 @@ import os, signal, sys
 from datetime import date
 from app import open_house
 from consumer.facts import changes
-from reconcile import memories, remembered
+from reconcile.reading import memories, remembered
 from reconcile.runs import run
 
 left = int(sys.argv[1])

@@ -23,7 +23,7 @@ from consumer.provider.rows import to_row
 from consumer.provider.rows.kind import Observation
 from consumer.provider.rows.payouts import to_payout_item
 from reconcile.books.invoices import import_invoices
-from reconcile.large_tables import LARGE
+from reconcile.reading.large_tables import LARGE
 from reconcile.tables import Decision, ProviderFee
 from tests.reconcile.remembering import compare, remember
 from tests.thoroughness import for_run

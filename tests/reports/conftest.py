@@ -20,7 +20,7 @@ from consumer.config import Settings, load
 from consumer.facts import schema
 from consumer.facts.house import House
 from consumer.facts.store import Store
-from reconcile import chunks, extracts
+from reconcile.kept import chunks, extracts
 from reconcile.rules.inputs import DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, typed
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlmodel import col
 
 from consumer.facts.house import House
-from reconcile import chunks, extracts
+from reconcile.kept import chunks, extracts
 from reconcile.tables import ExceptionRow, ResultChunk
 from reports import frames
 from reports.spans import WHOLE, Span

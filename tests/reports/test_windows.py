@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from consumer.facts.house import House
-from reconcile import chunks, extracts
+from reconcile.kept import chunks, extracts
 from reconcile.rules.inputs import Result
 from reports import catalogue, frames, windows
 from reports.query import Query

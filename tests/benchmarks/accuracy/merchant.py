@@ -28,9 +28,9 @@ from consumer.facts.versions import merge_all
 from consumer.provider.rows import Observation, observe, to_payout_item
 from reconcile.books.invoices import import_invoices
 from reconcile.books.payout_reports import import_payout_report
+from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import Inputs
 from reconcile.runs import take_snapshot
-from reconcile.snapshots import Scope
 from sandbox.happening import Happening, Scenario
 from sandbox.scenarios import build
 

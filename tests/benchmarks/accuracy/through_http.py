@@ -15,8 +15,8 @@ from consumer.config import load
 from consumer.facts.clock import local_date
 from consumer.facts.house import House
 from consumer.facts.store import Store
+from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.runs import take_snapshot
-from reconcile.snapshots import Scope, Snapshot
 from sandbox.happening import Truth
 from sandbox.serve import RunningSandbox
 from sandbox.served import write_settings

@@ -27,8 +27,8 @@ from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.store import Store
-from reconcile.columnar import read_table
 from reconcile.frames import read_documents, read_inputs, read_transfers
+from reconcile.reading.columnar import read_table
 from reconcile.rules.inputs import DOCUMENTS
 from reconcile.rules.keys import find_keys
 from reconcile.rules.matching import open_ledger

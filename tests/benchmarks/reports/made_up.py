@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
-from reconcile import chunks
-from reconcile.publication import insert_results
+from reconcile.kept import chunks
+from reconcile.kept.publication import insert_results
 from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, typed
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.tables import ExceptionRow, ResultChunk, Run, RunFinding

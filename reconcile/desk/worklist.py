@@ -1,0 +1,153 @@
+"""The work list as a sheet: out for finance to fill in, and back row by row."""
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from sqlmodel import Session
+
+from consumer.facts import formulas
+from consumer.facts.store import Store
+from reconcile import decisions
+from reconcile.books.cells import SheetError, to_text
+from reconcile.books.sheet import read_sheets
+from reconcile.decisions import DecisionError, Kind, Pair, Signature, Unknown
+from reconcile.desk.exceptions import State
+from reconcile.kept.records import EXCEPTION_KEYS
+from reconcile.tables import ExceptionRow
+
+# A document a person names here is matched by hand with the payment of the row.
+MATCH = "match_to"
+# The report's columns, then those that a returned sheet needs beside them.
+COLUMNS = (*EXCEPTION_KEYS, MATCH, "note", "version")
+NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
+
+
+class SheetRefused(ValueError):  # noqa: N818 - names what came in
+    """A file that is not an exported work list."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowOutcome:
+    """What became of one row of a returned sheet; `refused` is empty where it was taken or as it was."""
+
+    line: int
+    exception_id: str
+    changed: tuple[str, ...]
+    refused: str = ""
+
+
+def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Write the sheet; `None` is an empty cell."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([_to_cell(row[name]) for name in COLUMNS] for row in rows)
+    return out.getvalue()
+
+
+def _to_cell(value: Any) -> str:
+    return "" if value is None else formulas.defuse(str(value))
+
+
+def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> list[tuple[int, dict[str, str]]]:
+    """Read a returned sheet, CSV or XLSX, whatever separator the spreadsheet gave it; `labels` are other headings."""
+    known = labels or {}
+    try:
+        for sheet in read_sheets(content):
+            header = [to_text(cell) for cell in sheet.rows[0].cells] if sheet.rows else []
+            names = [known.get(name, name) for name in header]
+            if set(NEEDED) <= set(names):
+                body = [row for row in sheet.rows[1:] if not row.is_blank]
+                texts = ((row.line, [formulas.restore(to_text(cell)) for cell in row.cells]) for row in body)
+                return [(line, dict(zip(names, cells, strict=False))) for line, cells in texts]
+    except SheetError as error:
+        raise SheetRefused(str(error)) from None
+    raise SheetRefused(f"the header must name {', '.join(NEEDED)}: export the work list and fill that sheet in")
+
+
+def take_back(
+    store: Store, connection: str, rows: Iterable[tuple[int, dict[str, str]]], *, author: str, on: date, at: datetime
+) -> Iterator[RowOutcome]:
+    """Apply each row in its own transaction: owner, note, a resolution with its reason, a match by hand."""
+    for line, cells in rows:
+        identity = cells.get("exception_id", "")
+        try:
+            with store.transaction() as session:
+                changed = _apply(session, connection, cells, author=author, on=on, at=at)
+        except DecisionError as error:
+            yield RowOutcome(line, identity, (), str(error))
+            continue
+        yield RowOutcome(line, identity, changed)
+
+
+def _apply(
+    session: Session, connection: str, cells: Mapping[str, str], *, author: str, on: date, at: datetime
+) -> tuple[str, ...]:
+    missing = [name for name in NEEDED if name not in cells]
+    if missing:
+        raise decisions.Impossible(f"the row ends before {missing[0]}: export the sheet again")
+    row = session.get(ExceptionRow, (connection, cells["exception_id"]))
+    if row is None:
+        raise Unknown(f"there is no exception {cells['exception_id']} in connection {connection}")
+    pair = _pair(session, connection, row, cells.get(MATCH, "").strip())
+    changed = tuple(name for name in ("owner", "note", "state") if cells[name] != getattr(row, name))
+    if "state" not in changed and not cells.get(MATCH, "").strip():
+        _check_unresolved(row, cells["resolution"].strip())
+    if not changed and pair is None:
+        return ()
+    # Rows nobody filled in are left out above: a run that moved them meanwhile is no quarrel.
+    if _version(cells["version"]) != row.version:
+        raise decisions.Stale(f"exception {row.id} was changed meanwhile (version {row.version}): look again")
+    signed = Signature(author, "filled in the sheet", at)
+    _edit(session, row, cells, signed, on=on)
+    if pair is None:
+        return changed
+    decisions.match(session, pair, Signature(author, cells["resolution"].strip() or signed.reason, at))
+    return (*changed, MATCH)
+
+
+def _check_unresolved(row: ExceptionRow, resolution: str) -> None:
+    """A resolution without its state would be dropped, and the row counted as untouched."""
+    if resolution and resolution != row.resolution.strip():
+        raise decisions.Impossible(
+            f"exception {row.id} has a resolution and is still {row.state}: set its state too, or leave it empty"
+        )
+
+
+def _edit(session: Session, row: ExceptionRow, cells: Mapping[str, str], signed: Signature, *, on: date) -> None:
+    """Take what differs of the row, each edit on top of the one before."""
+    key, version, state = (session, row.connection, row.id), row.version, row.state
+    if cells["owner"] != row.owner:
+        version = decisions.assign(*key, signed, owner=cells["owner"], version=version).version
+    if cells["note"] != row.note:
+        version = decisions.note(*key, signed, text=cells["note"], version=version).version
+    if cells["state"] == state:
+        return
+    if cells["state"] == State.RESOLVED:
+        decisions.resolve(*key, Signature(signed.author, cells["resolution"], signed.at), on=on, version=version)
+    elif cells["state"] == State.OPEN:
+        decisions.reopen(*key, signed, version=version)
+    else:
+        raise decisions.Impossible(f"state {cells['state']!r} is neither open nor resolved")
+
+
+def _pair(session: Session, connection: str, row: ExceptionRow, doc_key: str) -> Pair | None:
+    """Name the payment and the document to match; None where none is asked for or they are matched already."""
+    if not doc_key:
+        return None
+    if row.resource_id is None:
+        raise decisions.Impossible(f"exception {row.id} is about no payment: {MATCH} stays empty")
+    pair = Pair(connection, row.resource_id, doc_key)
+    stands = any(found.kind == Kind.MATCH and found.doc_key == doc_key for found in decisions.standing(session, pair))
+    return None if stands else pair
+
+
+def _version(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise decisions.Impossible(f"version {text!r} is not a number: export the sheet again") from None

@@ -1,0 +1,193 @@
+"""What pages and totals ask of a whole run, taken out of it when it is published: kept beside its lines as columns.
+
+Payouts in columns, open documents with their last payment, what waits for a payout, the balance and sums by day.
+A run that was published without them gives the same from its lines, at the price of reading all of them.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from pandas import DataFrame
+from sqlmodel import Session, col, select
+
+from reconcile.closing import clearing
+from reconcile.closing.clearing import ITEMS, Account, ClearingError
+from reconcile.kept import chunks
+from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, SUMMARY, Result, empty, typed
+from reconcile.rules.payouts import PAYMENT_TYPES
+from reconcile.tables import PayoutResult, Run
+
+PAYOUT = chunks.PAYOUT
+RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE = "receivable", "transit", "rollforward", "figure"
+OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documents"
+
+_READ_OF_LINES = ("line", *ITEMS.names, "doc_key", "applied_amount")
+_PAYMENTS = pa.array(PAYMENT_TYPES)
+_SUMMED = ("payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "payout_amount")
+# Sums of two columns: a payout that lacks either adds nothing, and the other side of the total then shows the gap.
+_SUMMED_TOGETHER = (("computed_amount", "fee_total"), ("computed_amount", "difference"))
+_BALANCE = pa.schema(
+    {"currency": pa.string(), "date": pa.date32()}
+    | dict.fromkeys(("opening", *clearing.MOVES, "closing", "closing_items_count"), pa.int64())
+)
+_FIGURES = pa.schema(
+    {"source": pa.string(), "name": pa.string(), "on": pa.date32(), "currency": pa.string(), "amount": pa.int64()}
+)
+_NEVER = datetime.min.replace(tzinfo=UTC)
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """The three tables of a run, of which everything here is made."""
+
+    lines: pa.Table
+    payouts: pa.Table
+    documents: pa.Table
+
+    @property
+    def account(self) -> Account:
+        first = self.lines.filter(pc.equal(self.lines["line"], 1))
+        payouts = self.payouts.select(clearing.PAYOUTS.names).cast(clearing.PAYOUTS)
+        return Account(first.select(ITEMS.names).cast(ITEMS).combine_chunks(), payouts)
+
+
+def pack(result: Result) -> Iterator[chunks.Row]:
+    """Pack each of them; a balance that cannot be counted stops no run: who asks for it is told why."""
+    frames = (result.lines[list(_READ_OF_LINES)], result.payouts, result.documents)
+    return _packed(Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)))
+
+
+def _packed(published: Published) -> Iterator[chunks.Row]:
+    for kind, make in _MAKERS.items():
+        try:
+            table = make(published)
+        except ClearingError:
+            continue
+        yield from (chunk for chunk, _ in chunks.pack(kind, table))
+
+
+def read(session: Session, run: Run, kind: str, names: Sequence[str] | None = None) -> pa.Table:
+    """Read one of them, all of its rows and some of its columns."""
+    found = list(chunks.tables(session, run, kind, names=names))
+    if found:
+        return pa.concat_tables(found).combine_chunks()
+    made = _MAKERS[kind](_stored(session, run))
+    return made if names is None else made.select(names)
+
+
+def find_open(
+    session: Session, run: Run, *, currency: str, amount: int, customer: str | None, doc_keys: Sequence[str]
+) -> Iterator[chunks.Row]:
+    """Find documents with a balance that could be meant: of this amount, of this customer, or named."""
+    table = read(session, run, RECEIVABLE)
+    keys = pa.array(doc_keys, type=table["doc_key"].type)
+    could_be = pc.or_kleene(pc.equal(table["balance"], amount), pc.is_in(table["doc_key"], value_set=keys))
+    if customer is not None:
+        could_be = pc.or_(could_be, pc.equal(table["customer_tax_id"], customer).fill_null(False))
+    is_open = pc.and_(pc.greater(table["balance"], 0), pc.equal(table["currency"], currency))
+    return chunks.to_rows(table.filter(pc.and_kleene(is_open, could_be)))
+
+
+def figures(lines: pa.Table, payouts: pa.Table) -> pa.Table:
+    """Add up lines by kind and payouts by column, by the day of the payout and currency."""
+    days = payouts["payout_date"].cast(pa.date32()).combine_chunks()
+    first = lines.filter(pc.and_(pc.equal(lines["line"], 1), pc.is_valid(lines["payout_id"])))
+    places = pc.index_in(first["payout_id"], value_set=payouts["payout_id"].combine_chunks())
+    dated = first.append_column("on", pc.take(days, places))
+    parts = [_sums(dated, OF_LINES, "resource_type", "amount_signed")]
+    for names in (*((name,) for name in _SUMMED), *_SUMMED_TOGETHER):
+        amounts = [payouts[name] for name in names]
+        amount = amounts[0] if len(amounts) == 1 else pc.add(*amounts)
+        name = pa.array([" + ".join(names)] * payouts.num_rows, pa.string())
+        named = pa.table({"name": name, "on": days, "currency": payouts["currency"], "amount": amount})
+        parts.append(_sums(named, OF_PAYOUTS, "name", "amount"))
+    return pa.concat_tables(parts)
+
+
+def _sums(rows: pa.Table, source: str, name: str, amount: str) -> pa.Table:
+    sums = rows.group_by([name, "on", "currency"], use_threads=False).aggregate([(amount, "sum")])
+    columns = [pa.array([source] * sums.num_rows, pa.string()), sums[name], sums["on"], sums["currency"]]
+    return pa.table([*columns, pc.fill_null(sums[f"{amount}_sum"], 0)], names=_FIGURES.names).cast(_FIGURES)
+
+
+def payouts_of(rows: Sequence[tuple[str, str]]) -> pa.Table:
+    """Type payouts that are stored as JSON beside their ids."""
+    decoded = [_decode(text) | {"payout_id": payout_id} for payout_id, text in rows]
+    frame = DataFrame(decoded, columns=list(SUMMARY))
+    for name in (name for name, dtype in SUMMARY.items() if dtype == MOMENT):
+        frame[name] = pd.to_datetime(frame[name], utc=True, format="ISO8601")
+    return pa.Table.from_pandas(typed(frame, SUMMARY), preserve_index=False)
+
+
+def _stored(session: Session, run: Run) -> Published:
+    lines = [_bare(LINES).select(_READ_OF_LINES), *chunks.tables(session, run, chunks.LINE, names=_READ_OF_LINES)]
+    documents = [_bare(DOCUMENT_RESULTS), *chunks.tables(session, run, chunks.DOCUMENT)]
+    mine = (col(PayoutResult.connection) == run.connection, col(PayoutResult.run_id) == run.id)
+    payouts = payouts_of(session.exec(select(PayoutResult.payout_id, PayoutResult.columns).where(*mine)).all())
+    return Published(
+        *(pa.concat_tables(parts, promote_options="permissive") for parts in (lines, [payouts], documents))
+    )
+
+
+def _bare(schema: Mapping[str, str]) -> pa.Table:
+    return pa.Table.from_pandas(empty(schema), preserve_index=False)
+
+
+def _payouts(published: Published) -> pa.Table:
+    return _sorted(published.payouts, "payout_date", "payout_id")
+
+
+def _receivables(published: Published) -> pa.Table:
+    """Keep documents with a balance, each with the latest payment applied to it."""
+    owed = published.documents.filter(pc.not_equal(published.documents["balance"], 0))
+    for name in ("issue_date", "due_date"):
+        owed = owed.set_column(owed.column_names.index(name), name, owed[name].cast(pa.date32()))
+    keys = owed["doc_key"].combine_chunks()
+    lines = published.lines
+    is_payment = pc.is_in(lines["resource_type"].cast(pa.string()), value_set=_PAYMENTS)
+    is_applied = pc.not_equal(lines["applied_amount"], 0)
+    about = pc.is_in(lines["doc_key"], value_set=keys, skip_nulls=True)
+    paid = lines.filter(pc.and_kleene(pc.and_kleene(about, is_payment), is_applied))
+    seen = pc.fill_null(paid["occurred_at_utc"], pa.scalar(_NEVER, paid["occurred_at_utc"].type))
+    ordered = _sorted(paid.append_column("seen", seen), "seen", "resource_id")
+    last = ordered.group_by("doc_key", use_threads=False).aggregate([("resource_id", "last")])
+    found = pc.index_in(owed["doc_key"], value_set=last["doc_key"].combine_chunks())
+    named = owed.append_column("last_payment_id", pc.take(last["resource_id_last"], found))
+    return _sorted(named, "customer_tax_id", "due_date", "doc_key")
+
+
+def _transit(published: Published) -> pa.Table:
+    waiting = clearing.waiting(published.account).select(ITEMS.names)
+    return _sorted(waiting, "occurred_at_utc", "resource_type", "resource_id")
+
+
+def _rollforward(published: Published) -> pa.Table:
+    return pa.Table.from_pylist(list(clearing.rollforward(published.account)), schema=_BALANCE)
+
+
+def _figures(published: Published) -> pa.Table:
+    """Balances of documents are of no day: a range of payouts does not cut them."""
+    owed = published.documents.filter(pc.not_equal(published.documents["balance"], 0))
+    columns = {"name": pa.array(["balance"] * owed.num_rows, pa.string()), "on": pa.nulls(owed.num_rows, pa.date32())}
+    owed = pa.table({**columns, "currency": owed["currency"], "amount": owed["balance"]})
+    return pa.concat_tables([figures(published.lines, published.payouts), _sums(owed, OF_DOCUMENTS, "name", "amount")])
+
+
+def _sorted(table: pa.Table, *names: str) -> pa.Table:
+    return table.sort_by([(name, "ascending") for name in names])
+
+
+_MAKERS: Mapping[str, Callable[[Published], pa.Table]] = {
+    PAYOUT: _payouts,
+    RECEIVABLE: _receivables,
+    TRANSIT: _transit,
+    ROLLFORWARD: _rollforward,
+    FIGURE: _figures,
+}

@@ -1,0 +1,183 @@
+"""What runs published, read back: runs, their payouts, lines and documents, the work list, the books."""
+
+import json
+from collections.abc import Iterator, Sequence
+from datetime import date
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from consumer.facts.bankdays import BankCalendar
+from consumer.facts.money import format_decimal
+from reconcile.desk.exceptions import age_bucket, age_in_bank_days
+from reconcile.kept import chunks
+from reconcile.printed import Fact, evidence_of, facts_of
+from reconcile.tables import (
+    ExceptionRow,
+    InvoiceFile,
+    LocalInvoice,
+    LocalInvoiceChange,
+    PayoutResult,
+    Run,
+)
+
+EXCEPTION_KEYS = (
+    "exception_id", "code", "severity", "title", "opened_on", "last_seen_on", "age_business_days", "age_bucket",
+    "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence", "suggested_action", "owner",
+    "state", "resolved_on", "resolution", "run_first", "run_last", "connection",
+)  # fmt: skip
+RUN_KEYS = (
+    "connection", "run_id", "number", "as_of", "complete", "scope_from", "scope_to", "payout_id", "payouts",
+    "payouts_closed", "exceptions", "calendar", "started_at", "finished_at",
+)  # fmt: skip
+INVOICE_KEYS = (
+    "connection", "doc_key", "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id",
+    "customer_name", "net", "exempt", "vat", "total", "currency", "status", "order_ref", "ref_type", "ref_number",
+    "payment_method", "payment_form",
+)  # fmt: skip
+
+HISTORY_KEYS = ("connection", "doc_key", "at", "file", "field", "before", "after")
+_AMOUNTS = ("net", "exempt", "vat", "total")
+_DIGITS_OF_A_NUMBER = 9
+
+
+def runs(session: Session, connection: str) -> Sequence[Run]:
+    """Every run of a connection, newest first."""
+    mine = select(Run).where(Run.connection == connection)
+    return session.exec(mine.order_by(col(Run.number).desc())).all()
+
+
+def find_run(session: Session, connection: str, name: str) -> Run | None:
+    """A run by its id, by the beginning of its id, or by its number."""
+    mine = select(Run).where(Run.connection == connection)
+    exact = [col(Run.id) == name] + ([col(Run.number) == int(name)] if is_run_number(name) else [])
+    for condition in (sa.or_(*exact), col(Run.id).startswith(name, autoescape=True)):
+        found = session.exec(mine.where(condition).limit(2)).all()
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def is_run_number(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= _DIGITS_OF_A_NUMBER
+
+
+def last_run(
+    session: Session, connection: str, *, today: date, as_of: date | None = None, since: date | None = None,
+    until: date | None = None,
+) -> Run | None:  # fmt: skip
+    """Find the run that answers for a day: the latest up to it, of all payouts asked for where there is such a run.
+
+    Without a day asked for, a question about a day to come does not become the answer to what is: it counts only where
+    there is nothing else, since a demo's days may all be ahead of this machine's clock.
+    """
+    is_part = sa.case((_covers(since, until), 0), else_=1)
+    is_ahead = col(Run.as_of) > (today if as_of is None else as_of)
+    order = is_part, is_ahead, col(Run.as_of).desc(), col(Run.finished_at).desc(), col(Run.number).desc()
+    kept = select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))
+    if as_of is not None:
+        kept = kept.where(col(Run.as_of) <= as_of)
+    return session.exec(kept.order_by(*order).limit(1)).first()
+
+
+def _covers(since: date | None, until: date | None) -> sa.ColumnElement[bool]:
+    starts: sa.ColumnElement[bool] = col(Run.scope_from).is_(None)
+    ends: sa.ColumnElement[bool] = col(Run.scope_to).is_(None)
+    if since is not None:
+        starts = sa.or_(starts, col(Run.scope_from) <= since)
+    if until is not None:
+        ends = sa.or_(ends, col(Run.scope_to) >= until)
+    return sa.and_(starts, ends, col(Run.scope_payout).is_(None))
+
+
+def standings(session: Session, connection: str, run_id: str) -> dict[str, int]:
+    """Count the payouts of a published run by how they stand; those of one whose rows were dropped are not known."""
+    standing = col(PayoutResult.status_recon)
+    mine = (col(PayoutResult.connection) == connection, col(PayoutResult.run_id) == run_id)
+    counted = sa.select(standing, sa.func.count()).where(*mine).group_by(standing).order_by(standing)
+    return {row[0]: row[1] for row in session.execute(counted)}
+
+
+def to_run_row(run: Run) -> dict[str, Any]:
+    summary = json.loads(run.summary)
+    return {
+        "connection": run.connection, "run_id": run.id, "number": run.number, "as_of": run.as_of,
+        "complete": run.complete, "scope_from": run.scope_from, "scope_to": run.scope_to,
+        "payout_id": run.scope_payout, "payouts": summary["payouts"], "payouts_closed": summary["payouts_closed"],
+        "exceptions": sum(summary["exceptions"].values()), "calendar": run.calendar,
+        "started_at": run.started_at, "finished_at": run.finished_at,
+    }  # fmt: skip
+
+
+def exceptions(session: Session, connection: str, filters: dict[str, str | None]) -> list[ExceptionRow]:
+    """The work list, newest first; a filter that is None holds nothing back."""
+    mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
+    for name, value in filters.items():
+        if value is not None:
+            mine = mine.where(getattr(ExceptionRow, name) == value)
+    order = col(ExceptionRow.opened_on).desc(), col(ExceptionRow.code), col(ExceptionRow.id)
+    return list(session.exec(mine.order_by(*order)))
+
+
+def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> dict[str, Any]:
+    """An exception as the report shows it; its age stops on the day it was resolved."""
+    age = age_in_bank_days(row.opened_on, row.resolved_on or on, calendar)
+    own = {name: getattr(row, name) for name in EXCEPTION_KEYS if hasattr(row, name)}
+    return own | {
+        "exception_id": row.id,
+        "age_business_days": age,
+        "age_bucket": age_bucket(age),
+        "amount_at_risk": format_decimal(row.amount_at_risk, row.currency),
+    }
+
+
+def invoices(session: Session, connection: str) -> Iterator[dict[str, Any]]:
+    """The books, newest first, amounts in major units."""
+    mine = select(LocalInvoice).where(LocalInvoice.connection == connection)
+    for row in session.exec(mine.order_by(col(LocalInvoice.issue_date).desc(), col(LocalInvoice.doc_key))):
+        amounts = {name: getattr(row, name) for name in _AMOUNTS}
+        yield {name: getattr(row, name) for name in INVOICE_KEYS} | {
+            name: None if amount is None else format_decimal(amount, row.currency) for name, amount in amounts.items()
+        }
+
+
+def document_history(session: Session, document: LocalInvoice) -> Iterator[dict[str, Any]]:
+    """What later files changed of a document, oldest first, amounts in major units."""
+    mine = (LocalInvoiceChange.connection == document.connection, LocalInvoiceChange.doc_key == document.doc_key)
+    of_file = sa.and_(
+        col(InvoiceFile.connection) == LocalInvoiceChange.connection,
+        col(InvoiceFile.sha256) == LocalInvoiceChange.file_sha256,
+    )
+    found = select(LocalInvoiceChange, InvoiceFile.name).join(InvoiceFile, of_file).where(*mine)
+    for change, name in session.exec(found.order_by(col(LocalInvoiceChange.id))):
+        sides = {"before": change.before, "after": change.after}
+        if change.field in _AMOUNTS:
+            sides = {side: text and format_decimal(int(text), document.currency) for side, text in sides.items()}
+        own = {key: getattr(change, key) for key in ("connection", "doc_key", "at", "field")}
+        yield own | {"file": name} | sides
+
+
+def explanation(session: Session, run: Run, identity: str) -> Iterator[Fact]:
+    """Everything a run and the work list say about a payout, a resource or a document, fact by fact."""
+    key = PayoutResult.connection == run.connection, PayoutResult.run_id == run.id
+    payouts = session.scalars(select(PayoutResult.columns).where(*key, PayoutResult.payout_id == identity))
+    yield from (fact for text in payouts for fact in facts_of(f"payout {identity}", json.loads(text)))
+    for column in ("resource_id", "doc_key"):
+        for line in chunks.find_lines(session, run, column, identity):
+            yield from facts_of(f"item {line['resource_id']}", line)
+    document = chunks.find_document(session, run, identity)
+    if document is not None:
+        yield from facts_of(f"document {identity}", document)
+    for found in _exceptions_about(session, run.connection, identity):
+        about = f"exception {found.id} {found.code}"
+        yield Fact(about, "state", found.state)
+        yield Fact(about, "title", found.title)
+        yield from evidence_of(about, found.currency, found.evidence)
+        yield Fact(about, "suggested_action", found.suggested_action)
+
+
+def _exceptions_about(session: Session, connection: str, identity: str) -> Iterator[ExceptionRow]:
+    mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
+    ids = (ExceptionRow.payout_id, ExceptionRow.resource_id, ExceptionRow.doc_key)
+    yield from session.exec(mine.where(sa.or_(*(col(column) == identity for column in ids))))

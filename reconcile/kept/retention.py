@@ -1,0 +1,83 @@
+"""Which runs keep their rows and inputs: the last weeks whole, then each month's last run, then only their summary.
+
+The run that a closed period stands on keeps them until the period is opened again. A run's own row stays for ever.
+Decisions and exceptions are not part of any run and are never touched here.
+"""
+
+import shutil
+from collections.abc import Iterable
+from datetime import date, datetime, timedelta
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from reconcile.closing import periods
+from reconcile.kept.snapshots import DRAFT
+from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
+
+WHOLE_DAYS = 35
+# Drafts and inputs that were touched within this time may be in use.
+_HELD = timedelta(days=1)
+_RESULTS: tuple[Any, ...] = (ResultChunk, PayoutResult, RunFinding)
+
+
+def prune(session: Session, connection: str, *, today: date, months_until: timedelta, at: datetime) -> list[str]:
+    """Drop the rows of runs that need not be kept, and name those runs."""
+    runs = session.exec(select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))).all()
+    standing = {period.run_id for period in periods.closed(session, connection)}
+    droppable = find_droppable(runs, today=today, months_until=months_until)
+    dropped = [run for run in droppable if run.id not in standing]
+    for run in dropped:
+        for table in _RESULTS:
+            session.execute(sa.delete(table).where(table.connection == connection, table.run_id == run.id))
+        run.pruned_at = at
+        session.add(run)
+    return [run.id for run in dropped]
+
+
+def find_droppable(runs: Iterable[Run], *, today: date, months_until: timedelta) -> list[Run]:
+    """Choose by the day a run is about: the newest whole run always stays, of each older month the last whole one."""
+    ordered = sorted(runs, key=lambda run: (run.as_of, run.number), reverse=True)
+    months: set[tuple[int, int]] = set()
+    dropped = []
+    for run in ordered:
+        is_whole = all(scope is None for scope in (run.scope_from, run.scope_to, run.scope_payout))
+        month = (run.as_of.year, run.as_of.month)
+        is_first = is_whole and month not in months
+        if is_first:
+            months.add(month)
+        is_young = run.as_of >= today - timedelta(days=WHOLE_DAYS)
+        is_month_end = is_first and (len(months) == 1 or run.as_of >= today - months_until)
+        if not (is_young or is_month_end):
+            dropped.append(run)
+    return dropped
+
+
+def drop_inputs(session: Session, data_dir: Path, connection: str, *, at: datetime) -> None:
+    """Remove the kept inputs of pruned runs from this machine, and drafts that a killed process left behind.
+
+    Inputs that somebody held within a day stay for another night: their run may be on its way back.
+    """
+    folder, until = data_dir / "runs" / connection, (at - _HELD).timestamp()
+    here = [path.name for path in folder.iterdir()] if folder.is_dir() else []
+    for draft in folder.glob(f"*{DRAFT}"):
+        if draft.stat().st_mtime < until:
+            shutil.rmtree(draft)
+    pruned = session.exec(select(Run.id).where(Run.connection == connection, col(Run.pruned_at).is_not(None))).all()
+    for run_id in sorted(set(here) & set(pruned)):
+        _drop(folder / run_id, until)
+
+
+def _drop(kept: Path, until: float) -> None:
+    """Remove a folder that nobody held since; who comes after it was set aside finds none and writes its own."""
+    if kept.stat().st_mtime >= until:
+        return
+    aside = Path(mkdtemp(prefix=f"{kept.name}.", suffix=DRAFT, dir=kept.parent))
+    kept.rename(aside)
+    if aside.stat().st_mtime < until:
+        shutil.rmtree(aside)
+    elif not kept.exists():
+        aside.rename(kept)

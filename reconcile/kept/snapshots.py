@@ -1,0 +1,266 @@
+"""The inputs of a run as kept files: their content hash is the run's id, and a rerun reads them back."""
+
+import hashlib
+import inspect
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, wait
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from functools import lru_cache
+from pathlib import Path
+from tempfile import mkdtemp
+from typing import Any, Self
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pandas import DataFrame
+
+from consumer.facts.calendars import to_calendar
+from reconcile import rules
+from reconcile.durable import durably, sync
+from reconcile.kept import digests
+from reconcile.reading.transfers import TRANSFERS
+from reconcile.rules import inputs as frames
+from reconcile.rules.inputs import FrameError, Inputs, empty, typed
+from reconcile.rules.settings import RulesError, to_rules
+from reconcile.rules.tariff import TariffError, to_tariff
+from reconcile.threads import second_thread
+
+ID_LENGTH = 32
+MANIFEST = "run.json"
+DRAFT = ".draft"
+SCHEMAS = {
+    "payouts": frames.PAYOUTS,
+    "items": frames.ITEMS,
+    "documents": frames.DOCUMENTS,
+    "disputes": frames.DISPUTES,
+    "fees": frames.FEES,
+    "gaps": frames.GAPS,
+    "conflicts": frames.CONFLICTS,
+    "decisions": frames.DECISIONS,
+    "bank": frames.BANK,
+    "rates": frames.RATES,
+    "transfers": TRANSFERS,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which payouts a run publishes; it always reads everything, since balances depend on all of it."""
+
+    since: date | None = None
+    until: date | None = None
+    payout_id: str | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        return self == Scope()
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything one run is a function of."""
+
+    run_id: str
+    inputs: Inputs
+    transfers: DataFrame
+    scope: Scope
+    manifest: dict[str, Any]
+
+    def frame(self, name: str) -> DataFrame:
+        found: DataFrame = self.transfers if name == "transfers" else getattr(self.inputs, name)
+        return found
+
+    def without_rows(self) -> Self:
+        """What publishing asks of it: which run it is, for which day and scope, by which calendar."""
+        bare: dict[str, Any] = {name: empty(schema) for name, schema in SCHEMAS.items()}
+        transfers = bare.pop("transfers")
+        return replace(self, inputs=replace(self.inputs, **bare), transfers=transfers)
+
+
+class SnapshotError(Exception):
+    """Kept inputs that are absent or were changed after the run."""
+
+
+class NotKept(SnapshotError):  # noqa: N818 - says what was found
+    """Inputs that lie on another machine, or were dropped for their age."""
+
+
+def take(
+    inputs: Inputs, transfers: DataFrame, scope: Scope, *, tariff: dict[str, Any], chosen_rules: dict[str, Any]
+) -> Snapshot:
+    """Name the inputs by their content: rows, rules, tariff, calendar, scope and day, but not when or how they came."""
+    manifest: dict[str, Any] = {
+        "connection": inputs.connection,
+        "country": inputs.country,
+        "mode": inputs.mode,
+        "as_of": inputs.as_of.isoformat(),
+        "scope": [_text(scope.since), _text(scope.until), scope.payout_id],
+        "calendar": inputs.calendar.edition,
+        "tariff": tariff,
+        "chosen_rules": chosen_rules,
+        "rules": asdict(inputs.rules),
+        "rules_code": rules_code(),
+    }
+    unnamed = Snapshot("", inputs, transfers, scope, manifest)
+    manifest["digests"] = digests.BY_COLUMN
+    manifest["frames"] = _digests(unnamed)
+    return replace(unnamed, run_id=name_of(manifest))
+
+
+def _digests(snapshot: Snapshot) -> dict[str, str]:
+    """Digest every frame, the largest of them in another thread: hashing leaves the interpreter free."""
+    with second_thread() as beside:
+        items = beside.submit(digests.digest_of, snapshot.inputs.items)
+        others = {name: digests.digest_of(snapshot.frame(name)) for name in SCHEMAS if name != "items"}
+        return others | {"items": items.result()}
+
+
+def name_of(manifest: dict[str, Any]) -> str:
+    canonical = json.dumps(manifest, sort_keys=True, default=str)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH]
+
+
+@lru_cache(maxsize=1)
+def rules_code() -> str:
+    """Digest of the rules themselves: another version of them is another run."""
+    digest = hashlib.sha256()
+    folder = Path(inspect.getfile(rules)).parent
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()[:ID_LENGTH]
+
+
+def folder_of(data_dir: Path, connection: str, run_id: str) -> Path:
+    return data_dir / "runs" / connection / run_id
+
+
+def are_held(folder: Path) -> bool:
+    """Tell whether kept inputs are there, and keep them so for a day: a run that was dropped may be coming back."""
+    try:
+        os.utime(folder)
+    except FileNotFoundError:
+        return False
+    except OSError:
+        # Who may only read the files may still read them.
+        return folder.is_dir()
+    return True
+
+
+@contextmanager
+def drafted(snapshot: Snapshot, data_dir: Path, beside: Executor) -> Iterator[Callable[[], Path]]:
+    """Write the inputs beside other work, with their manifest; their folder appears whole when the caller says so.
+
+    Else nothing is left of them. A machine that dies leaves a draft at most.
+    """
+    folder = folder_of(data_dir, snapshot.inputs.connection, snapshot.run_id)
+    if are_held(folder):
+        yield lambda: folder
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    # Threads of one process may keep the same content at the same time.
+    draft = Path(mkdtemp(prefix=f"{folder.name}.", suffix=DRAFT, dir=folder.parent))
+    # As tables, which never change: a frame may move its columns together while the rules read it.
+    tables = {name: pa.Table.from_pandas(snapshot.frame(name), preserve_index=False) for name in SCHEMAS}
+    writing = beside.submit(_write, draft, tables, snapshot.manifest)
+    # The rows are the caller's to drop, while this block lasts.
+    del snapshot, tables
+    try:
+        yield lambda: _settle(draft, folder, writing)
+    finally:
+        wait([writing])
+        if draft.exists():
+            shutil.rmtree(draft)
+
+
+def _write(draft: Path, tables: dict[str, Any], manifest: dict[str, Any]) -> None:
+    while tables:
+        name, table = tables.popitem()
+        with durably(draft / f"{name}.parquet") as file:
+            pq.write_table(table, file, compression="zstd", use_dictionary=False, write_statistics=False)
+    with durably(draft / MANIFEST) as file:
+        file.write(json.dumps(manifest, indent=1, sort_keys=True, default=str).encode())
+    sync(draft)
+
+
+def _settle(draft: Path, folder: Path, writing: Future[None]) -> Path:
+    writing.result()
+    try:
+        draft.rename(folder)
+    except OSError:
+        # Another process kept the same content first.
+        if not folder.is_dir():
+            raise
+    sync(folder.parent)
+    return folder
+
+
+def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any]:
+    path = folder_of(data_dir, connection, run_id) / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise NotKept(f"the inputs of run {run_id} are not kept on this machine") from None
+    except (OSError, ValueError) as problem:
+        raise SnapshotError(f"the kept inputs of run {run_id} cannot be read: {MANIFEST}: {problem}") from None
+    return manifest
+
+
+def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataFrame:
+    """One kept frame; bytes that were changed since are refused."""
+    folder = folder_of(data_dir, connection, run_id)
+    manifest = read_manifest(data_dir, connection, run_id)
+    wanted = manifest["frames"].get(name)
+    if wanted is None:
+        raise SnapshotError(f"run {run_id} was kept by an earlier version, which read no {name}")
+    try:
+        frame = typed(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
+    except FrameError as problem:
+        raise SnapshotError(f"the {name} of run {run_id} were kept by an earlier version: {problem}") from None
+    except (OSError, pa.ArrowException, ValueError, LookupError, TypeError) as problem:
+        # What a table says of its columns stands in it as text, which may be damaged in any way.
+        told = str(problem).partition("\n")[0]
+        raise SnapshotError(f"the kept {name} of run {run_id} cannot be read: {told}") from None
+    is_by_column = manifest.get("digests") == digests.BY_COLUMN
+    if wanted != (digests.digest_of(frame) if is_by_column else digests.digest_of_text(frame)):
+        raise SnapshotError(f"the kept {name} of run {run_id} were changed after the run")
+    return frame
+
+
+def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
+    """Bring a run's inputs back as they were; whatever was changed since is refused."""
+    are_held(folder_of(data_dir, connection, run_id))
+    manifest = read_manifest(data_dir, connection, run_id)
+    if name_of(manifest) != run_id:
+        raise SnapshotError(f"the kept {MANIFEST} of run {run_id} was changed after the run")
+    try:
+        rules, tariff = to_rules(manifest["chosen_rules"]), to_tariff(manifest["tariff"])
+    except (RulesError, TariffError) as problem:
+        raise SnapshotError(f"run {run_id} was kept by an earlier version: {problem}") from None
+    kept = {name: read_frame(data_dir, connection, run_id, name) for name in SCHEMAS}
+    transfers = kept.pop("transfers")
+    inputs = Inputs(
+        connection=manifest["connection"],
+        country=manifest["country"],
+        mode=manifest["mode"],
+        as_of=date.fromisoformat(manifest["as_of"]),
+        tariff=tariff,
+        rules=rules,
+        calendar=to_calendar(manifest["country"], manifest["calendar"]),
+        **kept,
+    )
+    since, until, payout_id = manifest["scope"]
+    return Snapshot(run_id, inputs, transfers, Scope(_date(since), _date(until), payout_id), manifest)
+
+
+def _text(on: date | None) -> str | None:
+    return None if on is None else on.isoformat()
+
+
+def _date(text: str | None) -> date | None:
+    return None if text is None else date.fromisoformat(text)

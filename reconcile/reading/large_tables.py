@@ -1,0 +1,122 @@
+"""The large tables a run reads, as queries: each whole, or only its rows of some keys; in no particular order."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import sqlalchemy as sa
+from sqlmodel import SQLModel
+
+from consumer.facts.changes import NOTED
+from consumer.facts.house import Connection
+from consumer.facts.store import one_of, to_ids
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, PayoutItem, Refund
+from reconcile.reading.bodies import SALE
+from reconcile.reading.columnar import read_table, whole
+from reconcile.reading.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, SOURCES
+from reconcile.rules.inputs import DOCUMENTS, FEES, Schema
+from reconcile.rules.payouts import PAYMENT_TYPES
+from reconcile.tables import LocalInvoice, ProviderFee
+
+
+@dataclass(frozen=True, slots=True)
+class Large:
+    """A table with the columns read of it and the order they are mostly wanted in.
+
+    `others` have another name there, `fixed` are the same in every row.
+    """
+
+    table: type[SQLModel]
+    schema: Schema
+    order: Sequence[str]
+    others: Mapping[str, str] = field(default_factory=dict)
+    fixed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """The column whose values the log of changes names."""
+        wanted = NOTED[str(self.table.__tablename__)]
+        return next((name for name, other in self.others.items() if other == wanted), wanted)
+
+
+_ID = {"resource_id": "id", **SALE}
+_BY_ID = ("resource_id",)
+LARGE = {
+    "payout_item": Large(PayoutItem, LISTED, ("payout_id", "resource_type", "resource_id")),
+    "payment_intent": Large(
+        PaymentIntent, FACTS, _BY_ID, _ID | {"resource_subtype": "subtype"}, {"kind": "payment_intent"}
+    ),
+    "charge": Large(Charge, FACTS, _BY_ID, _ID, {"kind": "charge", "resource_subtype": CHARGE_SUBTYPE}),
+    "refund": Large(Refund, FACTS, _BY_ID, _ID | {"parent_id": "resource_id"}, {"kind": "refund"}),
+    "customer": Large(Customer, CUSTOMERS, ("customer_id",), {"customer_id": "id"}),
+    "event": Large(Event, SOURCES, ("created_at", "event_id"), {"event_id": "id"}),
+    "local_invoice": Large(LocalInvoice, DOCUMENTS, ("doc_key",)),
+    "provider_fee": Large(ProviderFee, FEES, ("payout_id", "resource_id")),
+}  # fmt: skip
+
+
+class LargeTables:
+    """Queries of one connection and mode."""
+
+    def __init__(self, database: sa.Connection, connection: Connection) -> None:
+        self._database, self._connection = database, connection
+
+    def read(self, name: str) -> pa.Table:
+        """Read a table whole; of payments those alone that succeeded or that a payout carries."""
+        large, columns = LARGE[name], columns_of(LARGE[name].table)
+        wanted = self._selected(name).where(whole(columns.connection, self._database) == self._connection.name)
+        if name in PAYMENT_TYPES:
+            wanted = wanted.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
+        return read_table(self._database, wanted, large.schema, along=table_of(large.table))
+
+    def _is_carried(self, resource_id: Any) -> Any:
+        """Tell whether a payout lists a payment; asked row by row, since few payments are not known without it."""
+        items = columns_of(PayoutItem)
+        mine = (whole(items.connection, self._database) == self._connection.name, items.mode == self._connection.mode)
+        return sa.select(items.resource_id).where(*mine, items.resource_id == resource_id).exists()
+
+    def read_keys(self, name: str, keys: Iterable[str]) -> pa.Table:
+        """Read the rows of some keys; of payments also those whose money never moved."""
+        large, columns = LARGE[name], columns_of(LARGE[name].table)
+        named = one_of(columns[NOTED[name]], self._database.dialect.name, to_ids(keys))
+        # Items have an index of their own for what they name; that of the connection would find nearly all of them.
+        of = whole(columns.connection, self._database) if name == "payout_item" else columns.connection
+        wanted = self._selected(name).where(of == self._connection.name, named)
+        return read_table(self._database, wanted, large.schema)
+
+    def _selected(self, name: str) -> sa.Select[Any]:
+        """Rows of any connection; provider objects of this mode that are not gone, and of events the sources."""
+        large, columns = LARGE[name], columns_of(LARGE[name].table)
+        wanted = sa.select(*(_named(large, column) for column in large.schema))
+        if "mode" in columns:
+            wanted = wanted.where(columns.mode == self._connection.mode)
+        if "gone_at" in columns:
+            wanted = wanted.where(columns.gone_at.is_(None))
+        return wanted.where(*self._is_source()) if large.table is Event else wanted
+
+    def _is_source(self) -> tuple[Any, ...]:
+        """Events that said a resource succeeded (of a refund: any), whichever way they came in."""
+        columns = columns_of(Event)
+        succeeded = columns.type.in_([f"{kind}.succeeded" for kind in PAYMENT_TYPES])
+        is_any = sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True))
+        # Else SQLite goes by the index of these columns, which nearly all events have.
+        known = [whole(column, self._database).is_not(None) for column in (columns.resource_id, columns.created_at)]
+        return *known, is_any
+
+
+def table_of(table: type[SQLModel]) -> Any:
+    return table.__table__  # type: ignore[attr-defined]
+
+
+def columns_of(table: type[SQLModel]) -> Any:
+    return table_of(table).c
+
+
+def _named(large: Large, name: str) -> Any:
+    columns, there = columns_of(large.table), large.others.get(name, name)
+    # A fact that a table of resources has no column for is unknown there.
+    if name in large.fixed or (large.schema is FACTS and there not in columns):
+        return sa.literal(large.fixed.get(name), sa.String).label(name)
+    return columns[there].label(name)

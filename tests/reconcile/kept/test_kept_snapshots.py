@@ -1,0 +1,175 @@
+"""The inputs of a run are kept whole, read back as they were, and name the run."""
+
+import errno
+import json
+import os
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from consumer.config import Connection
+from consumer.facts.house import House
+from reconcile.kept import digests, snapshots
+from reconcile.kept.snapshots import Scope, Snapshot, SnapshotError
+from reconcile.rules.inputs import DOCUMENTS, PAYOUTS, empty
+from reconcile.runs import take_snapshot
+from reconcile.threads import second_thread
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import World
+
+
+def _take(house: House, main: Connection, *, as_of: date = date(2026, 9, 11), scope: Scope | None = None) -> Snapshot:
+    with house.store.reading() as session:
+        return take_snapshot(session, house, main, as_of=as_of, scope=scope or Scope())
+
+
+def _keep(snapshot: Snapshot, house: House) -> Path:
+    with second_thread() as beside, snapshots.drafted(snapshot, house.settings.data_dir, beside) as settle:
+        return settle()
+
+
+def test_kept_inputs_come_back_as_they_were(world: "World", house: House, main: Connection) -> None:
+    """Every frame, the day and the scope are read back equal, types included, under the same id."""
+    world.payment("pi_1", 1000, body={"metadata": {"order_ref": 'Ñandú "1"\nx'}})
+    world.payout("po_1", 984, ("payment_intent", "pi_1", 1000))
+    world.invoice("7", 1190)
+    snapshot = _take(house, main, scope=Scope(since=date(2026, 9, 1)))
+    _keep(snapshot, house)
+    back = snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+    for name in snapshots.SCHEMAS:
+        pd.testing.assert_frame_equal(back.frame(name), snapshot.frame(name))
+    assert (back.inputs.as_of, back.scope) == (date(2026, 9, 11), Scope(since=date(2026, 9, 1)))
+    again = snapshots.take(back.inputs, back.transfers, back.scope, tariff={}, chosen_rules={})
+    assert again.run_id == snapshot.run_id
+
+
+def test_day_and_scope_are_part_of_the_name(house: House, main: Connection) -> None:
+    """The same rows asked differently are another run."""
+    names = {
+        _take(house, main).run_id,
+        _take(house, main, as_of=date(2026, 9, 12)).run_id,
+        _take(house, main, scope=Scope(payout_id="po_1")).run_id,
+    }
+    assert len(names) == 3
+
+
+def test_changed_files_are_refused(world: "World", house: House, main: Connection) -> None:
+    """Somebody who edits kept inputs cannot have them pass for the run's."""
+    world.payout("po_1", 984)
+    snapshot = _take(house, main)
+    folder = _keep(snapshot, house)
+    empty(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
+    with pytest.raises(SnapshotError, match=r"payouts of run \w+ were changed"):
+        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+
+
+def test_inputs_with_digests_of_text_are_still_read(world: "World", house: House, main: Connection) -> None:
+    """Runs made before digests went by column are read back, and refused where somebody changed them."""
+    world.invoice("7", 1190)
+    snapshot = _take(house, main)
+    folder = _keep(snapshot, house)
+    manifest = json.loads((folder / snapshots.MANIFEST).read_text("utf-8"))
+    assert manifest.pop("digests") == "by column"
+    manifest["frames"] = {name: digests.digest_of_text(snapshot.frame(name)) for name in snapshots.SCHEMAS}
+    earlier = folder.rename(folder.with_name(snapshots.name_of(manifest)))
+    (earlier / snapshots.MANIFEST).write_text(json.dumps(manifest), "utf-8")
+    back = snapshots.read(house.settings.data_dir, "main", earlier.name)
+    assert list(back.inputs.documents["total"]) == [1190]
+    empty(DOCUMENTS).to_parquet(earlier / "documents.parquet", index=False)
+    with pytest.raises(SnapshotError, match=r"documents of run \w+ were changed"):
+        snapshots.read(house.settings.data_dir, "main", earlier.name)
+
+
+def test_what_cannot_be_written_stops_the_run(
+    world: "World", house: House, main: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk is noticed in the other thread; it comes up where the files get their name, and no draft is left."""
+    world.invoice("7", 1190)
+    snapshot = _take(house, main)
+
+    def refuse(*_given: object, **_how: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(pq, "write_table", refuse)
+    with pytest.raises(OSError, match="No space left"):
+        _keep(snapshot, house)
+    assert list((house.settings.data_dir / "runs" / "main").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("items.parquet", b"", r"the kept items of run \w+ cannot be read: .+"),
+        ("items.parquet", b"PAR1 cut here", r"the kept items of run \w+ cannot be read: .+"),
+        ("items.parquet", None, r"the kept items of run \w+ cannot be read: .+"),
+        ("run.json", b'{"connection": "ma', r"the kept inputs of run \w+ cannot be read: run.json: .+"),
+        ("run.json", b"\xff", r"the kept inputs of run \w+ cannot be read: run.json: .+"),
+    ],
+)
+def test_cut_files_are_told_by_name(
+    house: House, main: Connection, name: str, content: bytes | None, told: str
+) -> None:
+    """A disk that lost part of what was kept is one sentence that names the frame and the run."""
+    snapshot = _take(house, main)
+    path = _keep(snapshot, house) / name
+    path.unlink() if content is None else path.write_bytes(content)
+    with pytest.raises(SnapshotError, match=told):
+        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+
+
+@pytest.mark.parametrize("told", [b'{"columns"; []}', b"\xff", b"{}"])
+def test_a_damaged_description_of_the_columns_is_told_by_name(house: House, main: Connection, told: bytes) -> None:
+    """A table says what its columns are in a text of its own, which a failing disk damages like any other."""
+    snapshot = _take(house, main)
+    path = _keep(snapshot, house) / "payouts.parquet"
+    pq.write_table(pq.read_table(path).replace_schema_metadata({b"pandas": told}), path)
+    with pytest.raises(SnapshotError, match=r"the kept payouts of run \w+ cannot be read: .+"):
+        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+
+
+def test_a_kept_folder_gets_its_name_when_all_of_it_is_on_the_disk(
+    house: House, main: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine that dies leaves a draft or the whole: each file and the folder are synced, then it is renamed."""
+    done: list[str] = []
+    sync, rename = os.fsync, Path.rename
+
+    def synced(handle: int) -> None:
+        done.append(Path(f"/proc/self/fd/{handle}").readlink().name)
+        sync(handle)
+
+    def renamed(path: Path, target: Path) -> Path:
+        done.append("renamed")
+        return rename(path, target)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Path, "rename", renamed)
+    folder = _keep(_take(house, main), house)
+    assert sorted(done[:12]) == sorted(path.name for path in folder.iterdir())
+    assert done[12].endswith(snapshots.DRAFT)
+    assert done[13:] == ["renamed", folder.parent.name]
+
+
+def test_absent_files_are_said_to_be_absent(tmp_path: Path) -> None:
+    """A run whose inputs are on another machine is named as such."""
+    with pytest.raises(SnapshotError, match="not kept on this machine"):
+        snapshots.read(tmp_path, "main", "abc")
+
+
+def test_keeping_twice_is_keeping_once(house: House, main: Connection) -> None:
+    """The second writer of the same content leaves the first one's files and no draft."""
+    snapshot = _take(house, main)
+    first = _keep(snapshot, house)
+    assert _keep(snapshot, house) == first
+    assert [path.name for path in first.parent.iterdir()] == [snapshot.run_id]
+
+
+def test_missing_and_empty_text_are_different_content() -> None:
+    """A digest never mistakes an unknown cell for an empty one, nor one column for its neighbour."""
+    frames = [pd.DataFrame({"a": pd.Series(values, dtype="str")}) for values in ([None], [""], ["None"])]
+    assert len({digests.digest_of(frame) for frame in frames}) == 3

@@ -1,0 +1,122 @@
+"""When a run may call something missing: each stream reaches the as-of day, whatever our own clock says."""
+
+from collections.abc import Collection
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+
+from reconcile.reading.gaps import STREAMS, Asked, Listed, clock_of_provider, find_gaps
+
+ZONE = "America/Santiago"
+AS_OF = date(2026, 10, 1)
+SETTLE = timedelta(seconds=60)
+
+
+def _at(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def _gaps(
+    reached: dict[str, datetime | None],
+    *,
+    as_of: date = AS_OF,
+    asked: tuple[Asked, ...] = (),
+    listed: tuple[Listed, ...] = (),
+    zone: str = ZONE,
+    provider_now: datetime | None = None,
+    not_offered: Collection[str] = (),
+) -> list[tuple[str, str]]:
+    found = find_gaps(
+        as_of,
+        zone,
+        reached=reached,
+        asked=asked,
+        listed=listed,
+        settle=SETTLE,
+        provider_now=provider_now,
+        not_offered=not_offered,
+    )
+    return list(zip(found["stream"], found["reason"], strict=True))
+
+
+def _all(until: str, **other: str) -> dict[str, datetime | None]:
+    return {stream: _at(other.get(stream, until)) for stream in STREAMS}
+
+
+@pytest.mark.parametrize("zone", ["America/Santiago", "America/Mexico_City"])
+def test_data_pulled_at_the_first_moment_of_the_day_is_todays(zone: str) -> None:
+    """At three in the morning UTC of the first of October, the day has begun by one of its two calendars."""
+    assert _gaps(_all("2026-10-01T02:59:00"), zone=zone) == []
+
+
+def test_yesterdays_data_is_not_todays() -> None:
+    """A stream that ends before the as-of day is a gap."""
+    gaps = _gaps(_all("2026-10-01T12:00:00", refunds="2026-09-30T12:00:00"))
+    assert gaps == [("refunds", "read only up to 2026-09-30T12:00:00Z")]
+
+
+def test_a_day_that_is_over_must_be_whole() -> None:
+    """Once any stream has passed the end of the day, the others must reach it too."""
+    ends = "2026-10-02T03:00:00"
+    assert _gaps(_all("2026-10-02T02:59:00")) == []
+    gaps = _gaps(_all(ends, disputes="2026-10-01T18:00:00"))
+    assert gaps == [("disputes", "read only up to 2026-10-01T18:00:00Z")]
+
+
+def test_a_day_ahead_of_all_data_is_incomplete() -> None:
+    """A run for next week on today's data says so for every stream."""
+    assert [stream for stream, _ in _gaps(_all("2026-10-01T12:00:00"), as_of=date(2026, 10, 8))] == list(STREAMS)
+
+
+def test_a_day_over_by_the_providers_clock_must_be_whole() -> None:
+    """Four days later, data read at noon of the day does not pass for all of it."""
+    read = [(moment, _at("2026-10-01T12:00:10")) for moment in _all("2026-10-01T12:00:00").values()]
+    now = clock_of_provider(read, now=_at("2026-10-05T09:00:00"))
+
+    assert now == _at("2026-10-05T08:59:50")
+    assert [stream for stream, _ in _gaps(_all("2026-10-01T12:00:00"), provider_now=now)] == list(STREAMS)
+
+
+def test_a_provider_whose_clock_stands_weeks_behind_is_not_over() -> None:
+    """A sandbox read a minute ago stands where it stood, however late it is here."""
+    read = [(moment, _at("2026-11-21T09:00:00")) for moment in _all("2026-10-01T12:00:00").values()]
+    now = clock_of_provider(read, now=_at("2026-11-21T09:01:00"))
+
+    assert now == _at("2026-10-01T12:01:00")
+    assert _gaps(_all("2026-10-01T12:00:00"), provider_now=now) == []
+
+
+def test_a_stream_never_read_is_a_gap() -> None:
+    """What nobody pulled may hold anything."""
+    reached = _all("2026-10-01T12:00:00")
+    del reached["charges"]
+    assert _gaps(reached) == [("charges", "never read: cuadre backfill and cuadre pull all")]
+
+
+def test_a_stream_that_is_not_offered_is_no_gap() -> None:
+    """A product the merchant never bought holds nothing that could be missing."""
+    reached = _all("2026-10-01T12:00:00")
+    reached["charges"] = None
+
+    assert _gaps(reached, not_offered={"charges"}) == []
+    assert _gaps(reached) == [("charges", "not complete from its beginning")]
+
+
+def test_a_window_that_is_not_closed_is_a_gap() -> None:
+    """Open or failed windows count with their reason, unless they begin after the day."""
+    before = Asked("events", _at("2026-09-01T00:00:00"), _at("2026-09-02T00:00:00"), "503 three times")
+    after = Asked("payouts", _at("2026-10-05T00:00:00"), _at("2026-10-06T00:00:00"), None)
+    assert _gaps(_all("2026-10-01T12:00:00"), asked=(before, after)) == [("events", "503 three times")]
+
+
+def test_payouts_whose_items_are_short_or_unlisted_are_gaps() -> None:
+    """Each payout says how many items it has; where nobody said, what is there is taken."""
+    listed = (
+        Listed("po_1", _at("2026-09-30T18:00:00"), 3, 2),
+        Listed("po_2", _at("2026-09-30T18:00:00"), None, None),
+        Listed("po_3", _at("2026-09-30T18:00:00"), None, 4),
+    )
+    assert _gaps(_all("2026-10-01T12:00:00"), listed=listed) == [
+        ("payout-items", "po_1: 3 items announced, 2 kept"),
+        ("payout-items", "po_2: its items were never listed"),
+    ]

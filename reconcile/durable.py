@@ -6,6 +6,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+# How the name of a folder ends that is not whole yet.
+DRAFT = ".draft"
+
 
 @contextmanager
 def durably(path: Path) -> Iterator[BinaryIO]:

@@ -1,4 +1,4 @@
-"""Tables into the frames that rules read: the only query module of this room."""
+"""Everything one run looks at, read in one view of the database into the frames that rules take."""
 
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
@@ -15,6 +15,7 @@ from sqlmodel import Session, SQLModel
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar
 from consumer.facts.house import Connection, Settings
+from consumer.facts.store import batches
 from consumer.facts.tables.business import Entity, Transfer
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.provider import (
@@ -28,7 +29,7 @@ from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.reading.accounts import read_bank
 from reconcile.reading.bank import account_name
 from reconcile.reading.bodies import facts_of_bodies, mark_own, unreadable_moments
-from reconcile.reading.columnar import batches, in_order, read_table, to_frame, to_known_frame, whole
+from reconcile.reading.columnar import in_order, read_table, to_frame, to_known_frame, whole
 from reconcile.reading.conflicts import conflicting_amounts
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.reading.items import build_items, places_of_listed

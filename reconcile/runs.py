@@ -17,6 +17,7 @@ from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
 from reconcile.closing.periods import adjust
 from reconcile.desk.exceptions import ExceptionState, Seen, merge
+from reconcile.footprint import give_back, spared
 from reconcile.frames import read_inputs, read_transfers
 from reconcile.kept import snapshots
 from reconcile.kept.publication import (
@@ -28,7 +29,6 @@ from reconcile.kept.publication import (
     write_merge,
 )
 from reconcile.kept.snapshots import Scope, Snapshot
-from reconcile.memory import give_back, spared
 from reconcile.progress import Watch, say_nothing
 from reconcile.reading.gaps import is_ahead_of_data
 from reconcile.reading.memories import Memory, remembering

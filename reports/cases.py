@@ -33,12 +33,18 @@ class Case:
     candidates: Sequence[Row]
     decisions: Sequence[Decision]
     history: Sequence[ExceptionChange]
+    decided: Sequence[Decision]
     runs: Mapping[str, int]
     newest_of_document: int
 
     @property
     def newest_decision(self) -> int:
         return max((decision.id or 0 for decision in self.decisions), default=0)
+
+    @property
+    def told(self) -> list[ExceptionChange | Decision]:
+        """Everything that happened, oldest first: what became of the exception, and each decision, undone or not."""
+        return sorted([*self.history, *self.decided], key=lambda one: one.at)
 
 
 def find_case(session: Session, runs: Sequence[Run], connection: str, exception_id: str) -> Case | None:
@@ -54,7 +60,15 @@ def find_case(session: Session, runs: Sequence[Run], connection: str, exception_
     told = decisions.history(session, connection, exception_id)
     of_document = decisions.standing(session, Pair(connection, "", row.doc_key)) if row.doc_key else []
     newest = max((decision.id or 0 for decision in of_document), default=0)
-    return Case(row, evidence, payment, candidates, stand, told, _runs(session, row, told), newest)
+    decided = _decided(session, about) if row.resource_id or row.doc_key else []
+    return Case(row, evidence, payment, candidates, stand, told, decided, _runs(session, row, told), newest)
+
+
+def _decided(session: Session, about: Pair) -> Sequence[Decision]:
+    """Find every decision there ever was about a payment, or without one about a document."""
+    mine = [col(Decision.connection) == about.connection, col(Decision.resource_id) == about.resource_id]
+    of_document = [] if about.resource_id else [col(Decision.doc_key) == about.doc_key]
+    return session.scalars(sa.select(Decision).where(*mine, *of_document).order_by(col(Decision.id))).all()
 
 
 def _runs(session: Session, row: ExceptionRow, told: Sequence[ExceptionChange]) -> Mapping[str, int]:

@@ -34,7 +34,6 @@ class Dossier:
     exceptions: Sequence[dict[str, Any]]
     file: InvoiceFile | None
     closed: Period | None
-
     seen: Mapping[str, int]
 
     @property

@@ -36,15 +36,16 @@ _POSTGRESQL_WATCH = """
            (SELECT oid FROM pg_database WHERE datname = current_database())
     FROM pg_trigger AS trigger JOIN pg_proc AS body ON body.oid = trigger.tgfoid
     JOIN pg_class AS owner ON owner.oid = trigger.tgrelid JOIN pg_namespace AS room ON room.oid = owner.relnamespace
-    WHERE starts_with(trigger.tgname, 'noted_') AND room.nspname = current_schema()
+    WHERE starts_with(trigger.tgname, 'noted_' || owner.relname || '_') AND room.nspname = current_schema()
     """
+# Triggers go with a table that is given another name: one of that name made anew has none.
+_SQLITE_WATCH = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'noted_' || tbl_name || '_*'"
 
 
 def watch_of(database: sa.Connection) -> str | None:
     """Name the watch over the tables: another after any change of triggers or tables; none where one is missing."""
     if database.dialect.name == "sqlite":
-        counted = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name GLOB 'noted_*'"
-        triggers, wanted = database.exec_driver_sql(counted).scalar_one(), _SQLITE_TRIGGERS
+        triggers, wanted = database.exec_driver_sql(_SQLITE_WATCH).scalar_one(), _SQLITE_TRIGGERS
         told = [database.exec_driver_sql("PRAGMA schema_version").scalar_one()]
     else:
         triggers, *told = database.exec_driver_sql(_POSTGRESQL_WATCH).one()
@@ -74,6 +75,12 @@ def touched_since(database: sa.Connection, connection: str, mark: int, *, most: 
     for row in rows:
         touched[row.of_table].add(row.key)
     return {table: frozenset(keys) for table, keys in touched.items()}
+
+
+def is_longer(database: sa.Connection, connection: str, most: int) -> bool:
+    """Tell whether the log has more than `most` rows of a connection; a row that alters often is there as often."""
+    beyond = sa.select(_CHANGES.c.id).where(_CHANGES.c.connection == connection).offset(most).limit(1)
+    return database.scalar(beyond) is not None
 
 
 def read_token(database: sa.Connection, connection: str) -> str | None:

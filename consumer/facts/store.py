@@ -24,6 +24,7 @@ _WIRE = {
     "tcp_user_timeout": 20_000,
 }
 ROWS_A_STATEMENT = 1_000
+_KEYS_A_STATEMENT = 5_000
 # SQLite takes no more in a statement.
 _MOST_VALUES = 32_766
 _SQLITE = sqlite.dialect()
@@ -125,6 +126,12 @@ def one_of(column: sa.ColumnElement[str], dialect: str, ids: str | None = None) 
 
 def to_ids(texts: Iterable[str]) -> str:
     return msgspec.json.encode(list(texts)).decode()
+
+
+def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Cut keys into lists short enough for one statement on either database."""
+    for start in range(0, len(keys), _KEYS_A_STATEMENT):
+        yield keys[start : start + _KEYS_A_STATEMENT]
 
 
 def insert_new(connection: Connection, table: sa.Table, rows: Sequence[dict[str, Any]]) -> None:

@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
+from consumer.facts.store import batches
 from consumer.facts.tables.provider import Payout
 from consumer.facts.turns import Turn, take_turn
 from reconcile.books.bank_overlaps import Said, find_place, lines_said
@@ -30,7 +31,6 @@ from reconcile.books.documents import Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.sheet import is_web_page
 from reconcile.books.swift import is_mt940, read_mt940
-from reconcile.reading.columnar import batches
 from reconcile.tables import BankFile, BankLine
 
 _ID_LENGTH = 20

@@ -13,13 +13,12 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
-from consumer.facts.store import insert_once
+from consumer.facts.store import batches, insert_once
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
 from reconcile.books.documents import Document, Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import NO_LINE, Reading, read_invoices
-from reconcile.reading.columnar import batches
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})

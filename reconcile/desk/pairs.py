@@ -25,7 +25,7 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
     @click.argument("one")
     @click.argument("other", required=with_amount, default="")
     @click.option("--reason", required=True)
-    @click.option("--seen", type=int, help="The newest decision about the payment you looked at; 0 for none.")
+    @click.option("--seen", type=int, help="The newest decision about it you looked at; 0 for none.")
     @click.option("--author", default=None, help="Who decides (default: your login name).")
     @connection_option("main")
     @json_option

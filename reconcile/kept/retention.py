@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from reconcile.closing import periods
-from reconcile.kept.snapshots import DRAFT
+from reconcile.durable import DRAFT
 from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
 
 WHOLE_DAYS = 35

@@ -22,7 +22,8 @@ from pandas import DataFrame
 
 from consumer.facts.calendars import to_calendar
 from reconcile import rules
-from reconcile.durable import durably, sync
+from reconcile.durable import DRAFT, durably, sync
+from reconcile.edition import digest_of_code
 from reconcile.kept import digests
 from reconcile.reading.transfers import TRANSFERS
 from reconcile.rules import inputs as frames
@@ -33,7 +34,6 @@ from reconcile.threads import second_thread
 
 ID_LENGTH = 32
 MANIFEST = "run.json"
-DRAFT = ".draft"
 SCHEMAS = {
     "payouts": frames.PAYOUTS,
     "items": frames.ITEMS,
@@ -129,11 +129,7 @@ def name_of(manifest: dict[str, Any]) -> str:
 @lru_cache(maxsize=1)
 def rules_code() -> str:
     """Digest of the rules themselves: another version of them is another run."""
-    digest = hashlib.sha256()
-    folder = Path(inspect.getfile(rules)).parent
-    for path in sorted(folder.rglob("*.py")):
-        digest.update(path.relative_to(folder).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()[:ID_LENGTH]
+    return digest_of_code(Path(inspect.getfile(rules)).parent)[:ID_LENGTH]
 
 
 def folder_of(data_dir: Path, connection: str, run_id: str) -> Path:

@@ -31,7 +31,7 @@ SELDOM, NOWHERE = Marks(0x1F, 0x1E), Marks(0xFF, 0xFE)
 
 
 class Piece(NamedTuple):
-    """Columns of some rows; beside each how many of its cells are known, where a text could pass for a missing one."""
+    """Columns of some rows; beside each how many of its cells are known, unless none could be mistaken."""
 
     rows: int
     columns: Sequence[tuple[bytes, int | None]]
@@ -56,7 +56,7 @@ class Query(NamedTuple):
     def piece(self, row: Sequence[Any]) -> Piece:
         rows, *values = row
         given = iter(values)
-        return Piece(rows, [(next(given) or b"", next(given) if _may_mislead(column, dtype) else None)
+        return Piece(rows, [(next(given) or b"", next(given) if _may_mislead(column, dtype) else _known(column, rows))
                             for column, dtype in self.columns])  # fmt: skip
 
 
@@ -66,8 +66,12 @@ def _may_miss(column: Any) -> bool:
 
 
 def _may_mislead(column: Any, dtype: str) -> bool:
-    """No number or day reads as the mark of a missing one, and where nothing is missing there is no such mark."""
+    """No number or day reads as the mark of a missing one, and of what is never missing all cells are known."""
     return dtype == TEXT and _may_miss(column)
+
+
+def _known(column: Any, rows: int) -> int | None:
+    return None if _may_miss(column) else rows
 
 
 def joined_by_sqlite(column: Any, marks: Marks) -> Any:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from pandas import DataFrame
 
-from reconcile.memory import give_back
+from reconcile.footprint import give_back
 from reconcile.reading.cells import (
     NOWHERE,
     SELDOM,
@@ -32,7 +32,6 @@ STRETCH = 20_000
 PAGES = 1_024
 # Pieces that may wait to be parsed: the database is read no further ahead.
 _AHEAD = 3
-KEYS_AT_ONCE = 5_000
 
 
 def read_table(
@@ -139,12 +138,6 @@ def _all_parsed(pieces: Iterable[Piece], schema: Schema, marks: Marks) -> Iterat
             if len(waiting) > _AHEAD:
                 yield waiting.popleft().result()
         yield from (one.result() for one in waiting)
-
-
-def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cut keys into lists short enough for one statement on either database."""
-    for start in range(0, len(keys), KEYS_AT_ONCE):
-        yield keys[start : start + KEYS_AT_ONCE]
 
 
 def places_of(wanted: Sequence[Any], known: Sequence[Any]) -> Any:

@@ -97,5 +97,9 @@ def _is_settled(house: House, connection: Connection, memory: Memory) -> bool:
         log.warning("the tables are not remembered: the next run reads everything", connection=name, why=str(problem))
         return False
     if done:
-        sweep(house.settings.data_dir, name, kept=token, replaced=seen, at=utc_now())
+        try:
+            sweep(house.settings.data_dir, name, kept=token, replaced=seen, at=utc_now())
+        except OSError as problem:
+            # Another process sweeps too, or nobody may look into the folder: the next run does it.
+            log.warning("replaced tables are left where they are", connection=name, why=str(problem))
     return done

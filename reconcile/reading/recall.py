@@ -24,6 +24,8 @@ from reconcile.rules.payouts import PAYMENT_TYPES
 log = structlog.get_logger("cuadre.remembered")
 # Of all rows: past a fifth reading everything costs no more, and past a fiftieth the tables are remembered anew.
 _TOO_MANY, _MANY = 5, 50
+# The log goes when the tables are remembered anew: of few rows that alter again and again it would grow forever.
+_OFTEN = 10
 # So many are read by their keys, however small the tables are.
 _FEW = 1_000
 Known = tuple[Remembered | None, changes.Touched]
@@ -44,7 +46,7 @@ class Recall:
         memory.seen, memory.mark = changes.read_token(database, self._name), changes.seen_until(database)
         if memory.seen is not None:
             self._base, self._touched = self._opened(database, data_dir, memory.seen, place)
-        if memory.beside is not None and (self._base is None or memory.is_full or self._is_old(self._base)):
+        if memory.beside is not None and (self._base is None or memory.is_full or self._is_old(database, self._base)):
             memory.begin(lambda: Draft(data_dir, place, memory.mark))
 
     def _opened(self, database: sa.Connection, data_dir: Path, token: str, place: Place) -> Known:
@@ -53,12 +55,16 @@ class Recall:
         except ForgottenError as why:
             log.warning("everything is read, as nothing is remembered", connection=self._name, why=str(why))
             return _NOTHING
+        if self._memory.mark < base.mark:
+            log.warning("everything is read, as the log of changes begins anew", connection=self._name)
+            return _NOTHING
         most = max(base.rows // _TOO_MANY, _FEW)
         touched = changes.touched_since(database, self._name, base.mark, most=most)
         return _NOTHING if touched is None else (base, touched)
 
-    def _is_old(self, base: Remembered) -> bool:
-        return sum(map(len, self._touched.values())) > max(base.rows // _MANY, _FEW)
+    def _is_old(self, database: sa.Connection, base: Remembered) -> bool:
+        many = max(base.rows // _MANY, _FEW)
+        return sum(map(len, self._touched.values())) > many or changes.is_longer(database, self._name, many * _OFTEN)
 
     def read(self, name: str, carried: pa.Table | None = None) -> pa.Table:
         """Give a table's rows, in no particular order; of payments, `carried` are the items of all payouts."""

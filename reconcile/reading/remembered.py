@@ -18,8 +18,8 @@ from typing import Any, Self
 import pyarrow as pa
 
 from consumer import facts
-from reconcile.durable import durably, sync
-from reconcile.kept.snapshots import DRAFT
+from reconcile.durable import DRAFT, durably, sync
+from reconcile.edition import digest_of_code
 from reconcile.reading.columnar import in_order
 
 MANIFEST = "tables.json"
@@ -27,17 +27,9 @@ _ENDING = ".arrow"
 _LEFT_BEHIND = timedelta(days=1)
 
 
-def _digest_of_code() -> str:
-    """Name everything that could decide which rows and columns these tables have: a list of it would be forgotten."""
-    digest = hashlib.sha256(pa.__version__.encode())
-    for room in (Path(__file__).parents[1], Path(facts.__file__).parent):
-        for path in sorted(room.rglob("*.py")):
-            digest.update(path.relative_to(room).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
-    return digest.hexdigest()
-
-
-# Taken as the code is loaded: files that are replaced under a running process are not what it runs.
-EDITION = _digest_of_code()
+# Everything that could decide which rows and columns these tables have: a list of it would be forgotten. It is taken as
+# the code is loaded: files that are replaced under a running process are not what it runs.
+EDITION = f"{digest_of_code(Path(__file__).parents[1], Path(facts.__file__).parent)} pyarrow {pa.__version__}"
 
 
 class ForgottenError(Exception):

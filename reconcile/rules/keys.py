@@ -139,12 +139,12 @@ def _names(books: Books, space: str) -> tuple[Any, Any, Any]:
     Of name i the documents stand from `first[i]` up to `first[i + 1]`.
     """
     column = {UUID: "uuid", DOC_KEY: "doc_key", ORDER: "order_ref"}.get(space, "folio")
-    values = pc.utf8_upper(pc.utf8_trim_whitespace(texts_of(books.column(column))))
+    values = in_capitals(pc.utf8_trim_whitespace(texts_of(books.column(column))))
     if column == "folio":
         values = pc.utf8_ltrim(values, characters="0")
     is_named = pc.not_equal(values, "").fill_null(False).to_numpy(zero_copy_only=False)
     if space == TYPED_FOLIO:
-        kinds = pc.utf8_upper(texts_of(books.column("doc_type")))
+        kinds = in_capitals(texts_of(books.column("doc_type")))
         values = pc.binary_join_element_wise(kinds, values, pa.scalar("|", type=pa.large_string()))
         is_named = is_named & values.is_valid().to_numpy(zero_copy_only=False)
     docs = np.flatnonzero(is_named & books.is_claim)

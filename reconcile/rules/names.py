@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import codes_of, joined_keys, texts_of
+from reconcile.rules.columns import codes_of, in_capitals, joined_keys, texts_of
 from reconcile.rules.documents import Books
 
 _WORD = re.compile(r"[A-Z0-9]+(?:[-_/.#][A-Z0-9]+)*")
@@ -41,10 +41,8 @@ def _bare(word: str) -> str:
 
 
 def plain_column(values: Any) -> Any:
-    """Do the same to a column; only plain ASCII may be left to Arrow, which writes fewer letters large than we do."""
-    if not pc.all(pc.string_is_ascii(values)).as_py():
-        return pa.array([None if text is None else plain(text) for text in values.to_pylist()], type=pa.large_string())
-    bare = pc.replace_substring_regex(pc.ascii_upper(values), "[^A-Z0-9]+", "")
+    """Do the same to a column of Arrow texts."""
+    bare = pc.replace_substring_regex(in_capitals(values), "[^A-Z0-9]+", "")
     return pc.ascii_ltrim(pc.replace_substring(bare, "O", "0"), characters="0")
 
 

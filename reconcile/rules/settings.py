@@ -2,9 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from math import comb
 from typing import Any
 
 SCHEDULES = ("14:00", "00:00")
+# A century: beyond it the calendar ends before the days do.
+_MOST_DAYS = 36_500
+# Sets are searched in full, each of them held at once.
+_MOST_SETS = 1_000_000
 
 
 class RulesError(ValueError):
@@ -38,8 +43,15 @@ def to_rules(raw: Mapping[str, Any]) -> RuleSet:
     unknown = sorted(set(raw) - known)
     if unknown:
         raise RulesError(f"[rules] {unknown[0]} is not a rule; known are {', '.join(sorted(known))}")
-    values = {name: _checked(name, value) for name, value in raw.items()}
-    return RuleSet(**values)
+    rules = RuleSet(**{name: _checked(name, value) for name, value in raw.items()})
+    sizes = range(2, min(rules.set_size, rules.set_pool) + 1)
+    # The largest pool that is searched; a sum that is past the limit already need not be counted on.
+    if rules.set_pool > _MOST_SETS or any(comb(rules.set_pool, size) > _MOST_SETS for size in sizes):
+        raise RulesError(
+            f"[rules] set_size {rules.set_size} of set_pool {rules.set_pool} documents are more than {_MOST_SETS} sets;"
+            " lower one of them"
+        )
+    return rules
 
 
 def _checked(name: str, value: Any) -> Any:
@@ -53,4 +65,6 @@ def _checked(name: str, value: Any) -> Any:
         return tuple(sorted(value))
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise RulesError(f"[rules] {name} must be a whole number of zero or more, not {value!r}")
+    if "days" in name and value > _MOST_DAYS:
+        raise RulesError(f"[rules] {name} must be at most {_MOST_DAYS} days, not {value}")
     return value

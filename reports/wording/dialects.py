@@ -1,6 +1,7 @@
 """Spanish is written once, as Chile says it; Mexico's own words stand in where the two differ. Pure."""
 
 import re
+from collections.abc import Mapping
 
 # Longest first, so that an article goes with its noun.
 _MEXICAN = (
@@ -21,6 +22,14 @@ _SAID = dict(_MEXICAN)
 def local(spanish: str, language: str) -> str:
     """Say Spanish text as the language's country does."""
     return _WORD.sub(_replaced, spanish) if language == "es-MX" else spanish
+
+
+def say(words: Mapping[str, tuple[str, str]], name: str, language: str) -> str:
+    """Say what has a name, from its English and Spanish; what nobody met yet keeps the name."""
+    if name not in words:
+        return name
+    english, spanish = words[name]
+    return english if language == "en" else local(spanish, language)
 
 
 def _replaced(found: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """What the machinery calls its parts, in a reader's words: streams of the provider, jobs, subjects without a row."""
 
-from reports.wording.dialects import local
+from reports.wording.dialects import say
 
 # Name, English, Spanish.
 _STREAMS = {
@@ -42,7 +42,10 @@ _JOBS = {
     "retention": ("Removal of what is old", "Retiro de lo antiguo"),
     "pull": ("Fetch", "Traer datos"),
     "backfill": ("Completion of the events", "Completar los eventos"),
+    "by hand": ("by hand", "a mano"),
 }
+# What the name of a night ends with that a command started.
+_BY_HAND = " by hand"
 _KINDS = {
     "stream": ("data of the provider", "datos del proveedor"),
     "event": ("event", "evento"),
@@ -53,14 +56,15 @@ _KINDS = {
 
 def stream(name: str, language: str) -> str:
     """Say a stream; one that nobody has met yet keeps its name."""
-    return _say(_STREAMS, name, language)
+    return say(_STREAMS, name, language)
 
 
 def job(name: str, language: str) -> str:
-    """Say `pull:main:charges`: what is done, of which connection and of which stream."""
-    kind, _, rest = name.partition(":")
+    """Say `pull:main:charges`: what is done, of which connection and of which stream, and whether by hand."""
+    kind, _, rest = name.removesuffix(_BY_HAND).partition(":")
     connection, _, part = rest.partition(":")
-    told = (_say(_JOBS, kind, language), connection, stream(part, language) if part else "")
+    asked = say(_JOBS, "by hand", language) if name.endswith(_BY_HAND) else ""
+    told = (say(_JOBS, kind, language), connection, stream(part, language) if part else "", asked)
     return " · ".join(filter(None, told))
 
 
@@ -70,11 +74,4 @@ def subject(text: str, language: str) -> str:
     if kind not in _KINDS:
         return text
     said = stream(name, language) if kind == "stream" else name.replace(":", " ")
-    return f"{_say(_KINDS, kind, language)}: {said}"
-
-
-def _say(words: dict[str, tuple[str, str]], name: str, language: str) -> str:
-    if name not in words:
-        return name
-    english, spanish = words[name]
-    return english if language == "en" else local(spanish, language)
+    return f"{say(_KINDS, kind, language)}: {said}"

@@ -1,6 +1,6 @@
 """What a workbook for people says it was made from: facts, tolerances and digests in words; pure."""
 
-from reports.wording.dialects import local
+from reports.wording.dialects import say
 from reports.wording.machinery import stream
 from reports.wording.vocabulary import word
 
@@ -59,8 +59,8 @@ def fact(key: str, language: str) -> str:
     """Name a fact; what follows its first word names the connection and the part that it is about."""
     first, _, rest = key.partition(" ")
     connection, _, part = rest.partition(" ")
-    name = _say(_RULES, part, language) if first == "tolerance" else _input(part, language)
-    return ", ".join(filter(None, (_say(_FACTS, first, language), connection, name)))
+    name = say(_RULES, part, language) if first == "tolerance" else _input(part, language)
+    return ", ".join(filter(None, (say(_FACTS, first, language), connection, name)))
 
 
 def told(key: str, value: str, language: str) -> str:
@@ -69,7 +69,7 @@ def told(key: str, value: str, language: str) -> str:
         case "modes":
             return ", ".join(word("mode", mode, language) for mode in value.split())
         case "countries":
-            return ", ".join(_say(_COUNTRIES, code, language) for code in value.split("-"))
+            return ", ".join(say(_COUNTRIES, code, language) for code in value.split("-"))
         case "calendars":
             return _calendars(value, language)
         case "tolerance" if key.endswith("_bps"):
@@ -82,7 +82,7 @@ def told(key: str, value: str, language: str) -> str:
 def _calendars(value: str, language: str) -> str:
     """Say of each `holidays 0.109 cl` the country before the edition of its bank days."""
     parts = (calendar.rpartition(" ") for calendar in value.split("; "))
-    return "; ".join(f"{_say(_COUNTRIES, code, language)} ({edition})".replace(" ()", "") for edition, _, code in parts)
+    return "; ".join(f"{say(_COUNTRIES, code, language)} ({edition})".replace(" ()", "") for edition, _, code in parts)
 
 
 def _share(text: str, language: str) -> str:
@@ -93,11 +93,4 @@ def _share(text: str, language: str) -> str:
 
 
 def _input(name: str, language: str) -> str:
-    return _say(_INPUTS, name, language) if name in _INPUTS else stream(name, language)
-
-
-def _say(words: dict[str, tuple[str, str]], name: str, language: str) -> str:
-    if name not in words:
-        return name
-    english, spanish = words[name]
-    return english if language == "en" else local(spanish, language)
+    return say(_INPUTS, name, language) if name in _INPUTS else stream(name, language)

@@ -3,7 +3,7 @@
 Programs read the keys; people's files and the pages read the words. A key nobody has met yet stays as it is.
 """
 
-from reports.wording.dialects import local
+from reports.wording.dialects import say
 
 # Why a bank gave a transfer back, by our own English label.
 RETURNED = {
@@ -226,7 +226,4 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
 
 def word(group: str, key: str, language: str) -> str:
     """Say a stored key; one that nobody has met yet is shown as it is stored."""
-    if key not in WORDS[group]:
-        return key
-    english, spanish = WORDS[group][key]
-    return english if language == "en" else local(spanish, language)
+    return say(WORDS[group], key, language)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from consumer.facts.house import House
 from consumer.facts.store import UtcDateTime
-from consumer.facts.tables.provider import Customer
+from consumer.facts.tables.provider import Customer, PayoutItem
 from reconcile.reading import cells, columnar
 from reconcile.reading.cells import NOWHERE, SELDOM, Piece, parsed
 from reconcile.reading.columnar import read_table
@@ -20,6 +20,7 @@ from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT
 
 BOTH = {"name": TEXT, "total": MONEY}
 TABLE = Customer.__table__  # type: ignore[attr-defined]  # SQLModel does not declare its table
+ITEMS = PayoutItem.__table__  # type: ignore[attr-defined]
 NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)
 READ = {"id": TEXT, "name": TEXT, "amount": MONEY}
 TEXTS = st.text(st.one_of(st.sampled_from("\x1e\x1f',\\\n\x7f"), st.characters(codec="utf-8", exclude_characters="\0")))
@@ -57,6 +58,19 @@ def test_a_text_with_a_mark_has_everything_read_with_other_marks(house: House, t
     """A text that is a mark, or holds one, is neither two cells nor a missing one."""
     write(house, [("", 1), (text, 2), (None, None), ("x", 3)])
     assert read(house) == [("00", "", 1), ("01", text, 2), ("02", None, None), ("03", "x", 3)]
+
+
+@pytest.mark.parametrize("text", ["\x1e", "\x1f", "\x1e\x1f", ""])
+def test_a_mark_in_a_column_that_misses_nothing_is_a_text(house: House, text: str) -> None:
+    """Nobody counts the known cells of such a column: they are all of them."""
+    same = {"connection": "main", "payout_id": "po_1", "resource_type": "charge", "mode": "test", "body": "{}",
+            "currency": "CLP"}  # fmt: skip
+    rows = [same | {"resource_id": one, "amount": amount} for amount, one in enumerate(["a", text])]
+    with house.store.connection() as database:
+        database.execute(sa.insert(ITEMS), rows)
+        wanted = sa.select(ITEMS.c.resource_id, ITEMS.c.amount)
+        found = read_table(database, wanted, {"resource_id": TEXT, "amount": MONEY}, along=ITEMS)
+    assert sorted(map(tuple, zip(*found.to_pydict().values(), strict=True))) == sorted([("a", 0), (text, 1)])
 
 
 def test_rows_on_many_pages_are_read_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:

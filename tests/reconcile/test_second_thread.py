@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from reconcile.memory import spared
+from reconcile.footprint import spared
 from reconcile.threads import ahead, second_thread
 
 

@@ -13,6 +13,7 @@ import pytest
 
 from consumer.config import Connection
 from consumer.facts.house import House
+from reconcile.durable import DRAFT
 from reconcile.kept import digests, snapshots
 from reconcile.kept.snapshots import Scope, Snapshot, SnapshotError
 from reconcile.rules.inputs import DOCUMENTS, PAYOUTS, empty
@@ -151,7 +152,7 @@ def test_a_kept_folder_gets_its_name_when_all_of_it_is_on_the_disk(
     monkeypatch.setattr(Path, "rename", renamed)
     folder = _keep(_take(house, main), house)
     assert sorted(done[:12]) == sorted(path.name for path in folder.iterdir())
-    assert done[12].endswith(snapshots.DRAFT)
+    assert done[12].endswith(DRAFT)
     assert done[13:] == ["renamed", folder.parent.name]
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Call = Callable[..., Result]
 AT = datetime(2027, 6, 1, 6, tzinfo=UTC)
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # Dies when everything is written and nothing is committed.
 KILLED = """
 import os, signal

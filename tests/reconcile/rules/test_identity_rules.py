@@ -258,6 +258,11 @@ def test_no_tariff_is_no_tariff() -> None:
     [
         ({"fee_band": 5}, "fee_band is not a rule"),
         ({"set_pool": "25"}, "set_pool must be a whole number"),
+        ({"set_chance_bps": -1}, "set_chance_bps must be a whole number of zero or more, not -1"),
+        ({"due_days": 36_501}, "due_days must be at most 36500 days, not 36501"),
+        ({"days_to_bank": 10**30}, "days_to_bank must be at most 36500 days"),
+        ({"set_size": 12, "set_pool": 30}, "set_size 12 of set_pool 30 documents are more than 1000000 sets"),
+        ({"set_pool": 10**30}, "lower one of them"),
         ({"payout_schedule": "noon"}, "payout_schedule must be one of 14:00, 00:00"),
         ({"generic_tax_ids": "1-9"}, "generic_tax_ids must be a list"),
     ],

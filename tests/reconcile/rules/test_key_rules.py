@@ -34,6 +34,14 @@ def test_every_identity_key_names_its_document(case: "Case", metadata: str) -> N
     assert run.found() == set()
 
 
+@pytest.mark.parametrize("order_ref", ["STRAßE-1", "ﬁn-7", "PEÑ-1"])
+def test_a_key_is_the_same_name_in_any_alphabet(case: "Case", order_ref: str) -> None:
+    """Letters that are written large in more than one way are written large alike on both sides."""
+    case.invoice("1", 50_000, order_ref=order_ref, customer_tax_id=None)
+    case.payment("pi_1", 50_000, metadata=f'{{"order_ref": "{order_ref}"}}', customer_tax_id=None)
+    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
+
+
 def test_a_uuid_names_a_mexican_document_in_any_case(mexican_case: "Case") -> None:
     """The UUID identifies, written small or large."""
     uuid = "6f9619ff-8b86-4011-b42d-00c04fc964ff"

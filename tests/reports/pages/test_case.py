@@ -150,6 +150,21 @@ def test_a_separation_is_undone_by_a_button(act: Callable[..., str], reconciled:
     )
 
 
+def test_the_history_keeps_what_was_decided_and_taken_back(act: Callable[..., str], reconciled: House) -> None:
+    """A decision that no longer holds stands in the history with document, reason and author, and its undoing too."""
+    pair = {"resource_id": "pi_2", "doc_key": "cl:33::1105"}
+    act("match", **pair, reason="lo dijo por teléfono", seen=0)
+    page = act("withdraw", **pair, reason="era de otro mes", seen=kept(reconciled, Decision)[0].id)
+    assert "Decisiones vigentes" not in page
+    told = [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", row)) for row in page.split("Historia")[-1].split("<tr>")]
+    matched = next(row for row in told if "Conciliado a mano" in row)
+    assert "cl:33::1105 · lo dijo por teléfono" in matched
+    withdrawn = next(row for row in told if "Deshecho" in row)
+    assert "cl:33::1105 · era de otro mes" in withdrawn
+    assert told.index(matched) < told.index(withdrawn)
+    assert all("@" in row for row in (matched, withdrawn))
+
+
 def test_a_decision_needs_a_reason_of_its_own(act: Callable[..., str], reconciled: House) -> None:
     """Money is never moved between documents without a word why."""
     assert "Falta el motivo." in act("match", resource_id="pi_2", doc_key="cl:33::1105", reason=" ", seen=0)

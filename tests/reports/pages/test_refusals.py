@@ -11,7 +11,8 @@ from reports.pages.words import refusal
 ROOT = Path(__file__).resolve().parents[3]
 # Where the sentences come from that a page shows as they are said.
 ROOMS = (
-    "decisions", "worklist", "periods", "closing", "books/camt", "books/headers", "books/payout_reports", "books/words",
+    "decisions", "desk/worklist", "closing/periods", "closing/procedure", "books/camt", "books/headers",
+    "books/payout_reports", "books/words",
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ def test_every_stream_has_spanish_words() -> None:
         ("pull:main:charges", "Traer datos · main · Cargos", "Fetch · main · Charges"),
         ("pull:main:all", "Traer datos · main · Todo", "Fetch · main · Everything"),
         ("nightly:main", "Noche · main", "Night · main"),
+        ("nightly:main by hand", "Noche · main · a mano", "Night · main · by hand"),
         ("retention", "Retiro de lo antiguo", "Removal of what is old"),
         ("demo", "demo", "demo"),
     ],

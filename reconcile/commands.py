@@ -85,6 +85,8 @@ def reconcile(  # noqa: PLR0913 - one argument per option
     _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
     for line in outcome.defects:
         say(line)
+    if full and not outcome.defects:
+        say(f"everything was read anew; {outcome.compared} remembered tables are as they were remembered")
     is_severe = fail_on is not None and has_severity(outcome, fail_on)
     leave(Exit.PARTLY_DONE if is_severe else outcome.status)
 

@@ -58,8 +58,9 @@ class RunOutcome:
     number: int | None = None
     is_new: bool = False
     result: Result | None = None
-    # Tables that a full reading found remembered otherwise than they are.
+    # Tables that a full reading found remembered otherwise than they are, of how many that were remembered.
     misremembered: tuple[str, ...] = ()
+    compared: int = 0
 
     @property
     def status(self) -> Exit:
@@ -127,14 +128,14 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
             snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope, memory=memory)
             earlier = session.get(Run, (connection.name, snapshot.run_id))
         give_back()
-        wrong = tuple(memory.differing)
+        told: dict[str, Any] = {"misremembered": tuple(memory.differing), "compared": memory.compared}
         if is_published(earlier) and not dry_run:
-            return replace(RunOutcome.of(earlier), misremembered=wrong)
+            return replace(RunOutcome.of(earlier), **told)
         watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
         if dry_run:
-            return replace(explain(snapshot, rules), misremembered=wrong)
+            return replace(explain(snapshot, rules), **told)
         with snapshots.drafted(snapshot, house.settings.data_dir, beside) as keep:
-            outcome = replace(explain(snapshot, rules), misremembered=wrong)
+            outcome = replace(explain(snapshot, rules), **told)
             snapshot = snapshot.without_rows()
             return _keep_and_publish(house, snapshot, outcome, keep, started_at=started_at, watch=watch)
 

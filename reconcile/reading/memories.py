@@ -24,11 +24,12 @@ class Memory:
     """What one run does about remembered tables; without a thread `beside` it writes none.
 
     `seen` is the token and `mark` the place in the log as its view of the database has them. A full reading believes
-    nothing, and names in `differing` the tables that were remembered wrong.
+    nothing: it counts in `compared` the tables that were remembered, and names in `differing` those that were wrong.
     """
 
     beside: Executor | None = None
     is_full: bool = False
+    compared: int = 0
     differing: list[str] = field(default_factory=list)
     is_doubted: bool = False
     seen: str | None = None

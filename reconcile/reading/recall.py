@@ -71,6 +71,7 @@ class Recall:
         found = self._recalled(name, carried)
         if found is None or self._memory.is_full:
             everything = self._tables.read(name)
+            self._memory.compared += found is not None
             if found is not None and not _is_same(found, everything):
                 self._memory.differing.append(name)
             found = everything

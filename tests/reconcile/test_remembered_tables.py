@@ -135,7 +135,7 @@ class Life:
         table = draw(st.sampled_from([*KINDS, "customer", "payout"]))
         prefix = {"customer": "cus", "payout": "po"}.get(table, table)
         at = draw(st.sampled_from(["NULL", "CAST('2026-09-10 12:00:00.000000' AS TIMESTAMP)"]))
-        self.sql(f"UPDATE {table} SET gone_at = {at} WHERE id = :id", id=f"{prefix}_{draw(WHICH)}")  # noqa: S608
+        self.sql(f"UPDATE {table} SET gone_at = {at} WHERE id = :id", id=f"{prefix}_{draw(WHICH)}")  # noqa: S608 - our own names
 
     def by_hand(self, draw: Callable[..., Any]) -> None:
         """Somebody writes SQL: rows go, move to another connection or mode, or bear another name."""
@@ -146,14 +146,14 @@ class Life:
         key = NOTED[table]
         where = f"WHERE {key} LIKE :like"
         if way == "delete":
-            self.sql(f"DELETE FROM {table} {where}", like=f"%{number}")  # noqa: S608
+            self.sql(f"DELETE FROM {table} {where}", like=f"%{number}")  # noqa: S608 - our own names
         elif way == "id":
-            self.sql(f"UPDATE {table} SET id = id || '_9' {where}", like=f"%\\_{number}")  # noqa: S608
+            self.sql(f"UPDATE {table} SET id = id || '_9' {where}", like=f"%\\_{number}")  # noqa: S608 - our own names
         else:
             values = {"connection": ("main", "mx"), "mode": ("test", "live")}[way]
             to, since = draw(st.permutations(values))
             kept = f"AND {way} = :since AND NOT EXISTS (SELECT 1 FROM {table} AS o WHERE o.connection <> {table}.connection)"  # noqa: S608, E501
-            self.sql(f"UPDATE {table} SET {way} = :to {where} {kept}", to=to, since=since, like=f"%{number}")  # noqa: S608
+            self.sql(f"UPDATE {table} SET {way} = :to {where} {kept}", to=to, since=since, like=f"%{number}")  # noqa: S608 - our own names
 
 
 STEPS = ("event", "pull", "item", "books", "around", "gone", "by_hand")

@@ -21,6 +21,7 @@ from consumer.facts.tables.sync import Checkpoint
 from cuadre import Commands
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, SUMMARY, Finding, Inputs, Result, empty, typed
 from reconcile.tables import LocalInvoice
+from tests.reconcile.remembering import add_fee
 
 NOON = datetime(2026, 9, 10, 15, 0, tzinfo=UTC)
 STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disputes")
@@ -180,3 +181,17 @@ def _lines(inputs: Inputs) -> Any:
 
 def _filled(frame: Any, schema: Any) -> Any:
     return frame.reindex(columns=list(schema)).astype(dict(empty(schema).dtypes.items()))
+
+
+@pytest.fixture
+def large_trade(world: "World") -> "World":
+    """A few rows of each large table."""
+    world.payment("pi_1", 1000, body={"metadata": {"order_ref": "PED-1"}})
+    world.payment("pi_2", 500, status="failed")
+    world.charge("ch_1", 90)
+    world.refund("re_1", 30, "pi_1")
+    world.payout("po_1", 1090, ("payment_intent", "pi_1", 1000), ("charge", "ch_1", 90))
+    world.event("evt_1", "payment_intent.succeeded", "pi_1")
+    world.invoice("7", 1000)
+    add_fee(world.store, "po_1")
+    return world

@@ -6,16 +6,21 @@ from datetime import date
 
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 
 from consumer.config import Connection
+from consumer.facts import changes
 from consumer.facts.house import House
+from consumer.facts.store import Store
 from reconcile.kept.snapshots import Scope, Snapshot
-from reconcile.reading.large_tables import LargeTables
+from reconcile.reading.large_tables import LARGE, LargeTables
 from reconcile.reading.memories import Memory, remembering
 from reconcile.runs import take_snapshot
+from reconcile.tables import ProviderFee
 from reconcile.threads import second_thread
 
 AS_OF = date(2026, 9, 11)
+EVERYTHING = sorted(LARGE)
 
 
 def read(house: House, main: Connection, memory: Memory | None = None) -> Snapshot:
@@ -55,3 +60,23 @@ def compare(house: House, main: Connection, monkeypatch: pytest.MonkeyPatch) -> 
     assert recalled.manifest["frames"] == everything.manifest["frames"]
     assert recalled.run_id == everything.run_id
     return names
+
+
+def write(store: Store, statement: str) -> None:
+    with store.connection() as database:
+        database.execute(sa.text(statement))
+
+
+def add_fee(store: Store, payout: str) -> None:
+    with store.transaction() as session:
+        session.add(ProviderFee(connection="main", payout_id=payout, resource_id="pi_1", fee_total=3))
+
+
+def folders(house: House) -> list[str]:
+    folder = house.settings.data_dir / "remembered" / "main"
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def token_of(house: House) -> str | None:
+    with house.store.reading() as session:
+        return changes.read_token(session.connection(), "main")

@@ -2,20 +2,15 @@
 
 import contextlib
 import difflib
-import re
 import secrets
 import tomllib
 from collections.abc import Mapping
 from datetime import time
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
 
-import sqlalchemy as sa
 from pydantic import (
-    AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     PrivateAttr,
@@ -25,77 +20,14 @@ from pydantic import (
 )
 
 from consumer.facts.countries import COUNTRIES, Country
+from consumer.setting_values import Database, Engine, Key, Seconds, Secrets, Texts, TimeOfDay, Url, check_tax_id
 
 PREFIX = "CUADRE_"
 _HOME = Path(__file__).resolve().parent.parent
-_VISIBLE = re.compile(r"[!-~]+")
 
 
 class ConfigError(Exception):
     """A setting that is missing, unknown or malformed; the message is one line that names it."""
-
-
-def _to_list(value: Any) -> Any:
-    if isinstance(value, str):
-        return [part.strip() for part in value.split(",") if part.strip()]
-    return value
-
-
-def _check_url(value: str) -> str:
-    parts = urlsplit(value)
-    try:
-        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address:
-        raise ValueError("must be an http or https address")
-    return value.rstrip("/")
-
-
-def _check_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
-    if any(not value.get_secret_value().strip() for value in values):
-        raise ValueError("holds an empty secret")
-    return tuple(map(_check_key, values))
-
-
-def _check_key(value: SecretStr) -> SecretStr:
-    if not _VISIBLE.fullmatch(value.get_secret_value()):
-        raise ValueError("holds a blank, a control character or a letter outside ASCII")
-    return value
-
-
-def _check_database(value: str) -> str:
-    try:
-        url = sa.make_url(value)
-    except sa.exc.ArgumentError:
-        raise ValueError("must look like sqlite:///file or postgresql+psycopg://user@host/name") from None
-    if url.drivername not in {"sqlite", "postgresql+psycopg"}:
-        raise ValueError("must begin with sqlite:/// or postgresql+psycopg://")
-    if url.drivername == "sqlite" and url.database in {None, "", ":memory:"}:
-        raise ValueError("must name a file: what lies in memory alone is lost")
-    return value
-
-
-def _check_engine(value: str) -> str:
-    if value != "local":
-        raise ValueError("only local is there; runs on an existing cluster are not built yet")
-    return value
-
-
-def _to_time(value: Any) -> Any:
-    if isinstance(value, str):
-        if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?", value):
-            raise ValueError("must be a local time such as 03:15")
-        return time.fromisoformat(value)
-    return value
-
-
-Url = Annotated[str, AfterValidator(_check_url)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_to_list)]
-Secrets = Annotated[tuple[SecretStr, ...], BeforeValidator(_to_list), AfterValidator(_check_secrets)]
-Key = Annotated[SecretStr, Field(min_length=1), AfterValidator(_check_key)]
-# A year at most, so that no sum of times leaves the calendar.
-Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 
 
 class Connection(BaseModel):
@@ -110,6 +42,7 @@ class Connection(BaseModel):
     country_code: Literal["cl", "mx"] = Field(alias="country")
     mode: Literal["test", "live"]
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
+    tax_id: str | None = Field(default=None, repr=False)
 
     @model_validator(mode="before")
     @classmethod
@@ -121,6 +54,11 @@ class Connection(BaseModel):
             if values.setdefault("mode", of_key) != of_key:
                 raise ValueError(f"mode says {values['mode']} but the api_key is a {of_key} key")
         return values
+
+    @model_validator(mode="after")
+    def _tax_id_is_of_the_country(self) -> Self:
+        check_tax_id(self.tax_id, self.country_code)
+        return self
 
     @property
     def country(self) -> Country:
@@ -135,7 +73,7 @@ class Settings(BaseModel):
     provider_url: Url
     api_key: Key
     country: Literal["cl", "mx"]
-    database_url: Annotated[str, AfterValidator(_check_database)] = Field(repr=False)
+    database_url: Database = Field(repr=False)
     data_dir: Path
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
     header_prefix: str = Field(default="Fintoc", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,39}$")
@@ -145,14 +83,15 @@ class Settings(BaseModel):
     rate_limit: float = Field(default=25, gt=0, allow_inf_nan=False)
     settle_seconds: Seconds = 60
     overlap_seconds: Seconds = 3600
-    nightly_at: Annotated[time, BeforeValidator(_to_time)] = time(3, 15)
+    nightly_at: TimeOfDay = time(3, 15)
     max_body_bytes: int = Field(default=1048576, gt=0, le=1_000_000_000)
     max_attempts: int = Field(default=8, gt=0, le=1_000)
     retention_days: int = Field(default=400, gt=0, le=36_500)
     secret_key: SecretStr = Field(min_length=1)
     public_url: Url | None = None
-    engine: Annotated[str, AfterValidator(_check_engine)] = "local"
+    engine: Engine = "local"
     download_hosts: Texts = ()
+    tax_id: str | None = Field(default=None, repr=False)
     tariff: dict[str, Any] = Field(default_factory=dict)
     rules: dict[str, Any] = Field(default_factory=dict)
     connections: tuple[Connection, ...] = ()
@@ -161,6 +100,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _add_the_main_connection(self) -> Self:
+        check_tax_id(self.tax_id, self.country, name=f"{PREFIX}TAX_ID")
         main = Connection.model_validate(
             {
                 "name": "main",
@@ -169,6 +109,7 @@ class Settings(BaseModel):
                 "link_tokens": self.link_tokens,
                 "country": self.country,
                 "api_version": self.api_version,
+                "tax_id": self.tax_id,
             }
         )
         for connection in (main, *self.connections):

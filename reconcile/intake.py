@@ -34,6 +34,8 @@ class Intake:
     """What became of a file, or would; `counts` says of how many rows what, `earlier` when it came in before.
 
     `replaces` is the digest of the file whose place it takes, `stale` why a look at it does not hold any longer.
+    `may_accept_totals` says that only documents whose parts do not add up to their total keep the file out, and
+    `totals_accepted` how many of them went in because a person accepted them.
     """
 
     name: str
@@ -46,6 +48,8 @@ class Intake:
     earlier: str = ""
     replaces: str = ""
     stale: str = ""
+    totals_accepted: int = 0
+    may_accept_totals: bool = False
 
     @property
     def may_be_kept(self) -> bool:
@@ -59,7 +63,7 @@ def mappings(house: House) -> list[str]:
 
 def take_in(  # noqa: PLR0913 - one file with what its kind needs
     house: House, connection: Connection, kind: Kind, path: Path, *, account: str = "",
-    mapping: str | None = None, seen: str | None = None, dry_run: bool,
+    mapping: str | None = None, seen: str | None = None, accept_totals: bool = False, dry_run: bool,
 ) -> Intake:  # fmt: skip
     """Read one file and keep it whole or not at all; a dry run says what would happen.
 
@@ -73,7 +77,9 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
         return _of_bank(outcome)
     if kind is Kind.PAYOUT:
         return _of_report(import_payout_report(house, connection, path, seen=seen, dry_run=dry_run))
-    return _of_invoices(import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run))
+    return _of_invoices(
+        import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
+    )
 
 
 def _of_invoices(outcome: ImportOutcome) -> Intake:
@@ -84,8 +90,9 @@ def _of_invoices(outcome: ImportOutcome) -> Intake:
     ]
     counts = {"added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged}
     return Intake(
-        outcome.name, outcome.kept, reading.rows, counts, totals, outcome.rejects, reading.notes, outcome.earlier
-    )
+        outcome.name, outcome.kept, reading.rows, counts, totals, outcome.rejects, reading.notes, outcome.earlier,
+        totals_accepted=outcome.totals_accepted, may_accept_totals=reading.may_accept_totals,
+    )  # fmt: skip
 
 
 def _of_bank(outcome: BankOutcome) -> Intake:

@@ -24,7 +24,7 @@ from reports.spans import Row
 
 _LAST = 4
 _AMOUNTS = {"net", "exempt", "vat", "total"}
-INVOICE_FILE_KEYS = ("connection", "name", "imported_at", "rows", "added", "changed", "sha256")
+INVOICE_FILE_KEYS = ("connection", "name", "imported_at", "rows", "added", "changed", "totals_accepted", "sha256")
 BANK_FILE_KEYS = (
     "connection", "name", "imported_at", "account_last4", "file_format", "since", "until", "currency", "opening",
     "closing", "rows", "added", "sha256",

@@ -17,7 +17,7 @@ LISTINGS = {listing.name: listing for listing in (*operations.LISTS, *bookkeepin
 
 COUNTS = {
     "attempts", "times", "pages", "events", "payouts", "payouts_closed", "exceptions", "rows", "added", "changed",
-    "adjustments", "period", "decision",
+    "adjustments", "period", "decision", "totals_accepted",
 }  # fmt: skip
 _DAYS = {"as_of", "since", "until", "booked_on"}
 _IDS = {"id", "resource_id", "doc_key", "payout_id", "run_id", "account_last4"}

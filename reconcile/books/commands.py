@@ -30,7 +30,7 @@ from reconcile.tables import LocalInvoice
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "rows", "added", "changed", "unchanged", "repeated", "encoding",
-    "separator", "totals", "rejects", "notes",
+    "separator", "totals", "totals_accepted", "rejects", "notes",
 )  # fmt: skip
 TOTAL_KEYS = ("doc_type", "currency", "count", "net", "exempt", "vat", "total")
 REPORT_KEYS = ("connection", "file", "accepted", "payout_id", "rows", "fee_total", "currency", "rejects")
@@ -45,22 +45,27 @@ def invoices() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--mapping", help="A saved mapping of columns, mappings/NAME.toml in the data folder.")
 @click.option("--dry-run", is_flag=True, help="Read and show totals and rejects; keep nothing.")
+@click.option("--accept-totals", is_flag=True, help="Take documents in whose parts do not add up to their total.")
 @connection_option("main")
 @json_option
 @click.pass_obj
-def import_files(
+def import_files(  # noqa: PLR0913 - one parameter per option
     open_house: OpenHouse,
     *,
     files: tuple[Path, ...],
     mapping: str | None,
     dry_run: bool,
+    accept_totals: bool,
     connection_name: str,
     as_json: bool,
 ) -> None:
     """Bring invoice files (CSV or XLSX) into the books, each whole or not at all."""
     house = open_house()
     connection = house.settings.connection(connection_name)
-    outcomes = [import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run) for path in files]
+    outcomes = [
+        import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
+        for path in files
+    ]
     if as_json:
         print_rows([to_file_row(connection.name, outcome) for outcome in outcomes], FILE_KEYS, as_json=True)
     else:
@@ -148,6 +153,7 @@ def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, Any]:
         "rows": reading.rows, "added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged,
         "repeated": reading.repeated, "encoding": reading.encoding, "separator": reading.separator,
         "totals": [_to_total_row(total) for total in reading.totals],
+        "totals_accepted": outcome.totals_accepted,
         "rejects": [asdict(reject) for reject in outcome.rejects],
         "notes": [*filter(None, [outcome.earlier]), *reading.notes],
     }  # fmt: skip
@@ -173,6 +179,8 @@ def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
         yield f"{outcome.name}: {outcome.earlier}"
     elif not outcome.accepted:
         yield f"{outcome.name}: refused, nothing of it is in the books ({counted(len(outcome.rejects), 'reason')})"
+        if reading.may_accept_totals:
+            yield f"{outcome.name}: correct them where the file was made, or take them in with --accept-totals"
     else:
         verb = "would come in" if dry_run else "came in"
         counts = f"{outcome.added} new, {outcome.changed} changed, {outcome.unchanged} as known"

@@ -7,7 +7,7 @@ from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from reconcile.books import words
-from reconcile.books.cells import Row, why_spoilt
+from reconcile.books.cells import Row, to_text, why_spoilt
 from reconcile.books.dates import DateError, to_date, to_term
 from reconcile.books.figures import DecimalMark, FigureError, Written, to_amount
 from reconcile.books.headers import Header
@@ -214,12 +214,17 @@ def _to_plain_uuid(text: str) -> str:
 
 def to_written(row: Row, header: Header, field: str, currency: str) -> Written | None:
     """One amount as it stands; None where the cell is empty."""
-    text = header.cell(row, field)
+    place = header.at.get(field)
+    return None if place is None else written_at(row, place, currency)
+
+
+def written_at(row: Row, place: int, currency: str) -> Written | None:
+    """The amount in one place of a row as it stands; None where the cell is empty or the row is shorter."""
+    text = to_text(row.cells[place]) if place < len(row.cells) else ""
     # Accounting formats write nothing as a hyphen beside the sign of the currency.
     if not text or text.strip("$ \u00a0") == "-":
         return None
-    plain = not isinstance(row.cells[header.at[field]], str)
-    return Written(text, currency, plain=plain)
+    return Written(text, currency, plain=not isinstance(row.cells[place], str))
 
 
 def find_clashes(found: Sequence[tuple[Row, Document]]) -> tuple[list[tuple[Row, Document]], list[Reject], int]:

@@ -18,7 +18,8 @@ _JOINT = re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ]
 
 # Fields in the order in which they choose their columns; within a field the first name that the file has wins.
 Vocabulary: TypeAlias = Mapping[str, tuple[str, ...]]
-# Beside the canonical ones two helpers: a check digit kept apart, and a yes/no column of voided documents.
+# Beside the canonical ones: a check digit kept apart, a yes/no column of voided documents, and further parts of totals,
+# of which a list may have several columns, so that these are found by their words where no mapping names one.
 SYNONYMS: Vocabulary = {
     "doc_type": (
         "tipo doc", "tipo dte", "tipo documento", "tipo de documento", "cod tipo de documento",
@@ -66,7 +67,10 @@ SYNONYMS: Vocabulary = {
     "payment_form": ("forma de pago", "forma pago", "medio de pago", "medio pago"),
     "check_digit": ("dv", "digito verificador", "dv cliente", "dv receptor"),
     "voided": ("anulada", "anulado"),
+    "other_tax": (), "withheld": (), "discount": (),
 }  # fmt: skip
+# What each does to a total.
+FURTHER_PARTS = {"other_tax": 1, "withheld": -1, "discount": -1}
 
 
 class MappingError(ValueError):
@@ -119,6 +123,11 @@ def normalise(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", " ", letters).strip()
 
 
+def readings_of(name: str) -> tuple[str, str]:
+    """Read a column's name as it stands, and with words that were written as one put apart."""
+    return normalise(name), normalise(_JOINT.sub(" ", name))
+
+
 def find_header(
     rows: tuple[Row, ...],
     mapping: Mapping[str, str],
@@ -139,8 +148,8 @@ def find_header(
 
 def _to_header(row: Row, mapping: Mapping[str, str], words: Vocabulary) -> Header:
     names = [to_text(cell) for cell in row.cells]
-    plain = [normalise(name) for name in names]
-    apart = [normalise(_JOINT.sub(" ", name)) for name in names]
+    plain = [readings_of(name)[0] for name in names]
+    apart = [readings_of(name)[1] for name in names]
     found: dict[str, int] = {}
     for field in words:
         if field in mapping:

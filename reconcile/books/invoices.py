@@ -14,6 +14,8 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.store import batches, insert_once
+from consumer.facts.tables.business import Entity
+from consumer.facts.taxids import TaxIdError, to_tax_id
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
 from reconcile.books.documents import Document, Reject
@@ -44,11 +46,25 @@ class ImportOutcome:
     def status(self) -> Exit:
         return Exit.DONE if self.accepted else Exit.NOTHING_DONE
 
+    @property
+    def totals_accepted(self) -> int:
+        """How many documents went in, or would, although their parts do not add up to their total."""
+        return len(self.reading.unequal) if self.accepted else 0
+
 
 def import_invoices(
-    house: House, connection: Connection, path: Path, *, mapping: str | None = None, dry_run: bool = False
+    house: House,
+    connection: Connection,
+    path: Path,
+    *,
+    mapping: str | None = None,
+    dry_run: bool = False,
+    accept_totals: bool = False,
 ) -> ImportOutcome:
-    """Read one file and keep its documents in one transaction; a dry run says what would happen."""
+    """Read one file and keep its documents in one transaction; a dry run says what would happen.
+
+    `accept_totals` takes documents in whose parts do not add up to their total.
+    """
     try:
         content = path.read_bytes()
         columns = read_mapping(house.settings.data_dir / "mappings", mapping) if mapping else {}
@@ -61,7 +77,14 @@ def import_invoices(
         earlier = session.get(InvoiceFile, (connection.name, sha256))
         if earlier is not None:
             return _known_already(path.name, sha256, earlier)
-    reading = read_invoices(content, country=connection.country_code, mapping=columns)
+        own_tax_ids = find_own_tax_ids(session, connection)
+    reading = read_invoices(
+        content,
+        country=connection.country_code,
+        mapping=columns,
+        own_tax_ids=own_tax_ids,
+        accept_totals=accept_totals,
+    )
     outcome = ImportOutcome(path.name, sha256, not reading.rejects, False, reading, reading.rejects)
     if reading.rejects:
         return outcome
@@ -70,6 +93,24 @@ def import_invoices(
             return _with_counts(outcome, find_changes(session, connection, reading))
     with house.store.transaction() as session:
         return keep(session, connection, outcome, at=utc_now())
+
+
+def find_own_tax_ids(session: Session, connection: Connection) -> frozenset[str]:
+    """Return the merchant's own tax ids: the one that is set, else those of its root entities at the provider."""
+    if connection.tax_id is not None:
+        return frozenset({to_tax_id(connection.tax_id, connection.country_code)})
+    here = (col(Entity.connection) == connection.name, col(Entity.mode) == connection.mode)
+    bodies = session.exec(select(Entity.body).where(*here, col(Entity.gone_at).is_(None)))
+    roots = [entity for entity in map(json.loads, bodies) if entity.get("is_root") is True]
+    return frozenset(filter(None, (_to_own_tax_id(root.get("holder_id"), connection) for root in roots)))
+
+
+def _to_own_tax_id(value: object, connection: Connection) -> str | None:
+    """Canonical tax id of an entity; one of another country or form is not used."""
+    try:
+        return to_tax_id(value, connection.country_code) if isinstance(value, str) else None
+    except TaxIdError:
+        return None
 
 
 def _refused(name: str, sha256: str, reason: str) -> ImportOutcome:
@@ -87,6 +128,8 @@ def _digest(content: bytes, columns: Mapping[str, str]) -> str:
 
 def _known_already(name: str, sha256: str, file: InvoiceFile) -> ImportOutcome:
     earlier = f"already imported on {file.imported_at:%Y-%m-%d %H:%M} UTC as {file.name}, nothing changed"
+    if file.totals_accepted:
+        earlier += f"; totals accepted as they stood: {file.totals_accepted}"
     return ImportOutcome(name, sha256, True, False, Reading((), (), rows=file.rows), (), earlier=earlier)
 
 
@@ -106,6 +149,7 @@ def keep(session: Session, connection: Connection, outcome: ImportOutcome, *, at
     file = {
         "connection": connection.name, "sha256": outcome.sha256, "name": outcome.name, "imported_at": at,
         "rows": outcome.reading.rows, "added": len(changes.added), "changed": len(changes.changed),
+        "totals_accepted": outcome.totals_accepted,
     }  # fmt: skip
     if not insert_once(session.connection(), InvoiceFile, [file], keys=["connection", "sha256"]):
         # Another process brought the same file between our look and this turn.

@@ -3,28 +3,28 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from zoneinfo import ZoneInfo
 
-from consumer.facts.countries import COUNTRIES
-from consumer.facts.money import MoneyError
 from reconcile.books import words
 from reconcile.books.cells import Row, Sheet, SheetError, to_text
-from reconcile.books.dates import decide_style, to_term
-from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, RowReader, find_clashes, to_written
-from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
+from reconcile.books.conventions import decide_convention, kind_of
+from reconcile.books.documents import Convention, Document, Reject, RowReader, find_clashes
+from reconcile.books.figures import FigureError
 from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise, set_headers_aside
-from reconcile.books.registers import find_strangers, is_summed_up, set_taxes_aside
+from reconcile.books.parts import find_unequal
+from reconcile.books.registers import find_strangers, is_summed_up, names_issuers, set_taxes_aside
 from reconcile.books.sheet import TILDE, read_sheets
 from reconcile.books.totals import ControlTotal, check_total_row, control_totals, is_total_row
 
 NO_LINE = 0
-_ANY_DAY = date(2000, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a file says, whether or not it may go into the books."""
+    """What a file says, whether or not it may go into the books.
+
+    `unequal` are the documents whose parts do not add up to their total; `may_accept_totals` says that nothing else
+    keeps the file out.
+    """
 
     documents: tuple[tuple[Document, dict[str, str]], ...]
     rejects: tuple[Reject, ...]
@@ -35,10 +35,23 @@ class Reading:
     separator: str = ""
     columns: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
+    unequal: tuple[Reject, ...] = ()
+    may_accept_totals: bool = False
 
 
-def read_invoices(content: bytes, *, country: str, mapping: Mapping[str, str]) -> Reading:
-    """Read a whole file under one convention; any reject keeps all of it out."""
+def read_invoices(
+    content: bytes,
+    *,
+    country: str,
+    mapping: Mapping[str, str],
+    own_tax_ids: frozenset[str] = frozenset(),
+    accept_totals: bool = False,
+) -> Reading:
+    """Read a whole file under one convention; any reject keeps all of it out.
+
+    Where the merchant's own tax ids are known, documents that somebody else issued are refused; documents whose parts
+    do not add up to their total are too, unless a person accepted them.
+    """
     try:
         found = _best_sheet(content, mapping)
     except SheetError as error:
@@ -50,7 +63,7 @@ def read_invoices(content: bytes, *, country: str, mapping: Mapping[str, str]) -
     unusable = (*_missing_columns(header), *_doubled_columns(header), *_unclear_columns(header))
     if unusable:
         return Reading((), unusable, encoding=sheet.encoding, separator=sheet.separator)
-    return _read_rows(sheet, header, country)
+    return _judge_totals(_read_rows(sheet, header, country, own_tax_ids), accepted=accept_totals)
 
 
 def _best_sheet(content: bytes, mapping: Mapping[str, str]) -> tuple[Sheet, Header] | None:
@@ -100,13 +113,13 @@ def _doubled_columns(header: Header) -> Iterator[Reject]:
             yield Reject(header.line, name, "", reason)
 
 
-def _read_rows(sheet: Sheet, header: Header, country: str) -> Reading:
+def _read_rows(sheet: Sheet, header: Header, country: str, own_tax_ids: frozenset[str]) -> Reading:
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
     body = set_headers_aside(body, header)
     total_rows = [row for row in body if is_total_row(row, header)]
     set_aside = {row.line for row in total_rows}
     rows = [row for row in body if row.line not in set_aside]
-    strangers = tuple(find_strangers(rows, header))
+    strangers = tuple(find_strangers(rows, header, country=country, own=own_tax_ids))
     if strangers:
         return Reading((), strangers, encoding=sheet.encoding, separator=sheet.separator)
     if not sheet.separator:
@@ -115,27 +128,50 @@ def _read_rows(sheet: Sheet, header: Header, country: str) -> Reading:
     uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header, cells)]
     if uneven:
         return Reading((), tuple(uneven), encoding=sheet.encoding, separator=sheet.separator)
-    rows, further = set_taxes_aside(rows, header)
+    rows, taxes = set_taxes_aside(rows, header)
     try:
-        convention = _decide_convention(sheet, rows, header, country=country)
+        convention = decide_convention(sheet, rows, header, country=country)
     except FigureError as error:
         return Reading((), (Reject(header.line, "", "", f"an amount {error}"),), encoding=sheet.encoding)
-    reading = _read_documents(sheet, header, convention, rows=rows, total_rows=total_rows)
-    if further:
-        remark = f"rows of a further tax, which the total of the document above them holds: {further}"
+    reading = _read_documents(sheet, header, convention, rows=rows, total_rows=total_rows, taxes=taxes)
+    remarks = _remarks(taxes, is_unsure=not own_tax_ids and names_issuers(rows, header))
+    return replace(reading, notes=(*reading.notes, *remarks))
+
+
+def _judge_totals(reading: Reading, *, accepted: bool) -> Reading:
+    """Refuse documents whose parts do not add up to their total, or say how many a person accepted so."""
+    if not reading.unequal:
+        return reading
+    if accepted:
+        remark = f"documents whose parts do not add up to their total, accepted as they stand: {len(reading.unequal)}"
         return replace(reading, notes=(*reading.notes, remark))
-    return reading
+    rejects = tuple(sorted((*reading.rejects, *reading.unequal), key=lambda reject: reject.line))
+    return replace(reading, rejects=rejects, may_accept_totals=not reading.rejects)
+
+
+def _remarks(taxes: Mapping[int, Sequence[Row]], *, is_unsure: bool) -> Iterator[str]:
+    if taxes:
+        count = sum(map(len, taxes.values()))
+        yield f"rows of a further tax, which the total of the document above them holds: {count}"
+    if is_unsure:
+        yield "the merchant's own tax id is not known, so nothing shows that the issuer is the merchant: set tax_id"
 
 
 def _read_documents(
-    sheet: Sheet, header: Header, convention: Convention, *, rows: Sequence[Row], total_rows: Sequence[Row]
+    sheet: Sheet,
+    header: Header,
+    convention: Convention,
+    *,
+    rows: Sequence[Row],
+    total_rows: Sequence[Row],
+    taxes: Mapping[int, Sequence[Row]],
 ) -> Reading:
     found: list[tuple[Row, Document]] = []
     rejects: list[Reject] = []
     left_out: Counter[str] = Counter()
     summed: Counter[str] = Counter()
     for row in rows:
-        kind = _kind_of(row, header, convention.country)
+        kind = kind_of(row, header, convention.country)
         if kind in words.NOT_RECEIVABLE:
             left_out[kind] += 1
             continue
@@ -161,6 +197,7 @@ def _read_documents(
         separator=sheet.separator,
         columns=tuple(header.names.items()),
         notes=(*sheet.notes, *_notes(left_out, summed, repeated, sheet=sheet, empty=not found and not rejects)),
+        unequal=tuple(find_unequal(kept, header, convention, taxes)),
     )
 
 
@@ -203,58 +240,7 @@ def _uneven(row: Row, header: Header) -> Reject:
     return Reject(row.line, "", "", reason)
 
 
-def _kind_of(row: Row, header: Header, country: str) -> str:
-    try:
-        return words.to_kind(header.cell(row, "doc_type"), country)
-    except words.WordError:
-        return ""
-
-
 def _raw(row: Row, header: Header) -> dict[str, str]:
     """The row as it stood, under the file's own column names."""
     pairs = zip(header.columns, row.cells, strict=False)
     return {name: to_text(cell) for name, cell in pairs if name and to_text(cell)}
-
-
-def _decide_convention(sheet: Sheet, rows: Sequence[Row], header: Header, *, country: str) -> Convention:
-    currency = COUNTRIES[country].currency
-    home = DecimalMark.COMMA if country == "cl" and not header.is_canonical else DecimalMark.POINT
-    rows = [row for row in rows if _kind_of(row, header, country) not in words.NOT_RECEIVABLE]
-    amounts = [amount for row in rows for amount in _amounts(row, header, country)]
-    mark = decide_mark(amounts, preferred=home)
-    style = _date_style(rows, header, from_1904=sheet.from_1904)
-    zone, coded = ZoneInfo(COUNTRIES[country].zone), sheet.separator == TILDE
-    convention = Convention(country, currency, mark, style, note_sign=1, zone=zone, states_as_numbers=coded)
-    return replace(convention, note_sign=_note_sign(rows, header, convention))
-
-
-def _amounts(row: Row, header: Header, country: str) -> Iterator[Written]:
-    try:
-        currency = words.to_currency(header.cell(row, "currency"), country, COUNTRIES[country].currency)
-    except words.WordError:
-        return
-    for field in AMOUNTS:
-        written = to_written(row, header, field, currency)
-        if written is not None:
-            yield written
-
-
-def _date_style(rows: Sequence[Row], header: Header, *, from_1904: bool) -> str:
-    cells = [header.raw(row, field) for row in rows for field in ("issue_date", "due_date")]
-    dates = (cell for cell in cells if not isinstance(cell, str) or to_term(cell, _ANY_DAY) is None)
-    return decide_style(dates, from_1904=from_1904)
-
-
-def _note_sign(rows: Sequence[Row], header: Header, convention: Convention) -> int:
-    """Credit notes are negative in some exports: the sign of the kind counts, if the file keeps to one of them."""
-    signs = set()
-    for row in rows:
-        written = to_written(row, header, "total", convention.currency)
-        if _kind_of(row, header, convention.country) not in words.CREDIT_NOTES or written is None:
-            continue
-        try:
-            amount = to_amount(written, convention.mark)
-        except (FigureError, MoneyError):
-            continue
-        signs.add((amount > 0) - (amount < 0))
-    return -1 if signs - {0} == {-1} else 1

@@ -1,47 +1,76 @@
 """What the registers of tax authorities and programs hold beside documents: other people's, repeats, further taxes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
+from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import Reject
-from reconcile.books.headers import Header, normalise
+from reconcile.books.headers import Header, normalise, readings_of
 
 _PURCHASES = frozenset({"tipo compra", "rut proveedor", "rfc proveedor"})
-_ISSUERS = frozenset({"rfc emisor", "rfcemisor", "rut emisor", "rfc del emisor", "rut del emisor"})
+_ISSUERS = frozenset({"rfc emisor", "rut emisor", "rfc del emisor", "rut del emisor", "rfcemisor", "rutemisor"})
 _FURTHER_TAXES = ("codigo otro imp", "codigo otro impuesto")
 # Receipts that some registers sum up by month in a row that looks like a document.
 _SUMMED = frozenset({"35", "38", "39", "41"})
 
 
-def find_strangers(rows: Sequence[Row], header: Header) -> Iterator[Reject]:
-    """Refuse a file that says itself that its documents are not the merchant's own sales."""
+def find_strangers(rows: Sequence[Row], header: Header, *, country: str, own: Collection[str]) -> Iterator[Reject]:
+    """Refuse a file that says itself that its documents are not the merchant's own sales.
+
+    `own` are the merchant's tax ids; where none is known, several issuers are what tells.
+    """
     sells = "customer_tax_id" in header.at and normalise(header.name("customer_tax_id")) not in {"rut", "rfc"}
     for name in header.columns:
         if normalise(name) in _PURCHASES and not sells:
             reason = "the column says that these are purchases: import the register of sales"
             yield Reject(header.line, name, "", reason)
             return
-    for place, name in enumerate(header.columns):
-        if normalise(name) not in _ISSUERS:
-            continue
-        issuers = {normalise(text) for row in rows if (text := _at(row, place))}
-        if len(issuers) > 1:
+    for place in _issuer_columns(header):
+        name = header.columns[place]
+        issuers = {_to_issuer(text, country): (row.line, text) for row in rows[::-1] if (text := _at(row, place))}
+        if own and (foreign := [issuers[issuer] for issuer in issuers if issuer not in own]):
+            line, written = min(foreign)
+            reason = (
+                f"the merchant is {', '.join(sorted(own))}, and this issuer is not: import what the merchant issued"
+            )
+            yield Reject(line, name, written, reason)
+            return
+        if len(issuers) > 1 and not own:
             reason = f"the column names {len(issuers)} issuers: own sales have one, so import those issued alone"
             yield Reject(header.line, name, "", reason)
             return
 
 
-def set_taxes_aside(rows: Sequence[Row], header: Header) -> tuple[list[Row], int]:
-    """Leave out rows that only bear a further tax of the document above, which its total holds already."""
+def names_issuers(rows: Sequence[Row], header: Header) -> bool:
+    return any(_at(row, place) for place in _issuer_columns(header) for row in rows)
+
+
+def _issuer_columns(header: Header) -> list[int]:
+    return [place for place, name in enumerate(header.columns) if _ISSUERS.intersection(readings_of(name))]
+
+
+def _to_issuer(text: str, country: str) -> str:
+    """Canonical tax id of an issuer; what is none stands for itself."""
+    try:
+        return to_tax_id(text, country)
+    except TaxIdError:
+        return normalise(text)
+
+
+def set_taxes_aside(rows: Sequence[Row], header: Header) -> tuple[list[Row], dict[int, list[Row]]]:
+    """Part rows that only bear a further tax from the documents above, and give them by that document's line."""
     places = [place for place, name in enumerate(header.columns) if normalise(name) in _FURTHER_TAXES]
     if not places:
-        return list(rows), 0
+        return list(rows), {}
     kept: list[Row] = []
+    taxes: dict[int, list[Row]] = {}
     for row in rows:
         further = not header.cell(row, "total") and _at(row, places[0]) and kept
-        if not further or _identity(row, header) != _identity(kept[-1], header):
+        if further and _identity(row, header) == _identity(kept[-1], header):
+            taxes.setdefault(kept[-1].line, []).append(row)
+        else:
             kept.append(row)
-    return kept, len(rows) - len(kept)
+    return kept, taxes
 
 
 def is_summed_up(row: Row, header: Header, kind: str) -> bool:

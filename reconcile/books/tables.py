@@ -20,6 +20,8 @@ class InvoiceFile(SQLModel, table=True):
     rows: int
     added: int
     changed: int
+    # Documents whose parts do not add up to their total, taken in because a person said so.
+    totals_accepted: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
 
 
 class LocalInvoice(SQLModel, table=True):

@@ -114,14 +114,20 @@ def keep() -> ResponseReturnValue:
     if request.form.get("action") == "drop":
         uploads.drop(upload)
         return redirect(url_for("books.overview"))
-    found = _take_in(upload, dry_run=False, seen=request.form.get("seen", ""))
+    found = _take_in(
+        upload,
+        dry_run=False,
+        seen=request.form.get("seen", ""),
+        accept_totals=request.form.get("accept_totals") == "yes",
+    )
     if not found.kept:
         # Something changed since it was looked at; the look says what.
         if found.stale:
             flash(refusal(found.stale, desk.language()), "alert")
         return redirect(url_for("books.looked", key=upload.key))
     uploads.drop(upload)
-    desk.note("import", f"{upload.terms['connection']} {upload.terms['kind']} {found.name}")
+    accepted = f", {found.totals_accepted} totals accepted" if found.totals_accepted else ""
+    desk.note("import", f"{upload.terms['connection']} {upload.terms['kind']} {found.name}{accepted}")
     flash(translate("done.import", desk.language(), name=found.name), "done")
     return redirect(url_for("books.index", name=_LISTS[Kind(upload.terms["kind"])]))
 
@@ -197,7 +203,9 @@ def reopen() -> ResponseReturnValue:
     return _told(translate("done.reopen period", desk.language()), "done")
 
 
-def _take_in(upload: uploads.Upload, *, dry_run: bool, seen: str | None = None) -> intake.Intake:
+def _take_in(
+    upload: uploads.Upload, *, dry_run: bool, seen: str | None = None, accept_totals: bool = False
+) -> intake.Intake:
     terms = upload.terms
     return intake.take_in(
         desk.house(),
@@ -207,6 +215,7 @@ def _take_in(upload: uploads.Upload, *, dry_run: bool, seen: str | None = None) 
         account=terms["account"],
         mapping=terms["mapping"] or None,
         seen=seen,
+        accept_totals=accept_totals,
         dry_run=dry_run,
     )
 

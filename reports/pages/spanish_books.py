@@ -31,6 +31,7 @@ SPANISH_BOOKS = {
         "Todavía no se guarda nada. Compare los totales con su sistema y después confirme."
     ),
     "Control totals": "Totales de control",
+    "Take these totals as they stand: {n}": "Aceptar estos totales como vienen: {n}",
     "Document kind": "Clase de documento",
     "Days": "Días",
     "Currency": "Moneda",

@@ -10,6 +10,14 @@ SPANISH_REFUSALS_OF_DOCUMENTS = (
         "la columna nombra {a} emisores: las ventas propias tienen uno, traiga solo lo emitido",
     ),
     (
+        "the merchant is {a}, and this issuer is not: import what the merchant issued",
+        "el comercio es {a} y este emisor no: traiga lo que emitió el comercio",
+    ),
+    (
+        "the parts add up to {a} ({b}) and the total is {c}",
+        "las partes suman {a} ({b}) y el total es {c}",
+    ),
+    (
         "the column may be the net or the total: name it Monto total, or save a mapping that says total",
         "la columna puede ser el neto o el total: llámela Monto total o guarde un mapeo que diga total",
     ),
@@ -49,6 +57,14 @@ SPANISH_REFUSALS_OF_DOCUMENTS = (
     (
         "rows of a further tax, which the total of the document above them holds: {a}",
         "filas de otro impuesto, que ya está en el total del documento de arriba: {a}",
+    ),
+    (
+        "documents whose parts do not add up to their total, accepted as they stand: {a}",
+        "documentos cuyas partes no suman su total, aceptados como vienen: {a}",
+    ),
+    (
+        "the merchant's own tax id is not known, so nothing shows that the issuer is the merchant: set tax_id",
+        "no se conoce el RUT o RFC del comercio, así que no se comprobó que el emisor sea el comercio: defina tax_id",
     ),
     # the provider's report of a payout
     (

@@ -2,6 +2,10 @@
 
 SPANISH_REFUSALS_OF_FILES = (
     (
+        "already imported on {a} UTC as {b}, nothing changed; totals accepted as they stood: {c}",
+        "este archivo ya se trajo el {a} UTC como {b}, con totales aceptados como venían: {c}; no cambió nada",
+    ),
+    (
         "already imported on {a} UTC as {b}, nothing changed",
         "este archivo ya se trajo el {a} UTC como {b}; no cambió nada",
     ),

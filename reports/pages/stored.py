@@ -82,6 +82,10 @@ _TEXTS = {
         "What was asked for and has not come in full. What a run lacks besides is among the exceptions: Data missing.",
         "Lo que se pidió y no llegó completo. Lo demás que le falta a una corrida está en Excepciones: Faltan datos.",
     ),
+    "accept.totals": (
+        "The parts of these documents do not add up to their totals. If the totals are right all the same, tick it.",
+        "Las partes de estos documentos no suman su total. Si los totales igual están bien, márquelo.",
+    ),
     "counted.added": ("New", "Nuevas"),
     "counted.changed": ("Changed", "Cambiadas"),
     "counted.unchanged": ("As known", "Ya conocidas"),
@@ -176,6 +180,7 @@ _TEXTS = {
     "key.calendars": ("Calendars", "Calendarios"),
     "key.name": ("File", "Archivo"),
     "key.imported_at": ("Brought in", "Traído"),
+    "key.totals_accepted": ("Totals accepted as they stood", "Totales aceptados como venían"),
     "key.rows": ("Rows", "Filas"),
     "key.added": ("New", "Nuevas"),
     "key.changed": ("Changed", "Cambiadas"),

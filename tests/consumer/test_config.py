@@ -184,3 +184,27 @@ def test_what_cannot_work_stops_the_start(tmp_path: Path, name: str, value: str,
         read(tmp_path, **{name: value})
     assert "sk_test_" not in str(caught.value)
     assert "link_" not in str(caught.value).replace("link_tokens", "")
+
+
+@pytest.mark.parametrize(
+    ("country", "good", "bad", "form"),
+    [
+        ("cl", "76.192.083-9", "76.192.083-1", "a RUT with its check digit"),
+        ("mx", "AAA010101AAA", "BBB", "an RFC of 12 or 13 characters"),
+    ],
+)
+def test_the_merchants_tax_id_is_checked_and_not_repeated(
+    tmp_path: Path, country: str, good: str, bad: str, form: str
+) -> None:
+    """A wrong one stops the start with the name of its setting; printed settings leave the right one out."""
+    settings = read(tmp_path, CUADRE_COUNTRY=country, CUADRE_TAX_ID=good)
+    assert settings.connection("main").tax_id == good
+    assert good not in repr(settings)
+    with pytest.raises(ConfigError) as of_main:
+        read(tmp_path, CUADRE_COUNTRY=country, CUADRE_TAX_ID=bad)
+    assert str(of_main.value) == f"CUADRE_TAX_ID is not {form}"
+    table = f'[connections.x]\napi_key = "sk_test_k"\ncountry = "{country}"\ntax_id = "{bad}"\n'
+    (tmp_path / "cuadre.toml").write_text(table, encoding="utf-8")
+    with pytest.raises(ConfigError) as of_another:
+        read(tmp_path)
+    assert str(of_another.value) == f"connections.0: tax_id is not {form}"

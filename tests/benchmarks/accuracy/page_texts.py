@@ -9,9 +9,10 @@ as it is downloaded, and the provider's own payout reports; three of the runs co
 and seeds {held_out} were drawn once and are only measured.
 
 **Read it with care.** The sandbox was written in this project, from the same written rules of money. A figure of 100 % says
-that the rules are kept on trade of these shapes, not that real trade has no other shapes: no real, public set of invoices
-and payments is known to us. The part "Damages nobody planned for" is there for that reason. Rates of each trouble are
-choices of the sandbox (`sandbox/scenarios/damages.py`), not measured facts of the world.
+that the rules are kept on trade of these shapes, not that real trade has no other shapes. Real orders with their payments
+are public (Olist, a marketplace of Brazil, 2016 to 2018); a public set that joins a merchant's invoices, a provider's payouts
+and the bank's lines is not known to us. The part "Damages nobody planned for" is there for that reason. Rates of each trouble
+are choices of the sandbox (`sandbox/scenarios/damages.py`), not measured facts of the world.
 
 A pair is a payment and a document it paid. *Decidable* pairs are those the damaged data still proves; whatever is matched by
 itself without being decidable counts as wrong, even where luck made it right. Utility: +1 for a payment linked exactly

@@ -76,6 +76,31 @@ def test_a_file_that_came_in_before_says_so(look: Callable[..., str], client: Fl
     assert 'name="key"' not in page
 
 
+def test_totals_that_do_not_add_up_need_a_tick(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: House
+) -> None:
+    """The rows stand with their sums; the button alone keeps nothing, the tick does, and file and trail say so."""
+    content = INVOICES.replace(b",1190,", b",1290,")
+    page = look(content)
+    assert "2 total 1290 Las partes suman 1190 (net 1000, vat 190) y el total es 1290." in text_in(page)
+    assert "33 CLP 1 1.000 0 190 1.290" in text_in(page)
+    assert "Aceptar estos totales como vienen: 1" in page
+    confirm(client, csrf, key_in(page))
+    assert kept(reconciled, LocalInvoice) == []
+    assert "ventas.csv quedó en los libros." in confirm(client, csrf, key_in(page), accept_totals="yes")
+    assert [row.total for row in kept(reconciled, LocalInvoice)] == [1290]
+    assert [file.totals_accepted for file in kept(reconciled, InvoiceFile)] == [1]
+    assert "Totales aceptados como venían" in client.get("/books/invoice-files").get_data(as_text=True)
+    assert "ventas.csv, 1 totals accepted" in client.get("/operation/trail").get_data(as_text=True)
+    assert "con totales aceptados como venían: 1; no cambió nada." in look(content)
+
+
+def test_a_tick_excuses_no_other_fault(look: Callable[..., str]) -> None:
+    """Where something else is wrong too, nothing is offered to accept."""
+    page = look(INVOICES.replace(b",1190,", b",1290,") + b"33,,502,never,,,1,0,1,CLP,valid\r\n")
+    assert 'name="accept_totals"' not in page
+
+
 def test_a_file_with_a_fault_is_refused_with_line_and_reason(look: Callable[..., str], reconciled: House) -> None:
     """Nothing of it can be confirmed, and each fault is told in Spanish where it stands."""
     page = look(INVOICES.replace(b"2026-10-02", b"2026-02-31").replace(b"CLP", b"XXX"))

@@ -9,7 +9,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.tables.sync import Window, WindowState
 
-_BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
+BEGINNING = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Stretch(Protocol):
@@ -32,7 +32,7 @@ def complete_until(session: Session, connection: str, stream: str) -> datetime |
         return None
     limits = [start_of(window) for window in windows if window.state != WindowState.CLOSED]
     reached = min([reach(closed), *limits])
-    return None if reached == _BEGINNING else reached
+    return None if reached == BEGINNING else reached
 
 
 def reach(windows: Sequence[Stretch]) -> datetime:
@@ -46,4 +46,4 @@ def reach(windows: Sequence[Stretch]) -> datetime:
 
 
 def start_of(window: Stretch) -> datetime:
-    return window.since or _BEGINNING
+    return window.since or BEGINNING

@@ -1,13 +1,13 @@
 """The event log read in windows of time until nothing is missing, whatever webhooks brought or lost."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
-from consumer.facts.completeness import complete_until
+from consumer.facts.completeness import BEGINNING, complete_until
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Window
 from consumer.inbox.record import is_listing_marked
@@ -16,6 +16,7 @@ from consumer.provider.errors import ProviderError
 from consumer.provider.routes import EVENTS
 from consumer.sync import lateness
 from consumer.sync.counts import Counts
+from consumer.sync.coverage import Plan, Span, plan_news, plan_range
 from consumer.sync.lateness import Sightings
 from consumer.sync.log_window import WindowReader
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
@@ -23,7 +24,6 @@ from consumer.sync.progress import OnPage, say_nothing, show_pages
 from consumer.sync.windows import (
     EVENTS_STREAM,
     all_windows,
-    covered_until,
     record_checkpoint,
     record_windows,
     to_spans,
@@ -39,8 +39,6 @@ MOST_SKEW = timedelta(minutes=1)
 A_NIGHT_BACK = timedelta(days=7)
 _DOUBLINGS = 12
 
-Span = tuple[datetime | None, datetime]
-
 
 def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
     house: House,
@@ -54,7 +52,8 @@ def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
 ) -> Outcome:
     """Close every gap of one connection's event log; with `progress`, show how far it is on a terminal.
 
-    Without dates, at least `back` of what was complete already is read again.
+    Without dates, at least `back` of what was complete already is read again. With dates the whole range is, unless
+    a run was killed or failed within the last day: then what it began is gone on with.
     """
     with open_provider(house, connection, transport=transport) as provider, show_pages(wanted=progress) as on_page:
         return read_log(house, provider, since=since, until=until, back=back, on_page=on_page)
@@ -80,11 +79,12 @@ def read_log(
     try:
         horizon = run.find_horizon()
         asked = since is not None or until is not None
-        spans = run.plan(since, min(until or horizon, horizon), asked=asked, back=back)
+        plan = run.plan(since, min(until or horizon, horizon), asked=asked, back=back)
+        spans = run.split(plan.spans)
     except ProviderError as error:
         failed = StreamResult(run.name, EVENTS_STREAM, StreamState.INCOMPLETE, reason=str(error))
         return Outcome([failed], started=False)
-    return Outcome([run.read_all(spans)])
+    return Outcome([run.read_all(spans, reading=plan.reading)])
 
 
 class _Run:
@@ -118,20 +118,29 @@ class _Run:
         now = min(ours, page.at or ours)
         return (now - timedelta(seconds=self._settings.settle_seconds)).replace(microsecond=0)
 
-    def plan(self, since: datetime | None, until: datetime, *, asked: bool, back: timedelta) -> list[Span]:
-        """Decide which stretches this run asks for, beside those that earlier runs left open."""
-        if not asked:
-            with self._store.reading() as session:
-                known = covered_until(all_windows(session, self.name, EVENTS_STREAM))
+    def plan(self, since: datetime | None, until: datetime, *, asked: bool, back: timedelta) -> Plan:
+        """Decide which stretches this run asks for, besides those that earlier runs left open."""
+        now = utc_now()
+        with self._store.reading() as session:
+            windows = all_windows(session, self.name, EVENTS_STREAM)
+            if asked:
+                return plan_range(windows, since, until, now=now)
+            floor = timedelta(seconds=self._settings.overlap_seconds)
+            overlap = lateness.overlap(session, self.name, floor=floor, now=now)
+            plan = plan_news(windows, until, overlap=overlap, back=back, now=now)
+            if not plan.below:
                 self._sightings.frontier = complete_until(session, self.name, EVENTS_STREAM)
-                self._sightings.is_marked = is_listing_marked(session.connection(), self.name)
-                floor = timedelta(seconds=self._settings.overlap_seconds)
-                again = lateness.overlap(session, self.name, floor=floor, now=utc_now())
-            since = None if known is None else known - max(again, back)
-        if since is not None:
-            return list(to_spans(since, until, shortest=SHORTEST_WINDOW, most=MOST_WINDOWS))
-        start = self._find_log_start(until)
-        return [(None, start), *to_spans(start, until, shortest=SHORTEST_WINDOW, most=MOST_WINDOWS)]
+            self._sightings.is_marked = is_listing_marked(session.connection(), self.name)
+        return plan
+
+    def split(self, spans: Sequence[Span]) -> list[tuple[datetime | None, datetime]]:
+        """Cut stretches into windows; the one that begins with the log is cut from its oldest event on."""
+        windows: list[tuple[datetime | None, datetime]] = []
+        for first, last in spans:
+            start = self._find_log_start(last) if first == BEGINNING else first
+            windows += [(None, start)] if first == BEGINNING else []
+            windows += to_spans(start, last, shortest=SHORTEST_WINDOW, most=MOST_WINDOWS)
+        return windows
 
     def _find_log_start(self, until: datetime) -> datetime:
         """Step back in doubling strides until the log has nothing older; what lies before is asked all the same."""
@@ -143,10 +152,11 @@ class _Run:
                 break
         return start
 
-    def read_all(self, spans: list[Span]) -> StreamResult:
+    def read_all(self, spans: Iterable[tuple[datetime | None, datetime]], *, reading: datetime | None) -> StreamResult:
         with self._store.transaction() as session:
             left = unclosed_windows(session, self.name, EVENTS_STREAM)
-            windows = [*record_windows(session, self.name, EVENTS_STREAM, spans, now=utc_now()), *left]
+            new = record_windows(session, self.name, EVENTS_STREAM, spans, opened_at=reading or utc_now())
+            windows = [*new, *left]
         with self._pool:
             self._submit(windows)
             try:
@@ -155,14 +165,14 @@ class _Run:
             finally:
                 # Whatever ends the run early, a keystroke too, the other windows stop at their next page.
                 self._reader.stopped.set()
-        return self._conclude()
+        return self._conclude(reading)
 
     def _submit(self, windows: Sequence[Window]) -> None:
         self._counts.begin(len(windows))
         self._asked |= {window.id for window in windows}
         self._reads.extend(self._pool.submit(self._reader.read, window) for window in windows)
 
-    def _conclude(self) -> StreamResult:
+    def _conclude(self, reading: datetime | None) -> StreamResult:
         with self._store.transaction() as session:
             left = unclosed_windows(session, self.name, EVENTS_STREAM)
             # Another run may have begun since, and what it asks for is its own to tell.
@@ -170,7 +180,10 @@ class _Run:
             if self._skew <= MOST_SKEW:
                 lateness.measure_webhooks(session.connection(), self.name, now=utc_now())
             record_checkpoint(session, self.name, EVENTS_STREAM, now=utc_now(), objects=self._counts.read)
-        reasons = "; ".join(dict.fromkeys(gap.reason or "not read to its end" for gap in gaps))
+        told = f"went on with the reading of {format_instant(reading.replace(microsecond=0))}" if reading else None
+        if gaps:
+            reasons = "; ".join(dict.fromkeys(gap.reason or "not read to its end" for gap in gaps))
+            told = f"{len(gaps)} windows stay open: {reasons}"
         return StreamResult(
             self.name,
             EVENTS_STREAM,
@@ -178,5 +191,5 @@ class _Run:
             pages=self._counts.pages,
             read=self._counts.read,
             changed=self._counts.added,
-            reason=f"{len(gaps)} windows stay open: {reasons}" if gaps else None,
+            reason=told,
         )

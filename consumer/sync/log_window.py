@@ -6,6 +6,8 @@ from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
 from hashlib import sha256
 
+import sqlalchemy as sa
+
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.store import Store
 from consumer.facts.tables.sync import Window, WindowState
@@ -17,7 +19,7 @@ from consumer.provider.routes import EVENTS
 from consumer.sync.arrivals import to_arrivals
 from consumer.sync.counts import Counts
 from consumer.sync.lateness import Sightings
-from consumer.sync.sharing import to_shares
+from consumer.sync.sharing import Span, to_shares
 from consumer.sync.windows import EVENTS_STREAM, advance, next_place, record_windows
 
 MOST_RESTARTS = 5
@@ -111,8 +113,7 @@ class WindowReader:
                 place["since"] = shares[-1][0]
             # Where another run read the same page, its place holds and our events are its duplicates.
             is_ours = advance(connection, window, **place)
-            name = self._provider.connection.name
-            shared = record_windows(connection, name, EVENTS_STREAM, shares[:-1], now=now) if is_ours else []
+            shared = self._record_shares(connection, window, shares[:-1]) if is_ours else []
         stored.add(mark)
         if shared:
             self._submit(shared)
@@ -121,6 +122,11 @@ class WindowReader:
             self._stored.pop(window.id, None)
         self._counts.note_page(current, page, added=added)
         return current
+
+    def _record_shares(self, connection: sa.Connection, window: Window, shares: Sequence[Span]) -> list[Window]:
+        # Parts of a window belong to its reading, whenever they are cut.
+        name = self._provider.connection.name
+        return record_windows(connection, name, EVENTS_STREAM, shares, opened_at=window.opened_at)
 
     def _fail(self, window: Window, error: ProviderError) -> None:
         self._save(window, state=WindowState.FAILED, reason=str(error))

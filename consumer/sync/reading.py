@@ -95,7 +95,7 @@ class Reading:
                 since = None if known is None else known - max(overlap, self.stream.lookback)
             now = utc_now()
             span = (since, until or now)
-            return record_windows(session, self.connection, self.stream.name, [span], now=now)[0]
+            return record_windows(session, self.connection, self.stream.name, [span], opened_at=now)[0]
 
     def _read_window(self, window: Window) -> None:
         self._unusable.clear()

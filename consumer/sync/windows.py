@@ -41,7 +41,7 @@ def record_windows(
     stream: str,
     spans: Iterable[tuple[datetime | None, datetime]],
     *,
-    now: datetime,
+    opened_at: datetime,
 ) -> list[Window]:
     """Write down what is about to be asked, so that a killed run leaves it as a gap."""
     windows = [
@@ -51,7 +51,7 @@ def record_windows(
             since=since,
             until=until,
             state=WindowState.OPEN,
-            opened_at=now,
+            opened_at=opened_at,
         )
         for since, until in spans
     ]

@@ -75,6 +75,9 @@ def surroundings(chance: Chance, ledger: Ledger, span: Span) -> list[Happening]:
             Happening(at, "payment_links", link),
             Happening(at + LINK_LIFE, "payment_links", link | {"status": end}),
         ]
+    # Last, so that the trade of every seed is what it was without them.
+    for on, works in ((span.past()[3], True), (span.past()[9], False)):
+        told += verify_account(chance.company(), "mx", chance, chance.moment(on), works=works)
     return told
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from datetime import datetime
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -41,7 +42,7 @@ class _Countdown(httpx.BaseTransport):
         return self._inner.handle_request(request)
 
 
-def _read(environ: dict[str, str], what: str, kill_at: int) -> None:
+def _read(environ: dict[str, str], what: str, kill_at: int, since: datetime | None) -> None:
     folder = Path(environ["CUADRE_DATA_DIR"])
     settings = load(environ, folder=folder)
     store = Store(settings.database_url)
@@ -49,16 +50,19 @@ def _read(environ: dict[str, str], what: str, kill_at: int) -> None:
     with Provider(
         settings.connection("main"), settings, Budget(store, 100_000), transport=_Countdown(folder / "asked", kill_at)
     ) as provider:
-        outcome = read_log(house, provider) if what == "events" else read_streams(house, provider, [STREAMS[what]])
+        is_log = what == "events"
+        outcome = read_log(house, provider, since=since) if is_log else read_streams(house, provider, [STREAMS[what]])
     store.close()
     raise SystemExit(int(outcome.status))
 
 
-def read_apart(environ: dict[str, str], what: str, *, kill_at: int = 0) -> tuple[int, list[str]]:
+def read_apart(
+    environ: dict[str, str], what: str, *, kill_at: int = 0, since: datetime | None = None
+) -> tuple[int, list[str]]:
     """Read in a process of its own; returns how it ended, as a signal's negative number too, and what it asked."""
     notes = Path(environ["CUADRE_DATA_DIR"]) / "asked"
     notes.unlink(missing_ok=True)
-    reader = _PROCESSES.Process(target=_read, args=(environ, what, kill_at))
+    reader = _PROCESSES.Process(target=_read, args=(environ, what, kill_at, since))
     reader.start()
     reader.join(300)
     if reader.exitcode is None:

@@ -4,8 +4,9 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from random import Random
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -23,6 +24,7 @@ from tests.proof.killed_reader import PAGE_SIZE, read_apart
 from tests.thoroughness import for_run
 
 KILLED = -9
+SINCE = datetime(2026, 9, 1, 3, tzinfo=UTC)
 ROWS: dict[str, tuple[type[SQLModel], ...]] = {"events": (Event,), "payouts": (Payout, PayoutItem)}
 
 
@@ -124,6 +126,31 @@ def test_a_backfill_killed_at_any_request_is_finished_by_the_next(make_place: Ma
         assert _pages(after) == place.kept() - kept, f"killed at request {kill_at}"
 
 
+def test_a_backfill_of_a_range_killed_twice_goes_on_where_it_was(make_place: MakePlace) -> None:
+    """SIGKILL twice before any requests: same rows as unharmed, no window is laid anew, each is asked a page more."""
+    unharmed = make_place("unharmed")
+    status, asked = read_apart(unharmed.environ, "events", since=SINCE)
+    expected = unharmed.rows("events")
+    assert status == 0
+    assert len(expected) > 20
+    windows = len(unharmed.windows())
+    for first, second in _pairs(len(asked)):
+        place, lost, before = make_place("killed"), 0, 0
+        for kill_at in (first, second):
+            known = place.kept()
+            killed, some = read_apart(place.environ, "events", kill_at=kill_at, since=SINCE)
+            assert killed == KILLED
+            before += len(some) - 1
+            lost += (_pages(some) - (place.kept() - known)).total()
+            assert {window.state for window in place.windows()} <= {"open", "closed"}
+        finished, after = read_apart(place.environ, "events", since=SINCE)
+        assert finished == 0, f"killed at {first} and {second}"
+        assert place.rows("events") == expected
+        assert [window.state for window in place.windows()] == ["closed"] * windows
+        assert before + len(after) - 1 - lost == len(asked) - 1, f"killed at {first} and {second}"
+        assert lost <= 2 * windows
+
+
 def test_a_pull_killed_at_any_request_is_finished_by_the_next(make_place: MakePlace) -> None:
     """SIGKILL before any request: same rows as unharmed; only that request and the newest page are asked again."""
     unharmed = make_place("unharmed")
@@ -148,6 +175,14 @@ def test_a_pull_killed_at_any_request_is_finished_by_the_next(make_place: MakePl
 
 def _boundaries(requests: int) -> Sequence[int]:
     return for_run(short=(requests // 3, requests - 1), full=range(2, requests + 1))
+
+
+def _pairs(requests: int) -> Sequence[tuple[int, int]]:
+    """Choose where to kill, twice: before a third and another third of what a whole reading asks, and at chance."""
+    chance = Random(13)  # noqa: S311 - the same places in every run
+    third = requests // 3
+    drawn = [(chance.randint(2, third), chance.randint(2, third)) for _ in range(20)]
+    return for_run(short=((third, third),), full=((third, third), *drawn))
 
 
 def _asked_until(until: datetime) -> str:

@@ -17,7 +17,10 @@ class WindowState(StrEnum):
 
 
 class Window(SQLModel, table=True):
-    """A stretch of time asked of a stream; it is a gap until it is closed."""
+    """A stretch of time asked of a stream; it is a gap until it is closed.
+
+    Windows of the event log with the same `opened_at` are one reading, also where several runs went on with it.
+    """
 
     __tablename__ = "window"
     __table_args__ = (Index("window_stream", "connection", "stream", "state"),)

@@ -280,4 +280,4 @@ def test_a_stretch_asked_for_by_hand_does_not_hide_what_lies_before(
     assert len(stored(house)) == 4
     assert read_log(house, provider).complete
     assert stored(house) == everything(40)
-    assert {"until": "2026-09-30T02:59:00Z", "limit": "1"} in log_server.asked
+    assert {"until": "2026-09-29T03:00:00Z", "limit": "1"} in log_server.asked

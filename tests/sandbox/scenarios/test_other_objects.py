@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import httpx
 import pytest
 
 from sandbox.event_types import TYPES
 from sandbox.happening import COLLECTIONS, Happening, WholeScenario
+from sandbox.serve import RunningSandbox
 
 Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
@@ -159,6 +161,17 @@ def test_mexico_holds_every_kind_of_object_that_exists_there(scenario: Builder) 
         "tax_invoices", "tax_returns", "tax_statements",
     }  # fmt: skip
     assert set(COLLECTIONS) - {h.collection for h in scenario("mexico", 1, 1.0).happenings} == chilean
+
+
+def test_mexico_begins_with_accounts_verified_and_not() -> None:
+    """When its clock starts, the list holds an account that was proved and one that is closed, newest first."""
+    with RunningSandbox("mexico") as running:
+        address = f"{running.url}/v2/account_verifications"
+        rows = httpx.get(address, headers={"Authorization": "sk_test_sandbox"}).json()
+    assert [(row["status"], row["reason"]) for row in rows] == [
+        ("failed", "invalid_recipient_account"), ("succeeded", None)
+    ]  # fmt: skip
+    assert {row["counterparty"]["institution"]["country"] for row in rows} == {"mx"}
 
 
 def test_a_mexican_account_is_swept_each_day_and_its_numbers_are_clabes(scenario: Builder) -> None:

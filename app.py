@@ -34,12 +34,14 @@ from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
 from consumer.sync.streams import CUT_STREAMS, STREAMS
 from consumer.sync.watch import MirrorGauges
+from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
 from consumer.working import start_worker
 from cuadre import main
 from reconcile import runs
 from reconcile.books.invoices import import_invoices
 from reconcile.nightly import NightlyOutcome, Steps, nightly
+from reconcile.rules.streams import STREAMS as GATED
 from reconcile.tables import InvoiceFile
 from reconcile.terms import check_terms
 from reports import archive, pages, people
@@ -122,11 +124,18 @@ def run_cut(house: House, connection: Connection, on: date) -> NightlyOutcome:
     """Look at the running day once its payouts are made; the night compares and reads everything else."""
     steps = Steps(
         backfill=lambda c: catch_up(house, c),
-        pull=lambda c: pull(house, c, CUT_STREAMS),
+        pull=lambda c: pull(house, c, cut_streams(house, c)),
         drift=lambda _c: Outcome(),
         report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
     )
     return nightly(house, connection, on=on, steps=steps)
+
+
+def cut_streams(house: House, connection: Connection) -> list[str]:
+    """Name what a payout of the running day is made of, and what else a run reads and the night could not."""
+    with house.store.reading() as session:
+        left = {window.stream for window in unclosed_windows(session, connection.name)}
+    return [name for name in STREAMS if name in CUT_STREAMS or (name in left and name in GATED)]
 
 
 def run_night_by_hand(house: House, connection: Connection, on: date, *, full: bool = False) -> NightlyOutcome:

@@ -46,7 +46,11 @@ TABLE = {
     ),
     "decline": Row("reconcile.desk.pairs:decline", "Turn down a suggested pair."),
     "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
-    "doctor": Row("consumer.commands:doctor", "Look at everything that could be wrong and say what to do."),
+    "doctor": Row(
+        "consumer.commands:doctor_command",
+        "Look at everything that could be wrong and say what to do.",
+        {"withheld_by": "reconcile.rules.streams:withheld_by"},
+    ),
     "drift": Row(
         "consumer.sync.commands:drift",
         "Hold our mirror against the provider, for every object touched in the last days.",

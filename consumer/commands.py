@@ -6,26 +6,31 @@ from dataclasses import asdict
 
 import click
 
-from consumer.doctor import KEYS, Check, Verdict, examine
+from consumer.doctor import KEYS, Check, Verdict, WithheldBy, examine
 from consumer.facts import schema
 from consumer.facts.house import OpenHouse
 from consumer.facts.store import Store
 from consumer.facts.terminal import Exit, connection_option, json_option, leave, print_findings, print_rows, say
 
 
-@click.command()
-@connection_option(None)
-@json_option
-@click.pass_obj
-def doctor(open_house: OpenHouse, *, connection_name: str | None, as_json: bool) -> None:
-    """Look at everything that could be wrong and say what to do."""
-    checks = list(examine(open_house(), connection_name))
-    if as_json:
-        print_rows([asdict(check) for check in checks], KEYS, as_json=True)
-    else:
-        print_findings(_told(check) for check in checks)
-    if any(check.verdict is Verdict.FAILURE for check in checks):
-        leave(Exit.NOTHING_DONE)
+def doctor_command(withheld_by: WithheldBy) -> click.Command:
+    """Make the command of what it may not import: what runs withhold."""
+
+    @click.command()
+    @connection_option(None)
+    @json_option
+    @click.pass_obj
+    def doctor(open_house: OpenHouse, *, connection_name: str | None, as_json: bool) -> None:
+        """Look at everything that could be wrong and say what to do."""
+        checks = list(examine(open_house(), connection_name, withheld_by=withheld_by))
+        if as_json:
+            print_rows([asdict(check) for check in checks], KEYS, as_json=True)
+        else:
+            print_findings(_told(check) for check in checks)
+        if any(check.verdict is Verdict.FAILURE for check in checks):
+            leave(Exit.NOTHING_DONE)
+
+    return doctor
 
 
 def _told(check: Check) -> tuple[str, str, str]:

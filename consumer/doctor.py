@@ -1,6 +1,6 @@
 """The doctor: what could be wrong with this installation, each finding with what to do about it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -53,9 +53,21 @@ class Check:
 
 
 KEYS = ("connection", "check", "verdict", "found", "advice")
+# Which codes a run withholds while these streams are incomplete; a run is not this room's to know.
+WithheldBy = Callable[[Iterable[str]], Sequence[str]]
 
 
-def examine(house: House, name: str | None, *, transport: Transport | None = None) -> Iterator[Check]:
+def withholds_nothing(_streams: Iterable[str]) -> Sequence[str]:
+    return ()
+
+
+def examine(
+    house: House,
+    name: str | None,
+    *,
+    transport: Transport | None = None,
+    withheld_by: WithheldBy = withholds_nothing,
+) -> Iterator[Check]:
     """Look at the database, then at each connection's provider, endpoint, gaps and inbox."""
     kind = "SQLite" if house.store.is_sqlite else "PostgreSQL"
     yield Check("", "settings", Verdict.OK, "read")
@@ -65,7 +77,7 @@ def examine(house: House, name: str | None, *, transport: Transport | None = Non
         with open_provider(house, connection, transport=transport) as provider:
             yield from _provider(provider, house)
         with house.store.reading() as session:
-            yield from _gaps(session, connection)
+            yield from _gaps(session, connection, withheld_by)
             yield from _sums(session, connection.name)
             yield from _drift(session, connection.name)
             yield check_lateness(session, connection.name, floor=timedelta(seconds=house.settings.overlap_seconds))
@@ -158,7 +170,8 @@ def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], house: Hous
     return Check(name, ENDPOINT, Verdict.OK, "enabled and subscribed to every type")
 
 
-def _gaps(session: Session, connection: Connection) -> Iterator[Check]:
+def _gaps(session: Session, connection: Connection, withheld_by: WithheldBy) -> Iterator[Check]:
+    """Name what is not read whole, and what runs withhold because of it."""
     name, now = connection.name, utc_now()
     gaps = unclosed_windows(session, name)
     # Before the night has run, the running day is nowhere yet.
@@ -167,12 +180,18 @@ def _gaps(session: Session, connection: Connection) -> Iterator[Check]:
         oldest = gaps[-1]
         since = "the beginning" if oldest.since is None else format_instant(oldest.since)
         found = f"{len(gaps)} windows are not closed, the oldest of {oldest.stream} from {since}"
+        found += _withheld(withheld_by(gap.stream for gap in gaps))
         yield Check(name, "gaps", Verdict.WARNING, found, "cuadre backfill and cuadre pull all; cuadre gaps lists them")
     elif short:
         advice = "runs of this day are incomplete until the streams reach it; cuadre gaps says which and why"
-        yield Check(name, "gaps", Verdict.WARNING, f"none, but {short[0]}", advice)
+        found = f"none, but {short[0]}{_withheld(withheld_by(short[0].streams))}"
+        yield Check(name, "gaps", Verdict.WARNING, found, advice)
     else:
         yield Check(name, "gaps", Verdict.OK, "none")
+
+
+def _withheld(codes: Sequence[str]) -> str:
+    return f"; until then runs withhold {', '.join(codes)}" if codes else ""
 
 
 def check_lateness(session: Session, name: str, *, floor: timedelta) -> Check:

@@ -129,7 +129,7 @@ def _show_outcome(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run:
     if outcome.summary.get("ahead_of_data"):
         say(f"no data reaches {outcome.as_of} yet: of this run the work list takes only DATA_GAP")
     elif not outcome.complete:
-        say("the data is incomplete up to this day, so nothing is called missing: DATA_GAP says why")
+        say("the data is incomplete up to this day: DATA_GAP says why, and what is withheld until it is whole")
 
 
 def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:

@@ -32,7 +32,7 @@ from reconcile.reading.bodies import facts_of_bodies, mark_own, unreadable_momen
 from reconcile.reading.columnar import in_order, read_table, to_frame, to_known_frame, whole
 from reconcile.reading.conflicts import conflicting_amounts
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
-from reconcile.reading.items import build_items, places_of_listed
+from reconcile.reading.items import build_items, build_unknown_customers, places_of_listed
 from reconcile.reading.large_tables import LargeTables, columns_of, table_of
 from reconcile.reading.memories import Memory
 from reconcile.reading.recall import Recall
@@ -50,6 +50,7 @@ from reconcile.rules.inputs import (
     typed,
 )
 from reconcile.rules.settings import to_rules
+from reconcile.rules.streams import STREAMS
 from reconcile.rules.tariff import to_tariff
 from reconcile.tables import Decision, ExchangeRate
 from reconcile.threads import second_thread
@@ -72,7 +73,7 @@ def read_inputs(
     with second_thread() as beside:
         # The library of bank days is slow to load.
         beside.submit(calendar.on_or_after, as_of)
-        items = reader.items(large, beside)
+        items, unknown_customers = reader.items(large, beside)
         documents = beside.submit(to_known_frame, large.read("local_invoice"), DOCUMENTS, "doc_key")
         fees = to_frame(in_order(large.read("provider_fee"), ("payout_id", "resource_id")), FEES)
         return Inputs(
@@ -92,6 +93,7 @@ def read_inputs(
             rules=to_rules(settings.rules),
             calendar=calendar,
             items=items.result(),
+            unknown_customers=unknown_customers.result(),
             documents=documents.result(),
         )
 
@@ -146,7 +148,8 @@ class _Reader:
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
         return typed(found, PAYOUTS)
 
-    def items(self, large: Recall, beside: Executor) -> Future[DataFrame]:
+    def items(self, large: Recall, beside: Executor) -> tuple[Future[DataFrame], Future[DataFrame]]:
+        """Read the items, and which payments name a customer who is not here."""
         carried = large.read("payout_item")
         listed = carried.filter(pc.is_in(carried["payout_id"], value_set=self._living()))
         facts = pa.concat_tables([large.read(name, carried) for name in _RESOURCES]).combine_chunks()
@@ -158,7 +161,8 @@ class _Reader:
             facts = pa.concat_tables([facts, self._facts_of_lists(unknown)]).combine_chunks()
             places = places_of_listed(listed, facts)
         split = mark_own(facts["split"], self._own_entities())
-        return beside.submit(
+        unknown_customers = beside.submit(build_unknown_customers, facts, customers)
+        items = beside.submit(
             build_items,
             listed,
             facts.set_column(facts.column_names.index("split"), "split", split),
@@ -167,6 +171,7 @@ class _Reader:
             sources=sources,
             country=self._connection.country_code,
         )
+        return items, unknown_customers
 
     def _living(self) -> pa.Array:
         """Payouts that are there: what others list, nobody was paid."""
@@ -240,9 +245,15 @@ class _Reader:
             listed=[Listed(*row) for row in self._counted()],
             unreadable=self._unreadable,
             settle=settle,
-            not_offered={row.stream for row in reached if not row.offered},
+            left_out={row.stream for row in reached if not row.offered} | self._without_link_token(),
             provider_now=clock_of_provider(((row.complete_until, row.pulled_at) for row in reached), now=now),
         )
+
+    def _without_link_token(self) -> set[str]:
+        """Return the streams that nobody can pull while no link token is set."""
+        if self._connection.link_tokens:
+            return set()
+        return {name for name, gate in STREAMS.items() if gate.needs_link_token}
 
     def _counted(self) -> Sequence[Any]:
         """Payouts with what was announced and kept of their items; None where a payout's items were never listed."""

@@ -35,6 +35,7 @@ from reconcile.reading.memories import Memory, remembering
 from reconcile.reading.transfers import returned_findings
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
+from reconcile.rules.streams import withheld_by
 from reconcile.scope import Touched, narrow
 from reconcile.summary import summarise
 from reconcile.tables import Run
@@ -166,7 +167,9 @@ def take_snapshot(
 def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
     """Apply the rules to everything a snapshot holds; pure."""
     result = rules(snapshot.inputs)
-    return replace(result, findings=(*result.findings, *returned_findings(snapshot.transfers)))
+    withheld = withheld_by(snapshot.inputs.gaps["stream"])
+    returned = (found for found in returned_findings(snapshot.transfers) if found.code not in withheld)
+    return replace(result, findings=(*result.findings, *returned))
 
 
 def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:

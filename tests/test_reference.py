@@ -13,6 +13,7 @@ from consumer.facts import schema
 from consumer.facts.house import House
 from consumer.facts.store import Store
 from cuadre import cli
+from reconcile.rules.streams import STREAMS, withheld_by
 from reports.definitions import CATALOGUE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -79,6 +80,15 @@ def test_every_report_is_documented_with_its_columns() -> None:
     documented = {row[0]: re.findall(r"[a-z0-9_()]+", row[2]) for row in table("Reports")}
 
     assert documented == {name: list(definition.names) for name, definition in CATALOGUE.items()}
+
+
+def test_every_stream_a_run_reads_is_documented_with_what_it_withholds() -> None:
+    """The reference lists the gate's table as the rules have it."""
+    written = [
+        [f"{name}`*" if gate.is_needed else name, " ".join(withheld_by([name])), str(gate.touches)]
+        for name, gate in STREAMS.items()
+    ]
+    assert table("Streams a run reads") == written
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

@@ -2,8 +2,9 @@
 
 import getpass
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import date, datetime
+from itertools import chain
 from typing import Any, TypeVar
 
 import click
@@ -74,26 +75,41 @@ def list_(
 @events.command()
 @connection_option(None)
 @limit_option
+@click.option("--check", is_flag=True, help="Exit 3 where an event is set aside.")
 @json_option
 @click.pass_obj
-def quarantine(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+def quarantine(
+    open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+) -> None:
     """List the events that were set aside, with the reason."""
     house = open_house()
     with house.store.reading() as session:
         rows = list_events(session, house.connections(connection_name), Filter(state="quarantined"), limit)
-        print_rows(rows, EVENT_KEYS, as_json=as_json)
+        _print_found(rows, EVENT_KEYS, check=check, as_json=as_json)
 
 
 @events.command()
 @connection_option(None)
 @limit_option
+@click.option("--check", is_flag=True, help="Exit 3 where there is a conflict.")
 @json_option
 @click.pass_obj
-def conflicts(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+def conflicts(
+    open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+) -> None:
     """List what arrived under a known id with another meaning."""
     house = open_house()
     with house.store.reading() as session:
-        print_rows(list_conflicts(session, house.connections(connection_name), limit), CONFLICT_KEYS, as_json=as_json)
+        rows = list_conflicts(session, house.connections(connection_name), limit)
+        _print_found(rows, CONFLICT_KEYS, check=check, as_json=as_json)
+
+
+def _print_found(rows: Iterator[dict[str, Any]], keys: tuple[str, ...], *, check: bool, as_json: bool) -> None:
+    """Print the rows; with `check`, exit 3 where there is one."""
+    first = next(rows, None)
+    print_rows(rows if first is None else chain([first], rows), keys, as_json=as_json)
+    if check and first is not None:
+        leave(Exit.PARTLY_DONE)
 
 
 @events.command()

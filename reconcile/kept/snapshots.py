@@ -45,6 +45,7 @@ SCHEMAS = {
     "decisions": frames.DECISIONS,
     "bank": frames.BANK,
     "rates": frames.RATES,
+    "unknown_customers": frames.UNKNOWN_CUSTOMERS,
     "transfers": TRANSFERS,
 }
 

@@ -1,6 +1,8 @@
 """Is what we hold complete up to the as-of day: one row per stream the run reads that is not, with its reason; pure.
 
-A stream is complete when nothing that was asked of it is still open and it reaches the as-of day:
+`reconcile.rules.streams` lists them. Six are needed: never read, they are a gap. The others are a gap once they were
+asked for: who has no business accounts need not read any. A stream is complete when nothing that was asked of it is
+still open and it reaches the as-of day:
 
 - a day that is over at the provider must be reached to its end. It is over when some stream has passed it, or when the
   provider's clock has: our clock, less how far the freshest stream stood behind it when it was read;
@@ -15,10 +17,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from pandas import DataFrame
 
 from consumer.facts.clock import day_start, format_instant
-from reconcile.rules.identity import ITEMS_STREAM
 from reconcile.rules.inputs import GAPS, empty, typed
+from reconcile.rules.streams import ITEMS_STREAM, NEEDED, STREAMS
 
-STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disputes")
 _MOMENT = timedelta(microseconds=1)
 
 
@@ -62,16 +63,19 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
     settle: timedelta,
     unreadable: Iterable[tuple[str, str]] = (),
     provider_now: datetime | None = None,
-    not_offered: Collection[str] = (),
+    left_out: Collection[str] = (),
 ) -> DataFrame:
-    """Build the frame of gaps; `reached` says of each stream that was ever read how far it is complete."""
+    """Build the frame of gaps; `reached` says of each stream that was ever read how far it is complete.
+
+    Streams `left_out` hold nothing that could be missing: the provider never offered them, or no link token is set.
+    """
     ends = day_start(as_of + timedelta(days=1), zone)
     begins = min(day_start(as_of, zone), datetime.combine(as_of, time(), tzinfo=UTC))
     known = [moment for moment in reached.values() if moment is not None]
     is_over = any(moment + settle >= ends for moment in (*known, *([provider_now] if provider_now else [])))
     needed = ends - settle if is_over else begins - settle
     rows = []
-    for stream in (name for name in STREAMS if name not in not_offered):
+    for stream in (name for name in STREAMS if name not in left_out):
         row = _open_window(stream, asked, ends) or _short_reach(stream, reached, needed, ends)
         rows += [row] if row else []
     rows += _items(listed)
@@ -80,9 +84,9 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
 
 
 def is_ahead_of_data(gaps: DataFrame) -> bool:
-    """Tell whether no stream reaches the as-of day although some were read: a look ahead, or a day without a pull."""
-    streams = gaps[gaps["stream"].isin(STREAMS)]
-    return set(STREAMS) <= set(streams["stream"]) and bool(streams["since"].notna().any())
+    """Return True if no needed stream reaches the as-of day, but some were read: a look ahead, or no pull."""
+    streams = gaps[gaps["stream"].isin(NEEDED)]
+    return set(NEEDED) <= set(streams["stream"]) and bool(streams["since"].notna().any())
 
 
 Row = tuple[str, datetime | None, datetime | None, str, str | None]
@@ -99,7 +103,8 @@ def _open_window(stream: str, asked: Sequence[Asked], ends: datetime) -> Row | N
 
 def _short_reach(stream: str, reached: Mapping[str, datetime | None], needed: datetime, ends: datetime) -> Row | None:
     if stream not in reached:
-        return stream, None, ends, "never read: cuadre backfill and cuadre pull all", None
+        never = (stream, None, ends, "never read: cuadre backfill and cuadre pull all", None)
+        return never if STREAMS[stream].is_needed else None
     until = reached[stream]
     if until is None:
         return stream, None, ends, "not complete from its beginning", None

@@ -10,7 +10,7 @@ from pandas import DataFrame
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.reading.columnar import in_order, looked_up, places_of, to_frame
 from reconcile.rules.columns import combined
-from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, Schema
+from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, UNKNOWN_CUSTOMERS, Schema
 
 # The legacy direct debit is the "pac" of the provider's payout report.
 CHARGE_SUBTYPE = "pac"
@@ -72,6 +72,13 @@ def build_items(
     rows = pa.concat_tables([known, _loose(facts, places).select(known.column_names)]).combine_chunks()
     rows = rows.append_column("occurred_at", _occurred_at(rows)).select(list(ITEMS))
     return to_frame(in_order(rows, ["payout_id", "resource_type", "resource_id"]), ITEMS)
+
+
+def build_unknown_customers(facts: pa.Table, customers: pa.Table) -> DataFrame:
+    """Return the payments that bear no tax id and name a customer who is not here."""
+    named = facts.filter(pc.and_(pc.is_null(facts["customer_tax_id"]), pc.is_valid(facts["customer_id"])))
+    is_known = pc.is_in(combined(named["customer_id"]), value_set=combined(customers["customer_id"]))
+    return to_frame(in_order(named.filter(pc.invert(is_known)), ["resource_id"]), UNKNOWN_CUSTOMERS)
 
 
 def _loose(facts: pa.Table, places: Any) -> pa.Table:

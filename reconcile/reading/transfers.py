@@ -8,7 +8,9 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.clock import format_instant, to_instant
+from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Schema, records, typed
+from reconcile.rules.outcomes import Code
 
 TRANSFERS: Schema = {
     "transfer_id": TEXT,
@@ -20,7 +22,6 @@ TRANSFERS: Schema = {
     "return_reason": TEXT,
     "returned_at": MOMENT,
 }
-CODE = "TRANSFER_RETURNED"
 WENT_BACK = ("returned", "reversed")
 _MOMENTS = ("returned_at", "reversed_at")
 
@@ -65,19 +66,8 @@ def _to_finding(row: Any) -> Finding:
         "return_reason": _known(row.return_reason),
         "returned_at": None if pd.isna(row.returned_at) else format_instant(row.returned_at.to_pydatetime()),
     }
-    return Finding(
-        code=CODE,
-        severity="medium",
-        subject=f"transfer:{row.transfer_id}",
-        title="The bank sent a transfer back",
-        amount_at_risk=int(row.amount),
-        currency=str(row.currency),
-        payout_id=None,
-        resource_id=str(row.transfer_id),
-        doc_key=None,
-        evidence=evidence,
-        suggested_action="Check the account's data and send it again, or ask the payer to",
-    )
+    about = About(f"transfer:{row.transfer_id}", str(row.currency), resource_id=str(row.transfer_id), evidence=evidence)
+    return to_finding(Code.TRANSFER_RETURNED, about, at_risk=int(row.amount))
 
 
 def _known(value: Any) -> Any:

@@ -37,6 +37,11 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
         "The bank shows another amount than the payout",
         "Compare the bank line with the payout; ask the bank about charges",
     ),
+    Code.BANK_SOURCES_DIFFER: (
+        "medium",
+        "The account's movements and the bank's files tell different deposits of one day",
+        "Compare the lines with the bank's own statement; read the movements again, or import the right file",
+    ),
     Code.FEE_OUT_OF_BAND: (
         "medium",
         "The fee is not what was agreed",
@@ -97,6 +102,11 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
         "The shares of a split payment do not add up",
         "Ask the provider how the payment was split",
     ),
+    Code.TRANSFER_RETURNED: (
+        "medium",
+        "The bank sent a transfer back",
+        "Check the account's data and send it again, or ask the payer to",
+    ),
     Code.ITEM_IN_TWO_PAYOUTS: (
         "high",
         "The same item is in two payouts",
@@ -107,6 +117,16 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
         "A payment is in no payout though its time has passed",
         "Ask the provider in which payout it went",
     ),
+    Code.DISPUTE_LOST: (
+        "high",
+        "A dispute was lost, and what its payment paid is open again",
+        "Collect the document again, issue its credit note or write it off with a reason",
+    ),
+    Code.DISPUTE_OPEN: (
+        "medium",
+        "A payment is disputed",
+        "Send the provider what proves the sale before the deadline; in review, wait for its answer",
+    ),
     Code.EVENT_CONFLICT: (
         "high",
         "Two versions of one event disagree",
@@ -114,7 +134,7 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
     ),
     Code.DATA_GAP: (
         "high",
-        "Data is missing, so nothing is called missing",
+        "Data of a stream is missing, so what it could disprove is withheld",
         "Run backfill and pull, then reconcile again",
     ),
     Code.RATE_MISSING: (

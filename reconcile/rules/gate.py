@@ -1,7 +1,9 @@
-"""The gate: what is not known yet is said, and nothing that depends on it is called missing."""
+"""The gate: a stream that is incomplete is named, and what it could disprove is withheld."""
 
 from collections import Counter
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 import pandas as pd
 from pandas import DataFrame
@@ -9,11 +11,12 @@ from pandas import DataFrame
 from consumer.facts.clock import format_instant
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Finding, Inputs, records
-from reconcile.rules.outcomes import WITHHELD_WHILE_INCOMPLETE, Code
+from reconcile.rules.outcomes import Code
+from reconcile.rules.streams import OF_SUMS, PAYER_STREAMS, STREAMS, Touches, withheld_by
 
 
 def gap_findings(inputs: Inputs) -> list[Finding]:
-    """Name each stream that has gaps once, with all of them."""
+    """Name each stream that has gaps once, with all of them and the codes it withholds."""
     found = []
     for stream, gaps in inputs.gaps.sort_values(["stream", "since", "until"]).groupby("stream", sort=True):
         listed = [
@@ -24,7 +27,8 @@ def gap_findings(inputs: Inputs) -> list[Finding]:
             }
             for gap in records(gaps)
         ]
-        about = About(f"stream:{stream}", inputs.calendar.country.currency, evidence={"gaps": listed})
+        evidence = {"gaps": listed, "withheld": withheld_by([str(stream)])}
+        about = About(f"stream:{stream}", inputs.calendar.country.currency, evidence=evidence)
         found.append(to_finding(Code.DATA_GAP, about, at_risk=0))
     return found
 
@@ -60,22 +64,88 @@ def _unknown_year(year: int, dates: int, inputs: Inputs) -> Finding:
     )
 
 
-def allowed(findings: list[Finding], *, complete: bool) -> list[Finding]:
-    """Withhold everything that says "missing" while data is incomplete."""
-    if complete:
-        return findings
-    return [finding for finding in findings if finding.code not in WITHHELD_WHILE_INCOMPLETE]
+@dataclass(frozen=True, slots=True)
+class Parted:
+    """The findings a run tells, and the payouts of which it withholds some."""
+
+    told: list[Finding]
+    unsaid: frozenset[str]
 
 
-def unsaid_payouts(findings: list[Finding], *, complete: bool) -> frozenset[str | None]:
-    """Name the payouts that would be called missing at the bank if nothing else were."""
-    return frozenset(
-        finding.payout_id for finding in findings if not complete and finding.code == Code.PAYOUT_NOT_IN_BANK
-    )
+def part(findings: list[Finding], summary: DataFrame, inputs: Inputs) -> Parted:
+    """Withhold what an incomplete stream could disprove; `reconcile.rules.streams` says what that is."""
+    if inputs.gaps.empty:
+        return Parted(findings, frozenset())
+    doubt = _Doubt.of(findings, summary, inputs)
+    told: list[Finding] = []
+    unsaid = set()
+    for finding in findings:
+        if not doubt.reaches(finding):
+            told.append(finding)
+        elif finding.payout_id is not None:
+            unsaid.add(finding.payout_id)
+    return Parted(told, frozenset(unsaid))
+
+
+@dataclass(frozen=True, slots=True)
+class _Doubt:
+    """What incomplete streams leave open: the payouts each may concern, and the payments nobody can name yet."""
+
+    payouts: Mapping[str, frozenset[str]]
+    nameless: frozenset[str]
+
+    @classmethod
+    def of(cls, findings: list[Finding], summary: DataFrame, inputs: Inputs) -> Self:
+        marks = _touched_by(summary, inputs)
+        payouts = {stream: frozenset(summary.loc[mark, "payout_id"]) for stream, mark in marks.items()}
+        missed = {str(found.resource_id) for found in findings if found.code == Code.PAYMENT_NO_INVOICE}
+        return cls(payouts, frozenset(missed & _nameless(inputs)) if PAYER_STREAMS & set(payouts) else frozenset())
+
+    def reaches(self, finding: Finding) -> bool:
+        return any(self._holds(stream, finding) for stream in self.payouts)
+
+    def _holds(self, stream: str, finding: Finding) -> bool:
+        if finding.code not in STREAMS[stream].withheld:
+            return False
+        if finding.code in OF_SUMS:
+            return finding.subject.startswith("payout:") and finding.payout_id in self.payouts[stream]
+        if stream in PAYER_STREAMS and finding.code == Code.PAYMENT_NO_INVOICE:
+            return finding.resource_id in self.nameless
+        if stream in PAYER_STREAMS and finding.code == Code.INVOICE_NO_PAYMENT:
+            return bool(self.nameless)
+        return True
+
+
+def _nameless(inputs: Inputs) -> set[str]:
+    """Return the payments without a tax id, and those whose customer is not here: the sender may be another."""
+    without = inputs.items.loc[inputs.items["customer_tax_id"].isna(), "resource_id"]
+    return {*without, *inputs.unknown_customers["resource_id"]}
 
 
 def touched(summary: DataFrame, inputs: Inputs) -> Any:
-    """Tell which payouts a gap may concern: the one it names, else those whose window or life it overlaps."""
+    """Mark the payouts that a gap may concern."""
+    mark = pd.Series(data=False, index=summary.index)
+    for marked in _touched_by(summary, inputs).values():
+        mark |= marked
+    return mark
+
+
+def _touched_by(summary: DataFrame, inputs: Inputs) -> dict[str, Any]:
+    """Mark for each incomplete stream the payouts its gaps may concern, as `Touches` says."""
+    marks: dict[str, Any] = {}
+    for gap in records(inputs.gaps):
+        earlier = marks.get(gap.stream, pd.Series(data=False, index=summary.index))
+        marks[gap.stream] = earlier | _overlaps(summary, gap)
+    is_shown = summary["bank_movement_id"].notna() & (summary["bank_difference"] == 0).fillna(value=False)
+    awaits = (summary["status"] == "succeeded") & ~is_shown
+    limits = {Touches.AT_BANK: awaits, Touches.NONE: pd.Series(data=False, index=summary.index)}
+    return {stream: mark & limits.get(STREAMS[stream].touches, mark) for stream, mark in marks.items()}
+
+
+def _overlaps(summary: DataFrame, gap: Any) -> Any:
+    """Mark the payout a gap names, else those whose window or life it overlaps."""
+    if not pd.isna(gap.payout_id):
+        return summary["payout_id"] == gap.payout_id
     last = summary["created_at_utc"].where(
         summary["succeeded_at_utc"].isna() | (summary["succeeded_at_utc"] < summary["created_at_utc"]),
         summary["succeeded_at_utc"],
@@ -83,15 +153,9 @@ def touched(summary: DataFrame, inputs: Inputs) -> Any:
     first = summary["window_start"].where(
         summary["window_start"] < summary["created_at_utc"], summary["created_at_utc"]
     )
-    mark = pd.Series(data=False, index=summary.index)
-    for gap in records(inputs.gaps):
-        if not pd.isna(gap.payout_id):
-            mark |= summary["payout_id"] == gap.payout_id
-            continue
-        starts = True if pd.isna(gap.since) else last >= gap.since
-        ends = True if pd.isna(gap.until) else first < gap.until
-        mark |= starts & ends
-    return mark
+    starts = True if pd.isna(gap.since) else last >= gap.since
+    ends = True if pd.isna(gap.until) else first < gap.until
+    return pd.Series(data=True, index=summary.index) & starts & ends
 
 
 def _moment(value: Any) -> str | None:

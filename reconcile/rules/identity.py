@@ -13,9 +13,8 @@ from reconcile.rules.fees import Fees, half_up, parts
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, records
 from reconcile.rules.outcomes import Code, FeeSource
+from reconcile.rules.streams import ITEMS_STREAM
 
-# What the gaps call the lists of what each payout is made of.
-ITEMS_STREAM = "payout-items"
 _BPS = 10_000
 _NAMES = {
     "payment_intent": "payments",

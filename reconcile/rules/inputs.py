@@ -29,17 +29,9 @@ Schema = Mapping[str, str]
 
 # `recipient_account` names the whole account without showing its number; NA where only its last digits are known.
 PAYOUTS: Schema = {
-    "payout_id": TEXT,
-    "currency": TEXT,
-    "status": TEXT,
-    "amount": MONEY,
-    "created_at": MOMENT,
-    "succeeded_at": MOMENT,
-    "ended_at": MOMENT,
-    "recipient_institution": TEXT,
-    "recipient_last4": TEXT,
-    "recipient_account": TEXT,
-}
+    "payout_id": TEXT, "currency": TEXT, "status": TEXT, "amount": MONEY, "created_at": MOMENT, "succeeded_at": MOMENT,
+    "ended_at": MOMENT, "recipient_institution": TEXT, "recipient_last4": TEXT, "recipient_account": TEXT,
+}  # fmt: skip
 
 # `split` is a JSON list of {"entity_id", "amount", "charge_processing_fee", "own"}; `own` marks the merchant's own
 # entity and may be left out where that is not known: the whole payment then counts as the merchant's.
@@ -108,6 +100,9 @@ BANK: Schema = {
 
 # What a unit of a currency is worth in the country's money, as decimal text.
 RATES: Schema = {"currency": TEXT, "on": DAY, "value": TEXT}
+
+# Payments that name a customer whom the stream of customers has not brought.
+UNKNOWN_CUSTOMERS: Schema = {"resource_id": TEXT}
 
 # The columns of `payout-summary` without `connection`.
 SUMMARY: Schema = {
@@ -196,24 +191,10 @@ LINES: Schema = {
 
 # The columns of `documents` without `connection`.
 DOCUMENT_RESULTS: Schema = {
-    "doc_key": TEXT,
-    "doc_type": TEXT,
-    "series": TEXT,
-    "folio": TEXT,
-    "uuid": TEXT,
-    "issue_date": DAY,
-    "due_date": DAY,
-    "customer_tax_id": TEXT,
-    "customer_name": TEXT,
-    "currency": TEXT,
-    "total": MONEY,
-    "outcome": TEXT,
-    "paid": MONEY,
-    "credited": MONEY,
-    "balance": MONEY,
-    "payments": COUNT,
-    "exception_code": TEXT,
-}
+    "doc_key": TEXT, "doc_type": TEXT, "series": TEXT, "folio": TEXT, "uuid": TEXT, "issue_date": DAY, "due_date": DAY,
+    "customer_tax_id": TEXT, "customer_name": TEXT, "currency": TEXT, "total": MONEY, "outcome": TEXT, "paid": MONEY,
+    "credited": MONEY, "balance": MONEY, "payments": COUNT, "exception_code": TEXT,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +216,7 @@ class Inputs:
     rules: RuleSet
     calendar: BankCalendar
     rates: DataFrame = field(default_factory=lambda: empty(RATES))
+    unknown_customers: DataFrame = field(default_factory=lambda: empty(UNKNOWN_CUSTOMERS))
 
 
 class Finding(Struct, frozen=True):

@@ -12,7 +12,7 @@ from reconcile.rules.columns import texts_of
 from reconcile.rules.document_results import build_documents
 from reconcile.rules.fees import item_fees, items_off_tariff
 from reconcile.rules.findings import in_order, told_once
-from reconcile.rules.gate import allowed, calendar_findings, conflict_findings, gap_findings, unsaid_payouts
+from reconcile.rules.gate import calendar_findings, conflict_findings, gap_findings, part
 from reconcile.rules.identity import add_up, identity_findings
 from reconcile.rules.inputs import (
     BANK,
@@ -25,6 +25,7 @@ from reconcile.rules.inputs import (
     ITEMS,
     PAYOUTS,
     RATES,
+    UNKNOWN_CUSTOMERS,
     Finding,
     Inputs,
     Result,
@@ -47,7 +48,6 @@ _ON_REFUNDS = frozenset({Code.REFUND_NO_CREDIT_NOTE})
 def reconcile(inputs: Inputs) -> Result:
     """Explain every payout, item and document of the inputs; pure, and the same for any order of the rows."""
     inputs = _typed(inputs)
-    complete = inputs.gaps.empty
     rows = place_items(inputs)
     fees = item_fees(rows, inputs)
     sums, disputes = add_up(rows, fees, inputs)
@@ -70,16 +70,16 @@ def reconcile(inputs: Inputs) -> Result:
         *note_findings(ledger, applied),
         *overdue_findings(ledger, standing, misses),
     ]
-    findings = in_order(told_once(allowed(found, complete=complete)))
-    unsaid = unsaid_payouts(found, complete=complete)
+    parted = part(found, summary, inputs)
+    findings = in_order(told_once(parted.told))
     lines = build_lines(rows, fees, ledger, applied, disputes=disputes, inputs=inputs)
     lines = name_exceptions(lines, sorted(_codes(findings, rows)))
     result = Result(
-        payouts=complete_summary(summary, lines, findings, inputs, unsaid=unsaid),
+        payouts=complete_summary(summary, lines, findings, inputs, unsaid=parted.unsaid),
         lines=lines,
         documents=build_documents(ledger, standing, applied, findings),
         findings=findings,
-        complete=complete,
+        complete=inputs.gaps.empty,
     )
     check_result(rows, ledger, applied, result)
     return result
@@ -104,6 +104,7 @@ def _typed(inputs: Inputs) -> Inputs:
         rules=inputs.rules,
         calendar=inputs.calendar,
         rates=typed(inputs.rates, RATES),
+        unknown_customers=typed(inputs.unknown_customers, UNKNOWN_CUSTOMERS),
     )
 
 

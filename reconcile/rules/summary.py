@@ -79,11 +79,11 @@ def complete_summary(
     findings: tuple[Finding, ...],
     inputs: Inputs,
     *,
-    unsaid: frozenset[str | None] = frozenset(),
+    unsaid: frozenset[str] = frozenset(),
 ) -> DataFrame:
     """Add how many items are matched, how many exceptions there are and how each payout stands.
 
-    An `unsaid` payout is past due, and nobody may say yet that it is missing: it is not waiting for its day either.
+    Of an `unsaid` payout something is withheld, such as that it is missing: it is not waiting for its day either.
     """
     is_first = (lines["line"] == 1) & lines["resource_type"].isin(PAYMENT_TYPES) & lines["payout_id"].notna()
     firsts = lines.loc[is_first, ["payout_id", "outcome"]]
@@ -105,7 +105,7 @@ def _keeps_open(finding: Finding) -> bool:
     return is_whole or (finding.code == Code.CURRENCY_DIFF and "payout_currency" in finding.evidence)
 
 
-def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs, unsaid: frozenset[str | None]) -> Any:
+def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs, unsaid: frozenset[str]) -> Any:
     opening = {finding.payout_id for finding in findings if _keeps_open(finding)}
     waits = (summary["status"] == "in_progress") | (
         (summary["status"] == "succeeded") & has_bank(summary, inputs) & summary["bank_movement_id"].isna()

@@ -9,6 +9,7 @@ import msgspec
 from reconcile.rules.outcomes import COUNTED
 from reports import notation
 from reports.wording import phrases
+from reports.wording.codes import code_title
 from reports.wording.dialects import local
 from reports.wording.vocabulary import word
 
@@ -36,6 +37,7 @@ _SPANISH = {
     "returned_at": "devuelta el",
     "window_ends": "la ventana termina el",
     "window_starts": "la ventana empieza el",
+    "withheld": "se retiene",
     "year": "año",
     "currency": "moneda",
     "day": "día",
@@ -150,6 +152,8 @@ def shown(name: str, value: Any, currency: str, language: str) -> str:
 def _text(name: str, text: str, language: str) -> str:
     if name in _RULES:
         return phrases.rule(text, language)
+    if name == "withheld":
+        return code_title(text, language)
     if name in _GROUPS:
         return word(_GROUPS[name], text, language)
     if name in _SENTENCES:

@@ -58,6 +58,28 @@ def test_the_sender_stands_in_where_no_customer_is_known(world: "World", house: 
     assert items["customer_tax_id"].isna().to_dict() == {"pi_1": False, "pi_2": True}
 
 
+def test_a_payment_that_names_a_customer_who_is_not_here_is_noted(
+    world: "World", house: House, main: Connection
+) -> None:
+    """Its sender stands in, and may be another; who bears a tax id or names nobody is not noted."""
+    fixed: dict[str, Any] = {"connection": "main", "mode": "test", "currency": "CLP", "version_at": NOW, "body": "{}"}
+    world.keep(Customer(id="cus_here", tax_id="761920839", **fixed))
+    world.payment("pi_here", 100, body={"customer": "cus_here"})
+    world.payment("pi_there", 100, body={"customer": "cus_there"}, sender_tax_id="761920839")
+    world.payment("pi_bearing", 100, body={"customer": "cus_there"}, customer_tax_id="76.192.083-9")
+    world.payment("pi_nobody", 100)
+    assert _read(house, main).unknown_customers["resource_id"].tolist() == ["pi_there"]
+
+
+def test_streams_of_links_are_no_gap_without_a_link_token(world: "World", house: House, main: Connection) -> None:
+    """Nobody can pull them, so that nothing of theirs can be missing; with a token they are looked at again."""
+    world.complete(datetime(2026, 9, 12, 4, tzinfo=UTC))
+    world.complete(datetime(2026, 9, 1, tzinfo=UTC), "link-movements", "account-movements")
+    with_token = main.model_copy(update={"link_tokens": ("link_1",)})
+    assert _read(house, main).gaps["stream"].tolist() == ["account-movements"]
+    assert _read(house, with_token).gaps["stream"].tolist() == ["account-movements", "link-movements"]
+
+
 def test_payments_and_refunds_in_no_payout_appear_once(world: "World", house: House, main: Connection) -> None:
     """What no payout lists is there without a payout, unless its money never moved."""
     world.payment("pi_1", 100)

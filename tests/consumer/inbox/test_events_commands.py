@@ -139,6 +139,20 @@ def test_quarantine_and_conflicts(
     ]
 
 
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_check_exits_three_on_findings(
+    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+) -> None:
+    """The lists exit 0 whatever they find; with --check a row is 3, as a script's alarm wants it."""
+    record(house, deliver(make_event()))
+    assert [cuadre(name, "--check").exit_code for name in ("quarantine", "conflicts")] == [0, 0]
+    record(house, deliver(make_event(type="refund.failed")), deliver(make_event("evt_2", mode="live")))
+    for name in ("quarantine", "conflicts"):
+        assert cuadre(name, "--json").exit_code == 0
+        checked = cuadre(name, "--check", "--json", "--limit", "1")
+        assert (checked.exit_code, len(lines(checked))) == (3, 1)
+
+
 def test_show_adds_body_and_deliveries(
     house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:

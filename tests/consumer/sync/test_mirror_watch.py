@@ -12,6 +12,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window
 from consumer.sync.watch import MirrorGauges, drift_left, look
+from reconcile.rules.streams import withheld_by
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
 
@@ -95,6 +96,16 @@ def answers(request: httpx.Request) -> httpx.Response:
 @pytest.fixture
 def checks(watched: House) -> dict[str, Check]:
     return {check.check: check for check in examine(watched, "main", transport=httpx.MockTransport(answers))}
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_the_doctor_names_what_runs_withhold_because_of_a_gap(watched: House) -> None:
+    """Whoever reads of a gap learns what it costs, from the table of the rules."""
+    checks = examine(watched, "main", transport=httpx.MockTransport(answers), withheld_by=withheld_by)
+    assert next(check.found for check in checks if check.check == "gaps") == (
+        "1 windows are not closed, the oldest of refunds from the beginning; until then runs withhold "
+        "CREDIT_NOTE_NO_REFUND, INVOICE_NO_PAYMENT, ITEM_IN_NO_PAYOUT, PAYOUT_NOT_IN_BANK"
+    )
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)

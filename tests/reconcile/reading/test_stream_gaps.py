@@ -5,7 +5,8 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from reconcile.reading.gaps import STREAMS, Asked, Listed, clock_of_provider, find_gaps
+from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
+from reconcile.rules.streams import NEEDED, STREAMS
 
 ZONE = "America/Santiago"
 AS_OF = date(2026, 10, 1)
@@ -24,7 +25,7 @@ def _gaps(
     listed: tuple[Listed, ...] = (),
     zone: str = ZONE,
     provider_now: datetime | None = None,
-    not_offered: Collection[str] = (),
+    left_out: Collection[str] = (),
 ) -> list[tuple[str, str]]:
     found = find_gaps(
         as_of,
@@ -34,13 +35,13 @@ def _gaps(
         listed=listed,
         settle=SETTLE,
         provider_now=provider_now,
-        not_offered=not_offered,
+        left_out=left_out,
     )
     return list(zip(found["stream"], found["reason"], strict=True))
 
 
 def _all(until: str, **other: str) -> dict[str, datetime | None]:
-    return {stream: _at(other.get(stream, until)) for stream in STREAMS}
+    return {stream: _at(other.get(stream, until)) for stream in NEEDED}
 
 
 @pytest.mark.parametrize("zone", ["America/Santiago", "America/Mexico_City"])
@@ -65,7 +66,7 @@ def test_a_day_that_is_over_must_be_whole() -> None:
 
 def test_a_day_ahead_of_all_data_is_incomplete() -> None:
     """A run for next week on today's data says so for every stream."""
-    assert [stream for stream, _ in _gaps(_all("2026-10-01T12:00:00"), as_of=date(2026, 10, 8))] == list(STREAMS)
+    assert [stream for stream, _ in _gaps(_all("2026-10-01T12:00:00"), as_of=date(2026, 10, 8))] == list(NEEDED)
 
 
 def test_a_day_over_by_the_providers_clock_must_be_whole() -> None:
@@ -74,7 +75,7 @@ def test_a_day_over_by_the_providers_clock_must_be_whole() -> None:
     now = clock_of_provider(read, now=_at("2026-10-05T09:00:00"))
 
     assert now == _at("2026-10-05T08:59:50")
-    assert [stream for stream, _ in _gaps(_all("2026-10-01T12:00:00"), provider_now=now)] == list(STREAMS)
+    assert [stream for stream, _ in _gaps(_all("2026-10-01T12:00:00"), provider_now=now)] == list(NEEDED)
 
 
 def test_a_provider_whose_clock_stands_weeks_behind_is_not_over() -> None:
@@ -98,7 +99,7 @@ def test_a_stream_that_is_not_offered_is_no_gap() -> None:
     reached = _all("2026-10-01T12:00:00")
     reached["charges"] = None
 
-    assert _gaps(reached, not_offered={"charges"}) == []
+    assert _gaps(reached, left_out={"charges"}) == []
     assert _gaps(reached) == [("charges", "not complete from its beginning")]
 
 
@@ -120,3 +121,22 @@ def test_payouts_whose_items_are_short_or_unlisted_are_gaps() -> None:
         ("payout-items", "po_1: 3 items announced, 2 kept"),
         ("payout-items", "po_2: its items were never listed"),
     ]
+
+
+FURTHER = [name for name, gate in STREAMS.items() if not gate.is_needed and name != "payout-items"]
+
+
+@pytest.mark.parametrize("stream", FURTHER)
+def test_a_further_stream_is_a_gap_once_it_was_asked_for(stream: str) -> None:
+    """Who has no business accounts never asks for them; what was asked for must reach the day like any other."""
+    reached = _all("2026-10-01T12:00:00")
+    assert _gaps(reached) == []
+    assert _gaps(reached | {stream: _at("2026-09-30T12:00:00")}) == [(stream, "read only up to 2026-09-30T12:00:00Z")]
+    failed = Asked(stream, None, _at("2026-10-01T12:00:00"), "503 three times")
+    assert _gaps(reached, asked=(failed,)) == [(stream, "503 three times")]
+    assert _gaps(reached, asked=(failed,), left_out={stream}) == []
+
+
+def test_a_further_stream_pulled_on_the_day_and_empty_is_no_gap() -> None:
+    """A merchant without business accounts pulls their lists, finds nothing and is complete."""
+    assert _gaps(_all("2026-10-01T12:00:00") | dict.fromkeys(FURTHER, _at("2026-10-01T06:15:00"))) == []

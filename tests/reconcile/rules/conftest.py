@@ -19,6 +19,7 @@ from reconcile.rules.inputs import (
     ITEMS,
     PAYOUTS,
     RATES,
+    UNKNOWN_CUSTOMERS,
     Finding,
     Inputs,
     Result,
@@ -142,6 +143,7 @@ _SCHEMAS: dict[str, Schema] = {
     "decisions": DECISIONS,
     "bank": BANK,
     "rates": RATES,
+    "unknown_customers": UNKNOWN_CUSTOMERS,
 }
 
 

@@ -136,3 +136,11 @@ def test_a_workbook_names_the_data_behind_it(reconciled: House) -> None:
     assert found["Regla, main, diferencia de comisión aceptada, en unidades menores"] == "1"
     assert found["Regla, main, comisión esperada hasta"] == "5,25 %"
     assert found["Redondeo"] == "mitades hacia arriba, a la unidad menor de la moneda"
+
+
+def test_what_a_gap_withholds_is_said_by_the_titles_of_its_codes() -> None:
+    """A reader of the exception needs no code to know what is not said meanwhile."""
+    text = '{"withheld": ["BANK_AMOUNT_DIFF", "PAYOUT_NOT_IN_BANK"]}'
+    said = "se retiene: El banco recibió otro monto; Liquidación no llegó al banco"
+    assert evidence.told(text, "es-CL", "CLP") == said
+    assert evidence.told(text, "en", "CLP") == "withheld: Bank received another amount; Payout not in the bank"

@@ -43,7 +43,7 @@ OUTCOME_KEYS = (
 )  # fmt: skip
 FINDING_KEYS = (
     "code", "severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
-    "suggested_action",
+    "suggested_action", "fact_on", "due_on", "customer_name",
 )  # fmt: skip
 # What scripts know as closed is not the standing of a payout, which pages call so.
 _FIGURES = {"payouts_closed": "payouts explained to the peso"}

@@ -16,7 +16,7 @@ from consumer.facts.house import Connection, House
 from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
 from reconcile.closing.periods import adjust
-from reconcile.desk.exceptions import ExceptionState, Seen, merge
+from reconcile.desk.exceptions import ExceptionState, Merge, Seen, left_open, merge
 from reconcile.footprint import give_back, spared
 from reconcile.frames import read_inputs, read_transfers
 from reconcile.kept import snapshots
@@ -33,11 +33,12 @@ from reconcile.progress import Watch, say_nothing
 from reconcile.reading.gaps import is_ahead_of_data
 from reconcile.reading.memories import Memory, remembering
 from reconcile.reading.transfers import returned_findings
+from reconcile.rules.at_risk import AtRisk, totals_at_risk
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
 from reconcile.scope import Touched, narrow
-from reconcile.summary import summarise
+from reconcile.summary import VALUE_AT_RISK, summarise
 from reconcile.tables import Run
 from reconcile.threads import second_thread
 
@@ -167,8 +168,8 @@ def take_snapshot(
 def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
     """Apply the rules to everything a snapshot holds; pure."""
     result = rules(snapshot.inputs)
-    withheld = withheld_by(snapshot.inputs.gaps["stream"])
-    returned = (found for found in returned_findings(snapshot.transfers) if found.code not in withheld)
+    withheld, zone = withheld_by(snapshot.inputs.gaps["stream"]), snapshot.inputs.calendar.country.zone
+    returned = (found for found in returned_findings(snapshot.transfers, zone) if found.code not in withheld)
     return replace(result, findings=(*result.findings, *returned))
 
 
@@ -204,26 +205,38 @@ def publish(
     kept = session.get(Run, (outcome.connection, outcome.run_id))
     if is_published(kept):
         return RunOutcome.of(kept)
-    assert outcome.result is not None
+    seen, merged, open_now = _merged(session, snapshot.scope, outcome, rows, at=at)
+    at_risk = {currency: total._asdict() for currency, total in totals_at_risk(open_now).items()}
+    outcome = replace(outcome, summary=outcome.summary | {VALUE_AT_RISK: at_risk})
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
-    leaves_the_list = outcome.as_of < _last_complete(session, outcome.connection)
     # Content that was pruned and comes again takes its old place.
     session.merge(row)
     session.flush()
+    assert outcome.result is not None
     insert_rows(session, outcome.result, rows.found, connection=outcome.connection, run_id=outcome.run_id)
     if snapshot.scope.is_everything:
         adjust(session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=at)
-    if not leaves_the_list:
-        seen = Seen(
-            outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, rows.found,
-            is_ahead=outcome.summary["ahead_of_data"],
-        )  # fmt: skip
-        known = known_exceptions(session, outcome.connection, rows.found)
-        merged = merge(known, seen, could_find=_could_find(snapshot.scope, outcome.result))
+    if merged is not None:
         write_merge(session, merged, seen)
     # Last, as they are still being packed while all of the above is written.
     insert_chunks(session, rows.packed, connection=outcome.connection, run_id=outcome.run_id)
     return replace(outcome, number=row.number, is_new=True)
+
+
+def _merged(
+    session: Session, scope: Scope, outcome: RunOutcome, rows: Prepared, *, at: datetime
+) -> tuple[Seen, Merge | None, list[AtRisk]]:
+    """Build what becomes of the work list, and what is open then; a run of an earlier day leaves the list alone."""
+    assert outcome.result is not None
+    seen = Seen(
+        outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, rows.found,
+        is_ahead=outcome.summary["ahead_of_data"],
+    )  # fmt: skip
+    if outcome.as_of < _last_complete(session, outcome.connection):
+        return seen, None, [*outcome.result.findings]
+    known = known_exceptions(session, outcome.connection, rows.found)
+    merged = merge(known, seen, could_find=_could_find(scope, outcome.result))
+    return seen, merged, list(left_open(known, merged))
 
 
 def _could_find(scope: Scope, result: Result) -> Callable[[ExceptionState], bool]:

@@ -1,18 +1,19 @@
 """A run in figures: counts, control totals per currency, exceptions by code; pure."""
 
 from collections import Counter
-from collections.abc import Iterable
 from typing import Any
 
 from pandas import DataFrame
 
-from reconcile.rules.inputs import Finding, Result
+from reconcile.rules.inputs import Result
 
 TOTALS = (
     "payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "fee_total",
     "computed_amount", "payout_amount", "difference",
 )  # fmt: skip
 IDENTITY = "PAYOUT_IDENTITY"
+# What a published run left open: per currency the amount, each peso once, and how many exceptions it covers.
+VALUE_AT_RISK = "value_at_risk"
 
 
 def summarise(result: Result) -> dict[str, Any]:
@@ -26,18 +27,9 @@ def summarise(result: Result) -> dict[str, Any]:
         "documents": len(result.documents),
         "documents_by_outcome": _counts(result.documents["outcome"]),
         "exceptions": dict(sorted(Counter(found.code for found in result.findings).items())),
-        "at_risk": at_risk(result.findings),
         "severities": dict(sorted(Counter(found.severity for found in result.findings).items())),
         "totals": control_totals(result.payouts),
     }
-
-
-def at_risk(findings: Iterable[Finding]) -> dict[str, int]:
-    """What the findings of a run are worth together, per currency."""
-    sums: Counter[str] = Counter()
-    for found in findings:
-        sums[found.currency] += found.amount_at_risk
-    return dict(sorted(sums.items()))
 
 
 def count_closed(result: Result) -> int:

@@ -140,6 +140,15 @@ class ExceptionRow(SQLModel, table=True):
     run_first: str
     run_last: str
     version: int = 1
+    # None in what no run has seen since these were kept, and where what it tells of has no day of its own.
+    fact_on: date | None = None
+    due_on: date | None = None
+    customer_name: str | None = None
+
+    @property
+    def aged_from(self) -> date:
+        """The day its age counts from."""
+        return self.fact_on or self.opened_on
 
 
 class ExceptionChange(SQLModel, table=True):

@@ -143,7 +143,7 @@ def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, as
     """Show exceptions as they stood on a day, aged in bank days."""
     for row in rows:
         closed = row["resolved_on"] if row["resolved_on"] and row["resolved_on"] <= as_of else None
-        age = max(0, calendars[row["connection"]].days_between(row["opened_on"], closed or as_of))
+        age = max(0, calendars[row["connection"]].days_between(row["fact_on"], closed or as_of))
         reopened = {} if closed or not row["resolved_on"] else {"state": "open", "resolved_on": None, "resolution": ""}
         yield {**row, **reopened, "age_business_days": age, "age_bucket": bucket_of(age, _AGES, "over 30")}
 

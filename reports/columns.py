@@ -120,6 +120,8 @@ text owner|Responsable|Owner
 text state|Estado|State
 date resolved_on|Resuelta el|Resolved on
 text resolution|Resolución|Resolution
+date fact_on|Fecha del hecho|Date of the fact
+date due_on|Vence el|Due on
 id run_first|Primera corrida|First run
 id run_last|Última corrida|Last run
 id series|Serie|Series

@@ -90,7 +90,7 @@ _CATALOGUE = (
         _to_columns(
             "exception_id code severity title opened_on last_seen_on age_business_days age_bucket amount_at_risk "
             "currency payout_id resource_id doc_key evidence suggested_action owner state resolved_on resolution "
-            "run_first run_last"
+            "run_first run_last fact_on due_on customer_name"
         ),
         sort=("connection", "opened_on", "code", "exception_id"),
         es="Excepciones",

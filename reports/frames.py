@@ -142,8 +142,9 @@ def _within(column: sa.Column[Any], span: Span) -> sa.ColumnElement[bool]:
 
 
 def exception_rows(session: Session, query: sa.Select[Any]) -> Iterator[Row]:
+    """Read exceptions; what tells of no day of its own counts from the day it was first seen."""
     for row in session.execute(query).mappings():
-        yield {**row, "exception_id": row["id"]}
+        yield {**row, "exception_id": row["id"], "fact_on": row["fact_on"] or row["opened_on"]}
 
 
 def object_rows(session: Session, table: type[ProviderObject], connections: Sequence[str]) -> Iterator[Row]:

@@ -5,7 +5,8 @@ day's data a period may be closed (`newest_complete`), and what a run is compare
 """
 
 import json
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any
@@ -13,11 +14,14 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from reconcile.rules.at_risk import Stake, Total, totals_at_risk
 from reconcile.rules.outcomes import Code
 from reconcile.tables import Run, RunFinding
 from reports.spans import Span
 
+RANKS = {"high": 0, "medium": 1, "low": 2}
 _MOST_EARLIER = 60
+_AT_RISK = "value_at_risk"
 _WHOLE = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
 
 
@@ -62,20 +66,31 @@ def summary_of(run: Run) -> dict[str, Any]:
     return found
 
 
+def at_risk(summary: Mapping[str, Any]) -> dict[str, Total] | None:
+    """Return what a run left open by currency, each peso once; None where it was kept before that was counted."""
+    kept = summary.get(_AT_RISK)
+    return None if kept is None else {currency: Total(**total) for currency, total in kept.items()}
+
+
 def missing_streams(run: Run) -> int:
     """Count the streams that a run lacked something of."""
     return int(summary_of(run)["exceptions"].get(Code.DATA_GAP, 0))
 
 
 def found_by(session: Session, run: Run) -> list[Found]:
+    """Sum up what a run found by code and currency, gravest and dearest first; each subject once within its code."""
     finding = RunFinding
-    keys = (col(finding.code), col(finding.severity), col(finding.currency))
-    risk = sa.func.sum(col(finding.amount_at_risk))
-    rank = sa.case({"high": 0, "medium": 1, "low": 2}, value=col(finding.severity), else_=3)
     mine = (col(finding.connection) == run.connection, col(finding.run_id) == run.id)
-    query = sa.select(*keys, sa.func.count(), risk).where(*mine).group_by(*keys)
-    rows = session.execute(query.order_by(rank, risk.desc(), col(finding.code)))
-    return [Found(row[0], row[1], row[2], row[3], int(row[4])) for row in rows]
+    columns = (finding.severity, finding.code, finding.subject, finding.currency, finding.amount_at_risk)
+    kinds: dict[tuple[str, str], list[Stake]] = defaultdict(list)
+    for severity, *row in session.execute(sa.select(*(col(column) for column in columns)).where(*mine)):
+        kinds[severity, row[0]].append(Stake(*row))
+    found = [
+        Found(code, severity, currency, total.exceptions, total.amount)
+        for (severity, code), stakes in kinds.items()
+        for currency, total in totals_at_risk(stakes).items()
+    ]
+    return sorted(found, key=lambda one: (RANKS.get(one.severity, len(RANKS)), -one.at_risk, one.code))
 
 
 def earlier(session: Session, run: Run) -> Sequence[Run]:

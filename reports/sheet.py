@@ -17,8 +17,8 @@ from reports.standing import runs_now
 from reports.wording.vocabulary import WORDS
 
 _NAMES = (
-    "exception_id code title severity amount_at_risk currency payout_id resource_id doc_key opened_on "
-    "age_business_days suggested_action owner state resolution note match_to version connection"
+    "exception_id code title severity amount_at_risk currency payout_id resource_id doc_key customer_name opened_on "
+    "fact_on due_on age_business_days suggested_action owner state resolution note match_to version connection"
 )
 SHEET = Definition(
     "exceptions-sheet",
@@ -41,7 +41,7 @@ def make(house: House, connections: Sequence[Connection], *, today: date) -> Rep
         {
             **row,
             "match_to": None,
-            "age_business_days": max(0, calendars[row["connection"]].days_between(row["opened_on"], as_of)),
+            "age_business_days": max(0, calendars[row["connection"]].days_between(row["fact_on"], as_of)),
         }
         for row in rows
     )

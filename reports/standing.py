@@ -1,6 +1,7 @@
 """How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -10,14 +11,15 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.tables.business import Institution
+from reconcile.rules.at_risk import Stake, Total, totals_at_risk
 from reconcile.tables import ExceptionRow, PayoutResult, Run
-from reports.frames import Select, decode, latest_runs, of_runs
+from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
 from reports.listing import PAGE_ROWS, Page
+from reports.run_history import RANKS
 from reports.spans import Row, Span
 
 _KEY = ("connection", "run_id", "payout_id")
 _GAP = "DATA_GAP"
-_RANKS = {"high": 0, "medium": 1, "low": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +79,14 @@ def exceptions(
     """Gravest first, then by what is at risk."""
     conditions = _exception_conditions(connections, asked)
     total = session.scalar(sa.select(sa.func.count()).select_from(ExceptionRow).where(*conditions)) or 0
-    rank = sa.case(_RANKS, value=col(ExceptionRow.severity), else_=3)
+    rank = sa.case(RANKS, value=col(ExceptionRow.severity), else_=3)
     table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
     query = (
         sa.select(table)
         .where(*conditions)
         .order_by(rank, col(ExceptionRow.amount_at_risk).desc(), col(ExceptionRow.opened_on), col(ExceptionRow.id))
     )
-    return Page([dict(row) for row in session.execute(_paged(query, number)).mappings()], number, total)
+    return Page(list(exception_rows(session, _paged(query, number))), number, total)
 
 
 def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) -> list[sa.ColumnElement[bool]]:
@@ -132,9 +134,9 @@ def owners(session: Session, connections: Sequence[str]) -> list[str]:
 def exceptions_of(session: Session, connection: str, payout_id: str) -> list[dict[str, Any]]:
     table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
     query = sa.select(table).where(table.c.connection == connection, table.c.payout_id == payout_id)
-    rank = sa.case(_RANKS, value=table.c.severity, else_=3)
+    rank = sa.case(RANKS, value=table.c.severity, else_=3)
     ordered = query.order_by(table.c.resolved_on.is_not(None), rank, table.c.amount_at_risk.desc(), table.c.id)
-    return [dict(row) for row in session.execute(ordered).mappings()]
+    return list(exception_rows(session, ordered))
 
 
 def find_payout(session: Session, runs: Sequence[Run], payout_id: str) -> Row | None:
@@ -175,20 +177,29 @@ def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount
 
 
 def open_by_code(session: Session, connections: Sequence[str]) -> list[CodeCount]:
-    """Count what is open by code and currency, gravest and dearest first."""
-    risk = sa.func.sum(col(ExceptionRow.amount_at_risk))
-    keys = (col(ExceptionRow.code), col(ExceptionRow.severity), col(ExceptionRow.currency))
-    rank = sa.case(_RANKS, value=col(ExceptionRow.severity), else_=3)
-    query = (
-        sa.select(*keys, sa.func.count(), risk, sa.func.min(col(ExceptionRow.opened_on)))
-        .where(*_exception_conditions(connections, ExceptionFilter()))
-        .group_by(*keys)
-        .order_by(rank, risk.desc(), col(ExceptionRow.code))
-    )
-    return [
-        CodeCount(code, severity, currency, count, int(amount), oldest)
-        for code, severity, currency, count, amount, oldest in session.execute(query)
+    """Count what is open by code and currency, gravest and dearest first; amounts once within their code."""
+    table = ExceptionRow
+    oldest: dict[tuple[str, ...], date] = {}
+    kinds: dict[tuple[str, ...], list[Stake]] = defaultdict(list)
+    asked = (table.connection, table.severity, table.opened_on, table.fact_on, table.code, table.subject,
+             table.currency, table.amount_at_risk, table.payout_id, table.doc_key)  # fmt: skip
+    conditions = _exception_conditions(connections, ExceptionFilter())
+    for connection, severity, opened_on, fact_on, *stake in session.execute(
+        sa.select(*(col(column) for column in asked)).where(*conditions)
+    ):
+        one = Stake(*stake)
+        kinds[connection, severity, one.code, one.currency].append(one)
+        kind, since = (severity, one.code, one.currency), fact_on or opened_on
+        oldest[kind] = min(since, oldest.get(kind, since))
+    sums: dict[tuple[str, ...], Total] = defaultdict(lambda: Total(0, 0))
+    for key, stakes in kinds.items():
+        (total,), before = totals_at_risk(stakes).values(), sums[key[1:]]
+        sums[key[1:]] = Total(before.amount + total.amount, before.exceptions + total.exceptions)
+    found = [
+        CodeCount(code, severity, currency, total.exceptions, total.amount, oldest[severity, code, currency])
+        for (severity, code, currency), total in sums.items()
     ]
+    return sorted(found, key=lambda one: (RANKS.get(one.severity, len(RANKS)), -one.at_risk, one.code))
 
 
 def bank_names(session: Session) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """What people look at over time: match rate and value at risk by run, events and gaps by hour."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -11,13 +11,14 @@ from sqlmodel import Session, col
 
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window, WindowState
+from reconcile.rules.at_risk import Total
 from reconcile.rules.outcomes import APPLIED, Outcome
-from reconcile.tables import Run, RunFinding
+from reconcile.tables import Run
+from reports import run_history
 
 RUNS = 30
 HOURS = 48
 EVENTS = "events"
-_RISK = "at_risk"
 _HOUR = timedelta(hours=1)
 # They need no document, so they say nothing about matching.
 _NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
@@ -25,9 +26,10 @@ _NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """The last run of one day in figures; `at_risk` is in the currency of the connection.
+    """The last run of one day in figures; `at_risk` is what it left open, by currency.
 
-    Where it was not `complete` nothing was called missing, so that less seems to be at risk.
+    Where it was not `complete` nothing was called missing, so that less seems to be at risk. Runs of before totals
+    counted each peso once have none.
     """
 
     as_of: date
@@ -36,13 +38,19 @@ class Day:
     payouts_closed: int
     items: int
     matched: int
-    at_risk: int
+    at_risk: Mapping[str, Total] | None
     complete: bool
 
     @property
     def rate_bps(self) -> int | None:
         """Matched items in hundredths of a percent of those that need a document."""
         return None if not self.items else self.matched * 10_000 // self.items
+
+    def at_risk_in(self, currency: str) -> int | None:
+        """Return the total of one currency, 0 where nothing of it is open, and None where the run has no totals."""
+        if self.at_risk is None:
+            return None
+        return self.at_risk[currency].amount if currency in self.at_risk else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Hour:
     in_gap: bool
 
 
-def by_run(session: Session, connection: str, currency: str, today: date) -> list[Day]:
+def by_run(session: Session, connection: str, today: date) -> list[Day]:
     """Sum up the last run of each of the latest days, oldest first; runs of part of the books are left out."""
     whole = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
     newest = sa.select(Run).where(col(Run.connection) == connection, *whole)
@@ -66,22 +74,10 @@ def by_run(session: Session, connection: str, currency: str, today: date) -> lis
     last: dict[date, Run] = {}
     for run in found:
         last.setdefault(run.as_of, run)
-    runs = list(last.values())[:RUNS]
-    summaries = {run.id: json.loads(run.summary) for run in runs}
-    # Runs kept before their summary said what is at risk.
-    risks = _risks(session, connection, currency, [run_id for run_id, kept in summaries.items() if _RISK not in kept])
-    risks |= {run_id: kept[_RISK].get(currency, 0) for run_id, kept in summaries.items() if _RISK in kept}
-    return [_to_day(run, summaries[run.id], risks.get(run.id, 0)) for run in reversed(runs)]
+    return [_to_day(run, json.loads(run.summary)) for run in reversed(list(last.values())[:RUNS])]
 
 
-def _risks(session: Session, connection: str, currency: str, ids: Sequence[str]) -> dict[str, int]:
-    query = sa.select(col(RunFinding.run_id), sa.func.sum(col(RunFinding.amount_at_risk))).where(
-        col(RunFinding.connection) == connection, col(RunFinding.run_id).in_(ids), col(RunFinding.currency) == currency
-    )
-    return {run_id: int(amount) for run_id, amount in session.execute(query.group_by(col(RunFinding.run_id)))}
-
-
-def _to_day(run: Run, summary: Mapping[str, Any], at_risk: int) -> Day:
+def _to_day(run: Run, summary: Mapping[str, Any]) -> Day:
     outcomes = summary["items_by_outcome"]
     return Day(
         as_of=run.as_of,
@@ -90,7 +86,7 @@ def _to_day(run: Run, summary: Mapping[str, Any], at_risk: int) -> Day:
         payouts_closed=summary["payouts_closed"],
         items=sum(count for word, count in outcomes.items() if word not in _NO_MATCH_NEEDED),
         matched=sum(count for word, count in outcomes.items() if word in APPLIED),
-        at_risk=at_risk,
+        at_risk=run_history.at_risk(summary),
         complete=run.complete,
     )
 

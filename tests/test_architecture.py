@@ -30,6 +30,7 @@ DOORS = {
         "reconcile.kept.slices",
         "reconcile.kept.pieces",
         "reconcile.kept.records",
+        "reconcile.rules.at_risk",
         "reconcile.rules.outcomes",
         "reconcile.decisions",
         "reconcile.closing.procedure",

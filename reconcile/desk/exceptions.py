@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from consumer.facts.bankdays import BankCalendar
+from reconcile.rules.at_risk import AtRisk
 from reconcile.rules.inputs import Finding
 
 ID_LENGTH = 16
@@ -24,7 +25,7 @@ BUCKETS = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
 OLDEST_BUCKET = "over 30"
 RUN = "run"
 _MOVES = ("severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
-          "suggested_action")  # fmt: skip
+          "suggested_action", "fact_on", "due_on", "customer_name")  # fmt: skip
 _kept = attrgetter(*_MOVES)
 OPENED = ("id", "code", "subject", *_MOVES)
 REMEMBERED = ("exception_id", "change", "before", "after")
@@ -45,6 +46,7 @@ class ExceptionState(NamedTuple):
     id: str
     code: str
     severity: str
+    subject: str
     title: str
     amount_at_risk: int
     currency: str
@@ -53,11 +55,17 @@ class ExceptionState(NamedTuple):
     doc_key: str | None
     evidence: str
     suggested_action: str
+    fact_on: date | None
+    due_on: date | None
+    customer_name: str | None
     state: str
     resolution: str
     resolved_on: date | None
     last_seen_on: date
     version: int
+
+
+_FIELDS = frozenset(ExceptionState._fields)
 
 
 class Remembered(NamedTuple):
@@ -130,6 +138,16 @@ def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[
     return result
 
 
+def left_open(known: Iterable[ExceptionState], merged: Merge) -> Iterator[AtRisk]:
+    """Give what is open once a run is merged."""
+    yield from merged.opened.values()
+    for row in known:
+        moved = merged.changed.get(row.id, {})
+        now = row._replace(**{name: moved[name] for name in moved.keys() & _FIELDS}) if moved else row
+        if now.state == State.OPEN:
+            yield now
+
+
 def _is_newer(row: ExceptionState, as_of: date) -> bool:
     # A gap is about the data, not about a day: the next run that looks says whether it is still there.
     return row.code != DATA_GAP and max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
@@ -167,6 +185,7 @@ def _cells(finding: Finding) -> tuple[Any, ...]:
     return (
         finding.severity, finding.title, finding.amount_at_risk, finding.currency, finding.payout_id,
         finding.resource_id, finding.doc_key, _to_text(finding.evidence), finding.suggested_action,
+        finding.fact_on, finding.due_on, finding.customer_name,
     )  # fmt: skip
 
 
@@ -206,9 +225,9 @@ def _words(row: ExceptionState, change: str, values: Mapping[str, Any]) -> tuple
     return row.resolution or row.state, str(values["resolution"] or values["state"])
 
 
-def age_in_bank_days(opened_on: date, on: date, calendar: BankCalendar) -> int:
-    """Bank days an exception has been open; never below zero."""
-    return max(0, calendar.days_between(opened_on, on))
+def age_in_bank_days(since: date, on: date, calendar: BankCalendar) -> int:
+    """Bank days from what an exception tells of to a day; never below zero."""
+    return max(0, calendar.days_between(since, on))
 
 
 def age_bucket(age: int) -> str:

@@ -25,7 +25,8 @@ from reconcile.tables import (
 EXCEPTION_KEYS = (
     "exception_id", "code", "severity", "title", "opened_on", "last_seen_on", "age_business_days", "age_bucket",
     "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence", "suggested_action", "owner",
-    "state", "resolved_on", "resolution", "run_first", "run_last", "connection",
+    "state", "resolved_on", "resolution", "run_first", "run_last", "fact_on", "due_on", "customer_name",
+    "connection",
 )  # fmt: skip
 RUN_KEYS = (
     "connection", "run_id", "number", "as_of", "complete", "scope_from", "scope_to", "payout_id", "payouts",
@@ -122,10 +123,11 @@ def exceptions(session: Session, connection: str, filters: dict[str, str | None]
 
 def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> dict[str, Any]:
     """An exception as the report shows it; its age stops on the day it was resolved."""
-    age = age_in_bank_days(row.opened_on, row.resolved_on or on, calendar)
+    age = age_in_bank_days(row.aged_from, row.resolved_on or on, calendar)
     own = {name: getattr(row, name) for name in EXCEPTION_KEYS if hasattr(row, name)}
     return own | {
         "exception_id": row.id,
+        "fact_on": row.aged_from,
         "age_business_days": age,
         "age_bucket": age_bucket(age),
         "amount_at_risk": format_decimal(row.amount_at_risk, row.currency),

@@ -7,7 +7,7 @@ import msgspec
 import pandas as pd
 from pandas import DataFrame
 
-from consumer.facts.clock import format_instant, to_instant
+from consumer.facts.clock import format_instant, local_date, to_instant
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Schema, records, typed
 from reconcile.rules.outcomes import Code
@@ -53,20 +53,27 @@ def _text(data: Mapping[str, Any], name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def returned_findings(transfers: DataFrame) -> list[Finding]:
+def returned_findings(transfers: DataFrame, zone: str) -> list[Finding]:
     """One finding per transfer: the code decides, since the provider words its reasons differently by version."""
-    return [_to_finding(row) for row in records(transfers)]
+    return [_to_finding(row, zone) for row in records(transfers)]
 
 
-def _to_finding(row: Any) -> Finding:
+def _to_finding(row: Any, zone: str) -> Finding:
+    returned_at = None if pd.isna(row.returned_at) else row.returned_at.to_pydatetime()
     evidence = {
         "direction": row.direction,
         "status": row.status,
         "return_code": _known(row.return_code),
         "return_reason": _known(row.return_reason),
-        "returned_at": None if pd.isna(row.returned_at) else format_instant(row.returned_at.to_pydatetime()),
+        "returned_at": returned_at and format_instant(returned_at),
     }
-    about = About(f"transfer:{row.transfer_id}", str(row.currency), resource_id=str(row.transfer_id), evidence=evidence)
+    about = About(
+        subject=f"transfer:{row.transfer_id}",
+        currency=str(row.currency),
+        resource_id=str(row.transfer_id),
+        evidence=evidence,
+        fact_on=returned_at and local_date(returned_at, zone),
+    )
     return to_finding(Code.TRANSFER_RETURNED, about, at_risk=int(row.amount))
 
 

@@ -1,5 +1,6 @@
 """Findings in plain words: severity, title and suggested action of every exception code."""
 
+from datetime import date
 from operator import attrgetter
 from typing import Any
 
@@ -151,7 +152,7 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
 
 
 class About(Struct):
-    """What a finding is about: its subject, and the ids it touches."""
+    """What a finding is about: its subject, the ids it touches, and the days and the customer only its rule knows."""
 
     subject: str
     currency: str
@@ -159,6 +160,9 @@ class About(Struct):
     resource_id: str | None = None
     doc_key: str | None = None
     evidence: dict[str, Any] = {}
+    fact_on: date | None = None
+    due_on: date | None = None
+    customer_name: str | None = None
 
 
 def to_finding(code: Code, about: About, *, at_risk: int) -> Finding:
@@ -175,6 +179,9 @@ def to_finding(code: Code, about: About, *, at_risk: int) -> Finding:
         doc_key=about.doc_key,
         evidence=about.evidence,
         suggested_action=action,
+        fact_on=about.fact_on,
+        due_on=about.due_on,
+        customer_name=about.customer_name,
     )
 
 

@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, Self
 
 import pandas as pd
 from pandas import DataFrame
 
-from consumer.facts.clock import format_instant
+from consumer.facts.clock import format_instant, local_date
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Finding, Inputs, records
 from reconcile.rules.outcomes import Code
@@ -27,8 +28,12 @@ def gap_findings(inputs: Inputs) -> list[Finding]:
             }
             for gap in records(gaps)
         ]
-        evidence = {"gaps": listed, "withheld": withheld_by([str(stream)])}
-        about = About(f"stream:{stream}", inputs.calendar.country.currency, evidence=evidence)
+        about = About(
+            f"stream:{stream}",
+            inputs.calendar.country.currency,
+            evidence={"gaps": listed, "withheld": withheld_by([str(stream)])},
+            fact_on=_first_day(gaps, inputs.calendar.country.zone),
+        )
         found.append(to_finding(Code.DATA_GAP, about, at_risk=0))
     return found
 
@@ -156,6 +161,11 @@ def _overlaps(summary: DataFrame, gap: Any) -> Any:
     starts = True if pd.isna(gap.since) else last >= gap.since
     ends = True if pd.isna(gap.until) else first < gap.until
     return pd.Series(data=True, index=summary.index) & starts & ends
+
+
+def _first_day(gaps: DataFrame, zone: str) -> date | None:
+    """Give the day the first gap began; None where one of them reaches back without an end."""
+    return None if gaps["since"].isna().any() else local_date(gaps["since"].min().to_pydatetime(), zone)
 
 
 def _moment(value: Any) -> str | None:

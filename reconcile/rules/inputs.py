@@ -233,6 +233,10 @@ class Finding(Struct, frozen=True):
     doc_key: str | None
     evidence: dict[str, Any]
     suggested_action: str
+    # The day of what it tells of, None where that has no day of its own; the due date and the customer it concerns.
+    fact_on: date | None = None
+    due_on: date | None = None
+    customer_name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

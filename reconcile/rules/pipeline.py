@@ -10,6 +10,7 @@ from reconcile.rules.bank import bank_findings
 from reconcile.rules.checks import check_result
 from reconcile.rules.columns import texts_of
 from reconcile.rules.document_results import build_documents
+from reconcile.rules.fact_days import with_days
 from reconcile.rules.fees import item_fees, items_off_tariff
 from reconcile.rules.findings import in_order, told_once
 from reconcile.rules.gate import calendar_findings, conflict_findings, gap_findings, part
@@ -71,7 +72,7 @@ def reconcile(inputs: Inputs) -> Result:
         *overdue_findings(ledger, standing, misses),
     ]
     parted = part(found, summary, inputs)
-    findings = in_order(told_once(parted.told))
+    findings = in_order(with_days(told_once(parted.told), rows, summary, inputs))
     lines = build_lines(rows, fees, ledger, applied, disputes=disputes, inputs=inputs)
     lines = name_exceptions(lines, sorted(_codes(findings, rows)))
     result = Result(

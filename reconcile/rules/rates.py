@@ -51,5 +51,6 @@ def _missing(currency: str, day: str, payments: list[str], inputs: Inputs) -> Fi
         f"rate:{currency}:{date.fromisoformat(day)}",
         inputs.calendar.country.currency,
         evidence={"currency": currency, "day": day, "payments": payments},
+        fact_on=date.fromisoformat(day),
     )
     return to_finding(Code.RATE_MISSING, about, at_risk=0)

@@ -34,7 +34,7 @@ def show(connection: str, exception_id: str) -> ResponseReturnValue:
         "case.html",
         case=case,
         row=case.row,
-        age=max(0, calendar.days_between(case.row.opened_on, case.row.resolved_on or as_of)),
+        age=max(0, calendar.days_between(case.row.aged_from, case.row.resolved_on or as_of)),
         kinds=list(Adjustment),
         may_decide=desk.reader().role.may(Role.FINANCE),
     )

@@ -55,7 +55,7 @@ def index() -> ResponseReturnValue:
     ages = {}
     for row in page.rows:
         until = row["resolved_on"] or day_of.get(row["connection"], row["last_seen_on"])
-        ages[row["id"]] = max(0, calendars[row["connection"]].days_between(row["opened_on"], until))
+        ages[row["id"]] = max(0, calendars[row["connection"]].days_between(row["fact_on"], until))
     return render_template(
         "exceptions.html",
         page=page,

@@ -126,6 +126,7 @@ def run(connection: str, number: int) -> ResponseReturnValue:
         "run.html",
         run=found,
         summary=run_history.summary_of(found),
+        at_risk=run_history.at_risk(run_history.summary_of(found)),
         codes=codes,
         others=others,
         before=before,

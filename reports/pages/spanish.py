@@ -33,6 +33,11 @@ SPANISH = {
     "What is open": "Qué está abierto",
     "Newest payouts": "Últimas liquidaciones",
     "Value at risk": "Monto en riesgo",
+    "1 exception, counted once": "1 excepción, contada una vez",
+    "{n} exceptions, each amount once": "{n} excepciones, cada monto una vez",
+    "An amount may stand in several rows; the value at risk above counts it once.": (
+        "Un monto puede estar en varias filas; el monto en riesgo de arriba lo cuenta una vez."
+    ),
     "At risk": "En riesgo",
     "Gaps open now": "Vacíos abiertos ahora",
     "Incomplete streams": "Flujos incompletos",
@@ -89,7 +94,7 @@ SPANISH = {
     "Items": "Movimientos",
     "Matched": "Conciliados",
     "About": "Sobre",
-    "Bank days open": "Días bancarios",
+    "Age in bank days": "Antigüedad en días bancarios",
     "Owner": "Responsable",
     "{n} rows": "{n} filas",
     "Page {n} of {total}": "Página {n} de {total}",

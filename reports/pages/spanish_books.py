@@ -62,7 +62,8 @@ SPANISH_BOOKS = {
     ),
     # decisions
     "Open since {day}": "Abierta desde el {day}",
-    "{n} bank days": "{n} días bancarios",
+    "{n} bank days from {day}": "{n} días bancarios desde el {day}",
+    "Happened on": "Ocurrió el",
     "The payment beside the documents": "El pago junto a los documentos",
     "This payment": "Este pago",
     "as in the payment": "igual que en el pago",

@@ -1,6 +1,6 @@
 """The first page of the morning: what ties out, what is open, what it is worth."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -44,10 +44,10 @@ class Trend:
 
 
 def trend(session: Session, connection: Connection) -> Trend:
-    days = trends.by_run(session, connection.name, connection.country.currency, desk.today())
+    days = trends.by_run(session, connection.name, desk.today())
     rates = drawing.line([day.rate_bps for day in days], top=_WHOLE_BPS)
-    risks = drawing.columns([day.at_risk for day in days], [not day.complete for day in days])
-    return Trend(connection, days, rates, risks)
+    amounts = [day.at_risk_in(connection.country.currency) or 0 for day in days]
+    return Trend(connection, days, rates, drawing.columns(amounts, [not day.complete for day in days]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class News:
     payouts: int
     opened: int
     closed: int
-    at_risk: int
+    at_risk: int | None
     matched_bps: int | None
 
     @property
@@ -77,6 +77,7 @@ def news(session: Session, part: Trend, run: Run) -> News | None:
     before, now = known[-2:]
     since, names = before.as_of + _A_DAY, [run.connection]
     opened = ExceptionFilter(state="all", opened_from=since)
+    risks = [day.at_risk_in(part.currency) for day in (before, now)]
     closed = ExceptionFilter(state="closed", closed_from=since)
     return News(
         connection=part.connection,
@@ -84,9 +85,33 @@ def news(session: Session, part: Trend, run: Run) -> News | None:
         payouts=standing.payouts(session, [run], PayoutFilter(span=Span(since)), 1).total,
         opened=standing.exceptions(session, names, opened, 1).total,
         closed=standing.exceptions(session, names, closed, 1).total,
-        at_risk=now.at_risk - before.at_risk,
+        at_risk=None if risks[0] is None or risks[1] is None else risks[1] - risks[0],
         matched_bps=None if now.rate_bps is None or before.rate_bps is None else now.rate_bps - before.rate_bps,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Risk:
+    """What the newest runs left open in one currency, and which runs those are."""
+
+    amount: int
+    exceptions: int
+    runs: Sequence[Run]
+
+
+def value_at_risk(shown: Sequence[Trend], runs: Mapping[str, Run]) -> dict[str, Risk]:
+    """Read the totals from the runs that the trends end with, so that both show the same number."""
+    found: dict[str, Risk] = {}
+    for part in shown:
+        run, last = runs.get(part.connection.name), part.days[-1] if part.days else None
+        if run is None or last is None or last.number != run.number:
+            continue
+        for currency, total in (last.at_risk or {}).items():
+            before = found.get(currency, Risk(0, 0, ()))
+            found[currency] = Risk(
+                before.amount + total.amount, before.exceptions + total.exceptions, [*before.runs, run]
+            )
+    return dict(sorted(found.items()))
 
 
 @blueprint.get("/")
@@ -106,9 +131,6 @@ def show() -> ResponseReturnValue:
     settled = sum(row.payouts for row in statuses if row.status == "closed")
     uncounted = {status: sum(row.payouts for row in statuses if row.status == status) for status in _UNCOUNTED}
     total = sum(row.payouts for row in statuses if row.status not in _UNCOUNTED)
-    risk: dict[str, int] = {}
-    for code in codes:
-        risk[code.currency] = risk.get(code.currency, 0) + code.at_risk
     return render_template(
         "today.html",
         runs=runs,
@@ -119,7 +141,7 @@ def show() -> ResponseReturnValue:
         total=total,
         uncounted={status: number for status, number in uncounted.items() if number},
         missing=sum(run_history.missing_streams(run) for run in runs),
-        risk=risk,
+        risk=value_at_risk(shown, by_name),
         gaps=gaps,
         arrived=arrived,
         trends=[part for part in shown if part.days],

@@ -28,7 +28,13 @@ from reports import people
 from reports.pages import register
 from reports.people import Role, add_user, to_user
 
-FIGURES = {"payouts": 1, "payouts_closed": 1, "items_by_outcome": {"matched": 2, "no_document": 1}, "exceptions": {}}
+FIGURES = {
+    "payouts": 1,
+    "payouts_closed": 1,
+    "items_by_outcome": {"matched": 2, "no_document": 1},
+    "exceptions": {},
+    "value_at_risk": {"CLP": {"amount": 100_000, "exceptions": 2}},
+}
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
 FINISHED = datetime(2026, 10, 8, 6, 20, tzinfo=UTC)
 
@@ -36,7 +42,7 @@ MADE_UP: dict[str, Any] = json.loads(
     (Path(__file__).resolve().parent.parent / "data" / "reports" / "made-up-run.json").read_text(encoding="utf-8")
 )
 SUMMARY, LINES, DOCUMENTS = MADE_UP["payout"], MADE_UP["lines"], MADE_UP["documents"]
-_DAYS = ("opened_on", "last_seen_on", "resolved_on")
+_DAYS = ("opened_on", "last_seen_on", "resolved_on", "fact_on", "due_on")
 EXCEPTIONS: list[dict[str, Any]] = [
     {key: date.fromisoformat(value) if key in _DAYS else value for key, value in row.items()}
     for row in MADE_UP["exceptions"]

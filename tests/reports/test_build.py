@@ -18,7 +18,8 @@ RUN_DIFF = {"kind": "line", "subject": "pi_1", "before": None, "after": "matched
 def exception(**changes: Any) -> dict[str, Any]:
     row = {
         "connection": "main",
-        "opened_on": date(2026, 10, 2),
+        "opened_on": date(2026, 12, 31),
+        "fact_on": date(2026, 10, 2),
         "resolved_on": None,
         "state": "open",
         "resolution": "",

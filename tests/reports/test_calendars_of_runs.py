@@ -19,10 +19,10 @@ SHUT = "holidays cl +2026-10-06 +2026-10-07"
 
 @pytest.fixture
 def shut(reconciled: House) -> House:
-    """The made-up run with two days more that were no bank days, and one exception of the Monday before them."""
+    """The made-up run with two days more that were no bank days, and exceptions of facts of the Monday before."""
     with reconciled.store.transaction() as session:
         session.execute(sa.update(Run).values(calendar=SHUT))
-        session.execute(sa.update(ExceptionRow).values(opened_on=date(2026, 10, 5)))
+        session.execute(sa.update(ExceptionRow).values(opened_on=date(2026, 10, 8), fact_on=date(2026, 10, 5)))
     return reconciled
 
 

@@ -23,7 +23,7 @@ CONTRACT = {
     "exceptions": (
         "exception_id, code, severity, title, opened_on, last_seen_on, age_business_days, age_bucket, amount_at_risk, "
         "currency, payout_id, resource_id, doc_key, evidence, suggested_action, owner, state, resolved_on, "
-        "resolution, run_first, run_last, connection"
+        "resolution, run_first, run_last, fact_on, due_on, customer_name, connection"
     ),
     "documents": (
         "doc_key, doc_type, series, folio, uuid, issue_date, due_date, customer_tax_id, customer_name, currency, "

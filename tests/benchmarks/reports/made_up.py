@@ -129,7 +129,7 @@ def _the_night_before() -> sa.Insert:
 def _run(number: int, at: datetime, payouts: int) -> Run:
     summary = {
         "payouts": payouts, "payouts_closed": payouts, "items_by_outcome": {"matched": 7 * payouts},
-        "at_risk": {"CLP": sum(range(payouts // 5))},
+        "value_at_risk": {"CLP": {"amount": sum(range(payouts // 5)), "exceptions": payouts // 5}},
     }  # fmt: skip
     days: dict[str, Any] = {"as_of": at.date(), "started_at": at, "finished_at": at}
     text = json.dumps(summary)

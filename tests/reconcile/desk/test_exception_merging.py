@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from consumer.facts.bankdays import calendar_of
 from reconcile.desk.exceptions import (
@@ -34,8 +35,9 @@ def _whole(_row: ExceptionState) -> bool:
 def _row(**values: Any) -> ExceptionState:
     fixed: dict[str, Any] = {
         "id": exception_id("main", "AMOUNT_DIFF", "resource:pi_1"), "code": "AMOUNT_DIFF", "severity": "medium",
-        "title": "t", "amount_at_risk": 100, "currency": "CLP", "payout_id": None, "resource_id": "pi_1",
-        "doc_key": None, "evidence": '{"seen": 100}', "suggested_action": "look", "state": "open", "resolution": "",
+        "subject": "resource:pi_1", "title": "t", "amount_at_risk": 100, "currency": "CLP", "payout_id": None,
+        "resource_id": "pi_1", "doc_key": None, "evidence": '{"seen": 100}', "suggested_action": "look",
+        "fact_on": None, "due_on": None, "customer_name": None, "state": "open", "resolution": "",
         "resolved_on": None, "last_seen_on": date(2026, 9, 10), "version": 3,
     }  # fmt: skip
     return ExceptionState(**(fixed | values))
@@ -52,6 +54,19 @@ def test_seen_again_keeps_owner_note_and_version(finding: Callable[..., Finding]
     merged = merge([row], _seen(finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1")), could_find=_whole)
     assert merged.seen_again == [row.id]
     assert (merged.changed, merged.opened, merged.history) == ({}, {}, [])
+
+
+def test_an_exception_of_before_learns_its_day_and_customer_without_a_new_version(
+    finding: Callable[..., Finding],
+) -> None:
+    """What a run knows now of an old exception is completed; nobody's open form becomes stale by it."""
+    told = {"fact_on": date(2026, 9, 1), "due_on": date(2026, 9, 30), "customer_name": "Ana"}
+    found = replace(finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1"), **told)
+    merged = merge([_row()], _seen(found), could_find=_whole)
+    assert merged.changed == {
+        _row().id: {"last_seen_on": date(2026, 9, 11), "run_last": "run2", **told},
+    }
+    assert merged.history == []
 
 
 def test_a_gap_keeps_its_last_day_when_a_run_of_an_earlier_day_sees_it(finding: Callable[..., Finding]) -> None:

@@ -8,12 +8,15 @@ from threading import Barrier
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 from sqlmodel import select
 
 from consumer.config import Connection
+from consumer.facts.bankdays import calendar_of
 from consumer.facts.house import House
 from consumer.facts.tables.business import Transfer
 from consumer.facts.terminal import Exit
+from reconcile import decisions
 from reconcile.kept import chunks, records
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome, run
@@ -94,6 +97,48 @@ def test_when_facts_came_in_does_not_make_another_run(
     second = _run(house, main, tiny_rules())
     assert second.run_id != first.run_id
     assert second.number == 2
+
+
+def test_a_run_says_what_it_left_open_each_peso_once(
+    month: "World", house: House, main: Connection, tiny_rules: Callable[..., Any], finding: Callable[..., Any]
+) -> None:
+    """A payment and the document it may have paid are one amount; what a person resolved is no longer at risk."""
+    found = [
+        finding("PAYMENT_NO_INVOICE", "resource:pi_1", 1000, resource_id="pi_1", doc_key="cl:33::7"),
+        finding("INVOICE_NO_PAYMENT", "document:cl:33::7", 1190, doc_key="cl:33::7"),
+        finding("AMBIGUOUS", "resource:pi_2", 500, resource_id="pi_2"),
+    ]
+    _run(house, main, tiny_rules(*found))
+    with house.store.transaction() as session:
+        row = session.exec(select(ExceptionRow).where(ExceptionRow.code == "AMBIGUOUS")).one()
+        signed = decisions.Signature("ana", "the customer said which", DAY_IS_OVER)
+        decisions.resolve(session, "main", row.id, signed, on=AS_OF, version=row.version)
+    month.invoice("8", 1)
+    _run(house, main, tiny_rules(*found))
+    kept = [json.loads(published.summary)["value_at_risk"] for published in _rows(house, Run)]
+    assert sorted(kept, key=str) == [
+        {"CLP": {"amount": 1190, "exceptions": 2}}, {"CLP": {"amount": 1690, "exceptions": 3}}
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("month")
+def test_an_exception_keeps_the_day_of_its_fact_beside_the_day_it_was_seen(
+    house: House, main: Connection, tiny_rules: Callable[..., Any], finding: Callable[..., Any]
+) -> None:
+    """Both days are stored, with the due date and the customer; where there is no such day the first sight stands."""
+    told = {"fact_on": date(2026, 9, 1), "due_on": date(2026, 9, 30), "customer_name": "Ana Ltda"}
+    aged = replace(finding("INVOICE_NO_PAYMENT", "document:cl:33::7", doc_key="cl:33::7"), **told)
+    _run(house, main, tiny_rules(aged, finding("CALENDAR_GAP", "calendar:cl:2031")))
+    rows = {row.code: row for row in _rows(house, ExceptionRow)}
+    old, new = rows["INVOICE_NO_PAYMENT"], rows["CALENDAR_GAP"]
+    assert (old.fact_on, old.due_on, old.customer_name, old.opened_on) == (*told.values(), AS_OF)
+    assert (new.fact_on, new.aged_from) == (None, AS_OF)
+    listed = [records.to_exception_row(row, AS_OF, calendar_of("cl")) for row in (old, new)]
+    # From Tuesday the 1st to Friday the 11th of September are eight bank days.
+    assert [(row["fact_on"], row["age_business_days"], row["age_bucket"]) for row in listed] == [
+        (date(2026, 9, 1), 8, "8-30"),
+        (AS_OF, 0, "0-1"),
+    ]
 
 
 @pytest.mark.usefixtures("month")

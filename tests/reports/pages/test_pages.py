@@ -20,7 +20,7 @@ def test_the_morning_page_says_what_ties_out_and_what_is_open(client: FlaskClien
     assert "1 de 1 liquidaciones cuadran" in page
     assert "Corrida r0042 , al 08-10-2026 · Datos completos" in page
     assert "Excepciones abiertas 2" in page
-    assert "Monto en riesgo CLP $100.000" in page
+    assert "Monto en riesgo CLP $100.000 2 excepciones, cada monto una vez · Corrida r0042" in page
     assert "Pago sin documento Media 1 50.000 CLP 06-10-2026" in page
 
 

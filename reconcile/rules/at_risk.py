@@ -1,0 +1,105 @@
+"""What exceptions are worth together, counting each peso once; pure."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from reconcile.rules.outcomes import Code
+
+# These put the whole amount of their payout at risk.
+WHOLE_PAYOUT = frozenset({Code.PAYOUT_LATE, Code.PAYOUT_NOT_IN_BANK, Code.PAYOUT_RETURNED})
+_DOCUMENT = "document:"
+
+
+class AtRisk(Protocol):
+    """What a total reads of an exception; its amount is in minor units."""
+
+    @property
+    def code(self) -> str: ...
+    @property
+    def subject(self) -> str: ...
+    @property
+    def currency(self) -> str: ...
+    @property
+    def amount_at_risk(self) -> int: ...
+    @property
+    def payout_id(self) -> str | None: ...
+    @property
+    def doc_key(self) -> str | None: ...
+
+
+class Stake(NamedTuple):
+    """An exception as a total reads it, where only this much of it is read from a table."""
+
+    code: str
+    subject: str
+    currency: str
+    amount_at_risk: int
+    payout_id: str | None = None
+    doc_key: str | None = None
+
+
+class Total(NamedTuple):
+    """A total at risk, and how many exceptions it covers."""
+
+    amount: int
+    exceptions: int
+
+
+def totals_at_risk(found: Iterable[AtRisk]) -> dict[str, Total]:
+    """Add up exceptions of one connection by currency.
+
+    A subject counts once, with the largest of its amounts. A payout at risk as a whole counts once with everything in
+    it: the larger of its amount and of what is at risk inside. Of a document only what exceeds the payments, refunds
+    and disputes that name it is added. Where a row names several documents, or none, nothing is taken off.
+    """
+    by_currency: dict[str, list[AtRisk]] = defaultdict(list)
+    for one in found:
+        by_currency[one.currency].append(one)
+    return {currency: Total(_once(rows), len(rows)) for currency, rows in sorted(by_currency.items())}
+
+
+def _once(rows: Sequence[AtRisk]) -> int:
+    whole = {row.payout_id for row in rows if row.code in WHOLE_PAYOUT}
+    inside: dict[tuple[str, str], int] = {}
+    outside: dict[str, int] = {}
+    documents: dict[str, int] = {}
+    named: dict[str, dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        subject, amount = _base(row.subject), row.amount_at_risk
+        if subject.startswith(_DOCUMENT):
+            documents[subject] = max(amount, documents.get(subject, 0))
+        elif row.payout_id is not None and row.payout_id in whole:
+            place = (row.payout_id, subject)
+            inside[place] = max(amount, inside.get(place, 0))
+        else:
+            outside[subject] = max(amount, outside.get(subject, 0))
+        if row.doc_key is not None and not subject.startswith(_DOCUMENT):
+            of_document = named[subject]
+            of_document[row.doc_key] = max(amount, of_document.get(row.doc_key, 0))
+    return _whole_payouts(inside) + sum(outside.values()) + _beyond_payments(documents, named)
+
+
+def _base(subject: str) -> str:
+    """Name an item alike in every payout that lists it; a document's key may hold any character."""
+    return subject if subject.startswith(_DOCUMENT) else subject.partition("@")[0]
+
+
+def _whole_payouts(inside: Mapping[tuple[str, str], int]) -> int:
+    payouts: dict[str, int] = {}
+    items: dict[str, int] = defaultdict(int)
+    for (payout_id, subject), amount in inside.items():
+        if subject == f"payout:{payout_id}":
+            payouts[payout_id] = amount
+        else:
+            items[payout_id] += amount
+    return sum(max(amount, items[payout_id]) for payout_id, amount in payouts.items())
+
+
+def _beyond_payments(documents: Mapping[str, int], named: Mapping[str, Mapping[str, int]]) -> int:
+    told: dict[str, int] = defaultdict(int)
+    for of_document in named.values():
+        if len(of_document) == 1:
+            ((doc_key, amount),) = of_document.items()
+            told[_DOCUMENT + doc_key] += amount
+    return sum(max(0, amount - told[subject]) for subject, amount in documents.items())

@@ -20,6 +20,8 @@ from consumer.facts.clock import format_instant, to_instant
 from consumer.facts.tables.provider import ProviderObject
 
 KEPT = "cuadre:kept"
+# Stands in a text for each character that no text column holds.
+REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 Version = tuple[datetime, int, str]
 Reread = Callable[[Mapping[str, Any]], dict[str, Any]]
@@ -184,6 +186,20 @@ def to_json(body: Mapping[str, Any]) -> str:
     except UnicodeEncodeError:
         text = json.dumps(body, ensure_ascii=False, allow_nan=False, sort_keys=True)
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def to_storable(text: str) -> str:
+    """Replace what no text column holds by U+FFFD: NUL, and half a surrogate pair, as `to_json` does in a body."""
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\0", REPLACED)
+
+
+def replaced_columns(row: Mapping[str, Any]) -> list[str]:
+    """Name the columns of a row in which a character was replaced; the body still has a NUL as it was sent."""
+    if "\\u0000" not in row["body"] and REPLACED not in row["body"]:
+        return []
+    return [name for name, value in row.items() if isinstance(value, str) and name != "body" and REPLACED in value]
 
 
 def _finite(text: str) -> float:

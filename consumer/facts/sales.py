@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from consumer.facts.observed import read_json, to_json
+from consumer.facts.observed import read_json, to_json, to_storable
 
 _SHARE = ("entity_id", "amount", "charge_processing_fee")
 # Sums and differences of amounts are stored as eight bytes.
@@ -25,7 +25,7 @@ def sale_of(body: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _texts(values: tuple[Any, ...]) -> str | None:
-    parts = [_storable(value) for value in values if value and isinstance(value, str)]
+    parts = [to_storable(value) for value in values if value and isinstance(value, str)]
     return "\n".join(parts) if parts else None
 
 
@@ -39,7 +39,7 @@ def _split(shares: list[Any]) -> str | None:
 
 def _customer_id(customer: Any) -> str | None:
     value = customer.get("id") if isinstance(customer, dict) else customer
-    return _storable(value) if isinstance(value, str) else None
+    return to_storable(value) if isinstance(value, str) else None
 
 
 def _canonical(value: Any) -> str:
@@ -48,10 +48,3 @@ def _canonical(value: Any) -> str:
         return _encode(value).decode()
     except UnicodeEncodeError:
         return _encode(read_json(to_json({"it": value}))["it"]).decode()
-
-
-def _storable(text: str) -> str:
-    """Replace half a surrogate pair, as the stored body has it, and NUL, which PostgreSQL holds in no text."""
-    if not text.isascii():
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

@@ -1,5 +1,6 @@
 """Merging observations of provider objects into their tables, so that any order of arrival ends in the same rows."""
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from itertools import groupby
@@ -9,11 +10,12 @@ import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.facts.observed import Key, Known, core_of, from_row, from_values, join, to_values
+from consumer.facts.observed import Key, Known, core_of, from_row, from_values, join, replaced_columns, to_values
 from consumer.facts.store import insert_new, insert_unfolded, one_of, to_ids
 from consumer.facts.tables.provider import ProviderObject
 
 Observed = ProviderObject | Known
+_LOG = logging.getLogger(__name__)
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -45,10 +47,25 @@ def merge_all(session: Session, rows: Sequence[Observed]) -> list[Change]:
     while wanted:
         found = _changes(session, wanted, lock=True)
         lost = _write(session, found)
-        done += [change for change in found if change.known.key not in lost]
+        written = [change for change in found if change.known.key not in lost]
+        _tell_replaced(written)
+        done += written
         # Another transaction inserted these first; now they can be read and joined.
         wanted = {key: known for key, known in wanted.items() if key in lost}
     return done
+
+
+def _tell_replaced(written: Iterable[Change]) -> None:
+    """Log each column that now holds a text with a replaced character: once, as a later reading changes nothing."""
+    for change in written:
+        before = change.before or {}
+        told = [name for name in replaced_columns(change.after) if change.after[name] != before.get(name)]
+        if told:
+            kind, connection, identity = change.known.key
+            columns = ", ".join(told)
+            _LOG.warning(
+                "%s %s of %s: U+FFFD in %s for a character that no text holds", kind, identity, connection, columns
+            )
 
 
 def preview(session: Session, rows: Sequence[Observed]) -> list[Change]:

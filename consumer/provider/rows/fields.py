@@ -7,7 +7,7 @@ from typing import Any
 
 from consumer.facts.clock import to_instant
 from consumer.facts.money import is_currency
-from consumer.facts.observed import to_json
+from consumer.facts.observed import to_json, to_storable
 from consumer.facts.taxids import TaxIdError, to_rfc, to_rut
 
 Data = Mapping[str, Any]
@@ -33,17 +33,13 @@ def identifier(data: Data, field: str = "id") -> str:
 
 
 def text(data: Data, field: str) -> str | None:
-    """Text or nothing; another type is refused, since a number may have lost its leading zeros."""
+    """Text or nothing, without what no text column holds; another type may have lost leading zeros and is refused."""
     value = data.get(field)
     if value is None:
         return None
-    if not isinstance(value, str) or "\0" in value:
+    if not isinstance(value, str):
         raise UnusableObject(f"{field} is {type(value).__name__}, not text")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise UnusableObject(f"{field} holds half a character") from None
-    return value
+    return to_storable(value)
 
 
 def required_text(data: Data, field: str) -> str:

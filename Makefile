@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CODE := app.py cuadre.py consumer reconcile reports sandbox tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test proof proof-kills bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox lint format types lock clean
+.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox lint format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -36,6 +36,9 @@ proof: install-dev  ## the proofs at their full counts: kills, fuzzing, seeds
 
 proof-kills: install-dev  ## the kill matrix alone: 200 kills of receiver, worker and database, half on each store
 	CUADRE_TEST_KILLS=200 $(BIN)/python -m pytest tests/proof/test_kills.py
+
+proof-disk: install-dev  ## half an hour of writers and checkpointers on one SQLite file: nothing acknowledged is lost
+	CUADRE_TEST_PROOF=1 $(BIN)/python -m pytest tests/proof/test_lost_commits.py
 
 bench: bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox  ## every measurement below
 

@@ -13,6 +13,7 @@ import click
 from flask import Flask
 from sqlmodel import func, select
 
+from consumer import disk
 from consumer.config import Connection, Settings, load
 from consumer.errands import errands
 from consumer.facts.clock import utc_now
@@ -67,7 +68,7 @@ def create_app(house: House) -> Flask:
     app.config["SECRET_KEY"] = house.settings.secret_key.get_secret_value()
     app.register_blueprint(webhooks(house))
     pages.register(app, house, errands=errands(house))
-    gauges = (InboxGauges(house), MirrorGauges(house))
+    gauges = (disk.DiskGauge(house.store), InboxGauges(house), MirrorGauges(house))
     app.register_blueprint(
         health(house, is_allowed=pages.token_check(house), gauges=gauges, is_shared=are_counters_shared())
     )
@@ -112,6 +113,7 @@ def job_table(house: House) -> Sequence[Job]:
 def run_night(house: House, connection: Connection, on: date, *, full: bool = False) -> NightlyOutcome:
     """Hand the night its steps, which live in rooms it may not see."""
     steps = Steps(
+        disk=lambda _c, day: disk.check_night(house.store, day),
         backfill=lambda c: catch_up(house, c, back=A_NIGHT_BACK),
         pull=lambda c: pull(house, c, list(STREAMS)),
         drift=lambda c: drift(house, c, repair=True),
@@ -123,6 +125,7 @@ def run_night(house: House, connection: Connection, on: date, *, full: bool = Fa
 def run_cut(house: House, connection: Connection, on: date) -> NightlyOutcome:
     """Look at the running day once its payouts are made; the night compares and reads everything else."""
     steps = Steps(
+        disk=lambda _c, day: disk.check_night(house.store, day),
         backfill=lambda c: catch_up(house, c),
         pull=lambda c: pull(house, c, cut_streams(house, c)),
         drift=lambda _c: Outcome(),

@@ -9,7 +9,9 @@ import sqlalchemy as sa
 import structlog
 from sqlmodel import Session
 
-from consumer.doctor import ENDPOINT, Check, Verdict, check_inbox
+from consumer import disk
+from consumer.checks import Check, Verdict
+from consumer.doctor import ENDPOINT, check_inbox
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.inbox.watch import endpoint_trouble
@@ -30,7 +32,11 @@ class Alarms:
 
     def look(self) -> None:
         """Compare what is with what was said; a database that is away is the worker's to report."""
+        # A damaged file may answer no question any more.
+        for check in disk.check_disk(self._house.store):
+            self._say(check)
         try:
+            self._say(disk.check_database(self._house.store))
             with self._house.store.reading() as session:
                 found = [
                     check

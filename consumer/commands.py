@@ -6,8 +6,11 @@ from dataclasses import asdict
 
 import click
 
-from consumer.doctor import KEYS, Check, Verdict, WithheldBy, examine
+from consumer import disk
+from consumer.checks import KEYS, Check, Verdict
+from consumer.doctor import WithheldBy, examine
 from consumer.facts import schema
+from consumer.facts.embedded import INSTALL, UnsafeJournalError
 from consumer.facts.house import OpenHouse
 from consumer.facts.store import Store
 from consumer.facts.terminal import Exit, connection_option, json_option, leave, print_findings, print_rows, say
@@ -22,7 +25,10 @@ def doctor_command(withheld_by: WithheldBy) -> click.Command:
     @click.pass_obj
     def doctor(open_house: OpenHouse, *, connection_name: str | None, as_json: bool) -> None:
         """Look at everything that could be wrong and say what to do."""
-        checks = list(examine(open_house(), connection_name, withheld_by=withheld_by))
+        try:
+            checks = list(examine(open_house(), connection_name, withheld_by=withheld_by))
+        except UnsafeJournalError as error:
+            checks = [Check("", disk.DATABASE, Verdict.FAILURE, str(error), INSTALL)]
         if as_json:
             print_rows([asdict(check) for check in checks], KEYS, as_json=True)
         else:
@@ -54,8 +60,9 @@ def database_commands(open_store: Callable[[], Store]) -> click.Group:
 
     @db.command()
     def check() -> None:
-        """Say whether the tables are those of this version."""
+        """Say whether the tables are those of this version, and whether an SQLite file is whole."""
         with closing(open_store()) as store:
+            disk.refuse_damaged(store)
             schema.check_migrated(store)
         say("the database is at this version")
 

@@ -1,12 +1,12 @@
 """The doctor: what could be wrong with this installation, each finding with what to do about it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from sqlmodel import Session
 
+from consumer import disk
+from consumer.checks import Check, Verdict
 from consumer.config import Connection
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.house import House
@@ -35,24 +35,6 @@ _ADVICE: dict[type[ProviderError], str] = {
 }
 
 
-class Verdict(StrEnum):
-    OK = "ok"
-    WARNING = "warning"
-    FAILURE = "failure"
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One thing looked at; `advice` says what to do and is empty when all is well."""
-
-    connection: str
-    check: str
-    verdict: Verdict
-    found: str
-    advice: str = ""
-
-
-KEYS = ("connection", "check", "verdict", "found", "advice")
 # Which codes a run withholds while these streams are incomplete; a run is not this room's to know.
 WithheldBy = Callable[[Iterable[str]], Sequence[str]]
 
@@ -69,9 +51,9 @@ def examine(
     withheld_by: WithheldBy = withholds_nothing,
 ) -> Iterator[Check]:
     """Look at the database, then at each connection's provider, endpoint, gaps and inbox."""
-    kind = "SQLite" if house.store.is_sqlite else "PostgreSQL"
     yield Check("", "settings", Verdict.OK, "read")
-    yield Check("", "database", Verdict.OK, f"{kind}, migrated")
+    yield disk.check_database(house.store)
+    yield from disk.check_disk(house.store)
     for connection in house.connections(name):
         yield from _secrets(house, connection)
         with open_provider(house, connection, transport=transport) as provider:

@@ -3,6 +3,8 @@
 import sqlalchemy as sa
 
 from consumer.config import ConfigError
+from consumer.disk import RESTORE
+from consumer.facts.embedded import UnsafeJournalError, is_damage
 from consumer.facts.schema import SchemaError
 from consumer.facts.store import DamagedError
 from consumer.facts.terminal import Exit, Refusal
@@ -20,8 +22,10 @@ def to_refusal(error: Exception) -> Refusal | None:
         case ConfigError():
             advice = _WHERE_TO_SET if str(error).endswith("is missing") else ""
             return Refusal(f"{error}{advice}", Exit.USAGE)
-        case SchemaError() | DamagedError() | ProviderError():
+        case SchemaError() | DamagedError() | ProviderError() | UnsafeJournalError():
             return Refusal(str(error))
+        case sa.exc.DatabaseError() if is_damage(error):
+            return Refusal(f"the database file is damaged: {error.orig}: {RESTORE}")
         case sa.exc.OperationalError():
             reason = str(error.orig).strip().splitlines()[0]
             return Refusal(f"the database cannot be used: {reason}")

@@ -24,7 +24,7 @@ class StepOutcome(Protocol):
 
 
 Step = Callable[[Connection], StepOutcome]
-Report = Callable[[Connection, date], StepOutcome]
+DatedStep = Callable[[Connection, date], StepOutcome]
 
 # What a failed step means for the night, best first.
 _ORDER = (Exit.DONE, Exit.PARTLY_DONE, Exit.NOTHING_DONE, Exit.USAGE)
@@ -34,10 +34,11 @@ _ORDER = (Exit.DONE, Exit.PARTLY_DONE, Exit.NOTHING_DONE, Exit.USAGE)
 class Steps:
     """The rooms nightly may not import, as callables."""
 
+    disk: DatedStep
     backfill: Step
     pull: Step
     drift: Step
-    report: Report
+    report: DatedStep
 
 
 @dataclass(slots=True)
@@ -72,17 +73,22 @@ def join(statuses: Iterable[Exit]) -> Exit:
 def nightly(house: House, connection: Connection, *, on: date, steps: Steps, full: bool = False) -> NightlyOutcome:
     """Bring everything in, reconcile the day and hand out its reports.
 
-    1. Backfill the event log: what webhooks lost comes in.
-    2. Pull every stream, so that objects changed without an event are fresh.
-    3. Compare our mirror with the provider's objects and mend what differs.
-    4. Reconcile as of the day. On incomplete data the run says so and calls nothing missing.
-    5. Drop the rows of runs that need not be kept any longer.
-    6. Build the day's reports, of an incomplete run too: they carry its state.
+    1. Check the database's file. On a damaged one the night ends here: nothing is published from it.
+    2. Backfill the event log: what webhooks lost comes in.
+    3. Pull every stream, so that objects changed without an event are fresh.
+    4. Compare our mirror with the provider's objects and mend what differs.
+    5. Reconcile as of the day. On incomplete data the run says so and calls nothing missing.
+    6. Drop the rows of runs that need not be kept any longer.
+    7. Build the day's reports, of an incomplete run too: they carry its state.
 
-    A step that fails does not stop the night: the next one works on what is there, and the outcome says which failed.
+    No other step that fails stops the night: the next one works on what is there, and the outcome says which failed.
     The same night again reads less, finds the same run and the same files.
     """
     outcome = NightlyOutcome(connection.name, on)
+    _take(outcome, "disk", lambda: steps.disk(connection, on), is_named=False)
+    if outcome.statuses["disk"] is not Exit.DONE:
+        outcome.lines.append(f"{connection.name}: the night of {on} was not run: its database is damaged")
+        return outcome
     before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
     for name, step in before.items():
         _take(outcome, name, lambda step=step: step(connection), is_named=False)  # type: ignore[misc]

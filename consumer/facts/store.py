@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +13,8 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import Connection, Dialect, Engine
 from sqlmodel import Session, SQLModel
 
-BUSY_SECONDS = 30
+from consumer.facts import embedded
+
 # A database machine that is gone says nothing: without these a connection to it hangs for hours.
 _WIRE = {
     "connect_timeout": 5,
@@ -82,7 +82,7 @@ class Store:
 
     def __init__(self, url: str, *, pool_size: int = 8) -> None:
         self.url = sa.make_url(url)
-        self.engine = _sqlite_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url, pool_size)
+        self.engine = embedded.make_engine(self.url) if self.is_sqlite else _postgresql_engine(self.url, pool_size)
 
     @property
     def is_sqlite(self) -> bool:
@@ -96,7 +96,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Open a read-only view of one moment; on SQLite it never waits for the writer."""
+        """Open a read-only view of one moment; on SQLite in WAL mode it never waits for the writer."""
         options: dict[str, Any] = {"cuadre_reading": True}
         if not self.is_sqlite:
             options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
@@ -233,32 +233,6 @@ def put(connection: Connection, table: type[SQLModel], row: dict[str, Any], *, k
     changes = {name: value for name, value in row.items() if name not in keys}
     statement = insert_into(connection, target).values(row)
     connection.execute(statement.on_conflict_do_update(index_elements=[target.c[key] for key in keys], set_=changes))
-
-
-def _sqlite_engine(url: sa.URL) -> Engine:
-    if url.database and url.database != ":memory:":
-        Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-    engine = sa.create_engine(
-        url, hide_parameters=True, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}
-    )
-
-    @sa.event.listens_for(engine, "connect")
-    def _configure(raw: Any, _record: Any) -> None:
-        raw.isolation_level = None  # the begin listener below decides, not the driver
-        cursor = raw.cursor()
-        cursor.execute("PRAGMA journal_mode=WAL")
-        # NORMAL may lose acknowledged rows on power loss.
-        cursor.execute("PRAGMA synchronous=FULL")
-        cursor.execute("PRAGMA foreign_keys=ON")
-        cursor.close()
-
-    @sa.event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # A write that begins as a read can fail half-way with "locked" whatever the time-out, so writes lock at once.
-        reading = connection.get_execution_options().get("cuadre_reading", False)
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    return engine
 
 
 def _postgresql_engine(url: sa.URL, pool_size: int) -> Engine:

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from datetime import date, time, timedelta
 from typing import Protocol
 
+from consumer.checks import Verdict
 from consumer.config import Connection
-from consumer.doctor import Verdict, check_endpoint
+from consumer.doctor import check_endpoint
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.inbox.retention import prune

@@ -12,7 +12,8 @@ from prometheus_client import CollectorRegistry
 
 from consumer import alarms as watch
 from consumer.alarms import Alarms
-from consumer.doctor import Verdict, check_inbox
+from consumer.checks import Verdict
+from consumer.doctor import check_inbox
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event

@@ -4,7 +4,6 @@ import ctypes
 import json
 import resource
 import signal
-import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -177,7 +176,7 @@ def give_up_privilege() -> None:
 def test_a_read_only_file(installation: Any) -> None:
     """Started on a file it may only read, the receiver stores as soon as it may write, without a restart."""
     path = Path(installation.store.url.database)
-    sqlite3.connect(path).close()
+    path.touch()
     path.chmod(0o444)
     installation.serve(prepare=give_up_privilege)
     for number in (1, 2):

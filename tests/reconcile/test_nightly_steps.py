@@ -1,15 +1,17 @@
 """The night's procedure: every step runs, and the outcome is the worst of them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlmodel import select
 
 from consumer.config import Connection
 from consumer.facts.house import House
 from consumer.facts.terminal import Exit, Refusal
 from reconcile.nightly import Step, Steps, join, nightly
+from reconcile.tables import Run
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -35,7 +37,11 @@ def _steps(called: list[str], **answers: Exit) -> Steps:
         called.append("report")
         return Answer(lines=[f"{connection.name}: reports of {on}"])
 
-    return Steps(backfill=step("backfill"), pull=step("pull"), drift=step("drift"), report=report)
+    def disk(_connection: Connection, _on: date) -> Answer:
+        status = answers.get("disk", Exit.DONE)
+        return Answer(status, [] if status is Exit.DONE else ["cuadre.db is damaged: restore it"])
+
+    return Steps(disk=disk, backfill=step("backfill"), pull=step("pull"), drift=step("drift"), report=report)
 
 
 def test_a_good_night_runs_every_step_in_order(world: "World", house: House, main: Connection) -> None:
@@ -64,6 +70,21 @@ def test_a_failed_step_does_not_stop_the_night(world: "World", house: House, mai
     assert outcome.lines[-1] == "main: the night of 2026-09-11 is incomplete: pull"
 
 
+def test_nothing_is_made_of_a_damaged_database(world: "World", house: House, main: Connection) -> None:
+    """Where the check of the file fails the night ends: nothing is read, no run is published, no report is made."""
+    world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
+    called: list[str] = []
+    outcome = nightly(house, main, on=ON, steps=_steps(called, disk=Exit.PARTLY_DONE))
+    assert (called, outcome.run) == ([], None)
+    with house.store.reading() as session:
+        assert session.exec(select(Run)).all() == []
+    assert (outcome.status, outcome.complete) == (Exit.PARTLY_DONE, False)
+    assert outcome.lines == [
+        "main: disk: cuadre.db is damaged: restore it",
+        "main: the night of 2026-09-11 was not run: its database is damaged",
+    ]
+
+
 def test_incomplete_data_makes_the_night_incomplete(house: House, main: Connection) -> None:
     """Streams that were never read are gaps, so the run is incomplete and so is the night."""
     outcome = nightly(house, main, on=ON, steps=_steps([]))
@@ -80,7 +101,7 @@ def test_a_refusal_is_an_outcome_not_a_crash(house: House, main: Connection) -> 
         raise Refusal("the provider does not answer")
 
     steps = _steps([])
-    outcome = nightly(house, main, on=ON, steps=Steps(refuse, steps.pull, steps.drift, steps.report))
+    outcome = nightly(house, main, on=ON, steps=replace(steps, backfill=refuse))
     assert outcome.lines[0] == "main: backfill: the provider does not answer"
     assert outcome.statuses["backfill"] is Exit.NOTHING_DONE
 

@@ -8,8 +8,9 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 
+from consumer.checks import Verdict
 from consumer.config import Settings
-from consumer.doctor import Verdict, check_lateness
+from consumer.doctor import check_lateness
 from consumer.facts.house import House
 from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.store import Store

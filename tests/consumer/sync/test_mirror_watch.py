@@ -7,7 +7,8 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from consumer.doctor import Check, Verdict, check_endpoint, examine
+from consumer.checks import Check, Verdict
+from consumer.doctor import check_endpoint, examine
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window

@@ -1,0 +1,168 @@
+"""The disk check: what SQLite finds in its own file, kept in a file beside it for the doctor, alarms and metrics.
+
+The finding does not go into the database: one that is damaged may take no row and answer no question.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+
+import msgspec
+import structlog
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from consumer.checks import Check, Verdict
+from consumer.facts import embedded
+from consumer.facts.clock import format_instant, utc_now
+from consumer.facts.store import DamagedError, Store
+from consumer.facts.terminal import Exit
+
+DATABASE, DISK = "database", "disk"
+RESTORE = (
+    "stop every cuadre process, put the newest good backup in its place without the -wal and -shm files of the damaged "
+    "one, and run cuadre db check; docs/operate.md says how"
+)
+# The whole check reads each index against its table and takes longer, so it is made of one night a week.
+_WHOLE_ON = 6  # Sunday
+_MOUNTS = Path("/proc/self/mounts")
+_NETWORK = {
+    "9p", "afs", "ceph", "cifs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "lustre", "nfs", "nfs4", "smb3", "smbfs",
+}  # fmt: skip
+
+log = structlog.get_logger("cuadre.disk")
+
+
+class DiskCheck(msgspec.Struct, frozen=True):
+    """One look at the file: when, whether each index was held against its table, and what was found."""
+
+    checked_at: datetime
+    whole: bool
+    damage: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class DiskOutcome:
+    """What the check tells the night: nothing where the file is whole."""
+
+    status: Exit = Exit.DONE
+    lines: list[str] = field(default_factory=list)
+
+
+def is_whole_on(on: date) -> bool:
+    """Return True if the night of this business date makes the whole check."""
+    return on.weekday() == _WHOLE_ON
+
+
+def check_night(store: Store, on: date) -> DiskOutcome:
+    """Look at the file before a night reads it; PostgreSQL looks after its own."""
+    if not store.is_sqlite:
+        return DiskOutcome()
+    found = examine(store, whole=is_whole_on(on), now=utc_now())
+    return DiskOutcome(Exit.PARTLY_DONE, [_told(store, found)]) if found.damage else DiskOutcome()
+
+
+def refuse_damaged(store: Store) -> None:
+    """Make the whole check now; raise DamagedError if it finds anything."""
+    if store.is_sqlite and (found := examine(store, whole=True, now=utc_now())).damage:
+        raise DamagedError(_told(store, found))
+
+
+def examine(store: Store, *, whole: bool, now: datetime) -> DiskCheck:
+    """Let SQLite read its file, and keep what it says beside it."""
+    found = DiskCheck(now, whole, embedded.find_damage(store.engine, whole=whole))
+    path = _record(store)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        draft.write_bytes(msgspec.json.encode(found))
+        draft.replace(path)
+    except OSError as error:
+        log.warning("the disk check could not be kept", reason=error.strerror)
+    return found
+
+
+def last_check(store: Store) -> DiskCheck | None:
+    try:
+        return msgspec.json.decode(_record(store).read_bytes(), type=DiskCheck)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def check_disk(store: Store) -> Iterator[Check]:
+    """Say what the last check of the file found; PostgreSQL has none."""
+    if not store.is_sqlite:
+        return
+    found = last_check(store)
+    if found is None:
+        yield Check("", DISK, Verdict.OK, "not checked yet: each night does, and cuadre db check")
+    elif found.damage:
+        yield Check("", DISK, Verdict.FAILURE, _finding(store, found), RESTORE)
+    else:
+        kind = "whole" if found.whole else "quick"
+        yield Check("", DISK, Verdict.OK, f"the {kind} check of {format_instant(found.checked_at)} found nothing wrong")
+
+
+def check_database(store: Store, *, mounts: Path = _MOUNTS) -> Check:
+    """Say what keeps the rows: of SQLite the version and the journal, and whether a commit is safe with them."""
+    if not store.is_sqlite:
+        return Check("", DATABASE, Verdict.OK, "PostgreSQL, migrated")
+    with store.reading() as session:
+        connection = session.connection()
+        connection.exec_driver_sql("PRAGMA schema_version")  # reads the file, so that its mode is known
+        mode = embedded.journal_of(connection)
+    found = f"{embedded.format_version()}, journal mode {mode}, migrated"
+    if not embedded.is_wal_safe(embedded.VERSION):
+        if mode == "wal":
+            return Check("", DATABASE, Verdict.FAILURE, f"{found}: this version can lose commits", embedded.INSTALL)
+        slow = f"{found}: this version can lose commits in WAL mode, so readers and writers wait for each other"
+        return Check("", DATABASE, Verdict.WARNING, slow, embedded.INSTALL)
+    kind = _file_system(Path(store.url.database or ""), mounts)
+    if kind in _NETWORK:
+        advice = "move CUADRE_DATA_DIR to a local disk, or use PostgreSQL: locks are not reliable there"
+        return Check("", DATABASE, Verdict.WARNING, f"{found}, on a network file system ({kind})", advice)
+    return Check("", DATABASE, Verdict.OK, found)
+
+
+class DiskGauge(Collector):
+    """1 while the last check of the file found damage; read from beside it, so any number of processes agrees."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def describe(self) -> Iterator[Metric]:
+        yield from ()
+
+    def collect(self) -> Iterator[Metric]:
+        text = "1 when the last check of the SQLite file found it damaged, 0 when it was whole."
+        gauge = GaugeMetricFamily("cuadre_database_damaged", text)
+        found = last_check(self._store) if self._store.is_sqlite else None
+        if found is not None:
+            gauge.add_metric([], float(bool(found.damage)))
+        yield gauge
+
+
+def _record(store: Store) -> Path:
+    return Path(f"{store.url.database}.check")
+
+
+def _finding(store: Store, found: DiskCheck) -> str:
+    more = f", and {len(found.damage) - 1} more findings" if len(found.damage) > 1 else ""
+    return f"{store.url.database} is damaged: {found.damage[0]}{more}"
+
+
+def _told(store: Store, found: DiskCheck) -> str:
+    return f"{_finding(store, found)}: {RESTORE}"
+
+
+def _file_system(path: Path, mounts: Path) -> str:
+    """Return the kind of file system a path lies on, empty where the machine does not tell."""
+    try:
+        rows = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
+    except OSError:
+        return ""
+    place = path.resolve()
+    held = [(len(point), kind) for _, point, kind, *_ in rows if place.is_relative_to(point)]
+    # Of two mounts on one point the later one is seen.
+    return max(reversed(held), key=lambda one: one[0], default=(0, ""))[1]

@@ -24,6 +24,7 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
+from consumer.facts.texts import shorten
 from reconcile import explanations, printed
 from reconcile.kept import records
 from reconcile.nightly import NightlyOutcome, join
@@ -191,7 +192,7 @@ def explain(
     if not as_json:
         say(f"run {found.number} of {found.as_of}")
         for line in explanations.lines_for_people(rows):
-            click.echo(line)
+            click.echo(shorten(line))
         return
     keys = ("run_id", "about", "fact", "value")
     told = ((found.id, fact.about, fact.name, to_plain(fact)) for fact in rows)

@@ -4,7 +4,7 @@ import functools
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from consumer.facts import formulas
 from consumer.facts.money import digits_of
+from consumer.facts.texts import LONGEST_SHOWN, MARK
 from reports.build import CURRENCY, Report, labels
 from reports.columns import Column, Kind
 
@@ -55,6 +56,21 @@ PROFILES = {
 
 def header(report: Report, profile: Profile, language: str) -> list[str]:
     return labels(report.definition, language if profile.for_people else None)
+
+
+def in_short(report: Report) -> Report:
+    """Cut texts that are longer than people read in a cell, with a mark; programs get them whole."""
+    table = report.table
+    for place, column in enumerate(report.definition.columns):
+        if column.kind not in {Kind.TEXT, Kind.ID}:
+            continue
+        texts = table.column(column.name)
+        is_long = pc.greater(pc.utf8_length(texts), LONGEST_SHOWN)
+        if pc.any(is_long, min_count=0).as_py():
+            begun = pc.utf8_slice_codeunits(texts, 0, LONGEST_SHOWN - 1)
+            cut = pc.binary_join_element_wise(begun, MARK, "")
+            table = table.set_column(place, column.name, pc.if_else(is_long, cut, texts))
+    return replace(report, table=table)
 
 
 def to_csv(report: Report, profile: Profile, language: str) -> Iterator[bytes]:

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 import xlsxwriter
 
 from consumer.facts.money import digits_of
+from consumer.facts.texts import LONGEST_CELL, fit_cell
 from reports.build import CURRENCY, Report, labels
 from reports.columns import Column, Kind
 from reports.export import Profile, header
 from reports.wording.parameters import fact, told
 
 MOST_ROWS = 1_048_575
-_LONGEST_TEXT = 32_767
 _CREATED = datetime(2000, 1, 1, tzinfo=UTC)
 _WIDTHS = {Kind.TEXT: 18, Kind.ID: 22, Kind.MONEY: 15, Kind.INT: 10, Kind.DATE: 12, Kind.INSTANT: 19, Kind.DECIMAL: 10}
 _WIDEST = 48
@@ -137,10 +137,11 @@ def _values(table: pa.Table, column: Column, currencies: Sequence[str]) -> Seque
 
 def _printable(texts: pa.ChunkedArray) -> Sequence[str | None]:
     strange = pc.match_substring_regex(texts, r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
-    too_long = pc.greater(pc.utf8_length(texts), _LONGEST_TEXT)
-    if not pc.any(pc.or_kleene(strange, too_long), min_count=0).as_py():
+    # No text has more units than bytes.
+    may_be_long = pc.greater(pc.binary_length(texts), LONGEST_CELL)
+    if not pc.any(pc.or_kleene(strange, may_be_long), min_count=0).as_py():
         return texts.to_pylist()  # type: ignore[no-any-return]
-    return [None if text is None else text.translate(_UNPRINTABLE)[:_LONGEST_TEXT] for text in texts.to_pylist()]
+    return [None if text is None else fit_cell(text.translate(_UNPRINTABLE)) for text in texts.to_pylist()]
 
 
 def _set_print(sheet: Any, report: Report) -> None:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.facts.clock import day_start, format_instant, local_instant
+from consumer.facts.texts import shorten
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Day = TypeVar("Day", bound=date)
@@ -108,7 +109,7 @@ def _is_figure(key: str, value: Any) -> bool:
 def _cell(value: Any, *, on_right: bool) -> Text:
     if isinstance(value, bool):
         return Text("yes" if value else "no")
-    return Text("" if value is None else str(_plain(value)), justify="right" if on_right else "left")
+    return Text("" if value is None else shorten(str(_plain(value))), justify="right" if on_right else "left")
 
 
 def print_findings(found: Iterable[tuple[str, str, str]]) -> None:
@@ -121,7 +122,9 @@ def print_findings(found: Iterable[tuple[str, str, str]]) -> None:
 
 def print_wrapped(line: str, *, indent: int) -> None:
     """Print a line no wider than a terminal, what follows under its beginning; a word that is longer stays whole."""
-    for part in wrap(line, _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False):
+    for part in wrap(
+        shorten(line), _WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    ):
         click.echo(part)
 
 

@@ -6,6 +6,8 @@ from datetime import date
 from decimal import Decimal
 from typing import TypeAlias
 
+from consumer.facts.texts import LONGEST_CELL
+
 Cell: TypeAlias = str | Decimal | date
 
 # A spreadsheet keeps fifteen digits of a number; an identifier with more has lost the rest.
@@ -49,8 +51,10 @@ def to_text(cell: Cell) -> str:
 
 
 def why_spoilt(cell: Cell, *, names: bool) -> str:
-    """Say why a cell says nothing: a spreadsheet's error, or a number that names something and lost its last digits."""
+    """Say why a cell is not taken: an error, a text beyond every cell, a number that names and lost its last digits."""
     if isinstance(cell, str):
+        if len(cell) > LONGEST_CELL:
+            return f"has more than {LONGEST_CELL:,} characters, which no cell of a spreadsheet holds: shorten it"
         wrong = cell.startswith("#") and _ERROR.fullmatch(cell.strip())
         return "is an error of the spreadsheet: mend the formula or empty the cell" if wrong else ""
     if names and isinstance(cell, date):

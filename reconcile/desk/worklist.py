@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from consumer.facts import formulas
 from consumer.facts.store import Store
+from consumer.facts.texts import shorten
 from reconcile import decisions
 from reconcile.books.cells import SheetError, to_text
 from reconcile.books.sheet import read_sheets
@@ -50,7 +51,7 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _to_cell(value: Any) -> str:
-    return "" if value is None else formulas.defuse(str(value))
+    return "" if value is None else formulas.defuse(shorten(str(value)))
 
 
 def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> list[tuple[int, dict[str, str]]]:

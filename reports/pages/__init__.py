@@ -10,10 +10,12 @@ from flask import Blueprint, Flask, Response, current_app, render_template, requ
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 from flask_wtf.csrf import CSRFError
+from markupsafe import Markup
 from werkzeug.exceptions import HTTPException
 
 from consumer.facts.errands import Errands
 from consumer.facts.house import House
+from consumer.facts.texts import shorten
 from reconcile.kept.pieces import DamagedRowsError
 from reports import notation
 from reports.definitions import CATALOGUE
@@ -81,6 +83,7 @@ def register(app: Flask, house: House, *, errands: Errands | None = None, public
     app.extensions[ERRANDS] = errands
     app.config["SESSION_COOKIE_SECURE"] = (house.settings.public_url or "").startswith("https://")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
+    app.jinja_env.finalize = _shorten
     protect(app, public)
     for blueprint in pages():
         app.register_blueprint(blueprint)
@@ -91,6 +94,11 @@ def register(app: Flask, house: House, *, errands: Errands | None = None, public
         app.register_error_handler(status, _error)
     app.register_error_handler(DamagedRowsError, _damaged)
     app.register_error_handler(500, _failure)
+
+
+def _shorten(value: object) -> object:
+    """Cut what a page prints; markup, and text that a template escaped itself, stays whole."""
+    return shorten(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def warm(app: Flask) -> Flask:

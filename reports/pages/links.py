@@ -5,6 +5,8 @@ import re
 from flask import url_for
 from markupsafe import Markup, escape
 
+from consumer.facts.texts import shorten
+
 _KEY = re.compile(r"\b(?:cl|mx):[^\s;,)]+|\bpo_\w+")
 
 
@@ -19,7 +21,7 @@ def with_links(text: str, connection: str) -> Markup:
             address = url_for("documents.show", connection=connection, doc_key=name)
         return Markup('<a href="{}">{}</a>').format(address, name)
 
-    parts, last = [], 0
+    text, parts, last = shorten(text), [], 0
     for found in _KEY.finditer(text):
         parts += [escape(text[last : found.start()]), link(found)]
         last = found.end()
@@ -39,4 +41,4 @@ def of_trail(subject: str) -> Markup:
     connection, _, about = subject.partition(" ")
     if about.startswith(("cl:", "mx:")) or " cl:" in about or " mx:" in about:
         return with_links(about, connection)
-    return escape("" if subject == "login" else subject)
+    return escape("" if subject == "login" else shorten(subject))

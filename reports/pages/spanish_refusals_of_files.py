@@ -10,6 +10,10 @@ SPANISH_REFUSALS_OF_FILES = (
         "este archivo ya se trajo el {a} UTC como {b}; no cambió nada",
     ),
     ("the file is empty", "el archivo está vacío"),
+    (
+        "has more than {a} characters, which no cell of a spreadsheet holds: shorten it",
+        "tiene más de {a} caracteres, y ninguna celda de una planilla los guarda: acórtelo",
+    ),
     ("the file cannot be read: {a}", "el archivo no se puede leer: {a}"),
     ("the file is not text: save it as CSV or XLSX", "el archivo no es texto: guárdelo como CSV o XLSX"),
     (

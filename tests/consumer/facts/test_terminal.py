@@ -64,3 +64,12 @@ def test_findings_are_never_wide(capsys: pytest.CaptureFixture[str]) -> None:
         "         clock is behind",
         "         → cuadre gaps says which",
     ]
+
+
+def test_a_long_text_is_cut_for_people_and_whole_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    """A table cuts a cell at 2,000 characters, the last one a mark; JSON keeps every character."""
+    rows = [{"id": "pi_1", "name": "x" * 400_000}]
+    print_rows(rows, ("id", "name"), as_json=False)
+    assert capsys.readouterr().out.splitlines()[1] == "pi_1  " + "x" * 1_999 + "…"
+    print_rows(rows, ("id", "name"), as_json=True)
+    assert capsys.readouterr().out == '{"id": "pi_1", "name": "' + "x" * 400_000 + '"}\n'

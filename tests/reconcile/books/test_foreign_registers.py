@@ -183,3 +183,12 @@ def test_a_dash_of_an_accounting_format_is_nothing() -> None:
 def test_the_mark_of_the_end_of_an_old_file_is_passed_over() -> None:
     """Programs of another age end their text with it."""
     assert only_document(register_of(GOOD) + "\x1a").total == 1190
+
+
+def test_a_text_no_cell_can_hold_is_refused() -> None:
+    """The longest that a spreadsheet's cell holds goes in; one more character keeps the file out."""
+    text = "Tipo DTE;Folio;Fecha;Total;Cliente\n33;1;01-09-2026;10;{}\n"
+    assert only_document(text.format("x" * 32_767)).customer_name == "x" * 32_767
+    ((line, column, _, reason),) = reasons_of(read_text(text.format("x" * 32_768)))
+    assert (line, column) == (2, "Cliente")
+    assert reason == "has more than 32,767 characters, which no cell of a spreadsheet holds: shorten it"

@@ -65,6 +65,7 @@ _IDS = {
     "fees": ("payout_id", "resource_id"),
     "conflicts": ("resource_id", "event_id"),
     "decisions": ("resource_id", "doc_key"),
+    "unknown_customers": ("resource_id",),
 }
 _WORDS = {
     "payouts": "payout",
@@ -74,6 +75,7 @@ _WORDS = {
     "fees": "fee",
     "conflicts": "event conflict",
     "decisions": "decision",
+    "unknown_customers": "unknown customer",
 }
 _EVERYWHERE = ("as_of", "calendar", "tariff", "rules", "rules_code", "scope")
 

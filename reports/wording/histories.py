@@ -30,6 +30,7 @@ _CAUSES = (
     ("another row of the same block changed", "cambió otra fila del mismo grupo"),
     ("the inputs of one of the runs are not kept on this machine", "los datos de una de las corridas ya no están aquí"),
     ("event conflict", "conflicto de eventos"),
+    ("unknown customer", "cliente desconocido"),
     ("gaps changed", "cambiaron los vacíos"),
     ("as of", "al día"), ("calendar", "calendario"), ("tariff", "tarifa"), ("rules code", "programa"),
     ("rules", "reglas"), ("scope", "alcance"), ("payout", "liquidación"), ("item", "movimiento"),

@@ -52,6 +52,7 @@ _INPUTS = {
     "gaps": ("Gaps", "Vacíos"),
     "items": ("Items", "Movimientos"),
     "rates": ("Exchange rates", "Tipos de cambio"),
+    "unknown_customers": ("Payments whose customer is not here", "Pagos cuyo cliente no está aquí"),
 }
 
 

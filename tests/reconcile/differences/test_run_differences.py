@@ -12,7 +12,7 @@ from pandas import DataFrame
 from consumer.facts.house import House
 from cuadre import Commands
 from reconcile.differences.diffs import find_causes
-from reconcile.rules.inputs import RATES, empty, typed
+from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty, typed
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -67,3 +67,11 @@ def test_inputs_that_say_the_same_are_no_cause() -> None:
     rates = typed(DataFrame({"currency": ["CLF"], "on": [date(2026, 9, 11)], "value": ["39485.65"]}), RATES)
     assert find_causes(alike, alike, [("rates", rates, rates.copy())]).everywhere == ()
     assert find_causes(alike, alike, [("rates", rates, empty(RATES))]).everywhere == ("rates changed",)
+
+
+def test_a_customer_who_came_is_the_cause_of_what_became_of_the_payment() -> None:
+    """A payment that named a customer who was not here goes by its own id, and not by a change of everything."""
+    alike = dict.fromkeys(("as_of", "calendar", "tariff", "rules", "rules_code", "scope"), "the same")
+    unknown = typed(DataFrame({"resource_id": ["pi_1"]}), UNKNOWN_CUSTOMERS)
+    causes = find_causes(alike, alike, [("unknown_customers", unknown, empty(UNKNOWN_CUSTOMERS))])
+    assert (causes.by_id, causes.everywhere) == ({"pi_1": ("unknown customer gone",)}, ())

@@ -151,9 +151,10 @@ def test_a_kept_folder_gets_its_name_when_all_of_it_is_on_the_disk(
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "rename", renamed)
     folder = _keep(_take(house, main), house)
-    assert sorted(done[:12]) == sorted(path.name for path in folder.iterdir())
-    assert done[12].endswith(DRAFT)
-    assert done[13:] == ["renamed", folder.parent.name]
+    *files, draft, last, parent = done
+    assert sorted(files) == sorted(path.name for path in folder.iterdir())
+    assert draft.endswith(DRAFT)
+    assert (last, parent) == ("renamed", folder.parent.name)
 
 
 def test_absent_files_are_said_to_be_absent(tmp_path: Path) -> None:

@@ -190,7 +190,8 @@ class DemoMerchant:
             stored = session.exec(select(func.count()).select_from(Event)).one()
         ending = (ticks.TickState.COMPLETE, outcome.run_id)
         ticks.finish(house.store, DEMO, self.started_at, worker=DEMO, now=utc_now(), ending=ending)
-        return Findings(stored, outcome.payouts, outcome.payouts_closed, outcome.exceptions, outcome.run_id)
+        no_bank = outcome.payouts_no_bank or 0
+        return Findings(stored, outcome.payouts, outcome.payouts_closed, no_bank, outcome.exceptions, outcome.run_id)
 
 
 def _demo_environment(terms: Terms, *, public_url: str) -> dict[str, str]:

@@ -33,7 +33,7 @@ TABLE = {
     ),
     "bank": Row(
         "reconcile.books.bank_commands:bank",
-        "The merchant's own bank accounts, where the provider does not show their movements.",
+        "The merchant's own bank accounts: files count beside the movements that the provider shows.",
     ),
     "billing": Row(
         "consumer.provider.write_commands:billing",

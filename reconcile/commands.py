@@ -40,14 +40,15 @@ from reconcile.tables import Run
 SEVERITIES = ("high", "medium", "low", "info")
 OUTCOME_KEYS = (
     "connection", "run_id", "number", "as_of", "complete", "new", "dry_run", "payouts", "payouts_closed",
-    "payouts_by_status", "items", "items_by_outcome", "documents", "documents_by_outcome", "totals", "exceptions",
+    "payouts_no_bank", "payouts_by_status", "items", "items_by_outcome", "documents", "documents_by_outcome", "totals",
+    "exceptions",
 )  # fmt: skip
 FINDING_KEYS = (
     "code", "severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
     "suggested_action", "fact_on", "due_on", "customer_name",
 )  # fmt: skip
 # What scripts know as closed is not the standing of a payout, which pages call so.
-_FIGURES = {"payouts_closed": "payouts explained to the peso"}
+_FIGURES = {"payouts_closed": "payouts explained to the peso", "payouts_no_bank": "payouts no bank data shows"}
 GLANCE_KEYS = ("code", "severity", "at risk", "about")
 
 
@@ -107,7 +108,7 @@ def to_outcome_row(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run
     return outcome.summary | {
         "connection": outcome.connection, "run_id": outcome.run_id, "number": outcome.number,
         "as_of": outcome.as_of, "new": outcome.is_new, "dry_run": dry_run, "totals": totals,
-        "payouts_by_status": dict(standings),
+        "payouts_no_bank": outcome.payouts_no_bank, "payouts_by_status": dict(standings),
     }  # fmt: skip
 
 

@@ -129,6 +129,7 @@ def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome, *,
     outcome.lines += [f"{connection.name}: reconcile: {defect}" for defect in found.defects]
     state = "complete" if found.complete else "INCOMPLETE: see DATA_GAP"
     closed = f"{found.payouts_closed} of {found.payouts} payouts explained to the peso"
+    closed += f", {found.payouts_no_bank} of them shown by no bank data" if found.payouts_no_bank else ""
     outcome.lines.append(f"{connection.name}: reconcile: run {found.number}, {closed}, {state}")
 
 

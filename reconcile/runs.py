@@ -55,6 +55,8 @@ class RunOutcome:
     complete: bool
     payouts: int
     payouts_closed: int
+    # None where the run was made before this was counted.
+    payouts_no_bank: int | None
     exceptions: dict[str, int]
     summary: dict[str, Any]
     number: int | None = None
@@ -85,6 +87,7 @@ class RunOutcome:
             complete=kept.complete,
             payouts=summary["payouts"],
             payouts_closed=summary["payouts_closed"],
+            payouts_no_bank=summary.get("payouts_no_bank"),
             exceptions=summary["exceptions"],
             summary=summary,
             number=kept.number,
@@ -185,6 +188,7 @@ def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
         complete=result.complete,
         payouts=summary["payouts"],
         payouts_closed=summary["payouts_closed"],
+        payouts_no_bank=summary["payouts_no_bank"],
         exceptions=summary["exceptions"],
         summary=summary,
         result=result,

@@ -6,6 +6,7 @@ from typing import Any
 from pandas import DataFrame
 
 from reconcile.rules.inputs import Result
+from reconcile.rules.outcomes import Recon
 
 TOTALS = (
     "payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "fee_total",
@@ -22,6 +23,7 @@ def summarise(result: Result) -> dict[str, Any]:
         "complete": result.complete,
         "payouts": len(result.payouts),
         "payouts_closed": count_closed(result),
+        "payouts_no_bank": int((result.payouts["status_recon"] == Recon.NO_BANK).sum()),
         "items": len(first),
         "items_by_outcome": _counts(first),
         "documents": len(result.documents),

@@ -16,8 +16,8 @@ from reports.spans import WHOLE
 LISTINGS = {listing.name: listing for listing in (*operations.LISTS, *bookkeeping.LISTS, *keeping.LISTS)}
 
 COUNTS = {
-    "attempts", "times", "pages", "events", "payouts", "payouts_closed", "exceptions", "rows", "added", "changed",
-    "adjustments", "period", "decision", "totals_accepted",
+    "attempts", "times", "pages", "events", "payouts", "payouts_closed", "payouts_no_bank", "exceptions", "rows",
+    "added", "changed", "adjustments", "period", "decision", "totals_accepted",
 }  # fmt: skip
 _DAYS = {"as_of", "since", "until", "booked_on"}
 _IDS = {"id", "resource_id", "doc_key", "payout_id", "run_id", "account_last4"}

@@ -46,6 +46,7 @@ def _run_row(run: Run) -> Row:
         "state": "complete" if run.complete else "incomplete",
         "payouts": summary.get("payouts"),
         "payouts_closed": summary.get("payouts_closed"),
+        "payouts_no_bank": summary.get("payouts_no_bank"),
         "exceptions": sum(summary.get("exceptions", {}).values()),
         "started_at": run.started_at,
         "finished_at": run.finished_at,
@@ -116,7 +117,10 @@ def _trail_row(row: Any) -> Row:
     return dict(zip(trail.KEYS, row, strict=True))
 
 
-RUN_KEYS = ("number", "connection", "id", "as_of", "state", "payouts", "payouts_closed", "exceptions", "finished_at")
+RUN_KEYS = (
+    "number", "connection", "id", "as_of", "state", "payouts", "payouts_closed", "payouts_no_bank", "exceptions",
+    "finished_at",
+)  # fmt: skip
 
 _EVENT_STATES = ("waiting", "applied", "ignored", "failed", "quarantined")
 _OPEN = Listing("gaps", "Gaps", GAP_KEYS, _gaps, to_gap, ("open", "failed"))

@@ -28,6 +28,7 @@ class Findings:
     events_stored: int
     payouts: int
     payouts_closed: int
+    payouts_no_bank: int
     exceptions: dict[str, int]
     run_id: str
 
@@ -41,6 +42,7 @@ class Summary:
     webhooks_dropped: int
     payouts: int
     payouts_closed: int
+    payouts_no_bank: int
     exceptions: dict[str, int]
     planted: dict[str, int]
     run_id: str
@@ -107,6 +109,7 @@ def show(summary: Summary, *, as_json: bool) -> None:
         ("events stored in the end, each once", summary.events_stored),
         ("payouts", summary.payouts),
         ("payouts of which every peso has a name", summary.payouts_closed),
+        ("payouts no bank data shows, and so not closed", summary.payouts_no_bank),
         ("run", summary.run_id),
     ):
         click.echo(f"{words:<52} {value}")

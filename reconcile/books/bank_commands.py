@@ -30,7 +30,7 @@ RATE_KEYS = ("connection", "file", "currency", "accepted", "rates", "rejects")
 
 @click.group()
 def bank() -> None:
-    """The merchant's own bank accounts, where the provider does not show their movements."""
+    """The merchant's own bank accounts: files count beside the movements that the provider shows."""
 
 
 @bank.command("import")

@@ -18,7 +18,7 @@ from reconcile.tables import BankFile, BankLine
 
 
 def read_bank(database: sa.Connection, connection: Connection, calendar: BankCalendar) -> DataFrame:
-    """Read movements of those accounts that payouts were sent to, and what bank files say where there are none."""
+    """Read movements of those accounts that payouts were sent to, and what bank files say."""
     reader = _Accounts(database, connection)
     recipients = reader.recipients()
     own, linked = reader.own_numbers(recipients), reader.linked_numbers(recipients)

@@ -1,17 +1,18 @@
-"""What arrived at the bank, as the rules read it: movements of the accounts payouts go to, else bank files; pure."""
+"""What arrived at the bank, as the rules read it: movements of the accounts payouts go to, and bank files; pure."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
 
 import msgspec
 from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
-from consumer.facts.clock import local_date, to_instant
+from consumer.facts.clock import to_instant
 from reconcile.books.bank_statements import LAST_DIGITS, account_digits
 from reconcile.books.bank_stretches import join_files
 from reconcile.books.tables import BankFile
@@ -50,60 +51,106 @@ def bank_lines(
 ) -> DataFrame:
     """Build the bank's lines; a business account says the direction in a word, a linked account in the sign.
 
-    A file counts only for accounts of which the provider shows no movement.
+    Both sources are told in full: the rules see which of their lines are one deposit.
     """
-    shown = [*own, *linked]
-    arrived = [row for row in own if row.direction == _INBOUND]
-    arrived += [row for row in linked if row.amount is not None and row.amount > 0 and row.status == _CONFIRMED]
-    rows = list(_lines(arrived, numbers, calendar.country.zone))
+    of_own, of_linked = list(_moves(own, calendar)), list(_moves(linked, calendar))
+    arrived = [move for move in of_own if move.row.direction == _INBOUND]
+    arrived += [move for move in of_linked if _has_arrived(move.row)]
+    rows = [_line(move, numbers[move.row.account_id]) for move in arrived]
+    rows += _accounts(of_own, numbers, may_begin_late=False)
+    rows += _accounts(of_linked, numbers, may_begin_late=True)
     if imported is not None:
-        rows += _file_lines(imported, {account_digits(numbers[row.account_id]) for row in shown}, calendar)
+        rows += _file_lines(imported, calendar)
     frame = DataFrame(rows, columns=list(BANK))
     return typed(frame.sort_values("movement_id", ignore_index=True), BANK)
 
 
-def _lines(rows: Iterable[Any], numbers: Mapping[str, str], zone: str) -> Iterator[tuple[Any, ...]]:
+class _Move(NamedTuple):
+    """A movement the provider shows, with its days."""
+
+    row: Any
+    body: Mapping[str, Any]
+    booked_on: date
+    bank_day: date
+
+
+def _has_arrived(linked: Any) -> bool:
+    return linked.amount is not None and linked.amount > 0 and linked.status == _CONFIRMED
+
+
+def _moves(rows: Iterable[Any], calendar: BankCalendar) -> Iterator[_Move]:
     for row in rows:
         body = msgspec.json.decode(row.body)
-        booked_on = _booked_on(body, row.created_at, zone)
-        if booked_on is None:
-            continue
-        texts = [body[name] for name in _TEXTS if isinstance(body.get(name), str)]
-        number = numbers[row.account_id]
-        text = "\n".join(texts) or None
+        found = _days(body, row.created_at, calendar)
+        if found is not None:
+            yield _Move(row, body, *found)
+
+
+def _line(move: _Move, number: str) -> tuple[Any, ...]:
+    row, body = move.row, move.body
+    texts = [body[name] for name in _TEXTS if isinstance(body.get(name), str)]
+    reference = body.get("reference_id") if isinstance(body.get("reference_id"), str) else None
+    return (
+        row.id, account_name(number), number[-LAST_DIGITS:], row.amount, row.currency, move.booked_on, move.bank_day,
+        "\n".join(texts) or None, reference, None, None,
+    )  # fmt: skip
+
+
+def _accounts(moves: list[_Move], numbers: Mapping[str, str], *, may_begin_late: bool) -> Iterator[tuple[Any, ...]]:
+    """Give each account of which movements are shown as a row without money, from its first movement on."""
+    first: dict[tuple[str, str], date] = {}
+    for move in moves:
+        place = (move.row.account_id, move.row.currency)
+        first[place] = min(move.booked_on, first.get(place, move.booked_on))
+    for (account_id, currency), since in sorted(first.items()):
+        number = numbers[account_id]
         yield (
-            row.id, account_name(number), number[-LAST_DIGITS:], row.amount, row.currency, booked_on, text, None, None,
+            f"shown_{account_id}_{currency}", account_name(number), number[-LAST_DIGITS:], 0, currency, since, None,
+            None, None, since if may_begin_late else None, None,
         )  # fmt: skip
 
 
-def _file_lines(imported: Imported, shown: set[str], calendar: BankCalendar) -> Iterator[tuple[Any, ...]]:
+def _file_lines(imported: Imported, calendar: BankCalendar) -> Iterator[tuple[Any, ...]]:
     """Give each stretch that files speak of as a row without money, then each line with the stretch of its file."""
     known: dict[str, tuple[date, date]] = {}
     for number, files in enumerate(join_files(imported.files, calendar), start=1):
         account, currency, since = files[0].account, files[0].currency, files[0].since
         until = max(file.until for file in files)
         known |= {file.sha256: (since, until) for file in files}
-        name, last4 = account_name(account), account[-LAST_DIGITS:]
-        if account not in shown:
-            yield f"known_{number}", name, last4, 0, currency, since, None, since, until
+        yield (
+            f"known_{number}", account_name(account), account[-LAST_DIGITS:], 0, currency, since, None, None, None,
+            since, until,
+        )  # fmt: skip
     for line in imported.lines:
-        if line.account in shown or line.amount <= 0:
+        if line.amount <= 0:
             continue
         text = "\n".join(filter(None, (line.text, line.reference))) or None
         name, last4 = account_name(line.account), line.account[-LAST_DIGITS:]
-        yield line.id, name, last4, line.amount, line.currency, line.booked_on, text, *known[line.file_sha256]
+        yield (
+            line.id, name, last4, line.amount, line.currency, line.booked_on, None, text, line.reference or None,
+            *known[line.file_sha256],
+        )  # fmt: skip
 
 
-def _booked_on(body: Mapping[str, Any], created_at: datetime | None, zone: str) -> date | None:
-    """The local day of the transaction; a posting is a day already, which the provider writes as midnight UTC.
+def _days(body: Mapping[str, Any], created_at: datetime | None, calendar: BankCalendar) -> tuple[date, date] | None:
+    """Return the local day of a transaction, and the bank day of its moment.
 
-    A date that nobody can read is passed over for the next one known: one bad movement must not stop a run.
+    A posting is a day already, which the provider writes as midnight UTC. An unreadable date is passed over for the
+    next one known: one bad movement must not stop a run.
     """
     traded, posted = body.get("transaction_date"), body.get("post_date")
     with suppress(ValueError):
         if isinstance(traded, str) and traded:
-            return local_date(to_instant(traded), zone)
+            return _days_at(to_instant(traded), calendar)
     with suppress(ValueError):
         if isinstance(posted, str) and posted:
-            return date.fromisoformat(posted[:_DAY])
-    return None if created_at is None else local_date(created_at, zone)
+            on = date.fromisoformat(posted[:_DAY])
+            return on, on
+    return None if created_at is None else _days_at(created_at, calendar)
+
+
+def _days_at(moment: datetime, calendar: BankCalendar) -> tuple[date, date]:
+    local, cutoff = moment.astimezone(ZoneInfo(calendar.country.zone)), calendar.country.cutoff
+    on = local.date()
+    is_after_cut = cutoff is not None and calendar.is_bank_day(on) and local.time() >= cutoff
+    return on, calendar.next_bank_day(on) if is_after_cut else calendar.on_or_after(on)

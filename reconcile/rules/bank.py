@@ -1,6 +1,5 @@
 """Payouts against the bank: which movement brought which payout, and what is late, absent or different."""
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable
@@ -9,7 +8,9 @@ from typing import Any
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.bank_accounts import Accounts
 from reconcile.rules.columns import looked_up
+from reconcile.rules.deposits import Deposit
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import COUNT, DAY, MONEY, TEXT, Finding, Inputs, records
 from reconcile.rules.outcomes import Code
@@ -20,72 +21,24 @@ MayBe = Callable[[Any, Any], bool]
 _COLUMNS = {"bank_date": DAY, "bank_movement_id": TEXT, "bank_amount": MONEY, "days_late": COUNT}
 
 
-def match_bank(summary: DataFrame, inputs: Inputs) -> DataFrame:
-    """Give each payout the bank movement that brought it: the one that names it, its amount, or the only near one."""
-    taken: dict[str, Any] = {}
-    if not inputs.bank.empty:
-        wanted = [payout for payout in _windows(summary, inputs) if payout.status == "succeeded"]
-        inbound = inputs.bank[inputs.bank["amount"] > 0]
-        moves = records(inbound.sort_values(["booked_on", "movement_id"], ignore_index=True))
-        may_be = _Accounts(inputs).may_be
-        _take_named(wanted, moves, taken, may_be)
-        _take_equal(wanted, moves, taken, may_be)
-        _take_near(wanted, moves, taken, may_be, near_bps=inputs.rules.bank_amount_bps)
-    found = [_arrival(row, taken.get(row.payout_id), inputs) for row in records(summary)]
-    return DataFrame(found, columns=list(_COLUMNS), index=summary.index).astype(_COLUMNS)
+def match_bank(summary: DataFrame, deposits: list[Deposit], inputs: Inputs) -> DataFrame:
+    """Give each payout the deposit that brought it: the one that names it, its amount, or the only near one.
 
-
-def has_bank(summary: DataFrame, inputs: Inputs) -> Any:
-    """Tell for which payouts a bank is known: its account's movements are shown, or files cover its whole window."""
-    known = pd.Series(data=False, index=summary.index)
-    if inputs.bank.empty:
-        return known
-    accounts = _Accounts(inputs)
-    covered = {payout.payout_id for payout in _windows(summary, inputs) if accounts.cover(payout)}
-    return summary["payout_id"].isin(covered)
-
-
-class _Accounts:
-    """Which account a payout went to and a movement is of, as far as both are known.
-
-    Whole numbers decide where both are there. Else the last digits do, unless two accounts share them.
+    `bank_known` says whether a source shows every day on which it must arrive, `bank_begun` whether it shows the first.
     """
-
-    def __init__(self, inputs: Inputs) -> None:
-        bank, payouts = inputs.bank, inputs.payouts
-        names = DataFrame({
-            "account": pd.concat([bank["account"], payouts["recipient_account"]]),
-            "last4": pd.concat([bank["account_last4"], payouts["recipient_last4"]]),
-        }).dropna()  # fmt: skip
-        counts = names.drop_duplicates()["last4"].value_counts()
-        self._shared = frozenset(counts[counts > 1].index)
-        self._stretches = records(bank[["account", "account_last4", "known_since", "known_until"]].drop_duplicates())
-
-    def may_be(self, payout: Any, move: Any) -> bool:
-        in_time = move.currency == payout.currency and move.booked_on >= payout.since
-        return bool(in_time and self._is_same(payout, move))
-
-    def cover(self, payout: Any) -> bool:
-        """Tell whether the bank is known from the payout's success to the day it must have arrived."""
-        return any(
-            self._is_known(payout, stretch)
-            and (pd.isna(stretch.known_since) or stretch.known_since <= payout.since)
-            and (pd.isna(stretch.known_until) or payout.until <= stretch.known_until)
-            for stretch in self._stretches
-        )
-
-    def _is_known(self, payout: Any, other: Any) -> bool:
-        """Tell whether two are the same account, where a payout nobody knows the account of is on none."""
-        named = not pd.isna(payout.account) or not pd.isna(payout.recipient_account_last4)
-        return named and self._is_same(payout, other)
-
-    def _is_same(self, payout: Any, other: Any) -> bool:
-        if not pd.isna(payout.account) and not pd.isna(other.account):
-            return bool(payout.account == other.account)
-        if pd.isna(payout.recipient_account_last4) or pd.isna(other.account_last4):
-            return True
-        last4 = payout.recipient_account_last4
-        return bool(last4 == other.account_last4 and last4 not in self._shared)
+    taken: dict[str, Deposit] = {}
+    accounts, windows = Accounts(inputs), [] if inputs.bank.empty else _windows(summary, inputs)
+    if deposits:
+        wanted = [payout for payout in windows if payout.status == "succeeded"]
+        _take_named(wanted, deposits, taken, accounts.may_be)
+        _take_equal(wanted, deposits, taken, accounts.may_be)
+        _take_near(wanted, deposits, taken, accounts.may_be, near_bps=inputs.rules.bank_amount_bps)
+    found = [_arrival(row, taken.get(row.payout_id), inputs) for row in records(summary)]
+    matched = DataFrame(found, columns=list(_COLUMNS), index=summary.index).astype(_COLUMNS)
+    ids = summary["payout_id"]
+    matched["bank_known"] = ids.isin([payout.payout_id for payout in windows if accounts.cover(payout)])
+    matched["bank_begun"] = ids.isin([payout.payout_id for payout in windows if accounts.begin(payout)])
+    return matched
 
 
 def bank_findings(summary: DataFrame, inputs: Inputs) -> list[Finding]:
@@ -97,7 +50,7 @@ def bank_findings(summary: DataFrame, inputs: Inputs) -> list[Finding]:
         Code.PAYOUT_LATE: (summary["status"] == "in_progress") & (late_on <= today),
         Code.PAYOUT_RETURNED: summary["status"] == "returned",
         Code.PAYOUT_NOT_IN_BANK: (summary["status"] == "succeeded")
-        & has_bank(summary, inputs)
+        & summary["bank_known"]
         & summary["bank_movement_id"].isna()
         & (gone_on <= today),
     }
@@ -134,61 +87,85 @@ def _windows(summary: DataFrame, inputs: Inputs) -> list[Any]:
     return records(chosen.sort_values(["succeeded_at_utc", "payout_id"]))
 
 
-def _take_named(wanted: list[Any], moves: list[Any], taken: dict[str, Any], may_be: MayBe) -> None:
-    """Take the movements whose text names the payout as a whole word."""
-    ids = {payout.payout_id: payout for payout in wanted}
-    used = {move.movement_id for move in taken.values()}
-    for move in moves:
-        words = set(re.findall(r"[\w-]+", move.text)) if isinstance(move.text, str) else set()
-        for payout_id in sorted(words & set(ids)):
-            if payout_id not in taken and move.movement_id not in used and may_be(ids[payout_id], move):
-                taken[payout_id] = move
-                used.add(move.movement_id)
+def _take_named(wanted: list[Any], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
+    """Take the deposits whose text names the payout as a whole word, those of its amount first."""
+    payouts = {payout.payout_id: payout for payout in wanted}
+    used: set[str] = set()
+    naming = [deposit for deposit in deposits if deposit.payouts]
+    for is_equal in (True, False):
+        for deposit in naming:
+            for payout_id in deposit.payouts:
+                payout = payouts.get(payout_id)
+                if payout is None or payout_id in taken or deposit.line.movement_id in used:
+                    continue
+                if is_equal and int(payout.payout_amount) not in deposit.amounts:
+                    continue
+                if may_be(payout, deposit.line):
+                    taken[payout_id] = deposit
+                    used.add(deposit.line.movement_id)
 
 
-def _take_equal(wanted: list[Any], moves: list[Any], taken: dict[str, Any], may_be: MayBe) -> None:
+def _take_equal(wanted: list[Any], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
     """Take equal amounts, first inside the window and then after it, oldest with oldest."""
-    used = {move.movement_id for move in taken.values()}
-    by_amount: dict[int, list[Any]] = {}
-    for move in moves:
-        by_amount.setdefault(int(move.amount), []).append(move)
+    used = _used(taken)
+    by_amount: dict[int, list[Deposit]] = {}
+    for deposit in deposits:
+        for amount in deposit.amounts:
+            by_amount.setdefault(amount, []).append(deposit)
     for is_late in (False, True):
         for payout in wanted:
             if payout.payout_id in taken:
                 continue
-            for move in by_amount.get(int(payout.payout_amount), ()):
-                is_free = move.movement_id not in used and may_be(payout, move)
-                if is_free and (is_late or move.booked_on <= payout.until):
-                    taken[payout.payout_id] = move
-                    used.add(move.movement_id)
+            equal = by_amount.get(int(payout.payout_amount), [])
+            for at in range(bisect_left(equal, payout.since, key=_booked_on), len(equal)):
+                line = equal[at].line
+                if not is_late and line.booked_on > payout.until:
+                    break
+                if line.movement_id not in used and may_be(payout, line):
+                    taken[payout.payout_id] = equal[at]
+                    used.add(line.movement_id)
                     break
 
 
-def _take_near(wanted: list[Any], moves: list[Any], taken: dict[str, Any], may_be: MayBe, *, near_bps: int) -> None:
-    """Take a movement of another amount where payout and movement have only each other inside the window."""
-    used = {move.movement_id for move in taken.values()}
-    free = [move for move in moves if move.movement_id not in used]
-    days = [move.booked_on for move in free]
+def _take_near(
+    wanted: list[Any], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe, *, near_bps: int
+) -> None:
+    """Take a deposit of another amount where payout and deposit have only each other inside the window."""
+    used = _used(taken)
+    free = [deposit for deposit in deposits if deposit.line.movement_id not in used]
     edges = [
-        (payout, move)
+        (payout, deposit)
         for payout in wanted
         if payout.payout_id not in taken
-        for move in free[bisect_left(days, payout.since) : bisect_right(days, payout.until)]
-        if may_be(payout, move) and _is_near(payout, move, near_bps)
+        for deposit in free[
+            bisect_left(free, payout.since, key=_booked_on) : bisect_right(free, payout.until, key=_booked_on)
+        ]
+        if may_be(payout, deposit.line) and _is_near(payout, deposit, near_bps)
     ]
     payouts = Counter(payout.payout_id for payout, _ in edges)
-    movements = Counter(move.movement_id for _, move in edges)
-    for payout, move in edges:
-        if payouts[payout.payout_id] == movements[move.movement_id] == 1:
-            taken[payout.payout_id] = move
+    movements = Counter(deposit.line.movement_id for _, deposit in edges)
+    for payout, deposit in edges:
+        if payouts[payout.payout_id] == movements[deposit.line.movement_id] == 1:
+            taken[payout.payout_id] = deposit
 
 
-def _is_near(payout: Any, move: Any, near_bps: int) -> bool:
-    return abs(int(move.amount) - int(payout.payout_amount)) * _BPS <= near_bps * int(payout.payout_amount)
+def _used(taken: dict[str, Deposit]) -> set[str]:
+    return {deposit.line.movement_id for deposit in taken.values()}
 
 
-def _arrival(row: Any, move: Any, inputs: Inputs) -> tuple[Any, ...]:
-    if move is None:
+def _booked_on(deposit: Deposit) -> Any:
+    return deposit.line.booked_on
+
+
+def _is_near(payout: Any, deposit: Deposit, near_bps: int) -> bool:
+    near = near_bps * int(payout.payout_amount)
+    return any(abs(amount - int(payout.payout_amount)) * _BPS <= near for amount in deposit.amounts)
+
+
+def _arrival(row: Any, deposit: Deposit | None, inputs: Inputs) -> tuple[Any, ...]:
+    """Show the line that brought the payout; of two amounts the one that differs more, so that it is seen."""
+    if deposit is None:
         return (None, None, None, None)
-    late = inputs.calendar.days_between(row.expected_arrival.date(), move.booked_on.date())
-    return (move.booked_on, move.movement_id, int(move.amount), max(late, 0))
+    line = max(deposit.lines, key=lambda line: abs(int(line.amount) - int(row.payout_amount)))
+    late = inputs.calendar.days_between(row.expected_arrival.date(), line.booked_on.date())
+    return (line.booked_on, line.movement_id, int(line.amount), max(late, 0))

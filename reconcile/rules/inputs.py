@@ -90,12 +90,12 @@ CONFLICTS: Schema = {"event_id": TEXT, "resource_id": TEXT, "amount": MONEY}
 
 DECISIONS: Schema = {"kind": TEXT, "resource_id": TEXT, "doc_key": TEXT, "amount": MONEY, "decision_id": COUNT}
 
-# `account` is named as a payout's `recipient_account` is. Of an imported file's line `known_since` and `known_until`
-# are the days the files of its account speak of without a hole, and a row of amount 0 says them where there is no line;
-# NA where the provider shows all movements.
+# `account` is named as a payout's `recipient_account` is. A file's line has the days its account's files speak of
+# whole; the provider's has no `known_until`, and `known_since` only where its history may begin late. A row of amount 0
+# says so without a line. `bank_day` is the day of a movement's moment, after the bank's cut the next one.
 BANK: Schema = {
     "movement_id": TEXT, "account": TEXT, "account_last4": TEXT, "amount": MONEY, "currency": TEXT, "booked_on": DAY,
-    "text": TEXT, "known_since": DAY, "known_until": DAY,
+    "bank_day": DAY, "text": TEXT, "reference": TEXT, "known_since": DAY, "known_until": DAY,
 }  # fmt: skip
 
 # What a unit of a currency is worth in the country's money, as decimal text.

@@ -49,6 +49,8 @@ class Recon(StrEnum):
     """How a payout stands."""
 
     CLOSED = "closed"
+    # It ties out, and no source speaks of its account or its days.
+    NO_BANK = "no_bank"
     OPEN = "open"
     NOT_DUE = "not_due"
     CANCELED = "canceled"

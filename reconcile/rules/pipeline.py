@@ -7,8 +7,10 @@ import pyarrow.compute as pc
 from pandas import DataFrame
 
 from reconcile.rules.bank import bank_findings
+from reconcile.rules.bank_sources import source_findings
 from reconcile.rules.checks import check_result
 from reconcile.rules.columns import texts_of
+from reconcile.rules.deposits import find_deposits
 from reconcile.rules.document_results import build_documents
 from reconcile.rules.fact_days import with_days
 from reconcile.rules.fees import item_fees, items_off_tariff
@@ -54,7 +56,8 @@ def reconcile(inputs: Inputs) -> Result:
     sums, disputes = add_up(rows, fees, inputs)
     ledger = match_payments(rows, inputs)
     applied = ledger.applications()
-    summary = summarize(rows, sums, inputs)
+    deposits = find_deposits(inputs)
+    summary = summarize(rows, sums, deposits, inputs)
     standing, misses = document_outcomes(ledger, inputs), nearest_misses(ledger, applied)
     found = [
         *gap_findings(inputs),
@@ -63,6 +66,7 @@ def reconcile(inputs: Inputs) -> Result:
         *identity_findings(sums, rows, inputs),
         *items_off_tariff(rows, fees, inputs),
         *bank_findings(summary, inputs),
+        *source_findings(deposits, summary, inputs),
         *misplaced(rows, inputs),
         *split_mismatches(ledger.payments.frame),
         *note_rates(ledger, inputs),

@@ -6,14 +6,15 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.bank import has_bank, match_bank
+from reconcile.rules.bank import match_bank
 from reconcile.rules.columns import looked_up
+from reconcile.rules.deposits import Deposit
 from reconcile.rules.gate import touched
 from reconcile.rules.identity import fee_rates
 from reconcile.rules.inputs import COUNT, DAY, SUMMARY, TEXT, Finding, Inputs, typed
 from reconcile.rules.outcomes import APPLIED, Code, Recon
 from reconcile.rules.payouts import PAYMENT_TYPES
-from reconcile.rules.timing import expected_arrivals, local_times, payout_bank_days, windows
+from reconcile.rules.timing import expected_arrivals, local_times, payout_bank_days, shift, windows
 
 _SUMS = {
     "payments_count": "payments_count",
@@ -41,7 +42,7 @@ _OPENING = frozenset({
 })  # fmt: skip
 
 
-def summarize(rows: DataFrame, sums: DataFrame, inputs: Inputs) -> DataFrame:
+def summarize(rows: DataFrame, sums: DataFrame, deposits: list[Deposit], inputs: Inputs) -> DataFrame:
     """Give the payouts with their dates, sums and bank movement; what matching decided is added later."""
     payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     added = sums.reindex(payouts["payout_id"].to_numpy())
@@ -68,7 +69,7 @@ def summarize(rows: DataFrame, sums: DataFrame, inputs: Inputs) -> DataFrame:
     })  # fmt: skip
     for name, source in _SUMS.items():
         summary[name] = added[source].to_numpy()
-    summary = summary.join(match_bank(summary, inputs))
+    summary = summary.join(match_bank(summary, deposits, inputs))
     summary["bank_difference"] = summary["bank_amount"] - summary["payout_amount"]
     return summary
 
@@ -106,17 +107,20 @@ def _keeps_open(finding: Finding) -> bool:
 
 
 def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs, unsaid: frozenset[str]) -> Any:
+    """Say how each payout stands; one that ties out is closed only where the bank shows it."""
     opening = {finding.payout_id for finding in findings if _keeps_open(finding)}
-    waits = (summary["status"] == "in_progress") | (
-        (summary["status"] == "succeeded") & has_bank(summary, inputs) & summary["bank_movement_id"].isna()
-    )
+    due_on = shift(summary["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)
+    is_due = due_on <= pd.Timestamp(inputs.as_of)
+    # Where the bank is known to its last day and shows nothing, only what is withheld keeps it from being open.
+    waits = summary["bank_known"] | (summary["bank_begun"] & ~is_due)
     rules = [
         (summary["status"] == "canceled", Recon.CANCELED),
         (summary["status"] == "returned", Recon.RETURNED),
         (touched(summary, inputs), Recon.INCOMPLETE),
         (summary["payout_id"].isin(opening) | (summary["difference"] != 0), Recon.OPEN),
         (summary["payout_id"].isin(unsaid), Recon.INCOMPLETE),
-        (waits, Recon.NOT_DUE),
+        (summary["bank_movement_id"].notna(), Recon.CLOSED),
+        ((summary["status"] != "succeeded") | waits, Recon.NOT_DUE),
     ]
     marks = [mark.to_numpy(dtype=bool) for mark, _ in rules]
-    return np.select(marks, [str(word) for _, word in rules], default=str(Recon.CLOSED))
+    return np.select(marks, [str(word) for _, word in rules], default=str(Recon.NO_BANK))

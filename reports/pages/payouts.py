@@ -16,7 +16,7 @@ from reports.wording.vocabulary import WORDS
 
 blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
 
-STATUSES = ("closed", "open", "not_due", "incomplete", "canceled", "returned")
+STATUSES = ("closed", "no_bank", "open", "not_due", "incomplete", "canceled", "returned")
 _STEPS = (
     ("Payments", "payments_gross", 1),
     ("Charges", "charges_gross", 1),

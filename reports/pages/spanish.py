@@ -29,6 +29,9 @@ SPANISH = {
     "Settings": "Ajustes",
     # today
     "{n} of {total} payouts tie out": "{n} de {total} liquidaciones cuadran",
+    "{n} more add up, and no bank data shows whether they arrived": (
+        "{n} más suman bien, y ningún dato del banco muestra si llegaron"
+    ),
     "What ties out": "Qué cuadra",
     "What is open": "Qué está abierto",
     "Newest payouts": "Últimas liquidaciones",

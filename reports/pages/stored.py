@@ -140,6 +140,7 @@ _TEXTS = {
     "key.state": ("State", "Estado"),
     "key.payouts": ("Payouts", "Liquidaciones"),
     "key.payouts_closed": ("Explained to the peso", "Explicadas al peso"),
+    "key.payouts_no_bank": ("No bank", "Sin banco"),
     "key.exceptions": ("Exceptions", "Excepciones"),
     "key.finished_at": ("Finished", "Terminó"),
     "key.started_at": ("Started", "Empezó"),

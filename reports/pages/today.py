@@ -129,6 +129,8 @@ def show() -> ResponseReturnValue:
         warned = list(warnings(runs))
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
     settled = sum(row.payouts for row in statuses if row.status == "closed")
+    # They add up, and nothing says that the money came.
+    bankless = sum(row.payouts for row in statuses if row.status == "no_bank")
     uncounted = {status: sum(row.payouts for row in statuses if row.status == status) for status in _UNCOUNTED}
     total = sum(row.payouts for row in statuses if row.status not in _UNCOUNTED)
     return render_template(
@@ -138,6 +140,7 @@ def show() -> ResponseReturnValue:
         codes=codes,
         newest=newest,
         settled=settled,
+        bankless=bankless,
         total=total,
         uncounted={status: number for status, number in uncounted.items() if number},
         missing=sum(run_history.missing_streams(run) for run in runs),

@@ -36,6 +36,11 @@ CODES = {
         "El banco recibió otro monto",
         "Comparar con la cartola y preguntar al banco por cargos",
     ),
+    "BANK_SOURCES_DIFFER": Words(
+        "Movements and bank file differ",
+        "Los movimientos y la cartola difieren",
+        "Comparar las líneas con la cartola del banco; traer de nuevo los movimientos o importar el archivo correcto",
+    ),
     "FEE_OUT_OF_BAND": Words(
         "Fee out of the ordinary",
         "Comisión fuera de rango",

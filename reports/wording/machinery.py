@@ -51,6 +51,7 @@ _KINDS = {
     "event": ("event", "evento"),
     "calendar": ("calendar", "calendario"),
     "transfer": ("transfer", "transferencia"),
+    "bank": ("bank account and day", "cuenta y día del banco"),
 }
 
 

@@ -32,6 +32,7 @@ RETURNED = {
 WORDS: dict[str, dict[str, tuple[str, str]]] = {
     "status": {
         "closed": ("Ties out", "Cuadra"),
+        "no_bank": ("No bank", "Sin banco"),
         "open": ("Open", "Abierta"),
         "not_due": ("Not due yet", "Aún no vence"),
         "incomplete": ("Incomplete", "Incompleta"),

@@ -145,8 +145,9 @@ class Assessor:
         return Truth("payout", payout.id, links, outcome, codes, risk, payout.currency, decidable=True)
 
     def _payout_state(self, payout: Payout, at: datetime) -> str:
-        done = payout.arrived_at if self.ledger.has_bank else payout.succeeded_at
-        return "closed" if _has_happened(done, at) else "not_due"
+        if not self.ledger.has_bank:
+            return "no_bank" if _has_happened(payout.succeeded_at, at) else "not_due"
+        return "closed" if _has_happened(payout.arrived_at, at) else "not_due"
 
     def _payout_troubles(self, payout: Payout, at: datetime) -> list[tuple[str, int]]:
         """Exceptions of the payout itself and the amount at risk of each."""

@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 from click.testing import Result
 
 from consumer.facts.house import House
+from consumer.facts.tables.business import AccountMovement, AccountNumber
 from reconcile.frames import read_inputs
 from reconcile.rules.pipeline import reconcile
 
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
 Call = Callable[..., Result]
+NOON = datetime(2026, 9, 10, 15, tzinfo=UTC)
 BANK = ("bank", "import", "--account", "1234567-8")
 
 
@@ -72,6 +75,33 @@ def test_a_bank_file_shows_what_arrived(call: Call, house: House, tmp_path: Path
         ("2026-09-11", "-500", "5678"),
         ("2026-09-10", "1174", "5678"),
     ]
+
+
+def test_a_file_of_an_account_whose_movements_are_shown_counts_in_the_next_run(
+    trade: "World", call: Call, house: House, tmp_path: Path
+) -> None:
+    """The provider shows a deposit and not the payout; the bank's file shows both, and the deposit is one."""
+    own: dict[str, Any] = {"connection": "main", "mode": "test", "version_at": NOON}
+    moved = {"transaction_date": "2026-09-08T15:00:00Z"}
+    trade.keep(
+        AccountNumber(id="acno_1", account_id="acc_1", number="00012345678", body="{}", **own),
+        AccountMovement(
+            id="mov_1", account_id="acc_1", amount=7, currency="CLP", direction="inbound", body=json.dumps(moved), **own
+        ),
+    )
+    assert _payout(house) == ("NaT", pd.NA, "open", ("PAYOUT_NOT_IN_BANK",))
+    path = _file(tmp_path, "08-09-2026;OTRO;7;", "10-09-2026;PAGO po_1;1.174;", "15-09-2026;OTRO;500;")
+    assert call(*BANK, path).exit_code == 0
+    assert _payout(house) == ("2026-09-10", 1174, "closed", ())
+    with house.store.reading() as session:
+        now = datetime(2026, 9, 20, 12, tzinfo=UTC)
+        inputs = read_inputs(session, house.settings.connection("main"), house.settings, as_of=now.date(), now=now)
+    found = [one for one in reconcile(inputs).findings if one.code == "BANK_SOURCES_DIFFER"]
+    assert [(one.evidence["bank_date"], one.amount_at_risk) for one in found] == [
+        ("2026-09-10", 1174),
+        ("2026-09-15", 500),
+    ]
+    assert "12345678" not in "".join(one.subject + json.dumps(one.evidence) for one in found)
 
 
 @pytest.mark.usefixtures("trade")

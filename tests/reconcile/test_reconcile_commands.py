@@ -108,6 +108,7 @@ def test_a_run_prints_counts_totals_and_exceptions(call: Call, tmp_path: Path) -
     row = _json(result)[0]
     assert (row["complete"], row["new"], row["number"], row["as_of"]) == (True, True, 1, "2026-09-11")
     assert (row["payouts"], row["payouts_closed"], row["items"], row["documents"]) == (1, 1, 2, 1)
+    assert (row["payouts_no_bank"], row["payouts_by_status"]) == (1, {"no_bank": 1})
     assert row["exceptions"] == {"PAYMENT_NO_INVOICE": 1}
     assert row["totals"]["CLP"]["payments_gross"] == "1967"
     assert row["totals"]["CLP"]["fee_total"] == "27"
@@ -253,7 +254,7 @@ def test_a_run_reads_the_same_when_it_is_new_and_when_it_is_shown_again(call: Ca
     assert [name for _, name, _, _ in totals][:3] == ["payments_gross", "charges_gross", "refunds_gross"]
     assert totals[0] == ["total", "payments_gross", "1967", "CLP"]
     assert {len(line) for line in made if line.startswith(("total ", "items ", "documents "))} == {len(made[2])}
-    assert "payouts_by_status closed" in " ".join(" ".join(line.split()) for line in made)
+    assert "payouts_by_status no_bank" in " ".join(" ".join(line.split()) for line in made)
 
 
 @pytest.mark.usefixtures("trade")

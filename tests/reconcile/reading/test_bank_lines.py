@@ -25,6 +25,7 @@ def _movement(identity: str, amount: int, *, created_at: datetime | None = None,
 
 def _lines(*, own: Any = (), linked: Any = ()) -> list[tuple[Any, ...]]:
     found = bank_lines(own=own, linked=linked, numbers={"acc_1": "00012345678"}, calendar=CHILE)
+    found = found[found["amount"] > 0]
     days = found["booked_on"].dt.strftime("%Y-%m-%d")
     return list(zip(found["movement_id"], found["account_last4"], found["amount"], days, strict=True))
 
@@ -107,11 +108,34 @@ def test_files_of_one_account_are_joined_where_no_bank_day_lies_between() -> Non
     ]
 
 
-def test_a_file_counts_only_where_the_provider_shows_no_movement() -> None:
-    """The account's own movements come first, also where none of them is money in."""
+def test_a_file_counts_beside_movements_of_its_account() -> None:
+    """Both are told, and the account is shown also where none of its movements is money in."""
     shown = [_movement("mov_1", 900, direction="outbound", transaction_date="2026-10-01T15:00:00Z")]
-    assert _files((1, 8), lines=[_file_line("bank_1", 2)], own=shown) == []
-    assert [row[0] for row in _files((1, 8), lines=[_file_line("bank_1", 2)])] == ["bank_1"]
+    assert [row[0] for row in _files((1, 8), lines=[_file_line("bank_1", 2)], own=shown)] == ["bank_1"]
+    numbers = {"acc_1": "00012345678"}
+    of_own = bank_lines(own=shown, linked=(), numbers=numbers, calendar=CHILE)
+    of_linked = bank_lines(own=(), linked=shown, numbers=numbers, calendar=CHILE)
+    assert [list(found["amount"]) for found in (of_own, of_linked)] == [[0], [0]]
+    assert of_own["known_since"].isna().all()
+    assert list(of_linked["known_since"].dt.strftime("%Y-%m-%d")) == ["2026-10-01"]
+
+
+@pytest.mark.parametrize(
+    ("moment", "booked_on", "bank_day"),
+    [
+        ("2026-10-01T16:59:00Z", "2026-10-01", "2026-10-01"),
+        ("2026-10-01T17:00:00Z", "2026-10-01", "2026-10-02"),
+        ("2026-10-02T18:00:00Z", "2026-10-02", "2026-10-05"),
+        ("2026-10-03T12:00:00Z", "2026-10-03", "2026-10-05"),
+    ],
+)
+def test_a_movement_after_the_cut_belongs_to_the_next_bank_day(moment: str, booked_on: str, bank_day: str) -> None:
+    """The bank's own statement may book it then; Santiago's 14:00 is the cut."""
+    row = _movement("mov_1", 500, direction="inbound", transaction_date=moment, reference_id="991")
+    found = bank_lines(own=[row], linked=(), numbers={"acc_1": "00012345678"}, calendar=CHILE)
+    (line,) = found[found["amount"] > 0].to_dict("records")
+    days = [line[name].date().isoformat() for name in ("booked_on", "bank_day")]
+    assert (*days, line["reference"]) == (booked_on, bank_day, "991")
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_last_digits_that_two_accounts_share_name_neither(case: "Case") -> None:
         booked_on=date(2026, 10, 5),
     )  # fmt: skip
     run = case.run()
-    assert run.payout("po_1", "bank_movement_id", "status_recon") == (None, "closed")
+    assert run.payout("po_1", "bank_movement_id", "status_recon") == (None, "no_bank")
     assert run.found() == set()
 
 

@@ -28,7 +28,7 @@ def test_a_payout_that_takes_no_fee_is_no_finding(case: "Case") -> None:
     _paid(case, 100_000, 100_000)
     run = case.run()
     assert run.found() == set()
-    assert run.payout("po_1", "fee_total", "fee_rate_pct", "status_recon") == (0, "0.00", "closed")
+    assert run.payout("po_1", "fee_total", "fee_rate_pct", "status_recon") == (0, "0.00", "no_bank")
 
 
 def test_a_fee_of_one_unit_may_be_out_of_the_band(case: "Case") -> None:

@@ -35,7 +35,7 @@ def test_signs_and_sums_of_every_kind_of_item(case: "Case") -> None:
     assert run.payout("po_1", "refunds_count", "refunds_gross", "refund_adjustments") == (1, 30_000, 5_000)
     assert run.payout("po_1", "fee_total", "fee_net", "fee_vat", "fee_source") == (4_005, 3_364, 641, "tariff")
     assert run.payout("po_1", "computed_amount", "payout_amount", "difference") == (140_995, 140_995, 0)
-    assert run.payout("po_1", "fee_rate_pct", "status_recon", "exceptions") == ("2.36", "closed", 3)
+    assert run.payout("po_1", "fee_rate_pct", "status_recon", "exceptions") == ("2.36", "no_bank", 3)
     assert run.line("re_1", "amount_signed", "fee_total", "net_amount") == (-30_000, 612, -30_612)
     assert run.line("re_2", "amount_signed", "fee_total", "net_amount") == (5_000, 0, 5_000)
 
@@ -90,7 +90,7 @@ def test_residual_fee_is_what_the_payout_left(case: "Case") -> None:
     run = case.run()
     shown = run.payout("po_1", "fee_source", "fee_total", "fee_net", "computed_amount", "difference")
     assert shown == ("residual", 2_000, None, 98_000, 0)
-    assert run.payout("po_1", "status_recon") == ("closed",)
+    assert run.payout("po_1", "status_recon") == ("no_bank",)
 
 
 def test_a_negative_residual_fee_is_payout_identity_and_nothing_else(case: "Case") -> None:

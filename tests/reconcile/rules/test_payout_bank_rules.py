@@ -38,7 +38,7 @@ def test_without_a_bank_there_is_no_bank_exception(case: "Case") -> None:
     _paid_out(case, "po_1", 50_000)
     run = case.run()
     assert run.found() == set()
-    assert run.payout("po_1", "bank_date", "bank_amount", "days_late", "status_recon") == (None, None, None, "closed")
+    assert run.payout("po_1", "bank_date", "bank_amount", "days_late", "status_recon") == (None, None, None, "no_bank")
 
 
 def test_the_bank_shows_the_payout(case: "Case") -> None:

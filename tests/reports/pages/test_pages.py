@@ -81,7 +81,7 @@ def test_a_reader_may_choose_english(client: FlaskClient, csrf: Csrf) -> None:
         ("/payouts?page=" + "1" * 5000, "no es un número de página"),
         ("/payouts?connection=%00", "La dirección o el formulario trae un carácter nulo"),
         ("/api/v1/events?limit=" + "1" * 5000, "is not a number from 1 to 1000"),
-        ("/payouts?status=nice", "status: &#39;nice&#39; no es uno de closed, open"),
+        ("/payouts?status=nice", "status: &#39;nice&#39; no es uno de closed, no_bank, open"),
         ("/payouts?connection=other", "connection: no existe la conexión &#39;other&#39;; existen main"),
         ("/exceptions?code=NOPE", "code: &#39;NOPE&#39; no es uno de PAYOUT_IDENTITY"),
         ("/reports/control.csv?profile=excel", "El parámetro profile &#39;excel&#39; no es uno de machine, cl, mx"),
@@ -186,6 +186,6 @@ def test_every_exception_code_has_its_words() -> None:
         "PAYOUT_IDENTITY PAYOUT_LATE PAYOUT_NOT_IN_BANK PAYOUT_RETURNED BANK_AMOUNT_DIFF FEE_OUT_OF_BAND "
         "PAYMENT_NO_INVOICE INVOICE_NO_PAYMENT AMOUNT_DIFF CURRENCY_DIFF CUSTOMER_DIFF AMBIGUOUS DUPLICATE_PAYMENT "
         "PAID_CANCELLED_DOC REFUND_NO_CREDIT_NOTE CREDIT_NOTE_NO_REFUND SPLIT_MISMATCH ITEM_IN_TWO_PAYOUTS "
-        "ITEM_IN_NO_PAYOUT TRANSFER_RETURNED EVENT_CONFLICT DATA_GAP RATE_MISSING CALENDAR_GAP"
+        "ITEM_IN_NO_PAYOUT TRANSFER_RETURNED BANK_SOURCES_DIFFER EVENT_CONFLICT DATA_GAP RATE_MISSING CALENDAR_GAP"
     )
     assert set(codes.CODES) == set(contract.split())

@@ -64,6 +64,23 @@ def test_the_first_page_agrees_with_itself_on_incomplete_data(
     assert "08-10-2026 Incompleta" in page
 
 
+def test_payouts_that_no_bank_data_shows_are_counted_apart(
+    reconciled: House, keep_payout: Callable[..., None], client: FlaskClient
+) -> None:
+    """They add up, and are not among those that tie out: headline, table, list and filter say so."""
+    with reconciled.store.transaction() as session:
+        for name in ("po_2", "po_3"):
+            keep_payout(session, name, status_recon="no_bank")
+    page = text_of(client, "/")
+    assert "1 de 3 liquidaciones cuadran" in page
+    assert "2 más suman bien, y ningún dato del banco muestra si llegaron" in page
+    assert "Sin banco 2" in page
+    listed = text_of(client, "/payouts?status=no_bank")
+    assert all(name in listed for name in ("po_2", "po_3"))
+    assert "po_1" not in listed
+    assert "po_2" not in text_of(client, "/payouts?status=closed")
+
+
 def test_a_run_of_a_day_to_come_is_told(reconciled: House, client: FlaskClient) -> None:
     """Where there is no other run, one of the future is shown with its warning."""
     with reconciled.store.transaction() as session:

@@ -78,7 +78,7 @@ def test_a_quiet_scenario_has_nothing_to_complain_about(scenario: Builder) -> No
     built = scenario("quiet", 1, 1.0)
     truth = built.truth(START + timedelta(days=4))
     assert Counter((row.kind, row.outcome) for row in truth) == {
-        ("document", "paid"): 6, ("payment", "matched"): 6, ("payout", "closed"): 2,
+        ("document", "paid"): 6, ("payment", "matched"): 6, ("payout", "no_bank"): 2,
     }  # fmt: skip
     assert all(not counted(built, START + timedelta(days=n)) for n in range(7))
 

@@ -200,9 +200,9 @@ class _Reader:
 
     def decisions(self) -> DataFrame:
         columns = columns_of(Decision)
-        names = ("kind", "resource_id", "doc_key", "amount", "id")
+        names = ("kind", "resource_id", "doc_key", "amount", "id", "at")
         wanted = sa.select(*(columns[name] for name in names)).where(*self._mine(Decision), columns.undone_by.is_(None))
-        found = DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=[*names[:-1], "decision_id"])
+        found = DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=list(DECISIONS))
         found[["resource_id", "doc_key"]] = found[["resource_id", "doc_key"]].replace("", None)
         return typed(found.sort_values("decision_id", ignore_index=True), DECISIONS)
 

@@ -16,12 +16,16 @@ from pandas import DataFrame
 from sqlmodel import Session, col
 
 from reconcile.kept.pieces import Piece
+from reconcile.rules.disputes import DEAD
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
 ROWS_A_CHUNK = 10_000
-# The payout's date beside each line: what a range of dates is asked of, and no column of the report.
+# Beside each line what a range of dates is asked of, no column of the report: the payout's date, or the item's own
+# where only dead payouts held it. What else waits for a payout has none.
 _DAY = "payout_date"
+# What stands on the first row of an item alone, so that columns sum right.
+_SUMMED_ONCE = ("amount_signed", "fee_total", "fee_net", "fee_vat", "net_amount")
 # What a range of dates is asked of.
 DAY_OF = {LINE: _DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date"}
 # Columns without a value anywhere, by name: a page leaves them out and need not read everything to know.
@@ -30,12 +34,24 @@ Row = dict[str, Any]
 
 
 def pack_lines(lines: DataFrame, payouts: DataFrame) -> Iterator[Row]:
-    """Pack lines in their order, with the range of payout dates that each chunk holds."""
+    """Pack lines in their order, with the range of dates that each chunk holds."""
     dated = payouts.drop_duplicates("payout_id").set_index("payout_id")["payout_date"]
     found = dated.reindex(lines["payout_id"]).set_axis(lines.index).astype("datetime64[us]")
+    found = found.mask(_freed(lines, payouts), lines["local_date"])
     table = pa.Table.from_pandas(lines.assign(**{_DAY: found}), preserve_index=False)
     starts = range(0, table.num_rows, ROWS_A_CHUNK)
     return (_chunk(LINE, number, table.slice(start, ROWS_A_CHUNK)) for number, start in enumerate(starts))
+
+
+def _freed(lines: DataFrame, payouts: DataFrame) -> Any:
+    """Tell which lines without a payout are of items that dead payouts held: these stand in the file once more."""
+    names, freed = ["resource_type", "resource_id"], lines["payout_id"].isna().to_numpy(dtype=bool, copy=True)
+    dead = payouts["payout_id"][payouts["status"].isin(DEAD)]
+    held = lines.loc[lines["payout_id"].isin(dead), names]
+    if freed.any():
+        loose = pd.MultiIndex.from_frame(lines.loc[freed, names])
+        freed[freed] = loose.isin(pd.MultiIndex.from_frame(held))
+    return freed
 
 
 def pack_documents(documents: DataFrame) -> Iterator[Row]:
@@ -66,13 +82,14 @@ def _chunk(kind: str, number: int, piece: Any) -> Row:
     pq.write_table(piece, sink, compression="zstd", use_dictionary=False, write_statistics=False)
     days = piece[DAY_OF[kind]].cast(pa.date32()) if kind in DAY_OF else pa.array([], pa.date32())
     ends = pc.min_max(days).as_py()
+    undated = piece["payout_id"].null_count if kind == LINE else days.null_count
     return {
         "kind": kind,
         "number": number,
         "rows": piece.num_rows,
         "since": ends["min"],
         "until": ends["max"],
-        "undated": days.null_count,
+        "undated": undated,
         "with_balance": 0,
         "content": sink.getvalue().to_pybytes(),
     }
@@ -87,7 +104,10 @@ def line_tables(
     since: date | None = None,
     until: date | None = None,
 ) -> Iterator[Any]:
-    """Read lines in their order as columns: of payouts or of items still loose, of one payout, of a range of dates."""
+    """Read lines in their order as columns: of the file or of items still loose, of one payout, of a range of dates.
+
+    The file has the items of payouts, and those dead payouts left once more.
+    """
     conditions = of_days(since, until)
     if paid_out is False:
         conditions.append(col(ResultChunk.undated) > 0)
@@ -96,11 +116,28 @@ def line_tables(
     for table in tables(session, run, LINE, conditions):
         keep = is_between(table[_DAY], since, until)
         if paid_out is not None:
-            is_loose = pc.is_null(table["payout_id"])
-            keep.append(pc.invert(is_loose) if paid_out else is_loose)
+            keep.append(is_of_file(table) if paid_out else pc.is_null(table["payout_id"]))
         if payout_id is not None:
             keep.append(pc.equal(table["payout_id"], payout_id))
-        yield kept(table, keep).drop_columns([_DAY])
+        lines = kept(table, keep)
+        yield (as_in_file(lines) if paid_out else lines).drop_columns([_DAY])
+
+
+def is_of_file(lines: Any) -> Any:
+    """Tell which lines the file of payouts has: those of payouts, and those of items that dead payouts left."""
+    return pc.or_(pc.is_valid(lines["payout_id"]), pc.is_valid(lines[_DAY]))
+
+
+def as_in_file(lines: Any) -> Any:
+    """Number lines without a payout after the one in their dead payout, whose sum has their amounts already."""
+    is_further = pc.is_null(lines["payout_id"])
+    if not pc.any(is_further, min_count=0).as_py():
+        return lines
+    changed = {name: pc.if_else(is_further, pa.scalar(None, lines[name].type), lines[name]) for name in _SUMMED_ONCE}
+    changed["line"] = pc.if_else(is_further, pc.add(lines["line"], 1), lines["line"])
+    for name, values in changed.items():
+        lines = lines.set_column(lines.column_names.index(name), name, values)
+    return lines
 
 
 def read_lines(session: Session, run: Run, **asked: Any) -> Iterator[Row]:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
@@ -64,7 +63,7 @@ def page(session: Session, found: Sequence[Stretch], skip: int, size: int) -> li
     for stretch in found:
         if wanted > 0 and skip < stretch.rows:
             part = _kept(_read(session, stretch), stretch).slice(skip, wanted)
-            parts.append((stretch.run, part))
+            parts.append((stretch.run, chunks.as_in_file(part) if stretch.kind == chunks.LINE else part))
             wanted -= part.num_rows
         skip = max(0, skip - stretch.rows)
     return parts
@@ -82,7 +81,7 @@ def _kept(table: pa.Table, stretch: Stretch) -> pa.Table:
     day = table[chunks.DAY_OF[stretch.kind]] if stretch.kind in chunks.DAY_OF else None
     masks = [] if day is None else chunks.is_between(day, stretch.since, stretch.until)
     if stretch.kind == chunks.LINE:
-        masks.append(pc.is_valid(table["payout_id"]))
+        masks.append(chunks.is_of_file(table))
     return chunks.kept(table, masks)
 
 

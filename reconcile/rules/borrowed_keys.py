@@ -64,7 +64,9 @@ def _own_documents(ledger: Ledger, payments: Any) -> dict[int, list[int]]:
         found[payment] = [
             doc
             for doc in asking.get(key, ())
-            if books.since[doc] <= day <= books.until[doc] and (payment, doc) not in ledger.forbidden
+            if books.since[doc] <= day <= books.until[doc]
+            and (payment, doc) not in ledger.forbidden
+            and ledger.is_open_for(doc, payment)
         ]
     return found
 

@@ -76,7 +76,7 @@ def pair_in_order(ledger: Ledger, options: Options, reason: Reason) -> None:
 
 def _is_dead_later(ledger: Ledger, payment: int, doc: int) -> bool:
     """Tell whether a document was called off after this payment, and the payment was not given back."""
-    return ledger.books.is_called_off(doc) and payment not in ledger.payments.refunds
+    return ledger.books.is_called_off(doc) and payment not in ledger.payments.reversals
 
 
 def _pair_by_deadline(ledger: Ledger, left: DataFrame, right: DataFrame, reason: Reason) -> None:
@@ -137,10 +137,10 @@ def _edges(ledger: Ledger, left: DataFrame, right: DataFrame) -> Any:
 
 
 def _are_possible(ledger: Ledger, edges: DataFrame) -> Any:
-    """Leave out what people forbade, and documents whose notes make another balance on the payment's day."""
+    """Leave out what people forbade, and documents that asked for another amount when the payment came."""
     keep = np.ones(len(edges), dtype=bool)
     pairs = list(zip(edges["payment"].tolist(), edges["doc"].tolist(), strict=True))
-    for place in np.flatnonzero(edges["doc"].isin(list(ledger.books.notes))):
+    for place in np.flatnonzero(edges["doc"].isin([*ledger.books.notes, *ledger.went_back])):
         payment, doc = pairs[place]
         is_dead = ledger.books.is_credited_before(doc, int(ledger.payments.day[payment]))
         keep[place] = not is_dead and ledger.is_equal(doc, payment)

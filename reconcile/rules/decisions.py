@@ -8,6 +8,7 @@ from pandas import DataFrame
 from reconcile.rules.inputs import records
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
+from reconcile.rules.payments import LATEST, UNKNOWN, instant
 
 MATCH, ADJUST = "match", "adjust"
 _LINKS = (MATCH, "unmatch", "decline")
@@ -30,7 +31,7 @@ def apply_decisions(ledger: Ledger, decisions: DataFrame) -> None:
         elif doc is not None:
             matched.setdefault(payment, []).append((doc, _amount(row)))
     for row in records(ordered[ordered["kind"] == ADJUST]):
-        _adjust(ledger, payments.get(row.resource_id), docs.get(row.doc_key), _amount(row))
+        _adjust(ledger, payments.get(row.resource_id), docs.get(row.doc_key), row)
     for payment in sorted(matched):
         _match(ledger, payment, matched[payment])
 
@@ -54,14 +55,33 @@ def _forbid(ledger: Ledger, payment: int, doc: int | None, matched: dict[int, li
     ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
 
 
-def _adjust(ledger: Ledger, payment: int | None, doc: int | None, amount: int | None) -> None:
+def _adjust(ledger: Ledger, payment: int | None, doc: int | None, row: Any) -> None:
     """Accept an amount of a document, or whatever is left of it, or a payment that needs no document."""
+    amount, at = _amount(row), None if pd.isna(row.decided_at) else instant(row.decided_at)
     if doc is not None and amount is not None:
-        ledger.adjusted[doc] += amount
+        if at is not None and _may_be_of_a_dispute(ledger, doc, at):
+            # Taken off before, it would leave the disputed payment itself without a document.
+            ledger.written_off.append((doc, amount))
+        else:
+            ledger.adjusted[doc] += amount
     elif doc is not None:
-        ledger.accepted.add(doc)
+        ledger.accepted[doc] = LATEST if at is None else at
     elif payment is not None:
         ledger.decide(payment, Outcome.ADJUSTMENT, Reason(Stage.MANUAL, "manual:adjust"))
+
+
+def _may_be_of_a_dispute(ledger: Ledger, doc: int, at: int) -> bool:
+    """Tell whether a dispute was lost before a moment whose payment may have been this document's."""
+    payments, books = ledger.payments, ledger.books
+    return any(
+        one.is_dispute
+        and one.at < at
+        and payments.currency[payment] == books.currency[doc]
+        and (UNKNOWN in (payments.customer[payment], books.customer[doc])
+             or payments.customer[payment] == books.customer[doc])
+        for payment, made in payments.reversals.items()
+        for one in made
+    )  # fmt: skip
 
 
 def _match(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> None:

@@ -7,18 +7,22 @@ from typing import Any
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.columns import looked_up
 from reconcile.rules.inputs import Inputs, records
 from reconcile.rules.outcomes import FeeSource
 
 LOST = ("lost", "expired")
-_DEAD = ("canceled", "returned")
+CLOSED = ("won", "canceled", *LOST)
+DEAD = ("canceled", "returned")
 _MOST_AT_ONCE = 12
 _BPS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class PlacedDispute:
-    payout_id: str
+class DisputeLine:
+    """A lost dispute as a line: of the payout that took it, or of none while it waits for one."""
+
+    payout_id: str | None
     dispute_id: str
     resource_id: str
     amount: int
@@ -26,7 +30,7 @@ class PlacedDispute:
     ended_at: pd.Timestamp
 
 
-def place_disputes(sums: DataFrame, inputs: Inputs) -> list[PlacedDispute]:
+def place_disputes(sums: DataFrame, inputs: Inputs) -> list[DisputeLine]:
     """Put lost disputes into the first payout created after they ended, where its identity or fee rate asks for it."""
     waiting = _waiting(inputs)
     placed = []
@@ -36,22 +40,36 @@ def place_disputes(sums: DataFrame, inputs: Inputs) -> list[PlacedDispute]:
     return placed
 
 
-def _waiting(inputs: Inputs) -> dict[str, list[PlacedDispute]]:
+def lines_without_payout(inputs: Inputs) -> list[DisputeLine]:
+    """List lost disputes after which no living payout came: the next one may take them."""
+    living = inputs.payouts[~inputs.payouts["status"].isin(DEAD)]
+    last = living.groupby("currency")["created_at"].max()
+    lost = _lost(inputs)
+    newest = looked_up(lost["currency"], last)
+    waits = newest.isna() | (newest <= lost["ended_at"])
+    return [_to_line(dispute, None) for dispute in records(lost[waits])]
+
+
+def _lost(inputs: Inputs) -> DataFrame:
+    is_lost = inputs.disputes["status"].isin(LOST) & inputs.disputes["ended_at"].notna()
+    return inputs.disputes[is_lost].sort_values(["ended_at", "dispute_id"])
+
+
+def _waiting(inputs: Inputs) -> dict[str, list[DisputeLine]]:
     """List for each payout the disputes it may hold: a dead payout passes them on to the next."""
-    lost = inputs.disputes[inputs.disputes["status"].isin(LOST) & inputs.disputes["ended_at"].notna()]
     payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
-    waiting: dict[str, list[PlacedDispute]] = {}
-    for dispute in records(lost.sort_values(["ended_at", "dispute_id"])):
+    waiting: dict[str, list[DisputeLine]] = {}
+    for dispute in records(_lost(inputs)):
         later = payouts[(payouts["created_at"] > dispute.ended_at) & (payouts["currency"] == dispute.currency)]
         for payout in records(later):
-            waiting.setdefault(str(payout.payout_id), []).append(_placed(dispute, str(payout.payout_id)))
-            if payout.status not in _DEAD:
+            waiting.setdefault(str(payout.payout_id), []).append(_to_line(dispute, str(payout.payout_id)))
+            if payout.status not in DEAD:
                 break
     return waiting
 
 
-def _placed(dispute: Any, payout_id: str) -> PlacedDispute:
-    return PlacedDispute(
+def _to_line(dispute: Any, payout_id: str | None) -> DisputeLine:
+    return DisputeLine(
         payout_id=payout_id,
         dispute_id=dispute.dispute_id,
         resource_id=dispute.resource_id,
@@ -61,7 +79,7 @@ def _placed(dispute: Any, payout_id: str) -> PlacedDispute:
     )
 
 
-def _fitting(disputes: list[PlacedDispute], sums: Any, band_bps: int) -> list[PlacedDispute]:
+def _fitting(disputes: list[DisputeLine], sums: Any, band_bps: int) -> list[DisputeLine]:
     """Choose all of them if that fits, else the only part of them that does."""
     if sums["fee_source"] != FeeSource.RESIDUAL and sums["over"] <= 0:
         return []

@@ -165,11 +165,12 @@ class About(Struct):
     customer_name: str | None = None
 
 
-def to_finding(code: Code, about: About, *, at_risk: int) -> Finding:
-    severity, title, action = _WORDS[code]
+def to_finding(code: Code, about: About, *, at_risk: int, severity: str | None = None) -> Finding:
+    """Word a finding; some codes weigh more or less by what was found, and those give their own severity."""
+    usual, title, action = _WORDS[code]
     return Finding(
         code=str(code),
-        severity=severity,
+        severity=severity or usual,
         subject=about.subject,
         title=title,
         amount_at_risk=int(at_risk),

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from pandas import DataFrame
 
 from reconcile.rules.columns import joined_keys, looked_up
-from reconcile.rules.disputes import PlacedDispute, place_disputes
+from reconcile.rules.disputes import DisputeLine, place_disputes
 from reconcile.rules.fees import Fees, half_up, parts
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, records
@@ -24,7 +24,7 @@ _NAMES = {
 }
 
 
-def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list[PlacedDispute]]:
+def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list[DisputeLine]]:
     """Give one row of sums per payout, indexed by its id, and the disputes that are lines of a payout."""
     payouts = inputs.payouts.set_index("payout_id", drop=False)
     sums = _sums(rows, payouts)
@@ -36,10 +36,10 @@ def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list
     sums["fee"] = known.astype("int64").where(~is_residual, signed - sums["amount"])
     sums["over"] = signed - sums["fee"] - sums["amount"]
     placed = place_disputes(sums, inputs)
-    lost = pd.Series(dict.fromkeys(sums.index, 0), dtype="int64")
+    lost: dict[str | None, int] = dict.fromkeys(sums.index, 0)
     for dispute in placed:
         lost[dispute.payout_id] += dispute.amount
-    sums["disputes"] = lost.reindex(sums.index).fillna(0).astype("int64")
+    sums["disputes"] = pd.Series(lost, dtype="int64").reindex(sums.index).fillna(0).astype("int64")
     sums["fee"] = sums["fee"] - sums["disputes"].where(is_residual, 0)
     sums["computed"] = signed - sums["disputes"] - sums["fee"]
     sums["difference"] = sums["amount"] - sums["computed"]

@@ -55,30 +55,15 @@ ITEMS: Schema = {
 }
 
 DOCUMENTS: Schema = {
-    "doc_key": TEXT,
-    "doc_type": TEXT,
-    "series": TEXT,
-    "folio": TEXT,
-    "uuid": TEXT,
-    "issue_date": DAY,
-    "due_date": DAY,
-    "customer_tax_id": TEXT,
-    "customer_name": TEXT,
-    "net": MONEY,
-    "exempt": MONEY,
-    "vat": MONEY,
-    "total": MONEY,
-    "currency": TEXT,
-    "status": TEXT,
-    "order_ref": TEXT,
-    "ref_type": TEXT,
-    "ref_number": TEXT,
-    "payment_method": TEXT,
+    "doc_key": TEXT, "doc_type": TEXT, "series": TEXT, "folio": TEXT, "uuid": TEXT, "issue_date": DAY, "due_date": DAY,
+    "customer_tax_id": TEXT, "customer_name": TEXT, "net": MONEY, "exempt": MONEY, "vat": MONEY, "total": MONEY,
+    "currency": TEXT, "status": TEXT, "order_ref": TEXT, "ref_type": TEXT, "ref_number": TEXT, "payment_method": TEXT,
     "payment_form": TEXT,
-}
+}  # fmt: skip
 
 DISPUTES: Schema = {
-    "dispute_id": TEXT, "resource_id": TEXT, "amount": MONEY, "currency": TEXT, "status": TEXT, "ended_at": MOMENT,
+    "dispute_id": TEXT, "resource_id": TEXT, "amount": MONEY, "currency": TEXT, "status": TEXT, "due_at": MOMENT,
+    "ended_at": MOMENT,
 }  # fmt: skip
 
 FEES: Schema = {"payout_id": TEXT, "resource_id": TEXT, "fee_total": MONEY}
@@ -88,7 +73,9 @@ GAPS: Schema = {"stream": TEXT, "since": MOMENT, "until": MOMENT, "reason": TEXT
 
 CONFLICTS: Schema = {"event_id": TEXT, "resource_id": TEXT, "amount": MONEY}
 
-DECISIONS: Schema = {"kind": TEXT, "resource_id": TEXT, "doc_key": TEXT, "amount": MONEY, "decision_id": COUNT}
+DECISIONS: Schema = {
+    "kind": TEXT, "resource_id": TEXT, "doc_key": TEXT, "amount": MONEY, "decision_id": COUNT, "decided_at": MOMENT,
+}  # fmt: skip
 
 # `account` is named as a payout's `recipient_account` is. A file's line has the days its account's files speak of
 # whole; the provider's has no `known_until`, and `known_since` only where its history may begin late. A row of amount 0

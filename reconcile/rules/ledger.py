@@ -11,10 +11,8 @@ from pandas import DataFrame
 
 from reconcile.rules.documents import Books
 from reconcile.rules.outcomes import Code, Outcome, Stage
-from reconcile.rules.payments import Payments, Refund
+from reconcile.rules.payments import LATEST, Payments, Reversal
 from reconcile.rules.settings import RuleSet
-
-_LATEST = np.iinfo(np.int64).max
 
 
 class Reason(Struct, frozen=True):
@@ -41,12 +39,13 @@ class Ledger:
     reopened: Any = None
     adjusted: Any = None
     forbidden: set[tuple[int, int]] = field(default_factory=set)
-    accepted: set[int] = field(default_factory=set)
+    accepted: dict[int, int] = field(default_factory=dict)
+    written_off: list[tuple[int, int]] = field(default_factory=list)
     bulk: list[tuple[Any, Any, Any, Any]] = field(default_factory=list)
     single: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     unsearched: dict[int, int] = field(default_factory=dict)
-    given_back: dict[str, int] = field(default_factory=dict)
-    refunded: dict[int, list[tuple[Refund, int]]] = field(default_factory=dict)
+    given_back: dict[Reversal, int] = field(default_factory=dict)
+    went_back: dict[int, list[tuple[Reversal, int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.outcome = np.full(len(self.payments), str(Outcome.UNEXPLAINED), dtype=object)
@@ -56,7 +55,7 @@ class Ledger:
         self.adjusted = np.zeros(len(self.books), dtype=np.int64)
 
     def balances(self) -> Any:
-        """Give what every document still asks for: its total less notes and payments, plus refunds."""
+        """Give what every document still asks for: its total less notes and payments, plus what of these went back."""
         books = self.books
         return books.total - books.credited - self.adjusted - self.paid + self.reopened
 
@@ -74,15 +73,19 @@ class Ledger:
         """Tell which payments no stage has decided yet."""
         return self.left.copy()
 
-    def net_paid(self, doc: int, at: int = _LATEST) -> int:
-        """Give what is paid on a document, less the refunds that came before a moment."""
-        back = sum(amount for refund, amount in self.refunded.get(doc, ()) if refund.at <= at)
+    def net_paid(self, doc: int, at: int = LATEST) -> int:
+        """Give what is paid on a document, less what went back before a moment."""
+        back = sum(amount for reversal, amount in self.went_back.get(doc, ()) if reversal.at <= at)
         return int(self.paid[doc]) + int(self.adjusted[doc]) - back
 
     def open_at(self, doc: int, payment: int) -> int:
-        """Give the balance a payment finds: notes written before its day, refunds before its moment."""
+        """Give the balance a payment finds: notes written before its day, what went back before its moment."""
         credited = self.books.credited_by(doc, int(self.payments.day[payment]))
         return int(self.books.total[doc]) - credited - self.net_paid(doc, int(self.payments.moment[payment]))
+
+    def is_open_for(self, doc: int, payment: int) -> bool:
+        """Tell whether a document asked for money when a payment came, and was not opened again only later."""
+        return doc not in self.went_back or self.open_at(doc, payment) > 0
 
     def is_equal(self, doc: int, payment: int) -> bool:
         """Tell whether a payment equals the open balance, before or after the notes of its own day or later ones.
@@ -100,10 +103,10 @@ class Ledger:
         return found > 0 and amount in (found + before - same_day, found + before - everything)
 
     def are_equal(self, docs: Any, payments: Any) -> Any:
-        """Tell the same of many pairs at once; only what notes or refunds changed must be looked at one by one."""
+        """Tell the same of many pairs at once; only what notes or reversals changed must be looked at one by one."""
         books = self.books
         equal = books.total[docs] - self.paid[docs] - self.adjusted[docs] == self.payments.amount[payments]
-        for place in np.flatnonzero(np.isin(docs, [*books.notes, *self.refunded])):
+        for place in np.flatnonzero(np.isin(docs, [*books.notes, *self.went_back])):
             equal[place] = self.is_equal(int(docs[place]), int(payments[place]))
         return equal
 
@@ -122,7 +125,7 @@ class Ledger:
         self.codes.pop(payment, None)
 
     def apply(self, payment: int, doc: int, amount: int, *, difference: int = 0) -> None:
-        """Apply an amount of a payment to a document; refunds of the payment open the document again."""
+        """Apply an amount of a payment to a document; what went back of the payment opens the document again."""
         self.paid[doc] += amount
         self._reopen(payment, doc, amount)
         self.single.append((payment, doc, amount, self.balance(doc), difference))
@@ -136,7 +139,7 @@ class Ledger:
         self.outcome[payments] = str(Outcome.MATCHED)
         self.left[payments] = False
         self.reasons.update(zip(payments.tolist(), repeat(reason)))
-        for place in np.flatnonzero(np.isin(payments, list(self.payments.refunds))):
+        for place in np.flatnonzero(np.isin(payments, list(self.payments.reversals))):
             self._reopen(int(payments[place]), int(docs[place]), int(amounts[place]))
         self.bulk.append((payments, docs, amounts, self.balances()[docs]))
 
@@ -147,18 +150,31 @@ class Ledger:
             self.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
 
     def accept_rests(self) -> None:
-        """Close what people accepted whatever its size, once everything else is applied."""
-        for doc in sorted(self.accepted):
-            self.adjusted[doc] += self.balance(doc)
+        """Close what people accepted, once all else is applied; what disputes that were lost later took stays open."""
+        for doc, amount in self.written_off:
+            self.adjusted[doc] += amount
+        for doc, at in sorted(self.accepted.items()):
+            self.adjusted[doc] += self.balance(doc) - self._lost_since(doc, at)
+
+    def _lost_since(self, doc: int, at: int) -> int:
+        """Give what disputes lost after a moment left open: what they took back less what was paid after them."""
+        lost = [(one.at, amount) for one, amount in self.went_back.get(doc, ()) if one.is_dispute and one.at > at]
+        if not lost:
+            return 0
+        applied = self.applications()
+        own = applied[applied["doc"] == doc]
+        is_later = self.payments.moment[own["payment"].to_numpy()] > min(lost)[0]
+        left = sum(amount for _, amount in lost) - int(own["applied"].to_numpy()[is_later].sum())
+        return max(0, min(left, self.balance(doc)))
 
     def _reopen(self, payment: int, doc: int, amount: int) -> None:
         rest = amount
-        for refund in self.payments.refunds.get(payment, ()):
-            given = self.given_back.get(refund.resource_id, 0)
-            back = min(rest, refund.amount - given)
+        for reversal in self.payments.reversals.get(payment, ()):
+            given = self.given_back.get(reversal, 0)
+            back = min(rest, reversal.amount - given)
             if back > 0:
-                self.refunded.setdefault(doc, []).append((refund, back))
-                self.given_back[refund.resource_id] = given + back
+                self.went_back.setdefault(doc, []).append((reversal, back))
+                self.given_back[reversal] = given + back
                 self.reopened[doc] += back
                 rest -= back
 

@@ -9,13 +9,13 @@ import pyarrow.compute as pc
 from pandas import DataFrame
 
 from reconcile.rules.columns import arrow_of, looked_up, texts_of, worded
-from reconcile.rules.disputes import PlacedDispute
+from reconcile.rules.disputes import DisputeLine
 from reconcile.rules.fees import Fees
 from reconcile.rules.inputs import LINES, MOMENT, MONEY, TEXT, Inputs, typed
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.notes import notes_of
 from reconcile.rules.outcomes import Outcome, Stage
-from reconcile.rules.payouts import DISPUTE, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
+from reconcile.rules.payouts import DISPUTE, NO_PAYOUT_YET, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
 from reconcile.rules.timing import bank_days, local_times
 
 _MOST_LISTED = 20
@@ -44,7 +44,7 @@ _OTHERS = (
 
 
 def build_lines(
-    rows: DataFrame, fees: Fees, ledger: Ledger, applied: DataFrame, *, disputes: list[PlacedDispute], inputs: Inputs
+    rows: DataFrame, fees: Fees, ledger: Ledger, applied: DataFrame, *, disputes: list[DisputeLine], inputs: Inputs
 ) -> DataFrame:
     """Give one row per item and document applied, in total order; exception codes are added later."""
     shown, item_at, shown_at, number = _spread(rows, ledger, applied)
@@ -82,7 +82,7 @@ def _order(rows: DataFrame, item_at: Any, number: Any, *, extra: DataFrame | Non
     if extra is not None:
         order = payouts.sort_values(["created_at", "payout_id"])["payout_id"]
         ranks = looked_up(extra["payout_id"], pd.Series(np.arange(len(order)), index=order.to_numpy()))
-        others = extra.assign(rank=ranks.astype("int64"))
+        others = extra.assign(rank=ranks.fillna(NO_PAYOUT_YET).astype("int64"))
         more = {name: arrow_of(others[column]) for name, column in names.items()} | {"line": arrow_of(extra["line"])}
         keys = {name: pa.chunked_array([key, more[name].cast(key.type)]) for name, key in keys.items()}
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
@@ -208,7 +208,7 @@ def _unapplied(ledger: Ledger) -> DataFrame:
     return shown
 
 
-def _dispute_lines(disputes: list[PlacedDispute], inputs: Inputs) -> DataFrame:
+def _dispute_lines(disputes: list[DisputeLine], inputs: Inputs) -> DataFrame:
     frame = DataFrame({name: pd.Series(pd.NA, index=range(len(disputes)), dtype=kind) for name, kind in LINES.items()})
     ended = pd.Series([dispute.ended_at for dispute in disputes]).astype(MOMENT)
     local = local_times(ended, inputs.calendar)

@@ -10,7 +10,7 @@ from reconcile.rules.inputs import Inputs
 from reconcile.rules.keys import find_keys
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.metadata import Said, read_metadata
-from reconcile.rules.payments import customers_of, payment_rows, shared_codes, to_payments
+from reconcile.rules.payments import customers_of, payment_rows, reversals_of, shared_codes, to_payments
 from reconcile.rules.placement import place_keyed
 from reconcile.rules.references import match_references
 from reconcile.rules.sets import match_sets
@@ -52,7 +52,13 @@ def _open(payments: DataFrame, said: Said, rows: DataFrame, inputs: Inputs) -> L
     currencies = shared_codes(payments["currency"], documents["currency"])
     customers = shared_codes(payers, owners)
     return Ledger(
-        payments=to_payments(payments, payers, (currencies[0], customers[0]), rows=rows, said=said),
+        payments=to_payments(
+            payments,
+            payers,
+            (currencies[0], customers[0]),
+            reversals=reversals_of(payments, rows, inputs.disputes),
+            said=said,
+        ),
         books=to_books(documents, (currencies[1], customers[1]), inputs),
         rules=inputs.rules,
     )

@@ -97,7 +97,7 @@ class Code(StrEnum):
 # Whole numbers of evidence that are no amounts.
 COUNTED = frozenset(
     {
-        "candidates", "credit_notes", "dates", "days", "days_late", "documents_fitting", "fee_payers",
+        "bank_days_left", "candidates", "credit_notes", "dates", "days", "days_late", "documents_fitting", "fee_payers",
         "payments_fitting", "rate_bps", "rivals_count", "sets_found", "year",
     }
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The payments to be matched, oldest first: amounts, customers, days, what their metadata says, and their refunds."""
+"""The payments to be matched, oldest first: amounts, customers, days, what their metadata says, and what went back."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +9,7 @@ from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import Texts, shared_texts, total_order
+from reconcile.rules.disputes import LOST
 from reconcile.rules.inputs import records
 from reconcile.rules.metadata import Said
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, SAID
@@ -16,6 +17,7 @@ from reconcile.rules.settings import RuleSet
 from reconcile.rules.timing import day_numbers
 
 UNKNOWN = -1
+LATEST = np.iinfo(np.int64).max
 _READ = [
     "payout_id",
     "resource_type",
@@ -33,13 +35,14 @@ _KEPT = ("resource_id", "currency", "amount", "split", "row", *SAID)
 
 
 @dataclass(frozen=True, slots=True)
-class Refund:
-    """A succeeded refund of a payment."""
+class Reversal:
+    """Money of a payment that went back: a succeeded refund, or a dispute that was lost."""
 
     resource_id: str
     at: int
     amount: int
     payout_id: str | None
+    is_dispute: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Payments:
     moment: Any
     order_ref: Any
     in_parts: Any
-    refunds: dict[int, list[Refund]]
+    reversals: dict[int, list[Reversal]]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -84,7 +87,9 @@ def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
     return own.mask(own.isin(generic)).fillna(sender.mask(sender.isin(generic)))
 
 
-def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], *, rows: DataFrame, said: Said) -> Payments:
+def to_payments(
+    frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], *, reversals: dict[int, list[Reversal]], said: Said
+) -> Payments:
     currency, customer = codes
     ids = frame["resource_id"].to_numpy(dtype=object)
     return Payments(
@@ -100,7 +105,7 @@ def to_payments(frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], *, rows:
         moment=instants(frame["occurred_at"]),
         order_ref=said.order_refs(),
         in_parts=said.in_parts(),
-        refunds=_refunds(rows, frame["resource_id"]),
+        reversals=reversals,
     )
 
 
@@ -109,23 +114,52 @@ def instants(moments: Any) -> Any:
     return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(np.int64)
 
 
+def instant(moment: pd.Timestamp) -> int:
+    """Turn one moment into whole microseconds."""
+    return int(moment.tz_localize(None).to_datetime64().astype("datetime64[us]").astype(np.int64))
+
+
 def shared_codes(left: Any, right: Any) -> tuple[Any, Any]:
     """Number the distinct values of two columns together; a missing value is unknown and equals nothing."""
     codes, _ = pd.factorize(pd.concat([left, right], ignore_index=True))
     return codes[: len(left)], codes[len(left) :]
 
 
-def _refunds(rows: DataFrame, ids: Any) -> dict[int, list[Refund]]:
-    """Group succeeded refunds by the payment they give back, oldest first."""
+def reversals_of(frame: DataFrame, rows: DataFrame, disputes: DataFrame) -> dict[int, list[Reversal]]:
+    """Group what went back by the payment it is of, oldest first: succeeded refunds, and lost disputes of its currency.
+
+    A dispute in another currency takes an amount that nobody knows, so it opens no document.
+    """
+    found = [*_refunds(rows), *_lost(disputes)]
+    named = frame["resource_id"][frame["resource_id"].isin([parent for parent, _, _ in found])]
+    places = dict(zip(named.tolist(), named.index.tolist(), strict=True))
+    currencies = frame["currency"].to_numpy(dtype=object)
+    grouped: dict[int, list[Reversal]] = {}
+    for parent, currency, reversal in found:
+        place = places.get(parent)
+        if place is not None and (currency is None or currencies[place] == currency):
+            grouped.setdefault(place, []).append(reversal)
+    return {place: sorted(own, key=lambda one: (one.at, one.resource_id)) for place, own in grouped.items()}
+
+
+def _refunds(rows: DataFrame) -> list[tuple[str, str | None, Reversal]]:
     is_refund = (rows["place"] == "home") & (rows["resource_type"] == REFUND) & (rows["status"] == "succeeded")
-    chosen = rows[is_refund].sort_values(["occurred_at", "resource_id"])
-    known = ids[ids.isin(chosen["parent_id"].dropna())]
-    places = dict(zip(known.tolist(), known.index.tolist(), strict=True))
-    grouped: dict[int, list[Refund]] = {}
-    for row, at in zip(records(chosen), instants(chosen["occurred_at"]), strict=True):
-        if row.parent_id in places:
-            refund = Refund(
-                row.resource_id, int(at), int(row.amount), None if pd.isna(row.payout_id) else row.payout_id
-            )
-            grouped.setdefault(places[row.parent_id], []).append(refund)
-    return grouped
+    chosen = rows[is_refund & rows["parent_id"].notna()]
+    return [
+        (row.parent_id, None, Reversal(row.resource_id, int(at), int(row.amount), _known(row.payout_id)))
+        for row, at in zip(records(chosen), instants(chosen["occurred_at"]), strict=True)
+    ]
+
+
+def _lost(disputes: DataFrame) -> list[tuple[str, str | None, Reversal]]:
+    chosen = disputes[disputes["status"].isin(LOST) & disputes["resource_id"].notna() & (disputes["amount"] > 0)]
+    # Where no end is stated, no payment is known to have come after it.
+    ended = np.where(chosen["ended_at"].isna(), LATEST, instants(chosen["ended_at"]))
+    return [
+        (row.resource_id, row.currency, Reversal(row.dispute_id, int(at), int(row.amount), None, is_dispute=True))
+        for row, at in zip(records(chosen), ended, strict=True)
+    ]
+
+
+def _known(text: Any) -> str | None:
+    return None if pd.isna(text) else text

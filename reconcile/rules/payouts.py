@@ -19,7 +19,7 @@ SAID = ("metadata", "texts")
 _TYPES = (*PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT)
 _DEAD = ("canceled", "returned")
 _REFUND_MOVES_MONEY = ("succeeded", "in_progress")
-_NO_PAYOUT_YET = 1 << 40
+NO_PAYOUT_YET = 1 << 40
 
 
 def place_items(inputs: Inputs) -> DataFrame:
@@ -59,7 +59,7 @@ def _ranked(items: DataFrame, payouts: DataFrame) -> DataFrame:
     is_loose = rows["payout_id"].isna()
     listed = DataFrame({"thing": rows["thing"], "payout": codes_of(rows["payout_id"])})
     rows = _without(rows, listed.duplicated() | (is_loose & rows["thing"].isin(rows["thing"][~is_loose])))
-    rows["rank"] = looked_up(rows["payout_id"], ranks).fillna(_NO_PAYOUT_YET).astype("int64")
+    rows["rank"] = looked_up(rows["payout_id"], ranks).fillna(NO_PAYOUT_YET).astype("int64")
     dead = payouts.loc[payouts["status"].isin(_DEAD)]
     freed = dead.set_index("payout_id")["ended_at"].fillna(dead.set_index("payout_id")["created_at"])
     rows["freed_at"] = looked_up(rows["payout_id"], freed).astype(MOMENT)
@@ -81,7 +81,7 @@ def _free_again(rows: DataFrame) -> DataFrame:
     dead = rows[rows["is_dead"]].sort_values(["freed_at", "rank"], kind="stable")
     free = dead.drop_duplicates("thing", keep="last")
     held = free["thing"].isin(rows["thing"][~rows["is_dead"]])
-    again = free[~held].assign(rank=_NO_PAYOUT_YET, is_dead=False)
+    again = free[~held].assign(rank=NO_PAYOUT_YET, is_dead=False)
     again["payout_id"] = pd.Series(pd.NA, index=again.index, dtype=TEXT)
     return again
 

@@ -11,6 +11,8 @@ from reconcile.rules.bank_sources import source_findings
 from reconcile.rules.checks import check_result
 from reconcile.rules.columns import texts_of
 from reconcile.rules.deposits import find_deposits
+from reconcile.rules.dispute_findings import dispute_findings, names_of_lines
+from reconcile.rules.disputes import lines_without_payout
 from reconcile.rules.document_results import build_documents
 from reconcile.rules.fact_days import with_days
 from reconcile.rules.fees import item_fees, items_off_tariff
@@ -73,12 +75,14 @@ def reconcile(inputs: Inputs) -> Result:
         *payment_findings(ledger, applied, misses),
         *refund_findings(ledger, applied),
         *note_findings(ledger, applied),
+        *dispute_findings(ledger, applied, disputes, inputs),
         *overdue_findings(ledger, standing, misses),
     ]
     parted = part(found, summary, inputs)
     findings = in_order(with_days(told_once(parted.told), rows, summary, inputs))
+    disputes += lines_without_payout(inputs)
     lines = build_lines(rows, fees, ledger, applied, disputes=disputes, inputs=inputs)
-    lines = name_exceptions(lines, sorted(_codes(findings, rows)))
+    lines = name_exceptions(lines, sorted([*_codes(findings, rows), *names_of_lines(findings, disputes)]))
     result = Result(
         payouts=complete_summary(summary, lines, findings, inputs, unsaid=parted.unsaid),
         lines=lines,

@@ -162,7 +162,8 @@ def _twins_of(ledger: Ledger, twins: Twins, doc: int, payment: int) -> list[int]
     for other in reversed(equal[: bisect_right(equal, day, key=lambda place: books.since[place])]):
         is_customers = customer != UNKNOWN and books.customer[other] == customer
         may_be = books.until[other] >= day and UNKNOWN in (payer, books.customer[other])
-        if other != doc and (is_customers or may_be) and (payment, other) not in ledger.forbidden:
+        could_be = other != doc and (is_customers or may_be) and (payment, other) not in ledger.forbidden
+        if could_be and ledger.is_open_for(other, payment):
             found.append(other)
             if len(found) == _MOST_TWINS:
                 break

@@ -1,6 +1,7 @@
 """Money given back and credit notes: each wants the other."""
 
 from collections import defaultdict
+from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Finding
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Code
-from reconcile.rules.payments import Refund
+from reconcile.rules.payments import Reversal
 
 Amounts = list[tuple[int, int]]
 
@@ -21,12 +22,12 @@ def refund_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
 
     Too much is what a document had been paid when the refund was made: a sale paid again was given back before.
     """
-    lonely: dict[str, tuple[Refund, int]] = {}
-    payments = _payments_of(ledger, applied, sorted(ledger.refunded))
-    for doc in sorted(ledger.refunded):
-        for refund in _without_note(ledger, doc, payments[doc]):
-            lonely.setdefault(refund.resource_id, (refund, doc))
-    payment_of = {refund.resource_id: place for place, made in ledger.payments.refunds.items() for refund in made}
+    lonely: dict[str, tuple[Reversal, int]] = {}
+    for doc, found in uncovered(ledger, applied).items():
+        for reversal, _, rest in found:
+            if rest > 0 and not reversal.is_dispute:
+                lonely.setdefault(reversal.resource_id, (reversal, doc))
+    payment_of = {one.resource_id: place for place, made in ledger.payments.reversals.items() for one in made}
     return [_lonely_refund(ledger, refund, doc, payment_of[key]) for key, (refund, doc) in sorted(lonely.items())]
 
 
@@ -41,17 +42,29 @@ def note_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
     return found
 
 
-def _without_note(ledger: Ledger, doc: int, payments: Amounts) -> list[Refund]:
+def uncovered(ledger: Ledger, applied: DataFrame) -> dict[int, list[tuple[Reversal, int, int]]]:
+    """Give for each document what went back of it, each with its amount there and the part that nothing covers.
+
+    Credit notes and what people accepted cover it, and payments beyond the total: of a refund those made by then, of
+    a lost dispute any. A refund is covered whole or not at all.
+    """
+    docs = sorted(ledger.went_back)
+    payments = _payments_of(ledger, applied, docs)
+    return {doc: list(_uncovered(ledger, doc, payments[doc])) for doc in docs}
+
+
+def _uncovered(ledger: Ledger, doc: int, payments: Amounts) -> Iterator[tuple[Reversal, int, int]]:
     notes = [note.amount for note in ledger.books.notes.get(doc, ())]
     beyond = int(ledger.books.credited[doc] + ledger.adjusted[doc] - ledger.books.total[doc])
-    lonely = []
-    for refund, amount in sorted(ledger.refunded[doc], key=lambda entry: entry[1] not in notes):
-        left = beyond + sum(paid for moment, paid in payments if moment <= refund.at)
-        is_covered = left > 0 if notes else left >= amount
-        if not is_covered:
-            lonely.append(refund)
+    for reversal, amount in sorted(ledger.went_back[doc], key=lambda entry: entry[1] not in notes):
+        counted = (paid for moment, paid in payments if reversal.is_dispute or moment <= reversal.at)
+        left = beyond + sum(counted)
         beyond -= amount
-    return lonely
+        if reversal.is_dispute:
+            yield reversal, amount, amount - min(amount, max(left, 0))
+        else:
+            is_covered = left > 0 if notes else left >= amount
+            yield reversal, amount, 0 if is_covered else amount
 
 
 def _payments_of(ledger: Ledger, applied: DataFrame, docs: list[int]) -> dict[int, Amounts]:
@@ -64,10 +77,10 @@ def _payments_of(ledger: Ledger, applied: DataFrame, docs: list[int]) -> dict[in
 
 
 def _without_refund(ledger: Ledger, doc: int, notes: list[Note]) -> list[Note]:
-    refunds = [amount for _, amount in ledger.refunded.get(doc, ())]
-    left = sum(refunds)
+    amounts = [amount for _, amount in ledger.went_back.get(doc, ())]
+    left = sum(amounts)
     lonely = []
-    for note in sorted(notes, key=lambda written: written.amount not in refunds):
+    for note in sorted(notes, key=lambda written: written.amount not in amounts):
         if left <= 0:
             lonely.append(note)
         left -= note.amount
@@ -84,7 +97,7 @@ def _first_days(ledger: Ledger, applied: DataFrame) -> dict[int, int]:
     return days
 
 
-def _lonely_refund(ledger: Ledger, refund: Refund, doc: int, payment: int) -> Finding:
+def _lonely_refund(ledger: Ledger, refund: Reversal, doc: int, payment: int) -> Finding:
     row = ledger.payments.frame.iloc[payment]
     key = str(ledger.books.keys[doc])
     about = About(

@@ -166,9 +166,11 @@ def _pools(ledger: Ledger) -> dict[tuple[int, int], Any]:
 
 
 def _fitting(ledger: Ledger, payment: int, pool: tuple[Any, Any, Any]) -> Any:
-    """Keep the documents that existed and ask for less than the payment."""
+    """Keep the documents that were open when the payment came and ask for less than it."""
     docs, balance, since = pool
     kept = docs[(since <= ledger.payments.day[payment]) & (balance < ledger.payments.amount[payment])]
+    if ledger.went_back:
+        kept = kept[np.array([ledger.is_open_for(doc, payment) for doc in kept.tolist()], dtype=bool)]
     if not ledger.forbidden:
         return kept
     return kept[np.array([(payment, doc) not in ledger.forbidden for doc in kept.tolist()], dtype=bool)]

@@ -99,6 +99,16 @@ CODES = {
     "TRANSFER_RETURNED": Words(
         "Transfer returned", "Transferencia devuelta", "Revisar los datos de la cuenta y enviar otra vez"
     ),
+    "DISPUTE_LOST": Words(
+        "Dispute lost",
+        "Disputa perdida",
+        "Cobrar otra vez el documento, emitir su nota de crédito o aceptar la pérdida con un motivo",
+    ),
+    "DISPUTE_OPEN": Words(
+        "Dispute open",
+        "Disputa abierta",
+        "Enviar al proveedor lo que prueba la venta antes del plazo; en revisión, esperar su respuesta",
+    ),
     "EVENT_CONFLICT": Words(
         "Event told in two ways",
         "Evento con dos versiones",

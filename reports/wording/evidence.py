@@ -17,7 +17,10 @@ _RULES = {"rule", "key"}
 # Texts that rules write; all others are names, which stay as they are whatever they look like.
 _SENTENCES = {"failed", "would_decide", "document_state", "reason"}
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
-_GROUPS = {"direction": "direction", "fee_source": "fee", "return_reason": "return", "status": "transfer"}
+_GROUPS = {
+    "direction": "direction", "dispute_state": "dispute", "fee_source": "fee", "return_reason": "return",
+    "status": "transfer",
+}  # fmt: skip
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 _SPANISH = {
     "adjustments": "ajustes",
@@ -51,6 +54,7 @@ _SPANISH = {
     "another_payment_wants_one": "otro pago quiere uno de ellos",
     "bank_amount": "monto en el banco",
     "bank_date": "fecha en el banco",
+    "bank_days_left": "días hábiles que quedan",
     "candidates": "candidatos",
     "charges": "cargos",
     "computed": "calculado",
@@ -59,12 +63,16 @@ _SPANISH = {
     "credited": "acreditado",
     "customer": "cliente",
     "difference": "diferencia",
+    "dispute_state": "estado de la disputa",
     "disputes": "disputas",
     "document": "documento",
     "document_currency": "moneda del documento",
     "document_state": "estado del documento",
+    "documents": "documentos",
     "due": "vence",
     "due_date_given": "vencimiento informado",
+    "due_on": "plazo",
+    "ended_on": "terminó el",
     "equal_open_documents": "documentos iguales abiertos",
     "file_lines": "líneas del archivo",
     "line": "línea",
@@ -107,7 +115,9 @@ _SPANISH = {
     "sets_found": "conjuntos hallados",
     "shares": "partes",
     "status": "estado",
+    "still_open": "sigue abierto",
     "suggestion": "sugerencia",
+    "taken_back": "quitado a los documentos",
     "total": "total",
     "valid_reissue": "reemisión válida",
     "waiting_since": "espera desde",

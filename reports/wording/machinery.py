@@ -52,6 +52,7 @@ _KINDS = {
     "calendar": ("calendar", "calendario"),
     "transfer": ("transfer", "transferencia"),
     "bank": ("bank account and day", "cuenta y día del banco"),
+    "dispute": ("dispute", "disputa"),
 }
 
 

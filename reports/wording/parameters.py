@@ -33,6 +33,10 @@ _RULES = {
         "a payout is missing at the bank after, bank days",
         "plazo para llegar al banco, en días bancarios",
     ),
+    "days_to_deadline": (
+        "a dispute is urgent before its deadline, bank days",
+        "una disputa urge antes de su plazo, en días bancarios",
+    ),
     "days_to_late": ("a payout is late after, bank days", "plazo para estar atrasada, en días bancarios"),
     "days_to_payout": ("an item is paid out within, bank days", "plazo para ser liquidado, en días bancarios"),
     "due_days": ("days to the due day where none is written", "días al vencimiento cuando no está escrito"),

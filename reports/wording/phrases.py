@@ -28,6 +28,7 @@ _SENTENCES = {
     "freed by a payout that was canceled or returned": "liberado por una liquidación cancelada o devuelta",
     "paid from another's account": "pagado desde la cuenta de otro",
     "open dispute": "disputa abierta",
+    "lost dispute": "disputa perdida",
     "refunded": "reembolsado",
     "gone": "ya no aparece en los datos",
     "resolved": "resuelta",

@@ -100,6 +100,13 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
         "refund_adjustment": ("Failed refund", "Reembolso fallido"),
         "dispute": ("Dispute", "Disputa"),
     },
+    "dispute": {
+        "waiting_documentation": ("waiting for documents", "espera documentos"),
+        "in_review": ("in review", "en revisión"),
+        "won": ("won", "ganada"),
+        "lost": ("lost", "perdida"),
+        "expired": ("expired", "vencida"),
+    },
     "verdict": {
         "ties": ("Ties", "Cuadra"),
         "differs": ("Differs", "No cuadra"),

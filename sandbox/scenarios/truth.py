@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from sandbox.happening import Truth
 from sandbox.scenarios.calendar import add_bank_days, bank_day, local_date
-from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment, Payout, Refund, Transfer
+from sandbox.scenarios.ledger import Dispute, Ledger, LocalDocument, Payment, Payout, Refund, Transfer
 
 T = TypeVar("T")
 UNDATED_TERM = timedelta(days=30)
@@ -34,6 +34,8 @@ class Assessor:
         self._suggested = _group((key, paid) for paid in ledger.payments for key in paid.verdict.suggested)
         self._refunds = _group((r.doc_key, r) for r in ledger.refunds if r.doc_key is not None)
         self._notes = _group((d.refers_to.key, d) for d in ledger.documents if d.is_note and d.refers_to is not None)
+        self._disputed = _group((case.payment.id, case) for case in ledger.disputes if case.costs)
+        self._taken = _group((case.id, payout) for payout in ledger.payouts for case in payout.disputes)
         self._carried = _group((line.resource, payout) for payout in ledger.payouts for line in payout.lines)
         lines = [line for payout in ledger.payouts for line in payout.lines if abs(line.fee_off) > FEE_TOLERANCE]
         self._overcharged = {line.resource: abs(line.fee_off) for line in lines}
@@ -46,7 +48,7 @@ class Assessor:
         for refund in ledger.refunds:
             rows += self._refund(refund, at)
         rows += [self._payout(p, at) for p in ledger.payouts if p.created_at <= at]
-        rows += [row for p in ledger.payouts if p.created_at <= at for row in _disputes(p)]
+        rows += [row for case in ledger.disputes if case.opened_at <= at for row in self._dispute(case, at)]
         return rows + [
             _returned(t) for t in ledger.transfers if t.undoing in WENT_BACK and _has_happened(t.undone_at, at)
         ]
@@ -61,7 +63,7 @@ class Assessor:
         code, risk = None, 0
         if standing.outcome == "overdue":
             code, risk = "INVOICE_NO_PAYMENT", standing.balance
-        elif document.owed_back:
+        elif document.owed_back and not self._was_lost(document.refers_to, at):
             code, risk = "CREDIT_NOTE_NO_REFUND", document.total
         return Truth("document", document.key, (*payments, *notes), standing.outcome,
                      () if code is None else (code,), risk, document.currency, decidable=True)  # fmt: skip
@@ -74,6 +76,7 @@ class Assessor:
         credited = sum(note.total for note in self._notes[document.key] if note.known_at <= at)
         paid = sum(amount for payment, amount in self._paid[document.key] if payment.succeeded_at <= at)
         back = sum(r.amount for r in self._refunds[document.key] if _has_happened(r.succeeded_at, at))
+        back += self._lost(document.key, at)
         balance = document.total - credited - paid + back
         if credited >= document.total:
             return Standing("credited", balance)
@@ -83,6 +86,37 @@ class Assessor:
         if due_on < self._today(at):
             return Standing("overdue", balance)
         return Standing("partly_paid" if paid - back > 0 else "open_not_due", balance)
+
+    def _lost(self, key: str, at: datetime) -> int:
+        """What lost disputes took back of what was paid on a document."""
+        return sum(
+            min(amount, case.payment.amount)
+            for paid, amount in self._paid[key]
+            for case in self._disputed[paid.id]
+            if _has_happened(case.ended_at, at)
+        )
+
+    def _was_lost(self, sale: LocalDocument | None, at: datetime) -> bool:
+        return sale is not None and self._lost(sale.key, at) > 0
+
+    def _dispute(self, case: Dispute, at: datetime) -> list[Truth]:
+        """A lost dispute with what its documents still ask for, or one that waits; a won one is over."""
+        links = (*(payout.id for payout in self._taken[case.id] if payout.created_at <= at), case.payment.id)
+        outcome, code, risk = "waiting_documentation", "DISPUTE_OPEN", case.payment.amount
+        if _has_happened(case.ended_at, at):
+            if not case.costs:
+                return []
+            outcome, code, risk = "adjustment", "DISPUTE_LOST", self._still_open(case, at)
+        elif _has_happened(case.review_at, at):
+            outcome = "in_review"
+        codes = (code,) if risk else ()
+        return [Truth("dispute", case.id, links, outcome, codes, risk, case.payment.currency, decidable=True)]
+
+    def _still_open(self, case: Dispute, at: datetime) -> int:
+        """What a lost dispute took back and no note or payment made up for."""
+        keys = {key for key, _ in case.payment.verdict.applied}
+        sales = [document for document in self.ledger.documents if document.key in keys]
+        return min(case.payment.amount, sum(max(0, self._standing(sale, at).balance) for sale in sales))
 
     def _payment(self, payment: Payment, at: datetime) -> Truth:
         verdict = payment.verdict
@@ -178,13 +212,6 @@ class Assessor:
 def truth_of(ledger: Ledger) -> Callable[[datetime], list[Truth]]:
     """The truth of a finished ledger as a function of the moment."""
     return Assessor(ledger).assess
-
-
-def _disputes(payout: Payout) -> list[Truth]:
-    return [
-        Truth("dispute", case.id, (payout.id, case.payment.id), "adjustment", (), 0, payout.currency, decidable=True)
-        for case in payout.disputes
-    ]
 
 
 def _returned(transfer: Transfer) -> Truth:

@@ -75,6 +75,7 @@ class Dispute(ProviderObject, table=True):
     __tablename__ = "dispute"
 
     resource_id: str | None = Field(default=None, index=True)
+    due_at: datetime | None = moment()
     ended_at: datetime | None = moment()
 
 

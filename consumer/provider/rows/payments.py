@@ -62,6 +62,10 @@ def _about_a_payment(data: Data) -> dict[str, Any]:
     return money(data) | {"resource_id": fields.text(data, "resource_id")}
 
 
+def _dispute(data: Data) -> dict[str, Any]:
+    return _about_a_payment(data) | {"due_at": fields.instant(data, "documentation_upload_deadline")}
+
+
 def _refund(data: Data) -> dict[str, Any]:
     return _about_a_payment(data) | sale_of(data)
 
@@ -97,7 +101,7 @@ KINDS = {
     ),
     "dispute": Kind(
         Dispute,
-        _about_a_payment,
+        _dispute,
         ("dispute",),
         (("waiting_documentation",), ("in_review",), ("expired",), ("lost", "won")),
         {"ended_at": Reached(("ended_at",), frozenset({"won", "lost", "expired"}))},

@@ -15,7 +15,7 @@ from sandbox.happening import Truth
 AUTOMATIC = ("matched", "matched_with_difference", "partial", "set", "interchangeable")
 PAYMENTS = {"payment", "charge"}
 SUBJECTS = {"payment": "resource", "charge": "resource", "refund": "resource", "document": "document",
-            "payout": "payout", "transfer": "transfer"}  # fmt: skip
+            "payout": "payout", "transfer": "transfer", "dispute": "dispute"}  # fmt: skip
 NONE = "none"
 Row = dict[str, Any]
 WRONG_COSTS = 20

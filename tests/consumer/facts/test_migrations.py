@@ -2,7 +2,9 @@
 
 import importlib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -10,12 +12,19 @@ from alembic import command
 from alembic.script import ScriptDirectory
 
 from consumer.facts import migrating, schema, tables
-from consumer.facts.store import Store
+from consumer.facts.store import Store, UtcDateTime
 
 TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
 AT = "2026-10-01 03:00:00.000000"
 SALE = """{"metadata": {"order_ref": "Ñ-1", "a": 1}, "comment": "Pago 7", "reference_id": "X", "customer": "cus_1",
            "split_applied": [{"entity_id": "ent_1", "amount": 70}], "cuadre:kept": {}}"""
+
+BODIES = {
+    "sale": SALE,
+    "due": '{"documentation_upload_deadline": "2026-10-20T23:59:59.5-03:00"}',
+    "day": '{"documentation_upload_deadline": "2026-10-20"}',
+    "nonsense": '{"documentation_upload_deadline": "soon"}',
+}
 
 MANY = """
     INSERT INTO charge (connection, id, mode, version_at, version_rank, version_event, body)
@@ -47,6 +56,11 @@ FILL = (
     VALUES ('main', 're_1', 'test', :at, 1, '', :sale)
     """,
     """
+    INSERT INTO dispute (connection, id, mode, version_at, version_rank, version_event, body)
+    VALUES ('main', 'cb_1', 'test', :at, 1, '', :due), ('main', 'cb_2', 'test', :at, 1, '', :day),
+           ('main', 'cb_3', 'test', :at, 1, '', '{}'), ('main', 'cb_4', 'test', :at, 1, '', :nonsense)
+    """,
+    """
     INSERT INTO tick (job, planned_at, state, worker, started_at, lease_until)
     VALUES ('nightly:main', :at, 'done', 'w', :at, :at), ('nightly:mx', :at, 'failed', 'w', :at, :at)
     """,
@@ -63,7 +77,8 @@ def first(database_url: str) -> Iterator[Store]:
         command.upgrade(migrating.alembic_config(connection), "0001")
     with store.connection() as connection:
         for statement in FILL:
-            connection.execute(sa.text(statement), {"at": AT, "sale": SALE} if ":sale" in statement else {"at": AT})
+            given = {name: value for name, value in BODIES.items() if f":{name}" in statement}
+            connection.execute(sa.text(statement), {"at": AT} | given)
     yield store
     store.close()
 
@@ -107,3 +122,19 @@ def test_what_identifies_a_sale_is_filled_in_from_bodies(first: Store) -> None:
         assert connection.execute(sa.text(f"{told} charge WHERE connection = 'main'")).all() == [(*sale, "cus_1")]
         assert connection.execute(sa.text(f"{told} refund")).all() == [(*sale, "cus_1")]
         assert connection.execute(sa.text("SELECT count(*) FROM charge WHERE customer_id = 'cus_2'")).scalar() == 10_001
+
+
+def test_the_deadline_of_a_dispute_is_filled_in_from_its_body(first: Store) -> None:
+    """A moment, a bare date as midnight UTC, and nothing where nothing is said that can be read."""
+    schema.upgrade(first)
+
+    asked: sa.Select[*tuple[Any, ...]] = (
+        sa.select(sa.column("id"), sa.column("due_at", UtcDateTime())).select_from(sa.text("dispute")).order_by("id")
+    )
+    with first.connection() as connection:
+        assert connection.execute(asked).all() == [
+            ("cb_1", datetime(2026, 10, 21, 2, 59, 59, 500_000, tzinfo=UTC)),
+            ("cb_2", datetime(2026, 10, 20, tzinfo=UTC)),
+            ("cb_3", None),
+            ("cb_4", None),
+        ]

@@ -119,3 +119,15 @@ def test_versions_and_reached_states(
     assert row.version_at.isoformat() == version_at
     reached = columns(row)["succeeded_at"]
     assert (reached and reached.isoformat()) == succeeded_at
+
+
+@pytest.mark.parametrize(("said", "due_at"), [
+    ({"documentation_upload_deadline": "2026-10-12T23:59:59.000Z"}, datetime(2026, 10, 12, 23, 59, 59, tzinfo=UTC)),
+    ({"documentation_upload_deadline": None}, None),
+    ({}, None),
+])  # fmt: skip
+def test_a_dispute_has_its_deadline(payment: Payment, said: dict[str, Any], due_at: datetime | None) -> None:
+    """Until when documents are taken stands beside the body, where it is stated."""
+    body = payment(id="cb_1", object="dispute", resource_id="pi_1", status="waiting_documentation", **said)
+    row = columns(to_row("dispute", body, SEEN))
+    assert (row["resource_id"], row["due_at"], row["ended_at"]) == ("pi_1", due_at, None)

@@ -89,7 +89,11 @@ def test_two_disputes_that_fit_alike_decide_nothing(case: "Case") -> None:
     _lost(case, "dp_2", 20_000)
     run = case.run()
     assert run.payout("po_1", "disputes", "difference", "status_recon") == (0, -20_000, "open")
-    assert run.found() == {("PAYOUT_IDENTITY", "payout:po_1", 20_000)}
+    assert run.found() == {
+        ("PAYOUT_IDENTITY", "payout:po_1", 20_000),
+        ("DISPUTE_LOST", "dispute:dp_1", 20_000),
+        ("DISPUTE_LOST", "dispute:dp_2", 20_000),
+    }
 
 
 @pytest.mark.parametrize(

@@ -144,3 +144,24 @@ def test_what_a_gap_withholds_is_said_by_the_titles_of_its_codes() -> None:
     said = "se retiene: El banco recibió otro monto; Liquidación no llegó al banco"
     assert evidence.told(text, "es-CL", "CLP") == said
     assert evidence.told(text, "en", "CLP") == "withheld: Bank received another amount; Payout not in the bank"
+
+
+@pytest.mark.parametrize(
+    ("language", "line"),
+    [
+        ("es-CL", "estado de la disputa: espera documentos · plazo: 12-10-2026 · días hábiles que quedan: 4"),
+        ("en", "dispute state: waiting for documents · due on: 2026-10-12 · bank days left: 4"),
+    ],
+)
+def test_an_open_dispute_is_told_with_the_days_left(language: str, line: str) -> None:
+    """The days are a count and no amount, the state a word of the reader's."""
+    text = '{"dispute_state": "waiting_documentation", "due_on": "2026-10-12", "bank_days_left": 4}'
+    assert told("exceptions", language, evidence=text)["evidence"] == line
+
+
+def test_a_lost_dispute_is_told_in_spanish() -> None:
+    """Its title, what to do and the note on its payment."""
+    row = told("exceptions", "es-CL", code="DISPUTE_LOST", title="A dispute was lost", suggested_action="Collect")
+    action = "Cobrar otra vez el documento, emitir su nota de crédito o aceptar la pérdida con un motivo"
+    assert (row["title"], row["suggested_action"]) == ("Disputa perdida", action)
+    assert told("payout-detail", "es-CL", note="lost dispute; refunded")["note"] == "disputa perdida; reembolsado"

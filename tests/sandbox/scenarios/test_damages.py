@@ -36,10 +36,13 @@ CODES: dict[str, set[str]] = {
     "bank_amount_differs": {"BANK_AMOUNT_DIFF"},
     "other_currency": {"CURRENCY_DIFF"},
     "split_short": {"SPLIT_MISMATCH"},
+    "dispute_won": {"DISPUTE_OPEN"},
+    "dispute_lost": {"DISPUTE_OPEN", "DISPUTE_LOST"},
+    "dispute_expired": {"DISPUTE_OPEN", "DISPUTE_LOST"},
 }  # fmt: skip
 OVERDUE = {
     "reference_of_another", "tax_id_missing", "amount_short", "paid_together", "identical_invoices",
-    "identical_amounts", "unpaid", "other_currency",
+    "identical_amounts", "unpaid", "other_currency", "dispute_lost", "dispute_expired",
 }  # fmt: skip
 
 
@@ -97,10 +100,27 @@ def test_a_damage_at_a_rate_happens_that_often(scenario: Builder) -> None:
 
 @pytest.mark.parametrize(("ending", "rows"), [("won", 0), ("lost", 1), ("expired", 1)])
 def test_disputes_end_as_told(scenario: Builder, ending: str, rows: int) -> None:
-    """A lost or expired one is a line of the payout after it, a won one is not."""
+    """A lost or expired one is a line of the payout after it, with its amount at risk, a won one is not."""
     built = scenario(f"quiet-month+dispute_{ending}", 3, 0.3)
-    assert {h.event for h in built.happenings if h.collection == "disputes"} >= {f"dispute.{ending}"}
-    assert len([row for row in built.truth(END) if row.kind == "dispute"]) == rows
+    amounts = {h.object["id"]: h.object["amount"] for h in built.happenings if h.event == f"dispute.{ending}"}
+    assert len(amounts) == 1
+    found = [(row.id, row.outcome, row.exceptions, row.amount_at_risk) for row in built.truth(END)
+             if row.kind == "dispute"]  # fmt: skip
+    assert found == [(case, "adjustment", ("DISPUTE_LOST",), amount) for case, amount in amounts.items()][:rows]
+
+
+def test_a_dispute_is_open_until_it_ends(scenario: Builder) -> None:
+    """It waits for documents, is in review, and is lost: each state has its word and what is at risk."""
+    built = scenario("quiet-month+dispute_lost", 3, 0.3)
+    told = [(h.at, h.object["status"]) for h in built.happenings if h.collection == "disputes"]
+    found = [
+        [(row.outcome, row.exceptions) for row in built.truth(at) if row.kind == "dispute"] for at, _ in sorted(told)
+    ]
+    assert found == [
+        [("waiting_documentation", ("DISPUTE_OPEN",))],
+        [("in_review", ("DISPUTE_OPEN",))],
+        [("adjustment", ("DISPUTE_LOST",))],
+    ]
 
 
 def test_a_register_lacks_what_it_was_told_to(scenario: Builder) -> None:

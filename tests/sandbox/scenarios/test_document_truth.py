@@ -82,6 +82,10 @@ def assert_documents_stand(built: WholeScenario, at: datetime) -> None:
     done = {h.object["id"] for h in built.happenings if h.event == "refund.succeeded" and h.at <= at}
     for refund in (row for row in truth if row.kind == "refund" and row.id in done):
         paid[refund.links[0]] -= amounts_of(built)[refund.id]
+    lost = [h.object for h in built.happenings if h.event in {"dispute.lost", "dispute.expired"} and h.at <= at]
+    paid_by = {row.id: row.links[0] for row in truth if row.kind == "payment" and row.outcome in APPLYING}
+    for case in lost:
+        paid[paid_by[case["resource_id"]]] -= case["amount"]
     credited: dict[str, int] = defaultdict(int)
     for row in rows.values():
         if row["doc_type"] in NOTES:

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CODE := app.py cuadre.py consumer reconcile reports sandbox tests
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox lint format types lock clean
+.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -54,6 +54,12 @@ bench-reconcile: install-dev  ## invoices against items: seconds and memory, bes
 
 bench-accuracy: install-dev  ## precision and recall on known truth; writes docs/accuracy.md
 	$(BIN)/python tests/benchmarks/accuracy/bench_accuracy.py
+
+external-data: install-dev  ## check Olist's files in a folder: make external-data FOLDER=/where/they/are
+	$(BIN)/python tests/benchmarks/external/bench_external.py "$(FOLDER)" --check
+
+bench-external: install-dev  ## precision on Olist's public orders and payments: make bench-external FOLDER=/where/they/are
+	$(BIN)/python tests/benchmarks/external/bench_external.py "$(FOLDER)"
 
 bench-reports: install-dev  ## files of a million rows, pages of a hundred thousand payouts
 	$(BIN)/python tests/benchmarks/reports/bench_reports.py

@@ -12,10 +12,12 @@ from reconcile.rules.contradictions import are_contradicted, name_such_sales
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
+from reconcile.rules.void_rivals import leave_to_void, void_rivals
 
 Options = dict[int, list[int]]
 _LARGE_BLOCK = 10_000
 _DAYS = 1 << 24
+_MOST_RIVALS = 50
 
 
 def match_customers(ledger: Ledger) -> None:
@@ -26,6 +28,11 @@ def match_customers(ledger: Ledger) -> None:
     edges = _edges(ledger, left[~left["block"].isin(large)], right[~right["block"].isin(large)])
     edges = edges[~are_contradicted(ledger, edges["payment"].to_numpy(), edges["doc"].to_numpy())]
     is_lone = _are_lone(edges)
+    voids = void_rivals(ledger, left["payment"].to_numpy())
+    for payment, docs in edges[edges["payment"].isin(list(voids))].groupby("payment")["doc"]:
+        leave_to_void(ledger, payment, "customer", docs.tolist(), voids[payment])
+    is_free = ~edges["payment"].isin(list(voids))
+    edges, is_lone = edges[is_free], is_lone[is_free]
     reason = Reason(Stage.CUSTOMER, "customer:tax_id+amount+window")
     ledger.match_exactly(edges["payment"][is_lone].to_numpy(), edges["doc"][is_lone].to_numpy(), reason)
     equals = Reason(Stage.CUSTOMER, "customer:interchangeable")
@@ -33,12 +40,15 @@ def match_customers(ledger: Ledger) -> None:
         pair_in_order(ledger, options, equals)
     for block in sorted(large):
         payments, docs = left[left["block"] == block], right[right["block"] == block]
+        for payment in payments["payment"][payments["payment"].isin(list(voids))].tolist():
+            leave_to_void(ledger, payment, "customer", docs["doc"].head(_MOST_RIVALS).tolist(), voids[payment])
+        payments = payments[~payments["payment"].isin(list(voids))]
         names_other = name_such_sales(ledger, payments["payment"].to_numpy(), docs["doc"].to_numpy())
         _pair_by_deadline(ledger, payments[~names_other], docs, equals)
 
 
 def suggest(ledger: Ledger) -> None:
-    """Suggest a document to a payment without tax id, where amount and window leave one on both sides."""
+    """Suggest a document to a payment without tax id, where amount and window, or its own day, leave one each."""
     left, right = _blocks(ledger, ["currency", "amount"], ledger.payments.customer == UNKNOWN)
     left["candidates"] = _count(right["block"] * _DAYS + right["since"], left["block"] * _DAYS + left["day"], "right")
     left["candidates"] -= _count(right["block"] * _DAYS + right["until"], left["block"] * _DAYS + left["day"], "left")
@@ -46,16 +56,36 @@ def suggest(ledger: Ledger) -> None:
     right["claims"] = _count(points, right["block"] * _DAYS + right["until"], "right")
     right["claims"] -= _count(points, right["block"] * _DAYS + right["since"], "left")
     edges = _edges(ledger, left[left["candidates"] == 1], right[right["claims"] == 1])
-    for payment, doc in zip(edges["payment"].tolist(), edges["doc"].tolist(), strict=True):
-        evidence = {"suggestion": ledger.books.keys[doc], "candidates": 1}
-        reason = Reason(Stage.SUGGESTION, "suggestion:amount+window", (doc,), evidence)
-        ledger.decide(payment, Outcome.SUGGESTED, reason, Code.PAYMENT_NO_INVOICE)
-    rest = left[(left["candidates"] > 0) & ~left["payment"].isin(edges["payment"])]
+    _suggest(ledger, edges.assign(candidates=1), "suggestion:amount+window")
+    rest = left[(left["candidates"] > 1) & ~left["payment"].isin(edges["payment"])]
+    edges = _of_one_day(ledger, rest, right[~right["doc"].isin(edges["doc"])], left)
+    _suggest(ledger, edges, "suggestion:amount+day")
+    rest = left[(left["candidates"] > 0) & ledger.left[left["payment"]]]
     # Payments with as many candidates share their reason.
     reasons = {count: Reason(Stage.NONE, "none:amount_only", (), {"candidates": count})
                for count in rest["candidates"].unique().tolist()}  # fmt: skip
     for payment, count in zip(rest["payment"].tolist(), rest["candidates"].tolist(), strict=True):
         ledger.decide(payment, Outcome.NO_DOCUMENT, reasons[count], Code.PAYMENT_NO_INVOICE)
+
+
+def _suggest(ledger: Ledger, edges: DataFrame, rule: str) -> None:
+    columns = (edges[name].tolist() for name in ("payment", "doc", "candidates"))
+    for payment, doc, count in zip(*columns, strict=True):
+        evidence = {"suggestion": ledger.books.keys[doc], "candidates": count}
+        reason = Reason(Stage.SUGGESTION, rule, (doc,), evidence)
+        ledger.decide(payment, Outcome.SUGGESTED, reason, Code.PAYMENT_NO_INVOICE)
+
+
+def _of_one_day(ledger: Ledger, left: DataFrame, right: DataFrame, every: DataFrame) -> DataFrame:
+    """Pair payments that have several candidates with the one of their own day, where they are alone there too."""
+    same = ["block", "day"]
+    alone = ~every.duplicated(same, keep=False)
+    left = left[left["payment"].isin(every["payment"][alone])]
+    issued = right.assign(day=ledger.books.issue[right["doc"]])
+    issued = issued[~issued.duplicated(same, keep=False)]
+    edges = _edges(ledger, left, issued.drop(columns="day"))
+    edges = edges[ledger.books.issue[edges["doc"]] == edges["day"]]
+    return DataFrame(edges.merge(left[["payment", "candidates"]], on="payment"))
 
 
 def pair_in_order(ledger: Ledger, options: Options, reason: Reason) -> None:

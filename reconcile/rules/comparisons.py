@@ -14,8 +14,9 @@ from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.metadata import read_said, to_text
+from reconcile.rules.metadata import loose_words, read_said, to_text
 from reconcile.rules.settings import RuleSet
+from reconcile.rules.writing import folded, normal
 
 _NAMES = ("order_ref", "order_id", "uuid", "invoice", "invoice_id", "folio")
 _NEAREST = 3
@@ -79,15 +80,16 @@ def _reference(item: Any, document: Any) -> Check:
     """Ask what the metadata names, and where it names nothing what the texts do; other words are no evidence."""
     said, named = sorted(_said(item)), _named_in_text(item, document)
     borne = (document.order_ref, document.uuid, document.doc_key, document.folio)
-    names = {str(value).upper().lstrip("0") for value in borne if not pd.isna(value)}
+    names = {normal(str(value)).lstrip("0") for value in borne if not pd.isna(value)}
     bears = [to_text(value) for value in (document.order_ref, document.folio) if not pd.isna(value)]
-    holds = bool(names & {word.lstrip("0") for word in said}) if said else (True if named else None)
+    holds = bool(names & {normal(word).lstrip("0") for word in said}) if said else (True if named else None)
     return Check("reference", " ".join(said) or named, " ".join(bears), holds)
 
 
 def _named_in_text(item: Any, document: Any) -> str:
     """Find the document's name among the words of the payment's texts, as they are written there."""
-    words = [] if pd.isna(item.texts) else _WORD.findall(item.texts)
+    told = [*([] if pd.isna(item.texts) else [item.texts]), *loose_words(item.metadata)]
+    words = _WORD.findall("\n".join(text if text.isascii() else folded(text) for text in told))
     texts = {name: to_text(getattr(document, name)) for name in ("order_ref", "uuid", "folio", "doc_type", "series")
              if not pd.isna(getattr(document, name))}  # fmt: skip
     folio = texts.get("folio", "")

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.metadata import read_said, to_text
-from reconcile.rules.names import left_out, plain, words_of
+from reconcile.rules.metadata import loose_words, read_said, to_text
+from reconcile.rules.names import is_mixed, left_out, plain, words_of
+from reconcile.rules.writing import normal
 
 # What each key is compared with; a folio is compared where its type is the document's, or neither says one.
 _PEERS: Mapping[str, tuple[str, ...]] = {
@@ -20,7 +21,7 @@ _PEERS: Mapping[str, tuple[str, ...]] = {
 }
 _FOLIO, _TYPE = "folio", "doc_type"
 _NAMES = ("order_ref", "uuid", "doc_key", _TYPE, _FOLIO)
-_UUID = re.compile(r"[0-9A-F]{8}(?:-[0-9A-F]{4}){3}-[0-9A-F]{12}")
+_UUID = re.compile(r"[0-9A-F]{32}")
 _NUMBER = re.compile(r"\d+")
 _SHORTEST = 3
 
@@ -67,17 +68,28 @@ def _keys_speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
 
 
 def _texts_speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
-    """Find the pairs whose payment's text names what the books' numbering leaves out, and no slip for this document."""
+    """Find the pairs whose payment's text names what the books' numbering leaves out, and no slip for this document.
+
+    In metadata any bare number may stand, of a cart or a shop; there only a name with letters speaks against.
+    """
     found = np.zeros(len(payments), dtype=bool)
-    texts = ledger.payments.frame["texts"].take(payments).to_numpy(dtype=object)
-    spoken = [place for place, text in enumerate(texts) if isinstance(text, str)]
-    said = {text: words_of(text) for text in {texts[place] for place in spoken}}
+    frame, asking = ledger.payments.frame, np.unique(payments)
+    columns = (frame[name].take(asking).to_numpy(dtype=object) for name in ("texts", "metadata"))
+    said = {
+        payment: words for payment, *told in zip(asking.tolist(), *columns, strict=True) if (words := _names_in(*told))
+    }
     missing = left_out(ledger.books, set().union(*said.values())) if said else set()
-    places = [place for place in spoken if not missing.isdisjoint(said[texts[place]])]
-    for place, names in zip(places, _names(ledger, docs[places]), strict=True):
-        words = said[texts[place]] & missing
+    speaking = {payment for payment, words in said.items() if not missing.isdisjoint(words)}
+    places = np.flatnonzero(np.isin(payments, list(speaking)))
+    for place, names in zip(places.tolist(), _names(ledger, docs[places]), strict=True):
+        words = said[int(payments[place])] & missing
         found[place] = not any(is_slip(word, name) for word in words for name in names.values())
     return found
+
+
+def _names_in(text: Any, metadata: Any) -> set[str]:
+    words = words_of(text) if isinstance(text, str) else set()
+    return words | {word for loose in loose_words(metadata) for word in words_of(loose) if is_mixed(word)}
 
 
 def is_slip(word: str, name: str) -> bool:
@@ -105,11 +117,11 @@ def _names(ledger: Ledger, docs: Any) -> Iterator[Words]:
     columns = {name: ledger.books.column(name, docs) for name in _NAMES}
     for row in range(len(docs)):
         values = ((name, column[row]) for name, column in columns.items())
-        yield {name: value.strip().upper() for name, value in values if isinstance(value, str)}
+        yield {name: normal(value) for name, value in values if isinstance(value, str)}
 
 
 def _keys_of(said: Mapping[str, Any]) -> Words:
-    words = {name: to_text(said[name]).upper() for name in (*_PEERS, _TYPE, _FOLIO) if name in said}
+    words = {name: normal(to_text(said[name])) for name in (*_PEERS, _TYPE, _FOLIO) if name in said}
     return {name: word for name, word in words.items() if word} if words.keys() - {_TYPE} else {}
 
 
@@ -136,7 +148,7 @@ def _makes_borne(names: Words) -> Iterator[Make]:
 
 
 def _make(word: str) -> str:
-    """Give what words of one make have in common; bare numbers must be of one length."""
+    """Give what normal words of one make have in common; bare numbers must be of one length."""
     if _UUID.search(word):
         return "UUID"
     return f"{len(word)} digits" if word.isdigit() else _NUMBER.sub("9", word)

@@ -150,6 +150,9 @@ _WORDS: dict[Code, tuple[str, str, str]] = {
     ),
 }
 
+# What to do about a payment that has no document but a void one of just its amount.
+OF_VOID = "Refund the payment, or issue the document again: the customer's document of this amount is void"
+
 
 class About(Struct):
     """What a finding is about: its subject, the ids it touches, and the days and the customer only its rule knows."""
@@ -165,9 +168,9 @@ class About(Struct):
     customer_name: str | None = None
 
 
-def to_finding(code: Code, about: About, *, at_risk: int, severity: str | None = None) -> Finding:
-    """Word a finding; some codes weigh more or less by what was found, and those give their own severity."""
-    usual, title, action = _WORDS[code]
+def to_finding(code: Code, about: About, *, at_risk: int, severity: str | None = None, action: str = "") -> Finding:
+    """Word a finding; what was found may weigh more or less than its code does, and ask for another action."""
+    usual, title, usual_action = _WORDS[code]
     return Finding(
         code=str(code),
         severity=severity or usual,
@@ -179,7 +182,7 @@ def to_finding(code: Code, about: About, *, at_risk: int, severity: str | None =
         resource_id=about.resource_id,
         doc_key=about.doc_key,
         evidence=about.evidence,
-        suggested_action=action,
+        suggested_action=action or usual_action,
         fact_on=about.fact_on,
         due_on=about.due_on,
         customer_name=about.customer_name,

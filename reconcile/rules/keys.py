@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import expanded, in_capitals, texts_of
+from reconcile.rules.columns import codes_of, expanded, in_capitals, texts_of
 from reconcile.rules.documents import Books
 from reconcile.rules.inputs import records
 from reconcile.rules.metadata import Said
+from reconcile.rules.writing import are_split_alike, normal_column
 
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
 UUID, DOC_KEY, TYPED_FOLIO, ORDER, FOLIO = "uuid", "doc_key", "doc_type+folio", "order", "folio"
@@ -27,6 +28,7 @@ _SPACES = {
     UUID: ("uuid", "invoice", "invoice_id"),
 }
 _MOST_BEARERS = 50  # a name that so many documents bear identifies none of them
+_BAR = pa.scalar("|", type=pa.large_string())
 Asked = tuple[Any, Any]
 
 
@@ -102,7 +104,7 @@ def _asked(said: Said) -> dict[str, Asked]:
     at = pc.index_in(pa.array(places), value_set=pa.array(kinds))
     bare, has_kind = at.is_null(), at.is_valid()
     heads = in_capitals(types).take(at.drop_null())
-    with_kind = pc.binary_join_element_wise(heads, folios.filter(has_kind), pa.scalar("|", type=pa.large_string()))
+    with_kind = pc.binary_join_element_wise(heads, folios.filter(has_kind), _BAR)
     asked[TYPED_FOLIO] = places[has_kind.to_numpy(zero_copy_only=False)], with_kind
     asked[FOLIO] = places[bare.to_numpy(zero_copy_only=False)], folios.filter(bare)
     return {name: pair for name, pair in asked.items() if len(pair[1])}
@@ -116,21 +118,66 @@ def _without_zeros(places: Any, folios: Any) -> Asked:
 
 
 def _found(asked: dict[str, Asked], books: Books) -> Iterator[Any]:
-    """Give columns of payment, rule and document for each rule and the namespaces it is looked up in."""
+    """Give columns of payment, rule and document: of the exact writing, and where that names none, of another one."""
+    left = {rule: np.ones(len(texts), dtype=bool) for rule, (_, texts) in asked.items()}
     for space, rules in _SPACES.items():
         wanted = [rule for rule in rules if rule in asked]
         if not wanted:
             continue
-        names, docs, first = _names(books, space)
+        borne = _names(books, space)
         for rule in wanted:
             places, texts = asked[rule]
-            at = pc.index_in(texts, value_set=names)
+            at = pc.index_in(texts, value_set=borne[0])
             is_known = at.is_valid().to_numpy(zero_copy_only=False)
-            codes = at.drop_null().to_numpy().astype(np.int64)
-            sizes = first[codes + 1] - first[codes]
-            payments = np.repeat(places[is_known], sizes)
-            code = np.full(len(payments), list(_RANKS).index(rule), dtype=np.int64)
-            yield np.stack([payments, code, docs[expanded(first[codes], sizes)]])
+            left[rule] &= ~is_known
+            yield _bearers(rule, places[is_known], at.drop_null().to_numpy(), borne)
+    rest = {rule: _some(asked[rule], mask) for rule, mask in left.items() if mask.any()}
+    for space, rules in _SPACES.items():
+        wanted = [rule for rule in rules if rule in rest]
+        if wanted:
+            yield from _written_otherwise(space, {rule: rest[rule] for rule in wanted}, _names(books, space))
+
+
+def _some(asked: Asked, mask: Any) -> Asked:
+    places, texts = asked
+    return places[mask], texts.filter(pa.array(mask))
+
+
+def _bearers(rule: str, places: Any, codes: Any, borne: tuple[Any, Any, Any]) -> Any:
+    """Give one column for each document that bears the name of a payment's code."""
+    _, docs, first = borne
+    codes = codes.astype(np.int64)
+    sizes = first[codes + 1] - first[codes]
+    payments = np.repeat(places, sizes)
+    rank = np.full(len(payments), list(_RANKS).index(rule), dtype=np.int64)
+    return np.stack([payments, rank, docs[expanded(first[codes], sizes)]])
+
+
+def _written_otherwise(space: str, asked: dict[str, Asked], borne: tuple[Any, Any, Any]) -> Iterator[Any]:
+    """Look names up as they may be written too; one that two documents' names would become is nobody's."""
+    names = borne[0]
+    normals = _normal(space, names)
+    codes = codes_of(normals)
+    is_only = (np.bincount(codes)[codes] == 1) & pc.not_equal(normals, "").to_numpy(zero_copy_only=False)
+    only = np.flatnonzero(is_only)
+    value_set = normals.take(pa.array(only))
+    for rule, (places, texts) in asked.items():
+        at = pc.index_in(_normal(space, texts), value_set=value_set)
+        is_known = at.is_valid().to_numpy(zero_copy_only=False)
+        found = only[at.drop_null().to_numpy()]
+        is_meant = are_split_alike(texts.filter(pa.array(is_known)), names.take(pa.array(found)))
+        yield _bearers(rule, places[is_known][is_meant], found[is_meant], borne)
+
+
+def _normal(space: str, names: Any) -> Any:
+    """Give the normal form of names of one namespace; a folio has no zeros before it, nor has one after its type."""
+    if space == FOLIO:
+        return pc.utf8_ltrim(normal_column(names), characters="0")
+    if space != TYPED_FOLIO:
+        return normal_column(names)
+    parts = pc.extract_regex(names, "(?s)^(?P<kind>[^|]*)[|](?P<folio>.*)$")
+    kind, folio = normal_column(parts.field("kind")), pc.utf8_ltrim(normal_column(parts.field("folio")), characters="0")
+    return pc.if_else(pc.equal(folio, ""), "", pc.binary_join_element_wise(kind, folio, _BAR))
 
 
 def _names(books: Books, space: str) -> tuple[Any, Any, Any]:
@@ -145,7 +192,7 @@ def _names(books: Books, space: str) -> tuple[Any, Any, Any]:
     is_named = pc.not_equal(values, "").fill_null(False).to_numpy(zero_copy_only=False)
     if space == TYPED_FOLIO:
         kinds = in_capitals(texts_of(books.column("doc_type")))
-        values = pc.binary_join_element_wise(kinds, values, pa.scalar("|", type=pa.large_string()))
+        values = pc.binary_join_element_wise(kinds, values, _BAR)
         is_named = is_named & values.is_valid().to_numpy(zero_copy_only=False)
     docs = np.flatnonzero(is_named & books.is_claim)
     names = values.take(pa.array(docs)).dictionary_encode()

@@ -10,6 +10,7 @@ from reconcile.rules.inputs import Inputs
 from reconcile.rules.keys import find_keys
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.metadata import Said, read_metadata
+from reconcile.rules.parts import match_parts
 from reconcile.rules.payments import customers_of, payment_rows, reversals_of, shared_codes, to_payments
 from reconcile.rules.placement import place_keyed
 from reconcile.rules.references import match_references
@@ -18,7 +19,7 @@ from reconcile.rules.shared_keys import place_folios, place_shared, settle_agree
 
 
 def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
-    """Decide every payment: decisions of people, keys, references, customers, sets, suggestions, the rest."""
+    """Decide every payment: decisions of people, keys, references, customers, parts, sets, suggestions, the rest."""
     ledger, said = open_ledger(rows, inputs)
     apply_decisions(ledger, inputs.decisions)
     keys, waiting = set_aside(ledger, settle_agreeing(ledger, find_keys(said, ledger.books)))
@@ -29,6 +30,7 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
     match_references(ledger)
     waiting = place_set_aside(ledger, waiting)
     match_customers(ledger)
+    match_parts(ledger)
     match_sets(ledger)
     place_set_aside(ledger, waiting)
     # What these stages paid is not open any more.

@@ -86,6 +86,20 @@ def read_said(text: Any) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else _NOTHING
 
 
+def loose_words(text: Any) -> list[str]:
+    """Give what metadata says under names that are no identity keys, at whatever depth: words and whole numbers."""
+    waiting = [value for name, value in read_said(text).items() if name not in NAMES]
+    found = []
+    for value in waiting:
+        if isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        elif not isinstance(value, float) and (word := to_text(value)):
+            found.append(word)
+    return found
+
+
 def to_text(value: Any) -> str:
     if type(value) is str:
         return value.strip()

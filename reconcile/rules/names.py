@@ -1,7 +1,7 @@
 """Names as people write them, compared without separators; and the names which the books' own numbering leaves out."""
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import codes_of, in_capitals, joined_keys, texts_of
+from reconcile.rules.columns import codes_of, joined_keys, texts_of
 from reconcile.rules.documents import Books
+from reconcile.rules.writing import folded, folded_column
 
 _WORD = re.compile(r"[A-Z0-9]+(?:[-_/.#][A-Z0-9]+)*")
 _PART = re.compile(r"[A-Z0-9]+")
@@ -19,21 +20,40 @@ _ORDER = "^(?P<head>[A-Z0-9]*?)(?P<number>[0-9]{3,12})$"
 _FOLIO = "^(?P<head>)(?P<number>[0-9]{1,12})$"
 _SHORTEST_RUN = 10  # so few numbers are no numbering
 _NEXT = 2  # here and there one is void before anybody sees it
+_MOST_PARTS = 4  # a name of more parts is written together
+_MOST_WORDS = 1000  # of a text longer than any comment only the beginning is read
 
 
 def words_of(text: str) -> set[str]:
     """List the words of a text without separators: each whole, each part, and neighbours written apart.
 
-    `PED-00123`, `PED 00123` and `ped00123` say the same; O is read as zero, as people type it.
+    `PED-00123`, `PED 00123` and `ped00123` say the same; O is read as zero, as people type it. Of more than two
+    neighbours only those make a name that have letters as well as digits: any numbers stand beside each other.
     """
-    parts = _PART.findall(text.upper())
-    whole = ("".join(_PART.findall(word)) for word in _WORD.findall(text.upper()) if not word.isalnum())
+    plain_text = folded(text)
+    parts = _some(_PART, plain_text)
+    whole = ("".join(_PART.findall(word)) for word in _some(_WORD, plain_text) if not word.isalnum())
     joined = (left + right for left, right in pairwise(parts))
-    return {_bare(word) for word in (*whole, *parts, *joined)} - {""}
+    longer = (
+        "".join(parts[start : start + size])
+        for size in range(3, _MOST_PARTS + 1)
+        for start in range(len(parts) - size + 1)
+    )
+    named = (word for word in longer if is_mixed(word))
+    return {_bare(word) for word in (*whole, *parts, *joined, *named)} - {""}
+
+
+def _some(pattern: re.Pattern[str], text: str) -> list[str]:
+    return [found.group() for found in islice(pattern.finditer(text), _MOST_WORDS)]
+
+
+def is_mixed(word: str) -> bool:
+    """Tell whether a word has letters and digits, as orders' names do and amounts and days do not."""
+    return not word.isdigit() and not word.isalpha()
 
 
 def plain(word: str) -> str:
-    return _bare("".join(_PART.findall(word.upper())))
+    return _bare("".join(_PART.findall(folded(word))))
 
 
 def _bare(word: str) -> str:
@@ -42,7 +62,7 @@ def _bare(word: str) -> str:
 
 def plain_column(values: Any) -> Any:
     """Do the same to a column of Arrow texts."""
-    bare = pc.replace_substring_regex(in_capitals(values), "[^A-Z0-9]+", "")
+    bare = pc.replace_substring_regex(folded_column(values), "[^A-Z0-9]+", "")
     return pc.ascii_ltrim(pc.replace_substring(bare, "O", "0"), characters="0")
 
 

@@ -10,8 +10,12 @@ from reconcile.rules.contradictions import are_contradicted
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.payments import UNKNOWN
 from reconcile.rules.timing import to_days
+from reconcile.rules.void_rivals import void_rivals
 
 _NONE = -1
+IS_VOID = "the document is void"
+_VOID = {"failed": IS_VOID}
+_ASKS = ("open_balance", "total")  # a void document has a total and asks for nothing
 Miss = dict[str, Any] | None
 
 
@@ -57,7 +61,7 @@ class NearestMiss:
     payments: tuple[Pool, Pool]
 
     def of_payments(self, payments: list[int]) -> list[Miss]:
-        """Give each payment's nearest document: its customer's, else one of exactly its amount."""
+        """Give each payment's nearest document: its customer's, void ones of its amount too, or anybody's equal one."""
         ledger, asking = self.ledger, np.array(payments, dtype=np.int64)
         if not len(ledger.books):
             return [None] * len(payments)
@@ -65,11 +69,15 @@ class NearestMiss:
         docs = self.documents[0].closest(ledger.payments.customer[asking], amounts)
         others = self.documents[1].closest(ledger.payments.currency[asking], amounts)
         is_equal = (others != _NONE) & (balances[others] == amounts)
+        voids = void_rivals(ledger, asking, at_any_day=True)
+        void = np.array([voids.get(payment, [_NONE])[0] for payment in payments], dtype=np.int64)
+        is_exact = (docs != _NONE) & (balances[docs] == amounts)
         docs = np.where((docs == _NONE) & is_equal, others, docs)
+        docs = np.where((void != _NONE) & ~is_exact, void, docs)
         failures = _first_failures(ledger, asking, docs)
         rows = zip(docs.tolist(), ledger.books.keys[docs], balances[docs].tolist(), failures, strict=True)
         return [
-            None if doc == _NONE else {"document": str(key), "open_balance": balance} | failure
+            None if doc == _NONE else {"document": str(key), _ASKS[failure == _VOID]: balance} | failure
             for doc, key, balance, failure in rows
         ]
 
@@ -109,7 +117,7 @@ def nearest_misses(ledger: Ledger, applied: DataFrame) -> NearestMiss:
 
 
 def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, Any]]:
-    """Name the first test each pair fails: declined, currency, customer, amount, window, key, or that it is not alone.
+    """Name the first test each pair fails: declined, void, currency, customer, amount, window, key, or not alone.
 
     A pair that is none is told something too, which nobody reads.
     """
@@ -119,6 +127,7 @@ def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, 
     pairs = zip(payments.tolist(), docs.tolist(), strict=True)
     tests = [
         (np.array([pair in ledger.forbidden for pair in pairs] if ledger.forbidden else False, dtype=bool), _declined),
+        (books.is_void[docs], _void),
         (known.currency[payments] != books.currency[docs], _other_currency),
         ((payer == UNKNOWN) | (owner == UNKNOWN), _no_tax_id),
         (payer != owner, _other_customer),
@@ -137,6 +146,10 @@ def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, 
 
 def _declined(*_: Any) -> dict[str, Any]:
     return {"failed": "declined by a person"}
+
+
+def _void(*_: Any) -> dict[str, Any]:
+    return _VOID
 
 
 def _other_currency(*_: Any) -> dict[str, Any]:

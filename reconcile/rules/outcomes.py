@@ -98,6 +98,6 @@ class Code(StrEnum):
 COUNTED = frozenset(
     {
         "bank_days_left", "candidates", "credit_notes", "dates", "days", "days_late", "documents_fitting", "fee_payers",
-        "payments_fitting", "rate_bps", "rivals_count", "sets_found", "year",
+        "payments_fitting", "rate_bps", "rivals_count", "sets_found", "sums_found", "year",
     }
 )  # fmt: skip

@@ -11,9 +11,11 @@ from reconcile.rules.assignment import MOST_NODES, Edge, components, forced_pair
 from reconcile.rules.candidates import pair_in_order
 from reconcile.rules.columns import texts_of
 from reconcile.rules.ledger import Ledger, Reason
-from reconcile.rules.names import plain_column, words_of
+from reconcile.rules.names import plain, plain_column
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
+from reconcile.rules.spoken import exact_names, is_exact, is_grouped_so, texts_said, words_in
+from reconcile.rules.void_rivals import void_rivals
 
 _SHORTEST = 2
 _MOST_BEARERS = 50  # a word that so many documents bear names none of them
@@ -37,8 +39,7 @@ def _names(ledger: Ledger, payments: Any, words: set[str]) -> dict[str, set[int]
 
 def documents_named(ledger: Ledger, payments: list[int], docs: Any) -> dict[int, set[int]]:
     """Give which of some documents the texts of each payment name."""
-    texts = ledger.payments.frame["texts"].take(payments).to_numpy(dtype=object)
-    said = {at: words_of(text) for at, text in zip(payments, texts, strict=True) if isinstance(text, str)}
+    said = {at: words_in(texts) for at, texts in texts_said(ledger, payments).items()}
     names = _named(ledger, docs, set().union(*said.values()))
     return {at: {doc for word in words for doc in names.get(word, ())} for at, words in said.items()}
 
@@ -67,20 +68,45 @@ def _named(ledger: Ledger, places: Any, words: set[str]) -> dict[str, set[int]]:
 
 def _edges(ledger: Ledger) -> list[Edge]:
     """Pair payments still undecided with documents they name and whose open balance they equal."""
-    texts = ledger.payments.frame["texts"]
-    places = np.flatnonzero(ledger.is_left() & texts.notna().to_numpy())
-    if not len(places):
+    texts = texts_said(ledger, np.flatnonzero(ledger.is_left()))
+    if not texts:
         return []
-    said = {
-        payment: words_of(text)
-        for payment, text in zip(places.tolist(), texts.to_numpy(dtype=object)[places], strict=True)
-    }
-    names = _names(ledger, places, set().union(*said.values()))
+    said = {payment: words_in(lines) for payment, lines in texts.items()}
+    names = _names(ledger, list(said), set().union(*said.values()))
     edges = []
     for payment, words in said.items():
         named = {doc for word in words if word in names for doc in names[word]}
         edges += [(payment, doc) for doc in sorted(named)]
-    return _fitting(ledger, edges) if edges else []
+    return _unmistakable(ledger, _fitting(ledger, edges), texts) if edges else []
+
+
+def _unmistakable(ledger: Ledger, edges: list[Edge], texts: dict[int, list[str]]) -> list[Edge]:
+    """Leave out what is named in other writing, where another document's name would become the same."""
+    own = exact_names(ledger, (doc for _, doc in edges))
+    loose = [edge for edge in edges if not is_exact(texts[edge[0]], own[edge[1]])]
+    if not loose:
+        return edges
+    common = {edge: {plain(name) for name in own[edge[1]]} & words_in(texts[edge[0]]) for edge in loose}
+    bearers = _named(ledger, np.flatnonzero(ledger.books.is_claim), set().union(*common.values()))
+    called = exact_names(ledger, set().union(*bearers.values()))
+    single = {
+        name for name, docs in bearers.items() if set.intersection(*(_becoming(name, called[doc]) for doc in docs))
+    }
+    mistakable = {
+        (payment, doc)
+        for payment, doc in loose
+        if not any(
+            is_grouped_so(texts[payment], name, writing)
+            for name in common[payment, doc] & single
+            for writing in _becoming(name, own[doc])
+        )
+    }
+    return [edge for edge in edges if edge not in mistakable]
+
+
+def _becoming(name: str, writings: set[str]) -> set[str]:
+    """Give those writings that become this name."""
+    return {writing for writing in writings if plain(writing) == name}
 
 
 def _fitting(ledger: Ledger, edges: list[Edge]) -> list[Edge]:
@@ -100,14 +126,15 @@ def _same_customer(ledger: Ledger, edge: Edge) -> bool:
 
 
 def _only_candidates(ledger: Ledger, edges: list[Edge]) -> set[Edge]:
-    """Keep references without the tax id only where no other open document anywhere has that amount."""
+    """Keep references without the tax id only where no other document, open or void of the payer's, has that amount."""
     balance = ledger.open_now()
-    payments = [payment for payment, _ in edges]
+    payments = np.array([payment for payment, _ in edges], dtype=np.int64)
+    voids = void_rivals(ledger, np.unique(payments))
     currencies, amounts = ledger.payments.currency[payments], ledger.payments.amount[payments]
     docs = np.flatnonzero(np.isin(balance, amounts) & (balance > 0))
     counts = Counter(zip(ledger.books.currency[docs].tolist(), balance[docs].tolist(), strict=True))
     asked = zip(edges, currencies.tolist(), amounts.tolist(), strict=True)
-    return {edge for edge, currency, amount in asked if counts[currency, amount] <= 1}
+    return {edge for edge, currency, amount in asked if counts[currency, amount] <= 1 and edge[0] not in voids}
 
 
 def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:

@@ -13,6 +13,7 @@ from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 from reconcile.rules.references import documents_named
+from reconcile.rules.void_rivals import leave_to_void, void_rivals
 
 _MOST_LISTED = 20
 _SMALLEST = 2
@@ -45,8 +46,12 @@ def match_sets(ledger: Ledger) -> None:
     for payment, fits in found.items():
         for doc in fits.chosen():
             wanted[doc].append(payment)
+    voids = void_rivals(ledger, np.array(sorted(found), dtype=np.int64))
     for payment, fits in sorted(found.items()):
-        _decide(ledger, payment, fits, named.get(payment, set()), wanted)
+        if payment in voids:
+            leave_to_void(ledger, payment, "set", fits.chosen(), voids[payment])
+        else:
+            _decide(ledger, payment, fits, named.get(payment, set()), wanted)
 
 
 def _decide(ledger: Ledger, payment: int, fits: Fits, named: set[int], wanted: dict[int, list[int]]) -> None:
@@ -73,9 +78,13 @@ def chance_bps(amounts: Any, target: int, largest: int, within: Any) -> int:
     coarsest grain that is worst: prices that end alike make sums that end alike. Sets that lack one of the documents
     at `within`, which the payment names, are no rivals.
     """
-    choices = (_choices(len(amounts), size) for size in range(_SMALLEST, min(largest, len(amounts)) + 1))
+    choices = (choices_of(len(amounts), size) for size in range(_SMALLEST, min(largest, len(amounts)) + 1))
     sums = [amounts[chosen[_hold(chosen, within)]].sum(axis=1) for chosen in choices]
-    away = np.concatenate(sums) - target
+    return chance_of_sums(amounts, target, np.concatenate(sums) - target)
+
+
+def chance_of_sums(amounts: Any, target: int, away: Any) -> int:
+    """Say how many sums more would hit the target by chance, from how far away each of them is; one of them hits."""
     near = away[np.abs(away) * _NEAR <= target]
     rivals = ((grain, int(np.count_nonzero(near % grain == 0)) - 1) for grain in _grains(amounts, target))
     return max(grain * count * _BPS * _NEAR // (2 * target) for grain, count in rivals)
@@ -97,14 +106,15 @@ def find_sets(amounts: Any, target: int, largest: int) -> list[tuple[int, ...]]:
     """Find the positions of every set of 2 to `largest` amounts that sums to the target."""
     found: list[tuple[int, ...]] = []
     for size in range(_SMALLEST, min(largest, len(amounts)) + 1):
-        choices = _choices(len(amounts), size)
+        choices = choices_of(len(amounts), size)
         hits = np.flatnonzero(amounts[choices].sum(axis=1) == target)
         found += [tuple(choices[hit].tolist()) for hit in hits]
     return found
 
 
 @lru_cache(maxsize=128)
-def _choices(count: int, size: int) -> Any:
+def choices_of(count: int, size: int) -> Any:
+    """List every choice of so many places out of a count."""
     flat = np.fromiter((place for chosen in combinations(range(count), size) for place in chosen), dtype=np.int64)
     return flat.reshape(-1, size)
 

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from pandas import DataFrame
 
-from reconcile.rules.findings import About, to_finding
+from reconcile.rules.findings import OF_VOID, About, to_finding
 from reconcile.rules.inputs import Finding, Inputs
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.metadata import read_said
-from reconcile.rules.nearest import NearestMiss
+from reconcile.rules.nearest import IS_VOID, NearestMiss
 from reconcile.rules.outcomes import Code, DocumentOutcome, Outcome, Stage
 from reconcile.rules.timing import to_days
 
@@ -68,9 +68,9 @@ def _finding(ledger: Ledger, payment: int, code: Code, evidence: dict[str, Any])
         at_risk = abs(int(evidence["difference"]))
     elif code == Code.CUSTOMER_DIFF:
         at_risk = 0
-    return to_finding(
-        code, _about(ledger, payment, _doc_key(ledger, payment, code, evidence), evidence), at_risk=at_risk
-    )
+    about = _about(ledger, payment, _doc_key(ledger, payment, code, evidence), evidence)
+    is_of_void = (evidence.get("nearest") or {}).get("failed") == IS_VOID
+    return to_finding(code, about, at_risk=at_risk, action=OF_VOID if is_of_void else "")
 
 
 def _about(ledger: Ledger, payment: int, doc_key: str | None, evidence: dict[str, Any]) -> About:

@@ -121,6 +121,13 @@ CODES = {
     ),
 }
 
+# Actions that one case of a code asks for, by the English one.
+_OTHER_ACTIONS = {
+    "Refund the payment, or issue the document again: the customer's document of this amount is void": (
+        "Reembolsar el pago o emitir de nuevo el documento: el del cliente por este monto está anulado"
+    ),
+}
+
 
 def code_title(code: str, language: str) -> str:
     if code not in CODES:
@@ -134,4 +141,6 @@ def title_of(stored: str, language: str, code: str) -> str:
 
 
 def action_of(stored: str, language: str, code: str) -> str:
-    return stored if language == "en" or code not in CODES else local(CODES[code].action_es, language)
+    if language == "en" or code not in CODES:
+        return stored
+    return local(_OTHER_ACTIONS.get(stored, CODES[code].action_es), language)

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.benchmarks.accuracy.baselines import Graded
 from tests.benchmarks.accuracy.noise import Judged
-from tests.benchmarks.accuracy.page_texts import LEAD, PROPERTIES
+from tests.benchmarks.accuracy.page_texts import EXTERNAL, LEAD, PROPERTIES
 from tests.benchmarks.accuracy.scoring import AUTOMATIC, NONE, Score, wilson
 
 
@@ -25,6 +25,7 @@ def write(measured: Any, held_out: str) -> str:
     every = [found.score for found in measured.found.values()]
     parts += ["## Confusion of exception codes\n", _confusion(every)]
     parts += ["## Damages nobody planned for\n", _noise(measured)]
+    parts += [EXTERNAL]
     parts += ["## Beside others on the same files\n", _peers(measured.peers, measured.no_peers)]
     parts += [PROPERTIES]
     parts += ["## What was wrong\n", _wrong(every)]

@@ -15,6 +15,7 @@ TABLES: dict[str, Noise] = {
     "a quarter signed by nobody (generic tax ids)": payments.sign_as_nobody,
     "half of the references in loose words": payments.write_references_loosely,
     "keys with zeros, spaces and prefixes": payments.pad_keys,
+    "half of the keys in other writing": payments.rewrite_keys,
     "a third of the amounts rounded": payments.round_amounts,
     "a tenth of the documents in dollars": payments.pay_in_other_money,
     "one payment over one document and a half": payments.pay_over_several,

@@ -92,6 +92,17 @@ def pad_keys(trade: Trade) -> None:
         row["metadata"] = json.dumps(words) if words else row["metadata"]
 
 
+def rewrite_keys(trade: Trade) -> None:
+    """Half of the keys stand in other writing, a third of those under a name of the shop's own."""
+    for row in trade.some(0.5):
+        words = said_by(row)
+        for name in ("folio", "order_ref", "order_id", "invoice"):
+            if name in words:
+                value = _rewritten(trade, str(words.pop(name)))
+                words[trade.random.choice((name, name, "pedido"))] = value
+        row["metadata"] = json.dumps(words) if words else row["metadata"]
+
+
 def round_amounts(trade: Trade) -> None:
     """A third of the payments are rounded: a peso off, or to whole tens as cash is."""
     for row in trade.some(0.33):
@@ -121,6 +132,13 @@ def pay_over_several(trade: Trade) -> None:
             row["metadata"] = row["metadata"] if trade.random.random() < 0.5 else None
             trade.meant[row["resource_id"]] = {first["doc_key"], second["doc_key"]}
             other["amount"], other["metadata"] = int(second["total"]) - int(second["total"]) // 2, None
+
+
+def _rewritten(trade: Trade, value: str) -> str:
+    mark, head = trade.random.choice((" ", "-", "_", "/", ".", "")), trade.random.choice(("", "", "#", "N° ", "No."))
+    said = head + value.replace("-", mark)
+    wide = "".join(chr(ord(sign) + 0xFEE0) if sign.isdigit() else sign for sign in said)
+    return str(trade.random.choice((said, said.lower(), wide)))
 
 
 def _respell(trade: Trade, row: Row, names: tuple[str, ...], spell: Any) -> None:

@@ -25,6 +25,7 @@ from reconcile import runs
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.streams import ITEMS_STREAM, STREAMS
 from reconcile.runs import RunOutcome, take_snapshot
+from reconcile.tables import ExceptionRow
 from sandbox.serve import RunningSandbox
 from sandbox.steer import Steer
 
@@ -150,3 +151,20 @@ def test_a_night_without_movements_calls_no_payout_absent(
     assert short.status == 3
     standing = short.result.payouts.set_index("payout_id")["status_recon"].value_counts().to_dict()
     assert standing["incomplete"] == 2
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_what_a_gap_withholds_stays_on_the_work_list(house: House, provider: Provider, running: RunningSandbox) -> None:
+    """A run without transfers says nothing of those that went back, and what a run before said of them stays open."""
+    opened = night(house, provider, date(2026, 10, 1)).exceptions["TRANSFER_RETURNED"]
+    with Steer(running.url) as steer:
+        steer.switch_on("server-error", 1.0, path="/v1/transfers")
+    short = night(house, provider, date(2026, 10, 1))
+    assert "TRANSFER_RETURNED" not in short.exceptions
+    assert short.result is not None
+    gaps = [one.subject for one in short.result.findings if one.code == "DATA_GAP"]
+    # At the provider, accounts and the movements they name lie below that path too.
+    assert gaps == ["stream:account-movements", "stream:accounts", "stream:transfers"]
+    with house.store.reading() as session:
+        rows = session.scalars(sa.select(ExceptionRow).where(ExceptionRow.code == "TRANSFER_RETURNED")).all()  # type: ignore[arg-type]
+    assert [row.state for row in rows] == ["open"] * opened

@@ -168,3 +168,19 @@ def test_a_difference_before_the_gap_of_disputes_is_said(case: "Case") -> None:
     case.payout("po_1", 6_000)
     _gap(case, "disputes", since="2026-10-06T12:00:00Z")
     assert ("PAYOUT_IDENTITY", "payout:po_1", 1_000) in case.run().found()
+
+
+@pytest.mark.parametrize(
+    ("stream", "said"), [("payouts", {"DISPUTE_LOST", "DISPUTE_OPEN"}), ("disputes", set())]
+)  # fmt: skip
+def test_disputes_alone_withhold_what_is_said_of_them(case: "Case", stream: str, said: set[str]) -> None:
+    """A dispute lost or waiting may have been won meanwhile; no other stream tells."""
+    case.payment("pi_1", 5_000, payout_id="po_1", customer_tax_id=ANA, metadata=_key("1"))
+    case.invoice("1", 5_000)
+    case.payout("po_1", 5_000)
+    fixed = {"resource_id": "pi_1", "amount": 5_000, "currency": "CLP"}
+    case.add("disputes", dispute_id="d_1", status="lost", ended_at="2026-10-06T12:00:00Z", **fixed)
+    case.add("disputes", dispute_id="d_2", status="waiting_documentation", due_at="2026-10-08T12:00:00Z", **fixed)
+    case.as_of = date(2026, 10, 7)
+    _gap(case, stream)
+    assert {finding.code for finding in case.run().result.findings} == said | {"DATA_GAP"}

@@ -23,6 +23,8 @@ _UNTIL_DUE = {"open_not_due", "partly_paid"}
 
 _AGES = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
 _OVERDUE = ((0, "not due"), (30, "1-30"), (60, "31-60"), (90, "61-90"))
+# What a customer has paid too much is owed by the merchant: it is no age of what is owed to them.
+CREDIT = "credit"
 
 TYPES = {
     Kind.TEXT: pa.string(),
@@ -149,13 +151,14 @@ def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, as
 
 
 def receivables(rows: Iterable[Row], *, as_of: date, due_days: int = DUE_DAYS) -> Iterator[Row]:
-    """Age open documents by days overdue."""
+    """Age open documents by days overdue; credit balances are no part of any age."""
     for row in rows:
-        days = days_overdue(row, as_of=as_of, due_days=due_days)
+        is_credit = row["balance"] < 0
+        days = 0 if is_credit else days_overdue(row, as_of=as_of, due_days=due_days)
         yield {
             **row,
             "days_overdue": days,
-            "bucket": overdue_bucket(days),
+            "bucket": CREDIT if is_credit else overdue_bucket(days),
             "state": "overdue" if days and row["outcome"] in _UNTIL_DUE else row["outcome"],
         }
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow.compute as pc
 from sqlmodel import Session
 
 from consumer.facts.house import Connection, House
@@ -154,9 +155,21 @@ def _control(source: Source) -> Iterable[Row]:
     query = source.query
     figures = frames.figure_rows(source.session, source.runs, query.span, payout_id=query.payout_id)
     rollforward = frames.extracted(source.session, source.runs, extracts.ROLLFORWARD)
-    receivables = _sums(source, extracts.RECEIVABLE, "balance")
+    owed, too_much = _balances(source)
     in_transit = _sums(source, extracts.TRANSIT, "amount_signed")
-    return control(Books(list(figures), list(receivables), list(in_transit), list(rollforward)))
+    return control(Books(list(figures), owed, too_much, list(in_transit), list(rollforward)))
+
+
+def _balances(source: Source) -> tuple[list[Row], list[Row]]:
+    """Add up what customers owe, and apart from it what they paid too much."""
+    sides: tuple[list[Row], list[Row]] = ([], [])
+    for run in frames.in_order(source.runs):
+        table = extracts.read(source.session, run, extracts.RECEIVABLE, ["currency", "balance"])
+        for side, is_meant in zip(sides, (pc.greater, pc.less), strict=True):
+            sums = table.filter(is_meant(table["balance"], 0)).group_by("currency").aggregate([("balance", "sum")])
+            named = ({"currency": row["currency"], "balance": row["balance_sum"]} for row in sums.to_pylist())
+            side += [{"connection": run.connection, **row} for row in named]
+    return sides
 
 
 def _sums(source: Source, kind: str, name: str) -> Iterator[Row]:

@@ -133,6 +133,8 @@ money total|Total|Total
 money paid|Pagado|Paid
 money credited|Acreditado o aceptado|Credited or accepted
 money balance|Saldo|Balance
+money balance_owed|Saldo por cobrar|Balance owed
+money credit_balance|Saldo a favor|Credit balance
 money payments|Pagos|Payments
 int days_overdue|Días vencido|Days overdue
 text bucket|Tramo|Bucket

@@ -20,10 +20,14 @@ _BY_TYPE = (
 
 @dataclass(frozen=True, slots=True)
 class Books:
-    """The rows that the totals are taken from; `figures` are sums of lines, payouts and documents of one window."""
+    """The rows that the totals are taken from; `figures` are sums of lines, payouts and documents of one window.
+
+    `receivables` are what customers owe, `credits` what they paid too much: the one is never netted against the other.
+    """
 
     figures: Sequence[Row]
     receivables: Sequence[Row]
+    credits: Sequence[Row]
     in_transit: Sequence[Row]
     rollforward: Sequence[Row]
 
@@ -45,9 +49,15 @@ def control(books: Books) -> Iterator[Row]:
         ("payouts", "payout-summary payout_amount", _figures(books, _SUMMARY, "payout_amount")),
         (f"payout-summary {together}", _figures(books, _SUMMARY, together)),
     )
+    balances = _figures(books, "documents")
+    owed, too_much = (_total(rows, "balance") for rows in (books.receivables, books.credits))
     yield from _tie(
-        ("receivables", "receivables balance", _total(books.receivables, "balance")),
-        ("documents balance", _figures(books, "documents")),
+        ("receivables", "receivables balance_owed", owed),
+        ("documents balance - credit_balance", _less(balances, too_much)),
+    )
+    yield from _tie(
+        ("credit balances of customers", "receivables credit_balance", too_much),
+        ("documents balance - balance_owed", _less(balances, owed)),
     )
     yield from _tie(
         ("funds in transit", "clearing-rollforward closing", _closing(books.rollforward)),
@@ -85,6 +95,11 @@ def _total(rows: Iterable[Row], name: str) -> Counter[Key]:
     for row in rows:
         total[row["connection"], row["currency"]] += row[name]
     return total
+
+
+def _less(amounts: Counter[Key], others: Counter[Key]) -> Counter[Key]:
+    """Subtract by connection and currency; what is zero or below stays."""
+    return Counter({key: amounts[key] - others[key] for key in {*amounts, *others}})
 
 
 def _closing(rollforward: Iterable[Row]) -> Counter[Key]:

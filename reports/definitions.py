@@ -93,6 +93,7 @@ _CATALOGUE = (
             "run_first run_last fact_on due_on customer_name"
         ),
         sort=("connection", "opened_on", "code", "exception_id"),
+        unsummed=("amount_at_risk",),
         es="Excepciones",
         en="Exceptions",
     ),
@@ -103,6 +104,7 @@ _CATALOGUE = (
             "outcome paid credited balance payments:int exception_code"
         ),
         sort=("connection", "issue_date", "doc_key"),
+        unsummed=("balance",),
         es="Documentos",
         en="Documents",
         range_on="issue_date",
@@ -114,6 +116,7 @@ _CATALOGUE = (
             "days_overdue bucket last_payment_id state"
         ),
         sort=("connection", "customer_tax_id", "due_date", "doc_key"),
+        unsummed=("balance",),
         es="Cuentas por cobrar",
         en="Receivables",
     ),

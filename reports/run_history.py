@@ -5,35 +5,22 @@ day's data a period may be closed (`newest_complete`), and what a run is compare
 """
 
 import json
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile.rules.at_risk import Stake, Total, totals_at_risk
+from reconcile.rules.at_risk import Total
 from reconcile.rules.outcomes import Code
 from reconcile.tables import Run, RunFinding
+from reports.kinds import Kind, kinds
 from reports.spans import Span
 
-RANKS = {"high": 0, "medium": 1, "low": 2}
 _MOST_EARLIER = 60
 _AT_RISK = "value_at_risk"
 _WHOLE = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What a run found under one code, in one currency."""
-
-    code: str
-    severity: str
-    currency: str
-    count: int
-    at_risk: int
 
 
 def find_run(session: Session, connection: str, number: int) -> Run | None:
@@ -77,20 +64,9 @@ def missing_streams(run: Run) -> int:
     return int(summary_of(run)["exceptions"].get(Code.DATA_GAP, 0))
 
 
-def found_by(session: Session, run: Run) -> list[Found]:
-    """Sum up what a run found by code and currency, gravest and dearest first; each subject once within its code."""
-    finding = RunFinding
-    mine = (col(finding.connection) == run.connection, col(finding.run_id) == run.id)
-    columns = (finding.severity, finding.code, finding.subject, finding.currency, finding.amount_at_risk)
-    kinds: dict[tuple[str, str], list[Stake]] = defaultdict(list)
-    for severity, *row in session.execute(sa.select(*(col(column) for column in columns)).where(*mine)):
-        kinds[severity, row[0]].append(Stake(*row))
-    found = [
-        Found(code, severity, currency, total.exceptions, total.amount)
-        for (severity, code), stakes in kinds.items()
-        for currency, total in totals_at_risk(stakes).items()
-    ]
-    return sorted(found, key=lambda one: (RANKS.get(one.severity, len(RANKS)), -one.at_risk, one.code))
+def found_by(session: Session, run: Run) -> list[Kind]:
+    mine = (col(RunFinding.connection) == run.connection, col(RunFinding.run_id) == run.id)
+    return kinds(session, RunFinding, mine, sa.null())
 
 
 def earlier(session: Session, run: Run) -> Sequence[Run]:

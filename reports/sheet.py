@@ -24,6 +24,7 @@ SHEET = Definition(
     "exceptions-sheet",
     tuple(COLUMNS[name] for name in _NAMES.split()),
     sort=("connection", "severity", "opened_on", "exception_id"),
+    unsummed=("amount_at_risk",),
     es="Excepciones por resolver",
     en="Exceptions to resolve",
 )

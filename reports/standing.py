@@ -1,7 +1,6 @@
 """How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,11 +10,10 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.tables.business import Institution
-from reconcile.rules.at_risk import Stake, Total, totals_at_risk
 from reconcile.tables import ExceptionRow, PayoutResult, Run
 from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
+from reports.kinds import RANKS, Kind, kinds
 from reports.listing import PAGE_ROWS, Page
-from reports.run_history import RANKS
 from reports.spans import Row, Span
 
 _KEY = ("connection", "run_id", "payout_id")
@@ -155,16 +153,6 @@ class StatusCount:
     difference: int
 
 
-@dataclass(frozen=True, slots=True)
-class CodeCount:
-    code: str
-    severity: str
-    currency: str
-    count: int
-    at_risk: int
-    oldest: date
-
-
 def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount]:
     total = sa.func.sum(sa.func.abs(col(PayoutResult.difference)))
     query = (
@@ -176,30 +164,10 @@ def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount
     return [StatusCount(name, status, count, int(amount)) for name, status, count, amount in session.execute(query)]
 
 
-def open_by_code(session: Session, connections: Sequence[str]) -> list[CodeCount]:
-    """Count what is open by code and currency, gravest and dearest first; amounts once within their code."""
-    table = ExceptionRow
-    oldest: dict[tuple[str, ...], date] = {}
-    kinds: dict[tuple[str, ...], list[Stake]] = defaultdict(list)
-    asked = (table.connection, table.severity, table.opened_on, table.fact_on, table.code, table.subject,
-             table.currency, table.amount_at_risk, table.payout_id, table.doc_key)  # fmt: skip
-    conditions = _exception_conditions(connections, ExceptionFilter())
-    for connection, severity, opened_on, fact_on, *stake in session.execute(
-        sa.select(*(col(column) for column in asked)).where(*conditions)
-    ):
-        one = Stake(*stake)
-        kinds[connection, severity, one.code, one.currency].append(one)
-        kind, since = (severity, one.code, one.currency), fact_on or opened_on
-        oldest[kind] = min(since, oldest.get(kind, since))
-    sums: dict[tuple[str, ...], Total] = defaultdict(lambda: Total(0, 0))
-    for key, stakes in kinds.items():
-        (total,), before = totals_at_risk(stakes).values(), sums[key[1:]]
-        sums[key[1:]] = Total(before.amount + total.amount, before.exceptions + total.exceptions)
-    found = [
-        CodeCount(code, severity, currency, total.exceptions, total.amount, oldest[severity, code, currency])
-        for (severity, code, currency), total in sums.items()
-    ]
-    return sorted(found, key=lambda one: (RANKS.get(one.severity, len(RANKS)), -one.at_risk, one.code))
+def open_by_code(session: Session, connections: Sequence[str]) -> list[Kind]:
+    """Count what is open by code and currency, gravest and dearest first."""
+    since = sa.func.coalesce(col(ExceptionRow.fact_on), col(ExceptionRow.opened_on))
+    return kinds(session, ExceptionRow, _exception_conditions(connections, ExceptionFilter()), since)
 
 
 def bank_names(session: Session) -> dict[str, str]:

@@ -1,9 +1,10 @@
 """Some rows of a report, in the order of its file: what a page or a program asks for, at the price of those rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from consumer.facts.house import House
@@ -33,6 +34,22 @@ _KINDS = {
     "receivables": extracts.RECEIVABLE,
     "in-transit": extracts.TRANSIT,
 }
+
+
+def find_balances(house: House, query: Query, start: int, count: int, *, are_credits: bool) -> Window:
+    """Read some rows of receivables: of what customers owe, or of what they paid too much."""
+    is_meant = pc.less if are_credits else pc.greater
+    with house.store.reading() as session:
+        source = catalogue.source_of(house, session, query)
+        own = [extracts.read(session, run, extracts.RECEIVABLE, ["balance"]) for run in _in_order(source)]
+    places = pc.indices_nonzero(is_meant(pa.concat_tables(own)["balance"], 0)) if own else pa.array([], pa.uint64())
+    chosen = places.slice(start, count)
+    first = chosen[0].as_py() if len(chosen) else 0
+    # Both sides lie in one order: what lies between the first and the last row is read and left out.
+    window = find(house, query, first, chosen[-1].as_py() + 1 - first if len(chosen) else 0)
+    table = window.report.table
+    report = replace(window.report, table=table.filter(is_meant(table["balance"], 0)))
+    return Window(report, len(places), window.silent)
 
 
 def find(house: House, query: Query, start: int, count: int) -> Window:
@@ -113,15 +130,18 @@ _COMPLETED: Mapping[str, Callable[[Source, str, pa.Table], pa.Table]] = {
 
 
 def ages(house: House, query: Query) -> dict[str, dict[str, int]]:
-    """Add up what is owed by currency and age."""
+    """Add up what is owed by currency and age, and apart from any age what customers paid too much."""
     found: dict[str, dict[str, int]] = {}
     names = ["currency", "due_date", "issue_date", "balance"]
     with house.store.reading() as session:
         source = catalogue.source_of(house, session, query)
         for run in source.runs:
             owed = extracts.read(session, run, extracts.RECEIVABLE, names)
-            for row in owed.group_by(names[:3]).aggregate([("balance", "sum")]).to_pylist():
+            owed = owed.append_column("is_credit", pc.less(owed["balance"], 0))
+            keys = [*names[:3], "is_credit"]
+            for row in owed.group_by(keys).aggregate([("balance", "sum")]).to_pylist():
                 days = build.days_overdue(row, as_of=source.as_of, due_days=source.due_days)
-                own, bucket = found.setdefault(row["currency"], {}), build.overdue_bucket(days)
+                bucket = build.CREDIT if row["is_credit"] else build.overdue_bucket(days)
+                own = found.setdefault(row["currency"], {})
                 own[bucket] = own.get(bucket, 0) + row["balance_sum"]
     return found

@@ -112,6 +112,7 @@ SPANISH = {
     "Payments": "Pagos",
     "Charges": "Cargos",
     "Refunds": "Reembolsos",
+    "Failed refunds": "Reembolsos fallidos",
     "Failed refunds returned": "Reembolsos fallidos",
     "Disputes lost": "Disputas perdidas",
     "Fees with VAT": "Comisiones con IVA",
@@ -207,6 +208,10 @@ SPANISH = {
     "Mexico": "México",
     "Programs": "Programas",
     "By age": "Por antigüedad",
+    "Credit balances of customers": "Saldos a favor de clientes",
+    "Paid too much, and owed by you: no part of the receivables above.": (
+        "Se pagó de más y usted lo debe: no es parte de lo por cobrar de arriba."
+    ),
     "Days overdue": "Días vencido",
     "not due": "por vencer",
     "over 90": "más de 90",

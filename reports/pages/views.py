@@ -8,7 +8,7 @@ from flask import Blueprint, abort, render_template
 from flask.typing import ResponseReturnValue
 
 from reports import catalogue, standing, windows
-from reports.build import CURRENCY
+from reports.build import CREDIT, CURRENCY
 from reports.catalogue import NoRunError
 from reports.columns import Column
 from reports.listing import Page
@@ -45,6 +45,7 @@ class Ageing:
 
     currency: str
     bars: Sequence[Bar]
+    total: int
 
 
 @blueprint.get("/view/<place>")
@@ -54,8 +55,14 @@ def show(place: str) -> ResponseReturnValue:
     # As of the run's own day, which is what its states were judged by.
     query = Query(PLACES[place], desk.connections(), desk.today(), desk.span(), desk.day("as_of") or _day_of_runs())
     number = desk.page_number()
+    start, too_much, ages = (number - 1) * ROWS, None, {}
     try:
-        found = windows.find(desk.house(), query, (number - 1) * ROWS, ROWS)
+        if place in _AGED:
+            found = windows.find_balances(desk.house(), query, start, ROWS, are_credits=False)
+            too_much = windows.find_balances(desk.house(), query, 0, ROWS, are_credits=True)
+            ages = windows.ages(desk.house(), query)
+        else:
+            found = windows.find(desk.house(), query, start, ROWS)
     except NoRunError:
         return render_template("view.html", report=None, place=place, name=PLACES[place])
     return render_template(
@@ -65,7 +72,9 @@ def show(place: str) -> ResponseReturnValue:
         name=PLACES[place],
         columns=shown(found),
         page=Page(found.report.table.to_pylist(), number, found.total, ROWS),
-        ageing=ageing(windows.ages(desk.house(), query)) if place in _AGED else [],
+        ageing=ageing(ages),
+        credit_sums={currency: sums[CREDIT] for currency, sums in sorted(ages.items()) if CREDIT in sums},
+        credit_rows=Page(too_much.report.table.to_pylist(), 1, too_much.total, ROWS) if too_much else None,
         currency_key=CURRENCY,
     )
 
@@ -87,8 +96,10 @@ def shown(found: Window) -> list[Column]:
 
 
 def ageing(found: dict[str, dict[str, int]]) -> list[Ageing]:
-    """Draw what is owed by age, youngest first, one picture a currency."""
+    """Draw what is owed by age, youngest first, one picture a currency, with what it comes to."""
+    by_age = {
+        currency: [(name, 0, sums[name]) for name in _AGES if name in sums] for currency, sums in sorted(found.items())
+    }
     return [
-        Ageing(currency, bars([(name, 0, sums[name]) for name in _AGES if name in sums]))
-        for currency, sums in sorted(found.items())
+        Ageing(currency, bars(rows), sum(amount for _, _, amount in rows)) for currency, rows in by_age.items() if rows
     ]

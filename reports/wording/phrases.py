@@ -1,5 +1,7 @@
 """Sentences and names that rules leave in the rows, in a reader's words; what nobody met yet stays as it is. Pure."""
 
+import re
+
 from reports.columns import COLUMNS
 from reports.definitions import CATALOGUE
 from reports.wording.dialects import local
@@ -87,8 +89,9 @@ _RULES = {
 _FIGURES = {
     "payments": "pagos", "charges": "cargos", "refunds": "reembolsos", "refund adjustments": "reembolsos fallidos",
     "disputes": "disputas", "items": "movimientos", "payouts": "liquidaciones", "receivables": "por cobrar",
-    "funds in transit": "fondos en tránsito",
+    "funds in transit": "fondos en tránsito", "credit balances of customers": "saldos a favor de clientes",
 }  # fmt: skip
+_SIGNS = (" + ", " - ")
 
 
 def sentence(text: str, language: str) -> str:
@@ -131,8 +134,8 @@ def source(text: str, language: str) -> str:
     if report not in CATALOGUE:
         return text
     title = CATALOGUE[report].title(language)
-    parts = [_column(name, language) for name in names.split(" + ")] if names else []
-    return f"{title}: {' + '.join(parts)}" if parts else title
+    told = "".join(part if part in _SIGNS else _column(part, language) for part in re.split(r"( [+-] )", names))
+    return f"{title}: {told}" if names else title
 
 
 def _column(name: str, language: str) -> str:

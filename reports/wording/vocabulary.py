@@ -113,6 +113,7 @@ WORDS: dict[str, dict[str, tuple[str, str]]] = {
     },
     "bucket": {
         "not due": ("not due", "por vencer"),
+        "credit": ("credit balance", "saldo a favor"),
         "over 30": ("over 30", "más de 30"),
         "over 90": ("over 90", "más de 90"),
     },

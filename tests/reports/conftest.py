@@ -161,6 +161,23 @@ def take_out() -> Callable[[House], None]:
 
 
 @pytest.fixture
+def keep_credits() -> Callable[[House], None]:
+    """Keep the made-up run with two documents more that were paid too much, one on each side of what is owed."""
+
+    def keep(house: House) -> None:
+        paid = {**DOCUMENTS[0], "outcome": "overpaid"}
+        more = [
+            {**paid, "doc_key": "cl:33::0001", "customer_tax_id": "10000000-1", "balance": -60_000},
+            {**paid, "doc_key": "cl:33::9999", "customer_tax_id": "99999999-9", "balance": -40_000},
+        ]
+        with house.store.transaction() as session:
+            session.execute(sa.delete(ResultChunk))
+            keep_results(session, LINES, [*DOCUMENTS, *more])
+
+    return keep
+
+
+@pytest.fixture
 def as_before(reconciled: House) -> House:
     """The made-up run as it was published before anything was taken out of it."""
     with reconciled.store.transaction() as session:

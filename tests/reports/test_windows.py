@@ -1,5 +1,6 @@
 """Pages of reports: the same rows as the file, whether they were taken out when the run was published or not."""
 
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
@@ -57,6 +58,28 @@ def test_columns_without_a_word_are_named(reconciled: House) -> None:
 def test_what_is_owed_adds_up_by_age(reconciled: House) -> None:
     """The picture of receivables adds up every row, whichever page is shown."""
     assert windows.ages(reconciled, query(reconciled, "receivables")) == {"CLP": {"1-30": 50_000}}
+
+
+def test_credit_balances_stand_apart_from_what_is_owed(
+    reconciled: House, take_out: Callable[[House], None], keep_credits: Callable[[House], None]
+) -> None:
+    """100,000 paid too much lower neither the age of what is owed nor its total; each side ties to the documents."""
+    keep_credits(reconciled)
+    take_out(reconciled)
+    asked = query(reconciled, "receivables")
+    assert windows.ages(reconciled, asked) == {"CLP": {"1-30": 50_000, "credit": -100_000}}
+    sides = {}
+    for are_credits in (False, True):
+        pages = [windows.find_balances(reconciled, asked, start, 1, are_credits=are_credits) for start in range(3)]
+        rows = [row for page in pages for row in page.report.table.to_pylist()]
+        sides[are_credits] = ({page.total for page in pages}, [(row["balance"], row["bucket"]) for row in rows])
+    assert sides[False] == ({1}, [(50_000, "1-30")])
+    assert sides[True] == ({2}, [(-60_000, "credit"), (-40_000, "credit")])
+    totals = {
+        row["figure"]: (row["amount"], row["other_amount"], row["verdict"]) for row in rows_of(reconciled, "control")
+    }
+    assert totals["receivables"] == (50_000, 50_000, "ties")
+    assert totals["credit balances of customers"] == (-100_000, -100_000, "ties")
 
 
 def test_one_payout_ties_by_itself(reconciled: House) -> None:

@@ -1,0 +1,132 @@
+"""What a page shows of a payout or of what customers owe adds up in front of the reader."""
+
+import re
+from collections.abc import Callable
+from datetime import date
+
+import pytest
+import sqlalchemy as sa
+from flask.testing import FlaskClient
+from sqlmodel import Session
+
+from consumer.facts.house import House
+from reconcile.tables import ExceptionRow
+
+# 150,000 less 10,000 plus 4,000 less 7,000 less 2,410 is 134,590; the provider paid 590 less.
+PARTS = {
+    "refund_adjustments": 4_000,
+    "disputes": 7_000,
+    "computed_amount": 134_590,
+    "payout_amount": 134_000,
+    "difference": -590,
+}
+
+
+@pytest.fixture
+def with_disputes(reconciled: House, client: FlaskClient, keep_payout: Callable[..., None]) -> FlaskClient:
+    """The made-up run, and a payout with a failed refund, a lost dispute and a difference."""
+
+    def keep(session: Session) -> None:
+        keep_payout(session, "po_2", **PARTS)
+
+    with reconciled.store.transaction() as session:
+        keep(session)
+    return client
+
+
+def _cells(text: str, tag: str) -> list[tuple[str, str]]:
+    """Read the cells of a row: the classes and the text of each."""
+    found = re.findall(rf"<{tag}([^>]*)>(.*?)</{tag}>", text, re.DOTALL)
+    return [(classes, re.sub(r"<[^>]*>", "", content).strip()) for classes, content in found]
+
+
+def _row(page: str, name: str) -> dict[str, str]:
+    """Read one payout's row by its headings, a heading that only a phone shows with a star."""
+    table = next(part for part in page.split("<table") if "Liquidado" in part and name in part)
+    heads = _cells(table.split("</thead>")[0], "th")
+    row = next(part for part in table.split("<tr>") if f">{name}<" in part)
+    cells = _cells(re.sub(r"(</?)th", r"\1td", row), "td")
+    assert len(cells) == len(heads)
+    return {
+        head + ("*" if "phone" in classes else "") + ("~" if "wide" in classes else ""): text
+        for (classes, head), (_, text) in zip(heads, cells, strict=True)
+    }
+
+
+def _number(text: str) -> int:
+    return int(text.removesuffix(" CLP").replace(".", "").replace("−", "-"))
+
+
+@pytest.mark.parametrize("path", ["/payouts", "/"])
+def test_a_row_of_a_payout_adds_up(with_disputes: FlaskClient, path: str) -> None:
+    """The parts by their signs are the amount paid out: on a wide page one by one, on a phone as one sum."""
+    row = _row(with_disputes.get(path).get_data(as_text=True), "po_2")
+    parts = {name.rstrip("~"): _number(text) for name, text in row.items() if re.match(r"[−+=]|Bruto|Suma", name)}
+    assert parts == {
+        "Bruto": 150_000, "− Reembolsos": 10_000, "+ Reembolsos fallidos": 4_000, "− Disputas perdidas": 7_000,
+        "− Comisiones": 2_410, "Suma*": 134_590, "+ Diferencia": -590, "= Liquidado": 134_000,
+    }  # fmt: skip
+    signs = {"−": -1, "+": 1, "B": 1}
+    wide = {name: amount for name, amount in parts.items() if not name.endswith("*") and name[0] != "="}
+    assert sum(signs[name[0]] * amount for name, amount in wide.items()) == parts["= Liquidado"]
+    narrow = [name for name in row if not name.endswith("~") and re.match(r"[−+]|Suma", name)]
+    assert narrow == ["Suma*", "+ Diferencia"]
+    assert sum(_number(row[name]) for name in narrow) == 134_000
+
+
+def test_the_walk_of_a_payout_adds_up(with_disputes: FlaskClient) -> None:
+    """From gross to net every step stands with its sign, and their sum is the last row."""
+    page = with_disputes.get("/payouts/po_2").get_data(as_text=True)
+    walk = page.split('<table class="walk">')[1].split("</table>")[0]
+    amounts = [
+        _number(text) for classes, text in _cells(walk.split("<tbody>")[1], "td") if classes.startswith(' class="n')
+    ]
+    assert amounts == [150_000, -10_000, 4_000, -7_000, -2_410, -590, 134_000]
+    assert sum(amounts[:-1]) == amounts[-1]
+
+
+def test_credit_balances_are_a_section_of_their_own(
+    reconciled: House,
+    client: FlaskClient,
+    take_out: Callable[[House], None],
+    keep_credits: Callable[[House], None],
+) -> None:
+    """What customers paid too much lowers no total of what they owe: it stands below, with its own sum."""
+    keep_credits(reconciled)
+    take_out(reconciled)
+    page = client.get("/view/receivables").get_data(as_text=True)
+    owed, apart = page.split('<section id="credits">')
+    assert 'Por cobrar</th><td class="n">50.000</td>' in owed
+    assert "cl:33::1105" in owed
+    assert "cl:33::0001" not in owed
+    assert "cl:33::9999" not in owed
+    assert "$-100.000" in apart.replace("-$", "$-")
+    assert "cl:33::0001" in apart
+    assert "cl:33::9999" in apart
+
+
+def test_the_figure_of_the_day_and_the_end_of_its_trend_are_of_one_run(
+    reconciled: House, client: FlaskClient, finish: Callable[[House], None]
+) -> None:
+    """What people resolve after a run changes the list at once, and the figure with the trend at the next run."""
+    finish(reconciled)
+    page = client.get("/").get_data(as_text=True)
+    figure = page.split("Monto en riesgo")[1].split("</div>")[0]
+    trend = page.split("scroll tall")[1].split("<tbody>")[1].split("</tr>")[0]
+    assert "$100.000" in figure
+    assert "r0042" in figure
+    assert trend.endswith('<td class="n">100.000</td>')
+    assert 'href="/operation/runs/main/42"' in trend
+    assert ">0</a>" in page.split("Excepciones abiertas")[1].split("</div>")[0]
+
+
+@pytest.fixture
+def finish() -> Callable[[House], None]:
+    """Resolve everything that is open, as people would."""
+
+    def keep(house: House) -> None:
+        with house.store.transaction() as session:
+            values = {"state": "resolved", "resolved_on": date(2026, 10, 8), "resolution": "settled"}
+            session.execute(sa.update(ExceptionRow).values(values))
+
+    return keep

@@ -1,7 +1,7 @@
 """How right a reconciliation is, on trade whose truth is known; writes docs/accuracy.md.
 
 python tests/benchmarks/accuracy/bench_accuracy.py [--seeds 20] [--held-out 1001-1005] [--processes 2] [--no-peers]
-[--only TEXT] [--resume] [--out PATH]
+[--only TEXT] [--resume] [--out PATH] [--kept PATH]
 """
 
 import argparse
@@ -66,14 +66,14 @@ def tasks_of(seeds: list[int], held_out: list[int]) -> list[Task]:
     return sorted(tasks, key=lambda task: not task.noises)
 
 
-def measure(measured: Measured, tasks: list[Task], *, processes: int) -> None:
+def measure(measured: Measured, tasks: list[Task], *, processes: int, kept: Path) -> None:
     left = [task for task in tasks if task not in measured.found]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         for done in as_completed([pool.submit(run_task, task) for task in left]):
             found = done.result()
             measured.found[found.task] = found
-            KEPT.parent.mkdir(exist_ok=True)
-            KEPT.write_bytes(pickle.dumps(measured))
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_bytes(pickle.dumps(measured))
             wrong = len(found.score.misses) + sum(len(judged.misses) for judged in found.noise.values())
             sys.stderr.write(f"{found.task.kind} {found.task.name} seed {found.task.seed}: {wrong} wrong\n")
 
@@ -92,8 +92,8 @@ def peers_python() -> tuple[Path | None, str]:
     return python, ""
 
 
-def _kept() -> Measured:
-    kept: Measured = pickle.loads(KEPT.read_bytes())  # noqa: S301 - our own file
+def _read_kept(path: Path) -> Measured:
+    kept: Measured = pickle.loads(path.read_bytes())  # noqa: S301 - our own file
     return kept
 
 
@@ -106,17 +106,19 @@ def main() -> None:
     parser.add_argument("--only", default="", help="measure only scenarios whose name holds this")
     parser.add_argument("--resume", action="store_true", help="go on with the last measurement that was broken off")
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "accuracy.md")
+    parser.add_argument("--kept", type=Path, default=KEPT, help="what was measured, for --resume")
     asked = parser.parse_args()
     first, last = map(int, asked.held_out.split("-"))
-    measured = _kept() if asked.resume and KEPT.exists() else Measured()
+    measured = _read_kept(asked.kept) if asked.resume and asked.kept.exists() else Measured()
     tasks = tasks_of(list(range(1, asked.seeds + 1)), list(range(first, last + 1)))
     started = time.perf_counter()
-    measure(measured, [task for task in tasks if asked.only in task.name], processes=asked.processes)
+    some = [task for task in tasks if asked.only in task.name]
+    measure(measured, some, processes=asked.processes, kept=asked.kept)
     if not asked.no_peers:
         python, measured.no_peers = peers_python()
         measured.peers = measure_peers(PEER_TRADE, PEER_SEEDS, python)
     measured.seconds += time.perf_counter() - started
-    KEPT.write_bytes(pickle.dumps(measured))
+    asked.kept.write_bytes(pickle.dumps(measured))
     asked.out.write_text(account.write(measured, asked.held_out), encoding="utf-8")
     sys.stdout.write(f"{asked.out}: {measured.seconds:.0f} s\n")
 

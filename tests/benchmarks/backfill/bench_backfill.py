@@ -1,9 +1,10 @@
 """How fast a backfill stores events, what bounds it, how much of the budget it uses, whether its memory stays flat.
 
-python -m tests.benchmarks.backfill.bench_backfill [ROUNDS] reads a log from a bare list server with a fixed latency,
-each reading in a process of its own, the variants interleaved, and prints a Markdown table.
+python tests/benchmarks/backfill/bench_backfill.py [--rounds 5] [--scale 1] reads a log from a bare list server with a
+fixed latency, each reading in a process of its own, the variants interleaved, and prints a Markdown table.
 """
 
+import argparse
 import json
 import resource
 import statistics
@@ -12,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -142,12 +143,13 @@ def _row(variant: Variant, readings: Sequence[Reading]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def main(rounds: int) -> None:
-    found: dict[Variant, list[Reading]] = {variant: [] for variant in (*SPEED, LARGE)}
+def measure(rounds: int, scale: float) -> None:
+    *speed, large = (replace(one, events=max(1, round(one.events * scale))) for one in (*SPEED, LARGE))
+    found: dict[Variant, list[Reading]] = {variant: [] for variant in (*speed, large)}
     for _ in range(rounds):
-        for variant in SPEED:
+        for variant in speed:
             found[variant].append(_read_apart(variant))
-    found[LARGE].append(_read_apart(LARGE))
+    found[large].append(_read_apart(large))
     titles = [
         "reading",
         "events",
@@ -160,14 +162,23 @@ def main(rounds: int) -> None:
     ]
     lines = [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
     lines += [_row(variant, readings) for variant, readings in found.items()]
-    pairs = zip(found[SPEED[3]], found[SPEED[2]], strict=True)
+    pairs = zip(found[speed[3]], found[speed[2]], strict=True)
     times = _spread([one.seconds / eight.seconds for one, eight in pairs], ".1f")
     lines.append(f"\nEight windows against one at 100 ms: {times} times, round by round.")
     sys.stdout.write("\n".join(lines) + "\n")
 
 
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--scale", type=float, default=1.0, help="how many times the events of each log")
+    parser.add_argument("--one")
+    asked = parser.parse_args()
+    if asked.one:
+        sys.stdout.write(json.dumps(asdict(read(Variant(**json.loads(asked.one))))))
+        return
+    measure(asked.rounds, asked.scale)
+
+
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--one"]:
-        sys.stdout.write(json.dumps(asdict(read(Variant(**json.loads(sys.argv[2]))))))
-    else:
-        main(int(sys.argv[1]) if len(sys.argv) > 1 else 5)
+    main()

@@ -26,10 +26,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from tests.benchmarks.ingest import contenders
 from tests.benchmarks.ingest.cluster import Cluster, postgresql
 from tests.benchmarks.ingest.contenders import Contender
+from tests.benchmarks.ingest.load import COMMANDS, Load
 from tests.benchmarks.ingest.processes import machine_cpu, tree_cpu
 from tests.benchmarks.ingest.trade import signed
 
-CONNECTIONS = 32
 SQLITE, POSTGRESQL = "SQLite, 1 process", "PostgreSQL, 2 processes"
 _MOST_A_SECOND = 14_000
 _NUMBERS = count(1)
@@ -52,9 +52,10 @@ class Cell:
 class Bench:
     """Loads one contender after another and remembers what each acknowledged."""
 
-    def __init__(self, folder: Path, seconds: float, cluster: Cluster | None) -> None:
+    def __init__(self, folder: Path, load: Load, cluster: Cluster | None) -> None:
         self._folder = folder
-        self._seconds = seconds
+        self._seconds = load.seconds
+        self._command = load.command
         self._cluster = cluster
         self._rates: dict[int, float] = {}
         self.cells: dict[int, list[Cell]] = defaultdict(list)
@@ -62,7 +63,8 @@ class Bench:
         self.refused: dict[int, int] = defaultdict(int)
 
     def warm(self, contender: Contender) -> None:
-        self._load(contender, 1.0, _MOST_A_SECOND // 2)
+        seconds = min(1.0, self._seconds)
+        self._load(contender, seconds, int(_MOST_A_SECOND // 2 * seconds))
 
     def measure(self, contender: Contender) -> None:
         most = int(min(self._rates[contender.port] * 2 + 300, _MOST_A_SECOND) * self._seconds)
@@ -79,11 +81,8 @@ class Bench:
         database = [self._cluster.pid] if self._cluster else []
         before = (machine_cpu(), tree_cpu([contender.process.pid]), tree_cpu(database))
         began = time.monotonic()
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds + 1:.0f}s", "--timeout", "20s", "-s"]
-        script = str(Path(__file__).with_name("load.lua"))
-        url = f"http://127.0.0.1:{contender.port}{contender.path}"
         loading = subprocess.Popen(
-            [*command, script, url, "--", str(path), str(seconds), str(CONNECTIONS)],
+            self._command(contender.port, contender.path, path, seconds),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -232,19 +231,19 @@ def gather(cluster: Cluster, folder: Path, *, peers: bool) -> list[Contender]:
     return some
 
 
-def compare(seconds: float, rounds: int, *, peers: bool) -> None:
+def compare(load: Load, rounds: int, *, peers: bool) -> None:
     """Everybody against everybody, on the disk as it is."""
     with tempfile.TemporaryDirectory(prefix="cuadre-bench-") as name, postgresql() as cluster:
         folder = Path(name)
         some = gather(cluster, folder, peers=peers)
-        bench = Bench(folder, seconds, cluster)
+        bench = Bench(folder, load, cluster)
         with standing(some, folder):
             run(bench, some, rounds)
             print_table(bench, some)
             print_targets(bench, some)
 
 
-def compare_slow(seconds: float, rounds: int) -> None:
+def compare_slow(load: Load, rounds: int) -> None:
     """Ours alone, where every fsync takes 2 ms longer."""
     compiler = shutil.which("cc")
     if compiler is None:
@@ -261,7 +260,7 @@ def compare_slow(seconds: float, rounds: int) -> None:
                 contenders.ours(SQLITE, f"sqlite:///{folder / 'slow'}.db", preload=preload),
                 contenders.ours(POSTGRESQL, cluster.database("slow")),
             ]
-            bench = Bench(folder, seconds, cluster)
+            bench = Bench(folder, load, cluster)
             with standing(some, folder):
                 run(bench, some, rounds)
                 print("\nWith 2 ms added to every fsync:\n")  # noqa: T201
@@ -286,13 +285,15 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3.0)
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--only", choices=("fast", "slow"))
+    parser.add_argument("--load", choices=tuple(COMMANDS), default="wrk", help="python is too slow for figures")
     given = parser.parse_args()
-    if shutil.which("wrk") is None:
+    if given.load == "wrk" and shutil.which("wrk") is None:
         raise SystemExit("the load comes from wrk, which is not here: install the package wrk")
+    load = Load(COMMANDS[given.load], given.seconds)
     if given.only != "slow":
-        compare(given.seconds, given.rounds, peers=not given.no_peers)
+        compare(load, given.rounds, peers=not given.no_peers)
     if given.only != "fast":
-        compare_slow(given.seconds, given.rounds)
+        compare_slow(load, given.rounds)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ class Cluster:
 def postgresql(*, preload: Path | None = None, slower_us: int = 0) -> Iterator[Cluster]:
     """Start a cluster on a loopback port and a folder of its own; every setting else is the default."""
     binaries = _binaries()
-    user = "postgres" if os.geteuid() == 0 else None
+    user = os.environ.get("BENCH_POSTGRESQL_USER", "postgres") if os.geteuid() == 0 else None
     slow = {"LD_PRELOAD": str(preload), "SLOW_FSYNC_US": str(slower_us)} if preload else {}
     with tempfile.TemporaryDirectory(prefix="cuadre-bench-pg-", ignore_cleanup_errors=True) as name:
         folder = Path(name)

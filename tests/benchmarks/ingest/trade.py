@@ -27,8 +27,11 @@ def payment_event(number: int) -> bytes:
 
 
 def month_of_events(count: int) -> Iterator[bytes]:
-    """A shop's mixture: most are payments; refunds and payouts announce themselves twice, so rows are read again."""
-    for number in range(count):
+    """A shop's mixture: most are payments; refunds and payouts announce themselves twice, so rows are read again.
+
+    Numbers begin at 1: an id of nothing but zeros is the provider's trial delivery, which is not applied.
+    """
+    for number in range(1, count + 1):
         kind = _kind_of(number)
         if kind == "payment_intent":
             yield payment_event(number)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 
 from consumer.facts.bankdays import calendar_of
+from consumer.facts.clock import local_date
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from reconcile.kept import chunks
@@ -20,6 +21,7 @@ from reconcile.tables import ExceptionRow, ResultChunk, Run, RunFinding
 from reports.people import Role, add_user, to_user
 
 _A_CHUNK = 10_000
+_ZONE = "America/Santiago"
 _BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 _NAMES = ("Comercial Ñandú SpA", "Ferretería San Joaquín, EIRL", 'Panadería "La Espiga"', "Textil Río Claro S.A.")
 
@@ -130,8 +132,10 @@ def _run(number: int, at: datetime, payouts: int) -> Run:
     summary = {
         "payouts": payouts, "payouts_closed": payouts, "items_by_outcome": {"matched": 7 * payouts},
         "value_at_risk": {"CLP": {"amount": sum(range(payouts // 5)), "exceptions": payouts // 5}},
+        "exceptions": {"PAYMENT_NO_INVOICE": payouts // 5},
     }  # fmt: skip
-    days: dict[str, Any] = {"as_of": at.date(), "started_at": at, "finished_at": at}
+    # By the merchant's clock: in the evening of Chile it is tomorrow already elsewhere, and no page shows that day.
+    days: dict[str, Any] = {"as_of": local_date(at, _ZONE), "started_at": at, "finished_at": at}
     text = json.dumps(summary)
     calendar = calendar_of("cl").edition
     return Run(

@@ -31,7 +31,7 @@ def folded(text: str) -> str:
     if text.isascii():
         return text.upper()
     plain = unicodedata.normalize("NFKC", text.translate(_PLAIN)).casefold()
-    return unicodedata.normalize("NFKC", plain).upper()
+    return unicodedata.normalize("NFKC", plain).upper().translate(_PLAIN)
 
 
 def normal(text: str) -> str:

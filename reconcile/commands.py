@@ -139,7 +139,9 @@ def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:
     for found in outcome.result.findings:
         values = {name: getattr(found, name) for name in FINDING_KEYS}
         about = printed.about({**values, "subject": found.subject, "evidence": json.dumps(found.evidence)})
-        yield values | {"amount_at_risk": format_decimal(found.amount_at_risk, found.currency), "about": about}
+        days = {name: values[name] and values[name].isoformat() for name in ("fact_on", "due_on")}
+        amount = format_decimal(found.amount_at_risk, found.currency)
+        yield values | days | {"amount_at_risk": amount, "about": about}
 
 
 def _to_glance(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -124,6 +124,7 @@ def test_a_dry_run_shows_findings_and_leaves_no_run(call: Call) -> None:
     """The full result is there, and the history stays empty."""
     row = _json(call("reconcile", "--as-of", "2026-09-11", "--dry-run", "--json"))[0]
     assert sorted(found["resource_id"] for found in row["findings"]) == ["pi_1", "pi_2"]
+    assert {found["fact_on"] for found in row["findings"]} == {"2026-09-10"}
     assert row["number"] is None
     assert call("runs", "list", "--json").stdout == ""
     assert call("exceptions", "list", "--json").stdout == ""
@@ -171,7 +172,9 @@ def test_the_work_list_is_worked_from_the_command_line(call: Call) -> None:
     row = _json(call("exceptions", "list", "--code", "PAYMENT_NO_INVOICE", "--json"))[-1]
     assert list(row)[:3] == ["exception_id", "code", "severity"]
     assert list(row)[-1] == "connection"
-    assert (row["age_business_days"], row["age_bucket"], row["state"]) == (0, "0-1", "open")
+    # Paid on Thursday the 10th, seen on Friday the 11th.
+    assert (row["fact_on"], row["opened_on"]) == ("2026-09-10", "2026-09-11")
+    assert (row["age_business_days"], row["age_bucket"], row["state"]) == (1, "0-1", "open")
     identity, signed = row["exception_id"], ("--author", "ana", "--json")
     assert _json(call("exceptions", "assign", identity, "luis", *signed))[0]["owner"] == "luis"
     assert call("exceptions", "note", identity, "asked", "--version", 1, *signed).exit_code == 1

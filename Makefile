@@ -3,10 +3,10 @@ PYTHON ?= python3
 PORT ?= 8000
 VENV := .venv
 BIN := $(VENV)/bin
-CODE := app.py cuadre.py consumer reconcile reports sandbox tests
+CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint format types lock clean
+.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -73,6 +73,9 @@ lint: install-dev
 
 types: install-dev
 	$(BIN)/mypy $(CODE)
+
+figures: install-dev  ## how large the house is, how it hangs together, how it speaks
+	$(BIN)/python tools/figures.py --circles
 
 format: install-dev  ## put the code in the house's shape
 	$(BIN)/ruff format $(CODE)

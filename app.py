@@ -110,7 +110,7 @@ def job_table(house: House) -> Sequence[Job]:
     return table.job_table(house, night=run_night, cut=run_cut)
 
 
-def run_night(house: House, connection: Connection, on: date, *, full: bool = False) -> NightlyOutcome:
+def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
     """Hand the night its steps, which live in rooms it may not see."""
     steps = Steps(
         disk=lambda _c, day: disk.check_night(house.store, day),
@@ -119,7 +119,7 @@ def run_night(house: House, connection: Connection, on: date, *, full: bool = Fa
         drift=lambda c: drift(house, c, repair=True),
         report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
     )
-    return nightly(house, connection, on=on, steps=steps, full=full)
+    return nightly(house, connection, on=on, steps=steps)
 
 
 def run_cut(house: House, connection: Connection, on: date) -> NightlyOutcome:
@@ -141,10 +141,10 @@ def cut_streams(house: House, connection: Connection) -> list[str]:
     return [name for name in STREAMS if name in CUT_STREAMS or (name in left and name in GATED)]
 
 
-def run_night_by_hand(house: House, connection: Connection, on: date, *, full: bool = False) -> NightlyOutcome:
+def run_night_by_hand(house: House, connection: Connection, on: date) -> NightlyOutcome:
     """Run a night that somebody asked for, seen among the jobs like any other."""
     with by_hand.noted(house.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
-        outcome = run_night(house, connection, on, full=full)
+        outcome = run_night(house, connection, on)
         end(outcome.complete, "; ".join(outcome.lines))
     return outcome
 

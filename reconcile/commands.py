@@ -58,14 +58,14 @@ GLANCE_KEYS = ("code", "severity", "at risk", "about")
 @click.option("--as-of", type=LocalDate(), help="The day that decides what is due (default today).")
 @click.option("--payout", "payout_id", help="Publish one payout only.")
 @click.option("--dry-run", is_flag=True, help="The full result, and nothing written.")
-@click.option("--full", is_flag=True, help="Read every row anew, and say where what was remembered differs.")
+@click.option("--whole", is_flag=True, expose_value=False, help="Closed periods too, as every run does today.")
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 3 on an exception this severe or worse.")
 @connection_option("main")
 @json_option
 @click.pass_obj
 def reconcile(  # noqa: PLR0913 - one argument per option
     open_house: OpenHouse, *, since: date | None, until: date | None, as_of: date | None, payout_id: str | None,
-    dry_run: bool, full: bool, fail_on: str | None, connection_name: str, as_json: bool,
+    dry_run: bool, fail_on: str | None, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Match payouts, payments and documents once, and say what does not tie out."""
     check_range(since, until, "--from and --to")
@@ -76,7 +76,7 @@ def reconcile(  # noqa: PLR0913 - one argument per option
         with show_steps() as watch:
             outcome = start_run(
                 house, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
-                full=full, watch=watch,
+                watch=watch,
             )  # fmt: skip
     except UnknownPayout as error:
         raise Refusal(str(error)) from None
@@ -85,10 +85,6 @@ def reconcile(  # noqa: PLR0913 - one argument per option
     with house.store.reading() as session:
         standings = standings_of(session, outcome)
     _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
-    for line in outcome.defects:
-        say(line)
-    if full and not outcome.defects:
-        say(f"everything was read anew; {outcome.compared} remembered tables are as they were remembered")
     is_severe = fail_on is not None and has_severity(outcome, fail_on)
     leave(Exit.PARTLY_DONE if is_severe else outcome.status)
 
@@ -207,10 +203,9 @@ def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
 
     @click.command()
     @click.option("--date", "on", type=LocalDate(), help="The business date (default yesterday, local).")
-    @click.option("--full", is_flag=True, help="Read every row anew, and say where what was remembered differs.")
     @connection_option(None)
     @click.pass_obj
-    def nightly(open_house: OpenHouse, *, on: date | None, full: bool, connection_name: str | None) -> None:
+    def nightly(open_house: OpenHouse, *, on: date | None, connection_name: str | None) -> None:
         """Backfill, pull, compare, reconcile and report one business day."""
         house = open_house()
         connections = house.connections(connection_name)
@@ -219,7 +214,7 @@ def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
             raise Refusal(f"--date {on} has not come yet: give today or a day before it", Exit.USAGE)
         outcomes = []
         for connection in connections:
-            outcomes.append(run_night(house, connection, on or today[connection.name] - timedelta(days=1), full=full))
+            outcomes.append(run_night(house, connection, on or today[connection.name] - timedelta(days=1)))
             for line in outcomes[-1].lines:
                 say(line)
         leave(join(outcome.status for outcome in outcomes))

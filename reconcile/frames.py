@@ -34,8 +34,6 @@ from reconcile.reading.conflicts import conflicting_amounts
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.reading.items import build_items, build_unknown_customers, places_of_listed
 from reconcile.reading.large_tables import LargeTables, columns_of, table_of
-from reconcile.reading.memories import Memory
-from reconcile.reading.recall import Recall
 from reconcile.reading.transfers import WENT_BACK, to_transfers
 from reconcile.rules.inputs import (
     DECISIONS,
@@ -59,16 +57,10 @@ _RESOURCES = ("payment_intent", "charge", "refund")
 _LISTED_ORDER = ("payout_id", "resource_type", "resource_id")
 
 
-def read_inputs(
-    session: Session, connection: Connection, settings: Settings, *, as_of: date, now: datetime,
-    memory: Memory | None = None,
-) -> Inputs:  # fmt: skip
-    """Read everything one run looks at, in one view of the database; `now` only tells which days are over.
-
-    Of large tables what is remembered is believed; who gives a `memory` says what is remembered of this reading.
-    """
+def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date, now: datetime) -> Inputs:
+    """Read everything one run looks at, in one view of the database; `now` only tells which days are over."""
     reader, calendar = _Reader(session, connection), read_calendar(settings.data_dir, connection.country_code)
-    large = Recall(session.connection(), connection, settings.data_dir, memory or Memory())
+    large = LargeTables(session.connection(), connection)
     # What was read is joined and sorted in a thread while the next tables are read.
     with second_thread() as beside:
         # The library of bank days is slow to load.
@@ -148,11 +140,11 @@ class _Reader:
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
         return typed(found, PAYOUTS)
 
-    def items(self, large: Recall, beside: Executor) -> tuple[Future[DataFrame], Future[DataFrame]]:
+    def items(self, large: LargeTables, beside: Executor) -> tuple[Future[DataFrame], Future[DataFrame]]:
         """Read the items, and which payments name a customer who is not here."""
         carried = large.read("payout_item")
         listed = carried.filter(pc.is_in(carried["payout_id"], value_set=self._living()))
-        facts = pa.concat_tables([large.read(name, carried) for name in _RESOURCES]).combine_chunks()
+        facts = pa.concat_tables([large.read(name) for name in _RESOURCES]).combine_chunks()
         placing = beside.submit(places_of_listed, listed, facts)
         customers, sources = large.read("customer"), large.read("event")
         places = placing.result()

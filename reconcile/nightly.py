@@ -70,7 +70,7 @@ def join(statuses: Iterable[Exit]) -> Exit:
     return Exit.PARTLY_DONE if len(set(found)) > 1 else worst
 
 
-def nightly(house: House, connection: Connection, *, on: date, steps: Steps, full: bool = False) -> NightlyOutcome:
+def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> NightlyOutcome:
     """Bring everything in, reconcile the day and hand out its reports.
 
     1. Check the database's file. On a damaged one the night ends here: nothing is published from it.
@@ -92,7 +92,7 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps, ful
     before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
     for name, step in before.items():
         _take(outcome, name, lambda step=step: step(connection), is_named=False)  # type: ignore[misc]
-    _reconcile(house, connection, outcome, full=full)
+    _reconcile(house, connection, outcome)
     _prune(house, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
     if not outcome.complete:
@@ -117,16 +117,15 @@ def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *
         outcome.lines += [f"{whose}{name}: {line.removeprefix(whose)}" for line in answer.lines]
 
 
-def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome, *, full: bool) -> None:
+def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) -> None:
     try:
-        outcome.run = run(house, connection, as_of=outcome.on, full=full)
+        outcome.run = run(house, connection, as_of=outcome.on)
     except ChecksFailed as problem:
         outcome.statuses["reconcile"] = Exit.PARTLY_DONE
         outcome.lines.append(f"{connection.name}: reconcile: {problem}")
         return
     outcome.statuses["reconcile"] = outcome.run.status
     found = outcome.run
-    outcome.lines += [f"{connection.name}: reconcile: {defect}" for defect in found.defects]
     state = "complete" if found.complete else "INCOMPLETE: see DATA_GAP"
     closed = f"{found.payouts_closed} of {found.payouts} payouts explained to the peso"
     closed += f", {found.payouts_no_bank} of them shown by no bank data" if found.payouts_no_bank else ""

@@ -31,7 +31,6 @@ from reconcile.kept.publication import (
 from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.progress import Watch, say_nothing
 from reconcile.reading.gaps import is_ahead_of_data
-from reconcile.reading.memories import Memory, remembering
 from reconcile.reading.transfers import returned_findings
 from reconcile.rules.at_risk import AtRisk, totals_at_risk
 from reconcile.rules.inputs import Inputs, Result
@@ -62,19 +61,10 @@ class RunOutcome:
     number: int | None = None
     is_new: bool = False
     result: Result | None = None
-    # Tables that a full reading found remembered otherwise than they are, of how many that were remembered.
-    misremembered: tuple[str, ...] = ()
-    compared: int = 0
 
     @property
     def status(self) -> Exit:
-        return Exit.DONE if self.complete and not self.misremembered else Exit.PARTLY_DONE
-
-    @property
-    def defects(self) -> list[str]:
-        """What a full reading says of tables that were remembered wrong, for people."""
-        known = "this run read everything, runs since the last full one may be wrong: please report this defect"
-        return [f"{table} was remembered otherwise than it is; {known}" for table in self.misremembered]
+        return Exit.DONE if self.complete else Exit.PARTLY_DONE
 
     @classmethod
     def of(cls, kept: Run) -> Self:
@@ -103,7 +93,6 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     until: date | None = None,
     payout_id: str | None = None,
     dry_run: bool = False,
-    full: bool = False,
     rules: Rules = reconcile,
     watch: Watch = say_nothing,
 ) -> RunOutcome:
@@ -112,8 +101,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     `watch` is told of each step before it begins, and may stop the run by raising: nothing is written before the last
     step but a draft that goes again, and that one is a single transaction.
 
-    1. Read everything in one view of the database and name it by its content; of large tables what changed since they
-       were remembered, unless `full` asks for all of it and for a comparison.
+    1. Read everything in one view of the database and name it by its content.
     2. A run of that content exists: return it as it was, publish nothing.
     3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
        files meanwhile.
@@ -121,26 +109,21 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     """
     started_at = utc_now()
     scope = Scope(since, until, payout_id)
-    with (
-        spared(),
-        second_thread() as beside,
-        remembering(house, connection, None if dry_run else beside, is_full=full) as memory,
-    ):
+    with spared(), second_thread() as beside:
         watch("reading what the provider and the books say")
         # Rows as objects are not needed until everything is read.
         beside.submit(configure_mappers)
         with house.store.reading() as session:
-            snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope, memory=memory)
+            snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
             earlier = session.get(Run, (connection.name, snapshot.run_id))
         give_back()
-        told: dict[str, Any] = {"misremembered": tuple(memory.differing), "compared": memory.compared}
         if is_published(earlier) and not dry_run:
-            return replace(RunOutcome.of(earlier), **told)
+            return RunOutcome.of(earlier)
         watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
         if dry_run:
-            return replace(explain(snapshot, rules), **told)
+            return explain(snapshot, rules)
         with snapshots.drafted(snapshot, house.settings.data_dir, beside) as keep:
-            outcome = replace(explain(snapshot, rules), **told)
+            outcome = explain(snapshot, rules)
             snapshot = snapshot.without_rows()
             return _keep_and_publish(house, snapshot, outcome, keep, started_at=started_at, watch=watch)
 
@@ -160,10 +143,8 @@ def _keep_and_publish(
             return publish(session, snapshot, outcome, rows, started_at=started_at, at=utc_now())
 
 
-def take_snapshot(
-    session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope, memory: Memory | None = None
-) -> Snapshot:
-    inputs = read_inputs(session, connection, house.settings, as_of=as_of, now=utc_now(), memory=memory)
+def take_snapshot(session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope) -> Snapshot:
+    inputs = read_inputs(session, connection, house.settings, as_of=as_of, now=utc_now())
     transfers = read_transfers(session, connection)
     return snapshots.take(inputs, transfers, scope, tariff=house.settings.tariff, chosen_rules=house.settings.rules)
 

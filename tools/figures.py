@@ -64,7 +64,9 @@ def read_imports(modules: list[Module]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for module in modules:
         is_package = module.name in packages
-        targets = {target for node in _running(module.tree) for target in _targets(node, module, names, is_package)}
+        targets = {
+            target for node in _running(module.tree) for target in _targets(node, module, names, is_package=is_package)
+        }
         found[module.name] = targets - {module.name}
     return found
 
@@ -77,7 +79,7 @@ def _running(tree: ast.AST) -> Iterator[ast.AST]:
         yield from _running(node)
 
 
-def _targets(node: ast.AST, module: Module, names: set[str], is_package: bool) -> Iterator[str]:
+def _targets(node: ast.AST, module: Module, names: set[str], *, is_package: bool) -> Iterator[str]:
     if isinstance(node, ast.Import):
         yield from (known for alias in node.names if (known := _known(alias.name, names)))
     elif isinstance(node, ast.ImportFrom):

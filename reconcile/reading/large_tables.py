@@ -1,6 +1,6 @@
-"""The large tables a run reads, as queries: each whole, or only its rows of some keys; in no particular order."""
+"""The large tables a run reads, as queries: each whole, in no particular order."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,9 +8,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlmodel import SQLModel
 
-from consumer.facts.changes import NOTED
 from consumer.facts.house import Connection
-from consumer.facts.store import one_of, to_ids
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, PayoutItem, Refund
 from reconcile.reading.bodies import SALE
@@ -23,38 +21,25 @@ from reconcile.tables import LocalInvoice, ProviderFee
 
 @dataclass(frozen=True, slots=True)
 class Large:
-    """A table with the columns read of it and the order they are mostly wanted in.
-
-    `others` have another name there, `fixed` are the same in every row.
-    """
+    """A table with the columns read of it; `others` have another name there, `fixed` are the same in every row."""
 
     table: type[SQLModel]
     schema: Schema
-    order: Sequence[str]
     others: Mapping[str, str] = field(default_factory=dict)
     fixed: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def key(self) -> str:
-        """The column whose values the log of changes names."""
-        wanted = NOTED[str(self.table.__tablename__)]
-        return next((name for name, other in self.others.items() if other == wanted), wanted)
-
 
 _ID = {"resource_id": "id", **SALE}
-_BY_ID = ("resource_id",)
 LARGE = {
-    "payout_item": Large(PayoutItem, LISTED, ("payout_id", "resource_type", "resource_id")),
-    "payment_intent": Large(
-        PaymentIntent, FACTS, _BY_ID, _ID | {"resource_subtype": "subtype"}, {"kind": "payment_intent"}
-    ),
-    "charge": Large(Charge, FACTS, _BY_ID, _ID, {"kind": "charge", "resource_subtype": CHARGE_SUBTYPE}),
-    "refund": Large(Refund, FACTS, _BY_ID, _ID | {"parent_id": "resource_id"}, {"kind": "refund"}),
-    "customer": Large(Customer, CUSTOMERS, ("customer_id",), {"customer_id": "id"}),
-    "event": Large(Event, SOURCES, ("created_at", "event_id"), {"event_id": "id"}),
-    "local_invoice": Large(LocalInvoice, DOCUMENTS, ("doc_key",)),
-    "provider_fee": Large(ProviderFee, FEES, ("payout_id", "resource_id")),
-}  # fmt: skip
+    "payout_item": Large(PayoutItem, LISTED),
+    "payment_intent": Large(PaymentIntent, FACTS, _ID | {"resource_subtype": "subtype"}, {"kind": "payment_intent"}),
+    "charge": Large(Charge, FACTS, _ID, {"kind": "charge", "resource_subtype": CHARGE_SUBTYPE}),
+    "refund": Large(Refund, FACTS, _ID | {"parent_id": "resource_id"}, {"kind": "refund"}),
+    "customer": Large(Customer, CUSTOMERS, {"customer_id": "id"}),
+    "event": Large(Event, SOURCES, {"event_id": "id"}),
+    "local_invoice": Large(LocalInvoice, DOCUMENTS),
+    "provider_fee": Large(ProviderFee, FEES),
+}
 
 
 class LargeTables:
@@ -76,15 +61,6 @@ class LargeTables:
         items = columns_of(PayoutItem)
         mine = (whole(items.connection, self._database) == self._connection.name, items.mode == self._connection.mode)
         return sa.select(items.resource_id).where(*mine, items.resource_id == resource_id).exists()
-
-    def read_keys(self, name: str, keys: Iterable[str]) -> pa.Table:
-        """Read the rows of some keys; of payments also those whose money never moved."""
-        large, columns = LARGE[name], columns_of(LARGE[name].table)
-        named = one_of(columns[NOTED[name]], self._database.dialect.name, to_ids(keys))
-        # Items have an index of their own for what they name; that of the connection would find nearly all of them.
-        of = whole(columns.connection, self._database) if name == "payout_item" else columns.connection
-        wanted = self._selected(name).where(of == self._connection.name, named)
-        return read_table(self._database, wanted, large.schema)
 
     def _selected(self, name: str) -> sa.Select[Any]:
         """Rows of any connection; provider objects of this mode that are not gone, and of events the sources."""

@@ -20,8 +20,7 @@ from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payou
 from consumer.facts.tables.sync import Checkpoint
 from cuadre import Commands
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, SUMMARY, Finding, Inputs, Result, empty, typed
-from reconcile.tables import LocalInvoice
-from tests.reconcile.remembering import add_fee
+from reconcile.tables import LocalInvoice, ProviderFee
 
 NOON = datetime(2026, 9, 10, 15, 0, tzinfo=UTC)
 STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disputes")
@@ -193,5 +192,5 @@ def large_trade(world: "World") -> "World":
     world.payout("po_1", 1090, ("payment_intent", "pi_1", 1000), ("charge", "ch_1", 90))
     world.event("evt_1", "payment_intent.succeeded", "pi_1")
     world.invoice("7", 1000)
-    add_fee(world.store, "po_1")
+    world.keep(ProviderFee(connection="main", payout_id="po_1", resource_id="pi_1", fee_total=3))
     return world

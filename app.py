@@ -46,11 +46,11 @@ from reconcile.rules.streams import STREAMS as GATED
 from reconcile.tables import InvoiceFile
 from reconcile.terms import check_terms
 from reports import archive, pages, people
-from sandbox.clock import START_AT
+from sandbox.child import NotServedError, Served, alone_in, write_settings
 from sandbox.demo import Findings, Summary, Terms, play, show
 from sandbox.scenarios import NAMES
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, build_scenario
-from sandbox.served import NotServedError, Served, alone_in, write_settings
+from sandbox.state.clock import START_AT
 from sandbox.steering import UnknownScenarioError
 
 DEMO = "demo"

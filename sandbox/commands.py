@@ -6,11 +6,11 @@ from typing import Any
 
 import click
 
-from sandbox.clock import START_AT, to_iso, to_moment
 from sandbox.faults.registry import Fault, UnusableFaultError, to_fault
-from sandbox.keys import KEYS
 from sandbox.scenarios import LARGEST_WHOLE, NAMES
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, serve
+from sandbox.state.clock import START_AT, to_iso, to_moment
+from sandbox.state.keys import KEYS
 from sandbox.steering import UnknownScenarioError
 
 DEFAULT_PORT = 8700

@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from sandbox.event_types import TYPES
+from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import TEST_KEY, Steer
+from sandbox.state.event_types import TYPES
 
 DAYS = 31
 FAULTS = {"drop": 0.1, "duplicate": 0.05, "reorder": 0.1}

@@ -4,13 +4,13 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
 
-from sandbox.collection import Object
-from sandbox.payday import subtype_of
-from sandbox.refusal import missing_resource
+from sandbox.engine.payday import subtype_of
+from sandbox.engine.world import MODES, World
 from sandbox.scenarios.books import to_major
 from sandbox.scenarios.calendar import local_date
 from sandbox.scenarios.variants import tell_books
-from sandbox.world import MODES, World
+from sandbox.state.collection import Object
+from sandbox.state.refusal import missing_resource
 
 # Of a split payment `amount` is the whole and `share_amount` what of it is the merchant's own.
 PAYOUT_COLUMNS = ("id", "created_at", "amount", "fee", "resource_type", "resource_subtype", "share_amount")

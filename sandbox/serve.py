@@ -15,14 +15,14 @@ from flask import Flask
 from werkzeug.serving import BaseWSGIServer, make_server
 
 from sandbox import scenarios
-from sandbox.clock import START_AT, Ticker
 from sandbox.connection import KeepAliveHandler, OpenConnections
+from sandbox.engine.world import World
 from sandbox.faults.answering import Wire
 from sandbox.faults.registry import Fault
 from sandbox.gate import open_gate
-from sandbox.happening import Scenario
+from sandbox.state.clock import START_AT, Ticker
+from sandbox.state.happening import Scenario
 from sandbox.steering import UnknownScenarioError, steering
-from sandbox.world import World
 
 DEFAULT_SCENARIO = "busy-month"
 DEFAULT_SEED = 1

@@ -9,18 +9,18 @@ import msgspec
 from flask import Blueprint, Response, request
 
 from sandbox import report
+from sandbox.api.fields import read_choice, read_list, read_moment, require_text
+from sandbox.api.openapi import describe
 from sandbox.api.paying import pay
-from sandbox.bodies import read_body
-from sandbox.clock import to_iso
+from sandbox.engine.world import ENDPOINTS, MODES, World
 from sandbox.faults.registry import UnusableFaultError, check_name, to_fault
-from sandbox.fields import read_choice, read_list, read_moment, require_text
-from sandbox.happening import Scenario
-from sandbox.jws import UnreadableKeyError, read_public_key
-from sandbox.keys import KEYS, Key, read_networks
-from sandbox.openapi import describe
-from sandbox.refusal import RefusalError, invalid, missing_parameter
+from sandbox.state.bodies import read_body
+from sandbox.state.clock import to_iso
+from sandbox.state.happening import Scenario
+from sandbox.state.jws import UnreadableKeyError, read_public_key
+from sandbox.state.keys import KEYS, Key, read_networks
+from sandbox.state.refusal import RefusalError, invalid, missing_parameter
 from sandbox.truth import tell_truth
-from sandbox.world import ENDPOINTS, MODES, World
 
 Build = Callable[[object, object, object, datetime, object], Scenario]
 

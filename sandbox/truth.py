@@ -5,14 +5,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from sandbox.collection import Object
-from sandbox.happening import Document, Truth
-from sandbox.payday import COUNTRIES, Joined, Till
+from sandbox.engine.payday import COUNTRIES, Joined, Till
+from sandbox.engine.world import World
 from sandbox.scenarios.books import to_major
 from sandbox.scenarios.ledger import Ledger, Payment, Refund, Verdict
 from sandbox.scenarios.payouts import Item
 from sandbox.scenarios.truth import Assessor
-from sandbox.world import World
+from sandbox.state.collection import Object
+from sandbox.state.happening import Document, Truth
 
 MODE = "test"  # of the live set nothing is told
 WORD = re.compile(r"[^\s,;:]+")

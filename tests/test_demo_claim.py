@@ -12,7 +12,7 @@ from app import _claim_demo
 from consumer.facts.house import House
 from consumer.facts.terminal import Refusal
 from reconcile.tables import InvoiceFile
-from sandbox.served import alone_in
+from sandbox.child import alone_in
 
 
 def _books() -> InvoiceFile:

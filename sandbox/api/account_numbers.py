@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_day, to_iso, to_moment
-from sandbox.collection import Keep, Object
-from sandbox.fields import read_choice, read_mapping, read_metadata, read_text, read_whole, require_text
-from sandbox.ids import digest
-from sandbox.listing import cursor_list, exactly, get_one
-from sandbox.refusal import RefusalError, invalid
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_choice, read_mapping, read_metadata, read_text, read_whole, require_text
+from sandbox.api.listing import cursor_list, exactly, get_one
+from sandbox.state.clock import to_day, to_iso, to_moment
+from sandbox.state.collection import Keep, Object
+from sandbox.state.ids import digest
+from sandbox.state.refusal import RefusalError, invalid
 
 NUMBERS = "account_numbers"
 PREFIXES = {"cl": "99001", "mx": "646180"}

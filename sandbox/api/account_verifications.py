@@ -2,13 +2,13 @@
 
 from datetime import timedelta
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.fields import read_metadata, require_text
-from sandbox.listing import between, cursor_list, exactly, get_one
-from sandbox.outcomes import outcome
-from sandbox.world import World
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_metadata, require_text
+from sandbox.api.listing import between, cursor_list, exactly, get_one
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.outcomes import outcome
 
 VERIFICATIONS = "account_verifications"
 ANSWERED_AFTER = timedelta(seconds=30)

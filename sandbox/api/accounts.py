@@ -1,12 +1,12 @@
 """Business accounts, their movements and monthly statements."""
 
 from sandbox.api.account_numbers import draft_number
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Keep, Object
-from sandbox.fields import read_choice, read_text, require_text
-from sandbox.listing import between, cursor_list, exactly, get_one, offset_list, read_since, read_until
-from sandbox.paging import cursor_page
-from sandbox.refusal import RefusalError, missing_resource
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_choice, read_text, require_text
+from sandbox.api.listing import between, cursor_list, exactly, get_one, offset_list, read_since, read_until
+from sandbox.api.paging import cursor_page
+from sandbox.state.collection import Keep, Object
+from sandbox.state.refusal import RefusalError, missing_resource
 
 ACCOUNTS, MOVEMENTS, STATEMENTS = "accounts", "account_movements", "account_statements"
 CURRENCIES = {"cl": "CLP", "mx": "MXN"}

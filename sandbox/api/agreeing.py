@@ -1,9 +1,9 @@
 """What a customer does in sessions without a payment: leaves a card, perhaps for a subscription."""
 
 from sandbox.api import recurring
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.world import World
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
 
 
 def agree(world: World, session: Object, ending: str) -> Object:

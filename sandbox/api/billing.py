@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from sandbox.api.charging import charge, is_active
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.ids import draw
-from sandbox.world import World
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.ids import draw
 
 INVOICES = "invoices"
 Paid = Callable[[Object], object]

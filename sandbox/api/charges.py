@@ -2,10 +2,8 @@
 
 from datetime import timedelta
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.fields import (
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import (
     read_business_profile,
     read_metadata,
     refuse_status,
@@ -13,10 +11,12 @@ from sandbox.fields import (
     require_currency,
     require_text,
 )
-from sandbox.listing import between, exactly, get_one, offset_list, one_of
-from sandbox.outcomes import outcome
-from sandbox.refusal import RefusalError
-from sandbox.world import World
+from sandbox.api.listing import between, exactly, get_one, offset_list, one_of
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.outcomes import outcome
+from sandbox.state.refusal import RefusalError
 
 STATUSES = ("pending", "in_progress", "succeeded", "failed", "canceled")
 CHARGES, SUBSCRIPTIONS, INTENTS = "charges", "legacy_subscriptions", "subscription_intents"

@@ -5,10 +5,10 @@ from datetime import timedelta
 from typing import Any
 
 from sandbox.api.intent import CARD, INTENTS, draft_intent, ended
-from sandbox.collection import Object
-from sandbox.outcomes import outcome
-from sandbox.refusal import RefusalError
-from sandbox.world import World
+from sandbox.engine.world import World
+from sandbox.state.collection import Object
+from sandbox.state.outcomes import outcome
+from sandbox.state.refusal import RefusalError
 
 ENDS_AFTER = timedelta(seconds=5)
 PAYMENT_TYPES = {"bank_transfer": "bank_transfer", "card": "card", "pac": "pac", "mx_direct_debit": "bank_transfer"}

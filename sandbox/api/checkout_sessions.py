@@ -3,15 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
-from sandbox.api.intent import INTENTS, end_intent
-from sandbox.api.payment_intents import read_intent
-from sandbox.api.recurring import billed_currency
-from sandbox.api.splits import read_split
-from sandbox.api.subscriptions import read_item
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.fields import (
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import (
     read_business_profile,
     read_choice,
     read_list,
@@ -23,8 +16,15 @@ from sandbox.fields import (
     require_mappings,
     require_text,
 )
-from sandbox.listing import between, cursor_list, get_one, offset_list, one_of
-from sandbox.world import World
+from sandbox.api.intent import INTENTS, end_intent
+from sandbox.api.listing import between, cursor_list, get_one, offset_list, one_of
+from sandbox.api.payment_intents import read_intent
+from sandbox.api.recurring import billed_currency
+from sandbox.api.splits import read_split
+from sandbox.api.subscriptions import read_item
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
 
 STATUSES = ("created", "in_progress", "finished", "expired")
 FLOWS = ("payment", "subscription", "setup")

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Keep, Object
-from sandbox.fields import read_choice, read_mapping, read_metadata, read_text, require_text
-from sandbox.listing import cursor_list, get_one
-from sandbox.refusal import invalid_enum, missing_parameter
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_choice, read_mapping, read_metadata, read_text, require_text
+from sandbox.api.listing import cursor_list, get_one
+from sandbox.state.collection import Keep, Object
+from sandbox.state.refusal import invalid_enum, missing_parameter
 
 CUSTOMERS = "customers"
 TAX_ID_TYPES = ("cl_rut", "mx_rfc")

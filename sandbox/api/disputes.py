@@ -1,12 +1,12 @@
 """Disputes: a payer's bank asks for the money back, and the merchant may send documents."""
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso, to_moment
-from sandbox.collection import Object
-from sandbox.fields import refuse_status
-from sandbox.listing import between, exactly, get_one, offset_list, one_of
-from sandbox.refusal import RefusalError, missing_parameter
-from sandbox.uploads import MEGABYTE, check_file
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import refuse_status
+from sandbox.api.listing import between, exactly, get_one, offset_list, one_of
+from sandbox.api.uploads import MEGABYTE, check_file
+from sandbox.state.clock import to_iso, to_moment
+from sandbox.state.collection import Object
+from sandbox.state.refusal import RefusalError, missing_parameter
 
 STATUSES = ("waiting_documentation", "in_review", "won", "lost", "expired")
 DISPUTES = "disputes"

@@ -1,11 +1,11 @@
 """Entities: the legal holders of accounts."""
 
+from sandbox.api.call import Answer, Call, Route
 from sandbox.api.customers import normalize
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Keep
-from sandbox.fields import read_choice, require_text
-from sandbox.listing import cursor_list, get_one, is_true, offset_list, one_of
-from sandbox.refusal import RefusalError
+from sandbox.api.fields import read_choice, require_text
+from sandbox.api.listing import cursor_list, get_one, is_true, offset_list, one_of
+from sandbox.state.collection import Keep
+from sandbox.state.refusal import RefusalError
 
 ENTITIES = "entities"
 STATUSES = (

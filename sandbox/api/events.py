@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Object
-from sandbox.event_types import OBJECTS, TYPES
-from sandbox.eventlog import About, Event, EventLog
-from sandbox.fields import read_mapping, require
-from sandbox.listing import read_since, read_until, read_values
-from sandbox.paging import cursor_page
-from sandbox.refusal import RefusalError, invalid_enum, missing_resource
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_mapping, require
+from sandbox.api.listing import read_since, read_until, read_values
+from sandbox.api.paging import cursor_page
+from sandbox.state.collection import Object
+from sandbox.state.event_types import OBJECTS, TYPES
+from sandbox.state.eventlog import About, Event, EventLog
+from sandbox.state.refusal import RefusalError, invalid_enum, missing_resource
 
 
 @dataclass(frozen=True, slots=True)

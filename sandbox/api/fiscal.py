@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+from sandbox.api.call import Answer, Call, Route
 from sandbox.api.links import link_of
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_day, to_moment
-from sandbox.collection import Object
-from sandbox.listing import one_of, read_since, read_until
-from sandbox.paging import offset_page
-from sandbox.refusal import missing_resource
-from sandbox.versions import OLDEST
+from sandbox.api.listing import one_of, read_since, read_until
+from sandbox.api.paging import offset_page
+from sandbox.state.clock import to_day, to_moment
+from sandbox.state.collection import Object
+from sandbox.state.refusal import missing_resource
+from sandbox.state.versions import OLDEST
 
 INVOICES, RETURNS, STATEMENTS = "tax_invoices", "tax_returns", "tax_statements"
 ISSUE_TYPES = ("issued", "received")

@@ -1,7 +1,7 @@
 """Institutions: the banks the provider knows."""
 
-from sandbox.call import Route
-from sandbox.listing import cursor_list, exactly, get_one, offset_list
+from sandbox.api.call import Route
+from sandbox.api.listing import cursor_list, exactly, get_one, offset_list
 
 INSTITUTIONS = "institutions"
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.world import World
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
 
 INTENTS = "payment_intents"
 CARD: Object = {  # what a customer pays with who did not say

@@ -3,10 +3,9 @@
 from typing import Any
 
 from sandbox.api import billing
+from sandbox.api.call import Answer, Call, Route
 from sandbox.api.charging import check_active
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Object
-from sandbox.fields import (
+from sandbox.api.fields import (
     read_business_profile,
     read_choice,
     read_flag,
@@ -20,8 +19,9 @@ from sandbox.fields import (
     require_mappings,
     require_text,
 )
-from sandbox.listing import between, cursor_list, exactly, get_one, one_of
-from sandbox.refusal import RefusalError, missing_parameter, missing_resource
+from sandbox.api.listing import between, cursor_list, exactly, get_one, one_of
+from sandbox.state.collection import Object
+from sandbox.state.refusal import RefusalError, missing_parameter, missing_resource
 
 STATUSES = ("draft", "open", "paid", "void")
 METHODS = ("charge_automatically", "send_invoice")

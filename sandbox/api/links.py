@@ -2,13 +2,13 @@
 
 from datetime import timedelta
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.fields import read_flag, require
-from sandbox.listing import between, offset_list, read_boolean, read_since
-from sandbox.paging import offset_page
-from sandbox.refusal import RefusalError, invalid, missing_resource
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_flag, require
+from sandbox.api.listing import between, offset_list, read_boolean, read_since
+from sandbox.api.paging import offset_page
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.refusal import RefusalError, invalid, missing_resource
 
 LINKS, ACCOUNTS, MOVEMENTS, REFRESHES = "links", "link_accounts", "link_movements", "refresh_intents"
 REFRESHED_AFTER = timedelta(seconds=20)

@@ -2,14 +2,14 @@
 
 from datetime import timedelta
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.fields import read_choice, refuse_status, require, require_mapping, require_text
-from sandbox.paging import cursor_page
-from sandbox.refusal import RefusalError, missing_parameter, missing_resource
-from sandbox.uploads import MEGABYTE, check_file
-from sandbox.world import World
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_choice, refuse_status, require, require_mapping, require_text
+from sandbox.api.paging import cursor_page
+from sandbox.api.uploads import MEGABYTE, check_file
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.refusal import RefusalError, missing_parameter, missing_resource
 
 ONBOARDINGS = "onboardings"
 LARGEST_DOCUMENT = 30 * MEGABYTE

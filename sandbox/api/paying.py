@@ -3,13 +3,13 @@
 from sandbox.api.agreeing import agree
 from sandbox.api.charging import ENDINGS
 from sandbox.api.checkout_sessions import SESSIONS
+from sandbox.api.fields import refuse_status
 from sandbox.api.intent import INTENTS, draft_intent, end_intent
 from sandbox.api.payment_links import LINKS
 from sandbox.api.splits import apply_split
-from sandbox.collection import Object
-from sandbox.fields import refuse_status
-from sandbox.refusal import invalid_enum, missing_resource
-from sandbox.world import MODES, World
+from sandbox.engine.world import MODES, World
+from sandbox.state.collection import Object
+from sandbox.state.refusal import invalid_enum, missing_resource
 
 OPEN = ("created", "pending", "requires_action", "in_progress")
 

@@ -1,10 +1,8 @@
 """Payment intents in both generations: v1 with the customer present, v2 charging a saved payment method."""
 
+from sandbox.api.call import Answer, Call, Route
 from sandbox.api.charging import charge
-from sandbox.api.intent import INTENTS, draft_intent
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Keep, Object
-from sandbox.fields import (
+from sandbox.api.fields import (
     read_business_profile,
     read_choice,
     read_metadata,
@@ -15,8 +13,10 @@ from sandbox.fields import (
     require_mapping,
     require_text,
 )
-from sandbox.listing import between, cursor_list, exactly, get_one, offset_list, one_of
-from sandbox.versions import LATEST
+from sandbox.api.intent import INTENTS, draft_intent
+from sandbox.api.listing import between, cursor_list, exactly, get_one, offset_list, one_of
+from sandbox.state.collection import Keep, Object
+from sandbox.state.versions import LATEST
 
 STATUSES = ("created", "in_progress", "pending", "requires_action", "succeeded", "failed", "rejected", "expired")
 TYPES = ("bank_transfer", "card", "installment", "cash", "pac")

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.fields import read_metadata, read_text, read_whole, refuse_status, require_amount, require_currency
-from sandbox.listing import between, cursor_list, get_one, offset_list, one_of
-from sandbox.world import World
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_metadata, read_text, read_whole, refuse_status, require_amount, require_currency
+from sandbox.api.listing import between, cursor_list, get_one, offset_list, one_of
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
 
 STATUSES = ("active", "expired", "canceled")
 LINKS = "payment_links"

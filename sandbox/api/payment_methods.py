@@ -2,14 +2,14 @@
 
 from datetime import timedelta
 
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Object
-from sandbox.fields import read_choice, read_metadata, read_whole, require_mapping, require_text
-from sandbox.listing import cursor_list, exactly, get_one
-from sandbox.outcomes import outcome
-from sandbox.refusal import RefusalError, missing_parameter
-from sandbox.uploads import MEGABYTE, check_files
-from sandbox.world import World
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_choice, read_metadata, read_whole, require_mapping, require_text
+from sandbox.api.listing import cursor_list, exactly, get_one
+from sandbox.api.uploads import MEGABYTE, check_files
+from sandbox.engine.world import World
+from sandbox.state.collection import Object
+from sandbox.state.outcomes import outcome
+from sandbox.state.refusal import RefusalError, missing_parameter
 
 METHODS = "payment_methods"
 DOCUMENTS = "mx_direct_debit[consent_documents]"

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Object
-from sandbox.listing import between, get_one, offset_list, one_of
-from sandbox.paging import offset_page
-from sandbox.refusal import invalid_enum, missing_parameter
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.listing import between, get_one, offset_list, one_of
+from sandbox.api.paging import offset_page
+from sandbox.state.collection import Object
+from sandbox.state.refusal import invalid_enum, missing_parameter
 
 STATUSES = ("in_progress", "succeeded", "canceled", "returned")
 # Both refund types are refund objects: one taken off, the other given back after it failed.

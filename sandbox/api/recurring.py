@@ -4,10 +4,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sandbox.api import billing
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.refusal import RefusalError
-from sandbox.world import World
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.refusal import RefusalError
 
 SUBSCRIPTIONS = "subscriptions"
 DRAFT_FOR = timedelta(hours=1)  # how long a renewal stays in draft

@@ -3,14 +3,14 @@
 from datetime import datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.fields import read_choice, read_metadata, read_whole, refuse_status, require_text
-from sandbox.listing import between, exactly, get_one, offset_list, one_of
-from sandbox.outcomes import outcome
-from sandbox.refusal import RefusalError, missing_resource
-from sandbox.world import World
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import read_choice, read_metadata, read_whole, refuse_status, require_text
+from sandbox.api.listing import between, exactly, get_one, offset_list, one_of
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.outcomes import outcome
+from sandbox.state.refusal import RefusalError, missing_resource
 
 STATUSES = ("created", "pending", "in_progress", "succeeded", "failed", "canceled")
 UNTOUCHED = ("created", "pending")  # two names of one state

@@ -4,9 +4,9 @@ from fractions import Fraction
 from math import floor
 from typing import Any
 
-from sandbox.collection import Object
-from sandbox.fields import read_flag, read_list, read_whole, require_mappings, require_text
-from sandbox.refusal import RefusalError
+from sandbox.api.fields import read_flag, read_list, read_whole, require_mappings, require_text
+from sandbox.state.collection import Object
+from sandbox.state.refusal import RefusalError
 
 MOST_ENTRIES = 10
 BASIS_POINTS = 10_000

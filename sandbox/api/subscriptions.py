@@ -4,11 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from sandbox.api import recurring
+from sandbox.api.call import Answer, Call, Route
 from sandbox.api.charging import is_active
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.fields import (
+from sandbox.api.fields import (
     read_business_profile,
     read_choice,
     read_mapping,
@@ -22,8 +20,10 @@ from sandbox.fields import (
     require_mappings,
     require_text,
 )
-from sandbox.listing import cursor_list, exactly, get_one, one_of
-from sandbox.refusal import RefusalError, invalid, missing_parameter, missing_resource
+from sandbox.api.listing import cursor_list, exactly, get_one, one_of
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.refusal import RefusalError, invalid, missing_parameter, missing_resource
 
 STATUSES = ("incomplete", "active", "trialing", "canceled")
 METHODS = ("charge_automatically", "send_invoice")

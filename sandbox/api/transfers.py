@@ -2,11 +2,8 @@
 
 from typing import Any
 
-from sandbox.api import settlement
-from sandbox.api.settlement import TRANSFERS
-from sandbox.call import Answer, Call, Route
-from sandbox.collection import Object
-from sandbox.fields import (
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import (
     read_choice,
     read_metadata,
     read_text,
@@ -16,8 +13,11 @@ from sandbox.fields import (
     require_mapping,
     require_text,
 )
-from sandbox.listing import between, cursor_list, exactly, get_one, one_of
-from sandbox.refusal import RefusalError
+from sandbox.api.listing import between, cursor_list, exactly, get_one, one_of
+from sandbox.engine import settlement
+from sandbox.engine.settlement import TRANSFERS
+from sandbox.state.collection import Object
+from sandbox.state.refusal import RefusalError
 
 STATUSES = (
     "pending",

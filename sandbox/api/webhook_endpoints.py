@@ -6,13 +6,13 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from sandbox.call import Answer, Call, Route
-from sandbox.clock import to_iso
-from sandbox.event_types import TYPES
-from sandbox.fields import require
-from sandbox.listing import get_one, offset_list
-from sandbox.refusal import RefusalError, invalid, invalid_enum
-from sandbox.world import ENDPOINTS
+from sandbox.api.call import Answer, Call, Route
+from sandbox.api.fields import require
+from sandbox.api.listing import get_one, offset_list
+from sandbox.engine.world import ENDPOINTS
+from sandbox.state.clock import to_iso
+from sandbox.state.event_types import TYPES
+from sandbox.state.refusal import RefusalError, invalid, invalid_enum
 
 STATUSES = ("enabled", "disabled")
 

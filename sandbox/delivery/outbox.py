@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from itertools import count
 from typing import Any
 
-from sandbox.clock import to_iso
-from sandbox.eventlog import Event
-from sandbox.store import Store, from_micros, to_key, to_micros
+from sandbox.state.clock import to_iso
+from sandbox.state.eventlog import Event
+from sandbox.state.store import Store, from_micros, to_key, to_micros
 
 FIRST_RETRY = timedelta(seconds=3)
 RETRIES = 17

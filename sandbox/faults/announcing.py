@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sandbox.eventlog import Event
 from sandbox.faults.registry import Faults
-from sandbox.ids import digest
+from sandbox.state.eventlog import Event
+from sandbox.state.ids import digest
 
 HOUR = 3600.0
 FIVE_MINUTES = 300.0

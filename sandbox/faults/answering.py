@@ -13,8 +13,8 @@ from werkzeug.http import http_date
 from werkzeug.wrappers import Response
 
 from sandbox.faults.registry import Fault, Faults
-from sandbox.refusal import BrokenError, RefusalError, UnauthenticatedError
-from sandbox.versions import OLDEST
+from sandbox.state.refusal import BrokenError, RefusalError, UnauthenticatedError
+from sandbox.state.versions import OLDEST
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sandbox.ids import digest
-from sandbox.versions import VERSIONS
+from sandbox.state.ids import digest
+from sandbox.state.versions import VERSIONS
 
 # Every fault, and the options it takes beside those that all of them take.
 OPTIONS: dict[str, tuple[str, ...]] = {

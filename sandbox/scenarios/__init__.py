@@ -4,10 +4,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 
-from sandbox.happening import Scenario, WholeScenario
 from sandbox.scenarios import busy_month, mexico, month, quiet, stress
 from sandbox.scenarios.damages import BASE, STRESS, rates_of
 from sandbox.scenarios.stream import stream
+from sandbox.state.happening import Scenario, WholeScenario
 
 _PLANTED: dict[str, Callable[..., WholeScenario]] = {
     "busy-month": busy_month.build,

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.calendar import at_local, local_date
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import Ledger, Transfer
 from sandbox.scenarios.people import to_provider_tax_id
 from sandbox.scenarios.wire import Merchant, to_millis, to_seconds
+from sandbox.state.happening import Happening
 
 OPENING_BALANCE = 4_350_000
 DIRECTIONS = {True: "inbound", False: "outbound"}

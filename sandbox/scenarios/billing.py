@@ -4,12 +4,12 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.ledger import LocalDocument
 from sandbox.scenarios.methods import to_payment_method
 from sandbox.scenarios.people import Person
 from sandbox.scenarios.shop import Shop, matched
 from sandbox.scenarios.wire import Merchant, to_customer, to_millis
+from sandbox.state.happening import Happening
 
 MONTH = timedelta(days=31)
 DRAFT_FOR = timedelta(hours=1)

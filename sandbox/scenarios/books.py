@@ -1,7 +1,7 @@
 """The merchant's books as the file finance exports: canonical columns, all text."""
 
-from sandbox.happening import Document
 from sandbox.scenarios.ledger import LocalDocument
+from sandbox.state.happening import Document
 
 COLUMNS = (
     "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name", "net",

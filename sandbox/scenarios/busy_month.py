@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from sandbox.happening import Happening, WholeScenario
 from sandbox.scenarios import planted_keys as keys
 from sandbox.scenarios import planted_people as people
 from sandbox.scenarios import planted_refunds as refunds
@@ -26,6 +25,7 @@ from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.splits import sell_for_two
 from sandbox.scenarios.trade import cross_the_cut, leave_open, sell_by_instalments, trade
 from sandbox.scenarios.wire import CHILEAN_MERCHANT
+from sandbox.state.happening import Happening, WholeScenario
 
 CASES: dict[Case, int] = {
     people.pay_from_nowhere: 2,

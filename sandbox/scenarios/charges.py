@@ -5,13 +5,13 @@ from dataclasses import replace
 from datetime import date, time, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import Ledger, Payment
 from sandbox.scenarios.people import Person, to_provider_tax_id
 from sandbox.scenarios.shop import Shop, matched
 from sandbox.scenarios.wire import Merchant, to_collecting_account, to_millis
+from sandbox.state.happening import Happening
 
 SUBSCRIBERS = 3
 

@@ -3,10 +3,10 @@
 from datetime import date, time, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.ledger import Dispute, Ledger, Payment
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.wire import to_millis
+from sandbox.state.happening import Happening
 
 DEADLINE = timedelta(days=7)
 AGE = timedelta(days=9)

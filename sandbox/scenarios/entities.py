@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.people import Person, to_provider_tax_id
 from sandbox.scenarios.wire import Merchant, to_millis, to_seconds
+from sandbox.state.happening import Happening
 
 
 def to_entity(entity_id: str, name: str, tax_id: str, country: str, *, status: str, is_root: bool) -> dict[str, Any]:

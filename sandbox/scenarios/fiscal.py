@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.bank import PROVIDER
 from sandbox.scenarios.calendar import add_bank_days, at_local, local_date
 from sandbox.scenarios.chance import Chance
@@ -13,6 +12,7 @@ from sandbox.scenarios.fees import divide_half_up
 from sandbox.scenarios.ledger import Ledger, LocalDocument
 from sandbox.scenarios.people import Person, to_provider_tax_id
 from sandbox.scenarios.wire import Merchant, to_millis
+from sandbox.state.happening import Happening
 
 INVOICE, RECEIPT, NOTE = "33", "39", "61"
 REGISTERED = {INVOICE, NOTE}

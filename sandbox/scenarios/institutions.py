@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from sandbox.happening import Happening
+from sandbox.state.happening import Happening
 
 NAMES = {
     "cl_banco_estado": "Banco Estado",

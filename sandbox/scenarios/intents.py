@@ -3,12 +3,12 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.calendar import bank_day
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import Payment
 from sandbox.scenarios.splits import to_split, to_split_applied
 from sandbox.scenarios.wire import Merchant, to_account, to_collecting_account, to_customer, to_millis, to_seconds
+from sandbox.state.happening import Happening
 
 CARD_KINDS = {"credit_card": "credit", "debit_card": "debit", "prepaid_card": "prepaid"}
 BRANDS = ("visa", "mastercard")

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from datetime import date, datetime
 
-from sandbox.happening import Happening
 from sandbox.scenarios.people import Person
+from sandbox.state.happening import Happening
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,12 @@ from dataclasses import replace
 from datetime import datetime, time, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.calendar import at_local, local_date
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.people import to_provider_tax_id
 from sandbox.scenarios.plan import Span
 from sandbox.scenarios.wire import Merchant, to_account, to_millis
+from sandbox.state.happening import Happening
 
 EVERY = timedelta(days=3)
 BALANCE = 1_820_500

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from sandbox.happening import Happening
 from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.fees import CHILE_TARIFF, MEXICO_TARIFF
@@ -13,6 +12,7 @@ from sandbox.scenarios.payouts import Mishaps, pay_out
 from sandbox.scenarios.plan import Span, tell
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.wire import CHILEAN_MERCHANT, MEXICAN_MERCHANT
+from sandbox.state.happening import Happening
 
 SALES = 3
 

@@ -3,10 +3,10 @@
 from datetime import datetime, timedelta
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.people import Person, to_provider_tax_id
 from sandbox.scenarios.wire import to_millis
+from sandbox.state.happening import Happening
 
 LINK_LIFE = timedelta(days=3)
 

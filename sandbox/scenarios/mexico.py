@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sandbox.happening import Happening, WholeScenario
 from sandbox.scenarios.accounts import Teller
 from sandbox.scenarios.books import to_major
 from sandbox.scenarios.busy_month import CASES, PAST_CASES
@@ -24,6 +23,7 @@ from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.spei import collect_and_sweep
 from sandbox.scenarios.trade import leave_open, sell_by_instalments, trade
 from sandbox.scenarios.wire import MEXICAN_MERCHANT, to_millis
+from sandbox.state.happening import Happening, WholeScenario
 
 COMPANIES = 20
 

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
 
-from sandbox.happening import Happening, WholeScenario
 from sandbox.scenarios.accounts import Teller
 from sandbox.scenarios.bank import keep_account, receive_mostly
 from sandbox.scenarios.calendar import at_local, bank_days
@@ -26,6 +25,7 @@ from sandbox.scenarios.shop import Shop, matched
 from sandbox.scenarios.splits import sell_for_two
 from sandbox.scenarios.trade import cross_the_cut, leave_open, sell, trade
 from sandbox.scenarios.wire import CHILEAN_MERCHANT
+from sandbox.state.happening import Happening, WholeScenario
 
 COMPANIES = 24
 RUSH = 24  # more sales on each bank day around the end of a month

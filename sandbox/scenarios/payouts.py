@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.calendar import add_bank_days, at_local, bank_day, bank_days
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.fees import fee_of, wrong_fee_of
 from sandbox.scenarios.ledger import Dispute, Ledger, Line, Payout
 from sandbox.scenarios.wire import Merchant, to_millis, to_payout_account
+from sandbox.state.happening import Happening
 
 FEELESS = "refund_adjustment"
 

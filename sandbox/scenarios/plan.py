@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from sandbox.happening import Happening, WholeScenario
 from sandbox.scenarios.books import to_row
 from sandbox.scenarios.calendar import bank_days, local_date
 from sandbox.scenarios.chance import Chance
@@ -18,6 +17,7 @@ from sandbox.scenarios.refunds import tell_refund
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.truth import truth_of
 from sandbox.scenarios.wire import Merchant, to_customer
+from sandbox.state.happening import Happening, WholeScenario
 
 Case = Callable[[Shop, date], object]
 HISTORY = timedelta(days=30)

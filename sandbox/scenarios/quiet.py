@@ -3,7 +3,6 @@
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 
-from sandbox.happening import WholeScenario
 from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.fees import CHILE_TARIFF
 from sandbox.scenarios.intents import Till
@@ -12,6 +11,7 @@ from sandbox.scenarios.payouts import Mishaps, pay_out
 from sandbox.scenarios.plan import chance_of, compose, span_of, tell
 from sandbox.scenarios.shop import Shop, matched
 from sandbox.scenarios.wire import CHILEAN_MERCHANT
+from sandbox.state.happening import WholeScenario
 
 SALES_A_DAY = 3
 

@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-from sandbox.happening import Happening
 from sandbox.scenarios.billing import DRAFT_FOR, Biller
 from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.charges import monthly
@@ -10,6 +9,7 @@ from sandbox.scenarios.methods import LINK_LIFE, lose_method, save_method, to_pa
 from sandbox.scenarios.plan import Span
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.wire import Merchant, to_millis
+from sandbox.state.happening import Happening
 
 PLANS = (("Plan Bodega", 8, "CLP"), ("Plan Ruta", 14, "CLF"), ("Plan Vitrina", 20, "CLP"))
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sandbox.happening import Happening
 from sandbox.scenarios.ledger import Refund
 from sandbox.scenarios.wire import to_account, to_millis
+from sandbox.state.happening import Happening
 
 
 def tell_refund(refund: Refund, *, mode: str = "test") -> list[Happening]:

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from typing import Generic, TypeVar
 
-from sandbox.happening import Document, Happening, Scenario, Truth
 from sandbox.scenarios.books import to_row
 from sandbox.scenarios.branches import BRANCH_SALES, Terms, clear, plan_branch
 from sandbox.scenarios.calendar import bank_days
@@ -25,6 +24,7 @@ from sandbox.scenarios.plan import Span, chance_of, span_of, tell
 from sandbox.scenarios.trade import sales_on
 from sandbox.scenarios.truth import Assessor
 from sandbox.scenarios.wire import CHILEAN_MERCHANT, MEXICAN_MERCHANT, Merchant
+from sandbox.state.happening import Document, Happening, Scenario, Truth
 
 T = TypeVar("T")
 CURRENCIES = {"cl": "CLP", "mx": "MXN"}

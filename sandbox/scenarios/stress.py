@@ -4,7 +4,6 @@ from dataclasses import replace
 from datetime import date, datetime, timedelta
 from functools import partial
 
-from sandbox.happening import WholeScenario
 from sandbox.scenarios import planted_keys as keys
 from sandbox.scenarios import planted_people as people
 from sandbox.scenarios import planted_refunds as refunds
@@ -22,6 +21,7 @@ from sandbox.scenarios.planted_evidence import mistype
 from sandbox.scenarios.shop import Shop, matched
 from sandbox.scenarios.trade import cross_the_cut, leave_open, refer, sell_over_the_counter
 from sandbox.scenarios.wire import CHILEAN_MERCHANT
+from sandbox.state.happening import WholeScenario
 
 PLAIN = 300
 # How often of a thousand sales; what remains to PLAIN is an invoice paid once, named well, badly or not at all.

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TypeVar
 
-from sandbox.happening import Truth
 from sandbox.scenarios.calendar import add_bank_days, bank_day, local_date
 from sandbox.scenarios.ledger import Dispute, Ledger, LocalDocument, Payment, Payout, Refund, Transfer
+from sandbox.state.happening import Truth
 
 T = TypeVar("T")
 UNDATED_TERM = timedelta(days=30)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from sandbox.happening import Document
 from sandbox.scenarios.books import COLUMNS
+from sandbox.state.happening import Document
 
 MONEY = ("net", "exempt", "vat", "total")
 DATES = ("issue_date", "due_date")

@@ -12,9 +12,9 @@ from werkzeug.serving import make_server
 import app
 from consumer.working import start_worker
 from cuadre import cli
-from sandbox.event_types import TYPES
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
+from sandbox.state.event_types import TYPES
 from tests.ports import free_port
 
 TARIFF = """

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
 from tests.thoroughness import for_run
 
 ROOT = Path(__file__).parents[2]

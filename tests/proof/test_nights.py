@@ -26,9 +26,9 @@ from consumer.sync.pull import STREAMS, pull
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
 from reconcile.nightly import NightlyOutcome
-from sandbox.event_types import TYPES
+from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import TEST_KEY, Steer
+from sandbox.state.event_types import TYPES
 from tests.ports import free_port
 from tests.thoroughness import for_run
 

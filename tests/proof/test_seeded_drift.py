@@ -21,8 +21,8 @@ from consumer.provider.rows import KINDS
 from consumer.sync.backfill import read_log
 from consumer.sync.drift import compare_streams
 from consumer.sync.pull import STREAMS, read_streams
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
 from tests.thoroughness import for_run
 
 SEEDS = for_run(short=range(2), full=range(20))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from sandbox.happening import Document, Happening, Scenario, Truth
 from sandbox.serve import create_sandbox, world_of
+from sandbox.state.happening import Document, Happening, Scenario, Truth
 
 if TYPE_CHECKING:
     from flask import Flask

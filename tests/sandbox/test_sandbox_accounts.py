@@ -2,7 +2,7 @@
 
 import httpx
 
-from sandbox.happening import Happening
+from sandbox.state.happening import Happening
 from tests.sandbox.conftest import START, Open, entity, make, open_account, read, receive, refusal, told, trade
 
 HOUR = 3600

@@ -11,9 +11,9 @@ from flask import Flask
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from sandbox.openapi import describe
+from sandbox.api.openapi import describe
 from sandbox.serve import create_sandbox, world_of
-from sandbox.versions import VERSIONS
+from sandbox.state.versions import VERSIONS
 from tests.sandbox.conftest import PDF, Receiver
 from tests.thoroughness import for_run
 

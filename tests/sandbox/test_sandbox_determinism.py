@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from sandbox.api.routes import ROUTES
 from sandbox.faults.registry import Fault
-from sandbox.routes import ROUTES
 from sandbox.serve import create_sandbox, world_of
 from tests.sandbox.conftest import Receiver
 

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from sandbox.event_types import TYPES
+from sandbox.state.event_types import TYPES
 from tests.sandbox.conftest import Receiver, advance, make, refusal, subscribe
 
 OBJECTS = {

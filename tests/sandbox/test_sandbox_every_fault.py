@@ -13,8 +13,8 @@ from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
 from sandbox.faults.registry import NAMES, to_fault
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
 from tests.sandbox.conftest import one_payout
 from tests.thoroughness import for_run
 

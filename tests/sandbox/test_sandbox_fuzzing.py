@@ -10,9 +10,9 @@ import httpx
 import pytest
 from flask import Flask
 
-from sandbox.call import Route
+from sandbox.api.call import Route
+from sandbox.api.routes import ROUTES
 from sandbox.faults.registry import Fault
-from sandbox.routes import ROUTES
 from sandbox.serve import create_sandbox, world_of
 from tests.sandbox.conftest import PDF
 

@@ -5,8 +5,8 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox.bodies import DEEPEST
 from sandbox.serve import RunningSandbox
+from sandbox.state.bodies import DEEPEST
 from tests.sandbox.conftest import (
     PDF,
     Object,

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox.happening import Happening
+from sandbox.state.happening import Happening
 from tests.sandbox.conftest import START, Object, Open, advance, make, read, refusal, told, trade
 
 TOKEN = "link_one_token"

@@ -5,12 +5,12 @@ from typing import Any
 
 from werkzeug.datastructures import Headers, MultiDict
 
-from sandbox.call import Call
-from sandbox.parameters import query_of
-from sandbox.refusal import RefusalError
-from sandbox.routes import ROUTES
+from sandbox.api.call import Call
+from sandbox.api.parameters import query_of
+from sandbox.api.routes import ROUTES
 from sandbox.serve import create_sandbox, world_of
-from sandbox.versions import LATEST
+from sandbox.state.refusal import RefusalError
+from sandbox.state.versions import LATEST
 
 
 class Recording(MultiDict[str, str]):

@@ -5,8 +5,8 @@ from typing import Any
 
 import httpx
 
-from sandbox.happening import Happening
-from sandbox.world import NO_SCENARIO
+from sandbox.engine.world import NO_SCENARIO
+from sandbox.state.happening import Happening
 from tests.sandbox.conftest import START, Open, payment, trade
 
 Object = dict[str, Any]

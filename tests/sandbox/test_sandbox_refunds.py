@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from sandbox.api.refunds import processed_at
-from sandbox.happening import Happening
+from sandbox.state.happening import Happening
 from tests.sandbox.conftest import (
     PDF,
     START,

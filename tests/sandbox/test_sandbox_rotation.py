@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from sandbox.clock import to_moment
+from sandbox.state.clock import to_moment
 from tests.sandbox.conftest import Object, Open, Receiver, advance, make, paid, read, refusal, subscribe, trade
 
 SUCCEEDED = "payment_intent.succeeded"

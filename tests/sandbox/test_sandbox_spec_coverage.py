@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.event_types import TYPES
+from sandbox.api.routes import ROUTES
 from sandbox.faults.registry import NAMES
-from sandbox.routes import ROUTES
+from sandbox.state.event_types import TYPES
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs" / "spec-coverage.md"

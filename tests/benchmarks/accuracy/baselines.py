@@ -13,7 +13,7 @@ from pandas import DataFrame
 
 from consumer.facts.money import format_decimal
 from reconcile.rules.inputs import Inputs
-from sandbox.happening import Truth
+from sandbox.state.happening import Truth
 from tests.benchmarks.accuracy.scoring import AUTOMATIC, PAYMENTS, WRONG_COSTS
 
 Pairs = list[tuple[str, str]]

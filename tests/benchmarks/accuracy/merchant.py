@@ -31,8 +31,8 @@ from reconcile.books.payout_reports import import_payout_report
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import Inputs
 from reconcile.runs import take_snapshot
-from sandbox.happening import Happening, Scenario
 from sandbox.scenarios import build
+from sandbox.state.happening import Happening, Scenario
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 KINDS = {

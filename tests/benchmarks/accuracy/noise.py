@@ -11,7 +11,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, Inputs, Result, typed
-from sandbox.happening import Truth
+from sandbox.state.happening import Truth
 from tests.benchmarks.accuracy.scoring import PAYMENTS, WRONG_COSTS, Row, linked_documents, plain_rows
 
 Noise = Callable[["Trade"], None]

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from reconcile.rules.inputs import Inputs, Result
-from sandbox.happening import Truth
+from sandbox.state.happening import Truth
 
 AUTOMATIC = ("matched", "matched_with_difference", "partial", "set", "interchangeable")
 PAYMENTS = {"payment", "charge"}

@@ -17,10 +17,10 @@ from consumer.facts.house import House
 from consumer.facts.store import Store
 from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.runs import take_snapshot
-from sandbox.happening import Truth
+from sandbox.child import write_settings
+from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
-from sandbox.served import write_settings
-from sandbox.steer import TEST_KEY, Steer
+from sandbox.state.happening import Truth
 
 ROOT = Path(__file__).resolve().parents[3]
 _DAY_SECONDS = 24 * 60 * 60

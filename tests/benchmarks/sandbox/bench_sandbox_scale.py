@@ -15,9 +15,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from sandbox.happening import Happening, Scenario
 from sandbox.scenarios import provide
 from sandbox.serve import create_sandbox
+from sandbox.state.happening import Happening, Scenario
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 END = START + timedelta(days=34)

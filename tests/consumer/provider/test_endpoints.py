@@ -17,8 +17,8 @@ from consumer.provider.client import Provider, open_provider
 from consumer.provider.commands import webhook
 from consumer.provider.endpoints import EndpointProblem, create_endpoint, list_endpoints, rotate
 from consumer.webhooks.keyring import cipher
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
 
 Run = Callable[..., Result]
 PAYOUTS = ["payout.created", "payout.succeeded"]

@@ -14,8 +14,8 @@ from consumer.provider import routes
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import Missing
 from consumer.provider.routes import Collection
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
 
 pytestmark = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 COLLECTIONS = [thing for thing in vars(routes).values() if isinstance(thing, Collection)]

@@ -21,8 +21,8 @@ from consumer.sync.backfill import read_log
 from consumer.sync.commands import drift
 from consumer.sync.drift import DriftOutcome, compare_streams
 from consumer.sync.pull import STREAMS, read_streams
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
 
 Run = Callable[..., Result]
 

@@ -27,8 +27,8 @@ from consumer.sync.commands import backfill, pull
 from consumer.sync.gaps import gaps
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import unclosed_windows
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
 
 Run = Callable[..., Result]
 

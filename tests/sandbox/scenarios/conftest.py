@@ -6,10 +6,10 @@ from functools import cache
 
 import pytest
 
-from sandbox.happening import WholeScenario
 from sandbox.scenarios import build
 from sandbox.scenarios.damages import BASE, BY_NAME, STRESS
 from sandbox.scenarios.stream import stream
+from sandbox.state.happening import WholeScenario
 from tests.thoroughness import for_run
 
 # The proof walks through every seed; the tests of every day through a few.

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 from click.testing import CliRunner
 
-from sandbox.clock import START_AT
 from sandbox.commands import sandbox as command
 from sandbox.serve import build_scenario, create_sandbox, world_of
+from sandbox.state.clock import START_AT
 from sandbox.steering import UnknownScenarioError
 
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sandbox.happening import WholeScenario
 from sandbox.scenarios import build
 from sandbox.scenarios.damages import SWITCHABLE, TABLE, count_of
+from sandbox.state.happening import WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)

@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sandbox.happening import Truth, WholeScenario
 from sandbox.scenarios.damages import SWITCHABLE
+from sandbox.state.happening import Truth, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
 ZONES = {"cl": ZoneInfo("America/Santiago"), "mx": ZoneInfo("America/Mexico_City")}

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sandbox.happening import Document, WholeScenario
 from sandbox.scenarios.variants import VARIANTS, write_books
+from sandbox.state.happening import Document, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
 ROW = {

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from sandbox.happening import WholeScenario
 from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.damages import SWITCHABLE
+from sandbox.state.happening import WholeScenario
 
 MOMENTS = (
     datetime(2026, 10, 1, 3, tzinfo=UTC),

@@ -9,6 +9,8 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
+from sandbox.state.event_types import TYPES
+from sandbox.state.happening import COLLECTIONS, Happening, WholeScenario
 from sandbox.event_types import TYPES
 from sandbox.happening import COLLECTIONS, Happening, WholeScenario
 from sandbox.serve import RunningSandbox

@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sandbox.happening import WholeScenario
 from sandbox.scenarios.damages import SWITCHABLE
+from sandbox.state.happening import WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
 SANTIAGO = ZoneInfo("America/Santiago")

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from sandbox.happening import COLLECTIONS, WholeScenario
 from sandbox.scenarios import NAMES, build
 from sandbox.scenarios.people import clabe_check_digit, rfc_check_digit, to_dotted_rut, to_rut
+from sandbox.state.happening import COLLECTIONS, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)

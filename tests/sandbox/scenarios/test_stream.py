@@ -7,11 +7,11 @@ from itertools import islice
 
 import pytest
 
-from sandbox.happening import Scenario, WholeScenario
 from sandbox.scenarios import build, provide
 from sandbox.scenarios.damages import BASE
 from sandbox.scenarios.stream import stream
 from sandbox.serve import create_sandbox, world_of
+from sandbox.state.happening import Scenario, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from itertools import count
 
-from sandbox.happening import Happening
+from sandbox.state.happening import Happening
 
 Action = Callable[[], object]
 

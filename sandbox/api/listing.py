@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from sandbox.call import Answer, Call, Operation
-from sandbox.clock import to_day, to_moment
-from sandbox.collection import Collection, Keep, Object
-from sandbox.paging import cursor_page, offset_page
-from sandbox.refusal import invalid, invalid_enum
+from sandbox.api.call import Answer, Call, Operation
+from sandbox.api.paging import cursor_page, offset_page
+from sandbox.state.clock import to_day, to_moment
+from sandbox.state.collection import Collection, Keep, Object
+from sandbox.state.refusal import invalid, invalid_enum
 
 Filter = Callable[[Call], Keep | None]
 View = Callable[[Object], Object]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from sandbox.collection import Object
+from sandbox.state.collection import Object
 
 OLDEST = "2023-11-15"
 MIDDLE = "2025-08-13"

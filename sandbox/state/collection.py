@@ -8,8 +8,8 @@ from typing import Any, Self
 
 import msgspec
 
-from sandbox.clock import to_moment
-from sandbox.store import Store, to_key, to_micros
+from sandbox.state.clock import to_moment
+from sandbox.state.store import Store, to_key, to_micros
 
 Object = dict[str, Any]
 Keep = Callable[[Object], bool]

@@ -24,7 +24,7 @@ from sandbox.api import (
     transfers,
     webhook_endpoints,
 )
-from sandbox.call import Route
+from sandbox.api.call import Route
 
 FAMILIES: tuple[tuple[Route, ...], ...] = (
     webhook_endpoints.ROUTES,

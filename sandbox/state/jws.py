@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from sandbox.refusal import RefusalError, UnauthenticatedError
+from sandbox.state.refusal import RefusalError, UnauthenticatedError
 
 TOLERANCE = 300  # seconds of real time between signing and arriving
 NONCE_LENGTH = 32

@@ -9,26 +9,26 @@ from typing import Any
 
 import httpx
 
-from sandbox.agenda import Agenda
-from sandbox.balances import Balances
-from sandbox.clock import START_AT, Clock, to_iso
-from sandbox.collection import Collection, Collections, Object
 from sandbox.delivery.outbox import Delivery, Outbox
 from sandbox.delivery.postman import Addressee, Postman
-from sandbox.event_types import OBJECTS
-from sandbox.eventlog import Event, EventLog
+from sandbox.engine.agenda import Agenda
+from sandbox.engine.balances import Balances
+from sandbox.engine.payday import Payday
 from sandbox.faults import announcing
 from sandbox.faults.registry import Fault, Faults
-from sandbox.happening import Happening, Scenario
-from sandbox.idempotency import Answers
-from sandbox.ids import draw, token
-from sandbox.jws import Signatures
-from sandbox.keys import Keyring
-from sandbox.payday import Payday
-from sandbox.payout_items import PayoutItems
-from sandbox.refusal import missing_resource
-from sandbox.store import Store
-from sandbox.versions import LATEST, to_version
+from sandbox.state.clock import START_AT, Clock, to_iso
+from sandbox.state.collection import Collection, Collections, Object
+from sandbox.state.event_types import OBJECTS
+from sandbox.state.eventlog import Event, EventLog
+from sandbox.state.happening import Happening, Scenario
+from sandbox.state.idempotency import Answers
+from sandbox.state.ids import draw, token
+from sandbox.state.jws import Signatures
+from sandbox.state.keys import Keyring
+from sandbox.state.payout_items import PayoutItems
+from sandbox.state.refusal import missing_resource
+from sandbox.state.store import Store
+from sandbox.state.versions import LATEST, to_version
 
 SLICE = timedelta(minutes=15)
 NO_SCENARIO = Scenario(name="empty", country="cl", happenings=(), documents=(), tariff={}, truth=lambda _: [])

@@ -3,12 +3,12 @@
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from sandbox.clock import to_iso
-from sandbox.collection import Object
-from sandbox.outcomes import outcome
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import Object
+from sandbox.state.outcomes import outcome
 
 if TYPE_CHECKING:
-    from sandbox.world import World
+    from sandbox.engine.world import World
 
 TRANSFERS, MOVEMENTS = "transfers", "account_movements"
 ANSWERED_AFTER = timedelta(seconds=3)

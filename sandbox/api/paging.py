@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Protocol
 
-from sandbox.call import Answer, Call
-from sandbox.collection import Keep, Object
-from sandbox.refusal import RefusalError, invalid
+from sandbox.api.call import Answer, Call
+from sandbox.state.collection import Keep, Object
+from sandbox.state.refusal import RefusalError, invalid
 
 DEFAULT_SIZE = 30
 LARGEST_SIZE = 300

@@ -4,11 +4,10 @@ import hashlib
 from typing import Any
 
 import msgspec
-from werkzeug.datastructures import FileStorage
+from werkzeug.datastructures import FileStorage, MultiDict
 from werkzeug.wrappers import Request
 
-from sandbox.forms import read_form
-from sandbox.refusal import invalid
+from sandbox.state.refusal import invalid
 
 FORMS = {"multipart/form-data", "application/x-www-form-urlencoded"}
 DEEPEST = 64
@@ -66,3 +65,18 @@ def _digest(file: FileStorage) -> str:
     content = file.stream.read()
     file.stream.seek(0)
     return hashlib.sha256(content).hexdigest()
+
+
+def read_form(form: MultiDict[str, str]) -> dict[str, Any]:
+    """`mx_direct_debit[max_amount]=5` becomes `{"mx_direct_debit": {"max_amount": "5"}}`."""
+    fields: dict[str, Any] = {}
+    for name, value in form.items(multi=True):
+        _place(fields, name.replace("]", "").split("["), value)
+    return fields
+
+
+def _place(fields: dict[str, Any], path: list[str], value: str) -> None:
+    for name in path[:-1]:
+        inner = fields.setdefault(name, {})
+        fields = inner if isinstance(inner, dict) else fields
+    fields[path[-1]] = value

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from sandbox.refusal import RefusalError, UnauthenticatedError
+from sandbox.state.refusal import RefusalError, UnauthenticatedError
 
 KEYS = {"sk_test_sandbox": "test", "sk_live_sandbox": "live"}
 MOST_KEYS = 10

@@ -7,8 +7,8 @@ from typing import Self
 
 from werkzeug.wrappers import Request
 
-from sandbox.bodies import fingerprint
-from sandbox.refusal import RefusalError, invalid
+from sandbox.state.bodies import fingerprint
+from sandbox.state.refusal import RefusalError, invalid
 
 LONGEST_KEY = 255
 KEPT_FOR = timedelta(hours=24)

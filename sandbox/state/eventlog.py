@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from sandbox.clock import to_iso
-from sandbox.collection import CHUNK, EARLIEST, LATEST, Place
-from sandbox.store import Row, Store, from_micros, to_key, to_micros
+from sandbox.state.clock import to_iso
+from sandbox.state.collection import CHUNK, EARLIEST, LATEST, Place
+from sandbox.state.store import Row, Store, from_micros, to_key, to_micros
 
 COLUMNS = "id, type, mode, created, visible, body, position"
 FOUND = "SELECT id, type, mode, created, visible, body, position FROM events WHERE id = ? AND mode = ?"

@@ -7,8 +7,8 @@ from urllib.parse import urlencode
 
 from werkzeug.datastructures import FileStorage, Headers, MultiDict
 
-from sandbox.collection import Object
-from sandbox.world import World
+from sandbox.engine.world import World
+from sandbox.state.collection import Object
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,17 +7,17 @@ from datetime import date, datetime, time, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from sandbox.api.settlement import draft_transfer, receive
-from sandbox.collection import Object
-from sandbox.ids import digest
+from sandbox.engine.settlement import draft_transfer, receive
 from sandbox.scenarios.calendar import add_bank_days, at_local, local_date
 from sandbox.scenarios.fees import CHILE_TARIFF, MEXICO_TARIFF
 from sandbox.scenarios.ledger import Line, Payout
 from sandbox.scenarios.payouts import FEELESS, Item, payable_on, tell_lines, tell_states, to_line, worth_of
 from sandbox.scenarios.wire import CHILEAN_MERCHANT, MEXICAN_MERCHANT, Merchant
+from sandbox.state.collection import Object
+from sandbox.state.ids import digest
 
 if TYPE_CHECKING:
-    from sandbox.world import World
+    from sandbox.engine.world import World
 
 COUNTRIES = {"CLP": "cl", "MXN": "mx"}
 MERCHANTS = {"cl": CHILEAN_MERCHANT, "mx": MEXICAN_MERCHANT}

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from sandbox.collection import Object
-from sandbox.store import Store, to_key
+from sandbox.state.collection import Object
+from sandbox.state.store import Store, to_key
 
 
 class PayoutItems:

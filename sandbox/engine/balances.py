@@ -4,9 +4,9 @@ from collections import defaultdict
 from collections.abc import Mapping
 from datetime import date, datetime
 
-from sandbox.clock import to_moment
-from sandbox.collection import Object
 from sandbox.scenarios.calendar import local_date
+from sandbox.state.clock import to_moment
+from sandbox.state.collection import Object
 
 
 class Balances:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from werkzeug.datastructures import FileStorage
 
-from sandbox.refusal import RefusalError
+from sandbox.state.refusal import RefusalError
 
 MEGABYTE = 1_000_000
 # What the first bytes say, whatever the file calls itself.

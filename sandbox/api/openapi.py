@@ -3,11 +3,11 @@
 import re
 from typing import Any
 
-from sandbox.call import Route
-from sandbox.event_types import TYPES
-from sandbox.parameters import describe_query
-from sandbox.routes import ROUTES
-from sandbox.versions import LATEST
+from sandbox.api.call import Route
+from sandbox.api.parameters import describe_query
+from sandbox.api.routes import ROUTES
+from sandbox.state.event_types import TYPES
+from sandbox.state.versions import LATEST
 
 SUCCESSES = {"GET": ("200",), "POST": ("200", "201"), "PATCH": ("200",), "DELETE": ("200", "204")}
 REFUSALS = {

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from sandbox.clock import to_moment
-from sandbox.refusal import RefusalError, invalid, invalid_enum, missing_parameter
+from sandbox.state.clock import to_moment
+from sandbox.state.refusal import RefusalError, invalid, invalid_enum, missing_parameter
 
 Body = Mapping[str, Any]
 CURRENCIES = ("CLP", "MXN")

@@ -14,16 +14,18 @@ from flask import Flask
 from sqlmodel import func, select
 
 from consumer import disk
-from consumer.config import Connection, Settings, load
+from consumer import job_table as table
+from consumer.config import load
 from consumer.errands import errands
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
 from consumer.facts.terminal import Exit, Refusal, json_option, leave, say
 from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
-from consumer.jobs import by_hand, schedule, table, ticks
+from consumer.jobs import by_hand, schedule, ticks
 from consumer.jobs.schedule import Job
 from consumer.jobs.worker import worker_name
 from consumer.logs import configure_logs

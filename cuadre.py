@@ -28,7 +28,7 @@ TABLE = {
         "Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none.",
     ),
     "backfill": Row(
-        "consumer.sync.commands:backfill",
+        "consumer.commands.sync:backfill",
         "Read the event log until no event is missing and apply it; without dates, all of it and later what is new.",
     ),
     "bank": Row(
@@ -36,26 +36,26 @@ TABLE = {
         "The merchant's own bank accounts: files count beside the movements that the provider shows.",
     ),
     "billing": Row(
-        "consumer.provider.write_commands:billing",
+        "consumer.commands.provider_writes:billing",
         "Invoices the provider makes for subscriptions; those of your own books are under `invoices`.",
     ),
     "db": Row(
-        "consumer.commands:database_commands",
+        "consumer.commands.database:database_commands",
         "Bring the database's tables to this version, or check that they are.",
         {"open_store": "consumer.opening:open_store"},
     ),
     "decline": Row("reconcile.desk.pairs:decline", "Turn down a suggested pair."),
     "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
     "doctor": Row(
-        "consumer.commands:doctor_command",
+        "consumer.commands.database:doctor_command",
         "Look at everything that could be wrong and say what to do.",
         {"withheld_by": "reconcile.rules.streams:withheld_by"},
     ),
     "drift": Row(
-        "consumer.sync.commands:drift",
+        "consumer.commands.sync:drift",
         "Hold our mirror against the provider, for every object touched in the last days.",
     ),
-    "events": Row("consumer.inbox.commands:events", "The inbox: every event, once."),
+    "events": Row("consumer.commands.events:events", "The inbox: every event, once."),
     "exceptions": Row("reconcile.desk.commands:exceptions", "What needs a person: the work list that runs keep."),
     "explain": Row(
         "reconcile.commands:explain", "Why a payout, resource or document is what it is, as the newest run says."
@@ -64,7 +64,7 @@ TABLE = {
         "consumer.sync.gaps:gaps", "List what was asked of the provider and is not read to its end, newest first."
     ),
     "invoices": Row("reconcile.books.commands:invoices", "The merchant's invoices and credit notes."),
-    "jobs": Row("consumer.jobs.commands:jobs", "Show what is scheduled, the last ticks and how they ended."),
+    "jobs": Row("consumer.commands.jobs:jobs", "Show what is scheduled, the last ticks and how they ended."),
     "match": Row("reconcile.desk.pairs:match", "Bind a payment and a document."),
     "nightly": Row(
         "reconcile.commands:night_command",
@@ -76,14 +76,14 @@ TABLE = {
     ),
     "periods": Row("reconcile.closing.commands:period_group", "Days whose books are closed."),
     "pull": Row(
-        "consumer.sync.commands:pull",
+        "consumer.commands.sync:pull",
         "Fetch and keep what the provider lists: STREAM is a name of the list below, or all.",
     ),
     "rates": Row("reconcile.books.bank_commands:rates", "Rates of currencies that documents are priced in."),
     "reconcile": Row(
         "reconcile.commands:reconcile", "Match payouts, payments and documents once, and say what does not tie out."
     ),
-    "refunds": Row("consumer.provider.write_commands:refunds", "Money on its way back to a payer."),
+    "refunds": Row("consumer.commands.provider_writes:refunds", "Money on its way back to a payer."),
     "report": Row("reports.commands:report", "Make any report of the catalogue as a file."),
     "rules": Row("reconcile.rule_commands:rule_group", "The tolerances and windows of reconciliation."),
     "runs": Row("reconcile.run_commands:runs", "The history of runs."),
@@ -101,7 +101,7 @@ TABLE = {
         "Receive webhooks and show pages; cuadre worker does the rest.",
         {"greet": "reports.invitations:greet", "share_counters": "consumer.opening:share_counters"},
     ),
-    "webhook": Row("consumer.provider.commands:webhook", "Our endpoint at the provider: where it delivers events."),
+    "webhook": Row("consumer.commands.webhook:webhook", "Our endpoint at the provider: where it delivers events."),
     "withdraw": Row("reconcile.desk.pairs:withdraw", "Take back what was decided about a payment, a document or both."),
     "worker": Row(
         "consumer.working:worker_command",

@@ -7,14 +7,13 @@ from sqlmodel import Session
 
 from consumer import disk
 from consumer.checks import Check, Verdict
-from consumer.config import Connection
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.house import House
 from consumer.facts.lateness import Way, percentiles
+from consumer.facts.settings import Connection
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
-from consumer.provider.endpoints import Endpoint, list_endpoints, to_address
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.provider.routes import EVENTS
 from consumer.sync.findings import findings_of
@@ -22,6 +21,7 @@ from consumer.sync.lateness import MOST_OVERLAP, overlap
 from consumer.sync.reach import short_of_today
 from consumer.sync.watch import drift_left
 from consumer.sync.windows import unclosed_windows
+from consumer.webhooks.endpoints import Endpoint, list_endpoints, to_address
 from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets
 
 MOST_SKEW = timedelta(minutes=1)

@@ -11,7 +11,8 @@ from prometheus_client.registry import Collector
 
 from consumer.facts import schema
 from consumer.facts.house import House
-from consumer.patience import NoAnswer, Patience
+from consumer.facts.patience import NoAnswer, Patience
+from consumer.facts.store import SchemaError
 
 ANSWER_SECONDS = 3.0
 LOOPBACK = {"127.0.0.1", "::1"}
@@ -66,7 +67,7 @@ def readiness(house: House) -> tuple[dict[str, str], int]:
     """Say whether the database is reachable and migrated, and the status that says so."""
     try:
         schema.check_migrated(house.store)
-    except schema.SchemaError as error:
+    except SchemaError as error:
         return {"status": "not migrated", "reason": str(error)}, 503
     except sa.exc.SQLAlchemyError as error:
         return {"status": "no database", "reason": type(error).__name__}, 503

@@ -2,11 +2,10 @@
 
 import sqlalchemy as sa
 
-from consumer.config import ConfigError
 from consumer.disk import RESTORE
 from consumer.facts.embedded import UnsafeJournalError, is_damage
-from consumer.facts.schema import SchemaError
-from consumer.facts.store import DamagedError
+from consumer.facts.settings import ConfigError
+from consumer.facts.store import DamagedError, SchemaError
 from consumer.facts.terminal import Exit, Refusal
 from consumer.provider.errors import ProviderError
 

@@ -14,9 +14,10 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck
 from hypothesis import settings as examples
 
-from consumer.config import Settings, load
+from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from tests.thoroughness import for_run
 

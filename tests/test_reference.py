@@ -8,9 +8,10 @@ import click
 import pytest
 
 import app
-from consumer.config import Settings, setting_names
+from consumer.config import setting_names
 from consumer.facts import schema
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from cuadre import cli
 from reconcile.rules.streams import STREAMS, withheld_by

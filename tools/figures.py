@@ -211,7 +211,7 @@ def measure(root: Path) -> dict[str, str]:
     tests = "\n".join(
         path.read_text(encoding="utf-8")
         for path in sorted(root.rglob("*.py"))
-        if "tests" in path.relative_to(root).parts
+        if path.relative_to(root).parts[0] == "tests" or "tests" in path.relative_to(root).parts[1:2]
     )
     words = [word for module in modules for word in words_of(module)]
     riddles = sum(word in RIDDLES for word in words)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from consumer.config import ConfigError, Connection, Settings
+from consumer.facts.settings import ConfigError, Connection, Settings
 from consumer.facts.store import Store
 
 # The face that rooms downstream see; only this room reads settings.

@@ -10,7 +10,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection
 from sqlmodel import SQLModel
 
-from consumer.facts.schema import SchemaError
+from consumer.facts.store import SchemaError
 
 
 def alembic_config(connection: Connection) -> Config:

@@ -4,16 +4,12 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from consumer.facts.store import Store
+from consumer.facts.store import SchemaError, Store
 
 _MIGRATION_LOCK = 717_043
 _VERSION = sa.table("alembic_version", sa.column("version_num"))
 # A migration's file begins with its number, which is its name in the database too.
 VERSIONS = sorted(path.name[:4] for path in (Path(__file__).parent / "migrations" / "versions").glob("[0-9]*.py"))
-
-
-class SchemaError(Exception):
-    """The database's tables are not those of this version."""
 
 
 def upgrade(store: Store) -> None:

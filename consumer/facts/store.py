@@ -1,8 +1,7 @@
-"""The database: one engine, transactions opened at the edge, and a time column that is always aware UTC."""
+"""The database: one engine, and transactions opened at the edge."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.engine import Connection, Dialect, Engine
+from sqlalchemy.engine import Connection, Engine
 from sqlmodel import Session, SQLModel
 
 from consumer.facts import embedded
+from consumer.facts.tables.columns import UtcDateTime
 
 # A database machine that is gone says nothing: without these a connection to it hangs for hours.
 _WIRE = {
@@ -30,51 +30,15 @@ _MOST_VALUES = 32_766
 _SQLITE = sqlite.dialect()
 
 
+class SchemaError(Exception):
+    """The database's tables are not those of this version."""
+
+
 class DamagedError(Exception):
     """What the database holds and nobody can read; the message names it and says what to do."""
 
 
-class UtcDateTime(sa.TypeDecorator[datetime]):
-    """Refuses naive times on the way in and returns aware UTC on the way out, on both databases."""
-
-    impl = sa.DateTime(timezone=True)
-    cache_ok = True
-
-    def bind_processor(self, dialect: Dialect) -> Any:
-        # One C call a value: the library's own way through three layers costs more than the statement.
-        return _to_text if dialect.name == "sqlite" else super().bind_processor(dialect)
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
-        return _from_text if dialect.name == "sqlite" else super().result_processor(dialect, coltype)
-
-    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        if value is None:
-            return None
-        if value.tzinfo is None:
-            raise ValueError("a time without a zone cannot be stored")
-        moment = value.astimezone(UTC)
-        return moment.replace(tzinfo=None) if dialect.name == "sqlite" else moment
-
-    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:  # noqa: ARG002
-        if value is None:
-            return None
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-
-
 _MOMENT = UtcDateTime()
-
-
-def _to_text(value: datetime | None) -> str | None:
-    if value is None:
-        return None
-    if value.tzinfo is None:
-        raise ValueError("a time without a zone cannot be stored")
-    moment = value if value.tzinfo is UTC else value.astimezone(UTC)
-    return moment.isoformat(" ", "microseconds").removesuffix("+00:00")
-
-
-def _from_text(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 class Store:

@@ -11,9 +11,9 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.config import Settings
 from consumer.facts.clock import utc_now
 from consumer.facts.observed import Known, MixedModes, read_json
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventState
 from consumer.facts.versions import Change, merge_all

@@ -7,11 +7,11 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from consumer.config import Connection
 from consumer.facts.clock import to_instant
+from consumer.facts.meaning import NotJson, meaning_sha256, read_object
+from consumer.facts.settings import Connection
 from consumer.facts.tables.inbox import EventState, Source
 from consumer.inbox.handlers import HANDLERS, NEEDS_NO_OBJECT
-from consumer.inbox.meaning import NotJson, meaning_sha256, read_object
 
 _LONGEST = 255
 # What a trial delivery of the provider speaks of: an object that exists nowhere.

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.config import Connection
+from consumer.facts.settings import Connection
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict
 from consumer.facts.terminal import to_utc
 

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 from msgspec.structs import replace
 from sqlmodel import Session
 
-from consumer.config import Settings
+from consumer.facts.meaning import NotJson, read_object
 from consumer.facts.observed import MixedModes
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventReplay, EventState
 from consumer.facts.versions import Change, preview
@@ -17,7 +18,6 @@ from consumer.inbox.apply import Now, Prepared, Work
 from consumer.inbox.arrivals import judge
 from consumer.inbox.claims import EVENT, Claimed, LeaseLost, Settled, claim_these, settle
 from consumer.inbox.handlers import HANDLERS
-from consumer.inbox.meaning import NotJson, read_object
 
 KEYS = ("connection", "id", "type", "state_before", "state_after", "changes", "error")
 _BATCH = 200

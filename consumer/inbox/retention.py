@@ -5,7 +5,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from consumer.config import Settings
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event, EventConflict, EventState
 

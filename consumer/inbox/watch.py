@@ -11,9 +11,9 @@ from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.patience import NoAnswer, Patience
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
 from consumer.facts.tables.jobs import Tick
-from consumer.patience import NoAnswer, Patience
 
 _EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
 _CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]

@@ -16,9 +16,9 @@ import httpx
 import msgspec
 from pydantic import SecretStr
 
-from consumer.config import Connection, Settings
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.settings import Connection, Settings
 from consumer.facts.terminal import say
 from consumer.provider.bodies import read_in_time, to_utf8
 from consumer.provider.budget import Budget

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from consumer.config import Settings
+from consumer.facts.settings import Settings
 from consumer.provider.client import USER_AGENT
 from consumer.provider.errors import ProviderError
 

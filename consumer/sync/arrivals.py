@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from consumer.config import Connection
+from consumer.facts.settings import Connection
 from consumer.facts.tables.inbox import Source
 from consumer.inbox.record import Arrival, UnusableEvent, read_arrival
 from consumer.provider.errors import Unreadable

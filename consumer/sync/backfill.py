@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import datetime, timedelta
 
-from consumer.config import Connection
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.completeness import BEGINNING, complete_until
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.facts.tables.sync import Window
 from consumer.inbox.record import is_listing_marked
 from consumer.provider.client import Provider, Transport, open_provider

@@ -11,9 +11,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.config import Connection
 from consumer.facts.money import format_decimal
 from consumer.facts.observed import core_of
+from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Account, AccountMovement, AccountStatement
 from consumer.provider.rows import UnusableObject
 from consumer.provider.rows.fields import instant, required_amount

@@ -9,10 +9,10 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlmodel import select
 
-from consumer.config import Connection
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.observed import core_of
+from consumer.facts.settings import Connection
 from consumer.facts.store import put
 from consumer.facts.tables.business import AccountStatement
 from consumer.facts.tables.sync import StatementDocument

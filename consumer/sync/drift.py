@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from consumer.config import Connection
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.provider.routes import EVENTS
@@ -15,8 +15,7 @@ from consumer.sync.mirror import Mirror
 from consumer.sync.offers import was_unoffered
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
 from consumer.sync.progress import OnRead, read_quietly, show_streams
-from consumer.sync.streams import STREAMS
-from consumer.sync.streams.stream import Stream
+from consumer.sync.streams import STREAMS, Stream
 
 
 @dataclass(slots=True)

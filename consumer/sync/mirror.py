@@ -23,7 +23,7 @@ from consumer.sync.comparison import Difference, DriftKind, compare, compare_ite
 from consumer.sync.offers import Offer
 from consumer.sync.payout_items import FINAL, items_here, items_there, read_again
 from consumer.sync.progress import OnRead, read_quietly
-from consumer.sync.streams.stream import Again, Part, Stream
+from consumer.sync.streams import Again, Part, Stream
 
 _DRIFT: sa.Table = Drift.__table__  # type: ignore[attr-defined]
 _IDS_A_STATEMENT = 500

@@ -8,7 +8,7 @@ from sqlmodel import col, select
 from consumer.facts.store import Store
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from consumer.provider.errors import Missing, ProviderError, Refused
-from consumer.sync.streams.stream import Part
+from consumer.sync.streams import Part
 
 _NOT_OFFERED = {403, 404, 410}
 _NO_PRODUCT = "product_access_required"

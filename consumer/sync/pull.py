@@ -3,16 +3,15 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.sync.offers import NotOffered
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
 from consumer.sync.progress import OnRead, read_quietly, show_streams
 from consumer.sync.reading import Reading
-from consumer.sync.streams import STREAMS
-from consumer.sync.streams.stream import Stream
+from consumer.sync.streams import STREAMS, Stream
 
 __all__ = ["STREAMS", "pull", "read_streams"]
 

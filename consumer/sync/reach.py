@@ -6,8 +6,8 @@ from datetime import UTC, datetime, time
 
 from sqlmodel import Session, col, select
 
-from consumer.config import Connection
 from consumer.facts.clock import day_start, format_duration, format_instant, local_date
+from consumer.facts.settings import Connection
 from consumer.facts.tables.sync import Checkpoint
 from consumer.sync.windows import unclosed_windows
 

@@ -21,7 +21,7 @@ from consumer.sync.findings import Finding, record_findings
 from consumer.sync.offers import NotOffered, Offer, is_unoffered
 from consumer.sync.payout_items import read_payout_items
 from consumer.sync.progress import OnRead, read_quietly
-from consumer.sync.streams.stream import Again, Part, Stream
+from consumer.sync.streams import Again, Part, Stream
 from consumer.sync.tally import Tally, resume
 from consumer.sync.windows import (
     advance,

@@ -12,8 +12,8 @@ from sqlmodel import Session
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.lateness import Percentiles, Way, percentiles
+from consumer.facts.patience import NoAnswer, Patience
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window, WindowState
-from consumer.patience import NoAnswer, Patience
 
 _CHECKPOINT: sa.Table = Checkpoint.__table__  # type: ignore[attr-defined]
 _DRIFT: sa.Table = Drift.__table__  # type: ignore[attr-defined]

@@ -12,9 +12,9 @@ from flask import Blueprint, Flask, Response, request
 from flask.blueprints import BlueprintSetupState
 from prometheus_client import Counter, Gauge
 
-from consumer.config import ConfigError, Connection
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.settings import ConfigError, Connection
 from consumer.facts.tables.inbox import Source
 from consumer.inbox.record import UnusableEvent, Verdict, read_arrival
 from consumer.webhooks.body import BodyBroken, BodyTooLarge, read_body

@@ -15,8 +15,8 @@ from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy.engine import Connection as DatabaseConnection
 from sqlmodel import Session, select
 
-from consumer.config import Connection, Settings
 from consumer.facts.house import House
+from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import put
 from consumer.facts.tables.inbox import Secret, SecretUse
 

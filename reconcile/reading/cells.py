@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
-from consumer.facts.store import UtcDateTime
+from consumer.facts.tables.columns import UtcDateTime
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema
 
 # Moments are written as UTC without saying so.

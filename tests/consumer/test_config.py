@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from consumer.config import ConfigError, Settings, load, setting_names
+from consumer.config import load, setting_names
+from consumer.facts.settings import ConfigError, Settings
 
 GOOD = {
     "CUADRE_PROVIDER_URL": "https://api.provider.test",

@@ -1,6 +1,6 @@
 """What goes wrong anywhere is one line that says what to do."""
 
-from consumer.config import ConfigError
+from consumer.facts.settings import ConfigError
 from consumer.facts.terminal import Exit
 from consumer.refusals import to_refusal
 

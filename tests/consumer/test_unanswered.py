@@ -6,8 +6,8 @@ import pytest
 from flask import Flask
 
 from consumer.facts.house import House
+from consumer.facts.patience import NoAnswer, Patience
 from consumer.health import health
-from consumer.patience import NoAnswer, Patience
 
 
 def test_a_question_that_hangs_is_asked_once() -> None:

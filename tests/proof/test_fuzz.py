@@ -18,12 +18,13 @@ import pytest
 from flask import Flask
 from sqlmodel import select
 
-from consumer.config import Settings
+from consumer.facts import meaning
 from consumer.facts.house import House
+from consumer.facts.meaning import read_object
+from consumer.facts.settings import Settings
 from consumer.facts.tables.inbox import Event
-from consumer.inbox import arrivals, meaning
+from consumer.inbox import arrivals
 from consumer.inbox.arrivals import UnusableEvent, read_arrival
-from consumer.inbox.meaning import read_object
 from consumer.webhooks import body as body_reader
 from consumer.webhooks import signature
 from consumer.webhooks.blueprint import webhooks

@@ -17,8 +17,8 @@ import pytest
 import sqlalchemy as sa
 from sqlmodel import col, select
 
-from consumer.config import Settings
 from consumer.facts.clock import utc_now
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Payout, Refund

@@ -13,12 +13,13 @@ from typing import NoReturn
 import pytest
 from sqlmodel import select
 
-from consumer.config import Settings, load
+from consumer.config import load
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
+from consumer.job_table import job_table
 from consumer.jobs.schedule import HourlyJob, Job, run_due
-from consumer.jobs.table import job_table
 from tests.thoroughness import for_run
 
 SCHEDULERS = 8

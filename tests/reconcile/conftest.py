@@ -11,9 +11,9 @@ from click.testing import CliRunner
 from click.testing import Result as Answer
 from sqlmodel import SQLModel
 
-from consumer.config import Connection
 from consumer.facts.house import House
 from consumer.facts.sales import sale_of
+from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payout, PayoutCount, PayoutItem, Refund

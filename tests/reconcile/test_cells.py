@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.facts.house import House
-from consumer.facts.store import UtcDateTime
+from consumer.facts.tables.columns import UtcDateTime
 from consumer.facts.tables.provider import Customer, PayoutItem
 from reconcile.reading import cells, columnar
 from reconcile.reading.cells import NOWHERE, SELDOM, Piece, parsed

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Entity
 from consumer.facts.tables.provider import Customer, PayoutItem
 from reconcile.frames import read_inputs

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile.kept import records
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlmodel import select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.facts.terminal import Exit, Refusal
 from reconcile.nightly import Step, Steps, join, nightly
 from reconcile.tables import Run

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices
 from reconcile.runs import run

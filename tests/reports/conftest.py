@@ -16,9 +16,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlmodel import Session, col
 
-from consumer.config import Settings, load
+from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from reconcile.kept import chunks, extracts
 from reconcile.rules.inputs import DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, typed

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from consumer.config import Connection, Settings, load
+from consumer.config import load
+from consumer.facts.settings import Connection, Settings
 from reports import business
 from reports.spans import Span
 

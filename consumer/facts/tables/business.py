@@ -2,7 +2,8 @@
 
 from sqlmodel import Field
 
-from consumer.facts.tables.provider import ProviderObject, minor_units
+from consumer.facts.tables.columns import minor_units
+from consumer.facts.tables.provider import ProviderObject
 
 
 class Entity(ProviderObject, table=True):

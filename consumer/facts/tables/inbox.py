@@ -6,7 +6,7 @@ from enum import StrEnum
 from sqlalchemy import Index, LargeBinary
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.provider import moment
+from consumer.facts.tables.columns import moment
 
 
 class EventState(StrEnum):

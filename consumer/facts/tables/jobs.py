@@ -6,8 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel, col
 
-from consumer.facts.store import UtcDateTime
-from consumer.facts.tables.provider import moment
+from consumer.facts.tables.columns import UtcDateTime, moment
 
 
 class Tick(SQLModel, table=True):

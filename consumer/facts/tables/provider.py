@@ -1,22 +1,10 @@
 """Provider objects as we last knew them: one row per object and mode, typed columns beside the whole JSON."""
 
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import BigInteger
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.store import UtcDateTime
-
-
-def moment(*, optional: bool = True, index: bool = False) -> Any:
-    """Declare a column of aware UTC time."""
-    return Field(default=None if optional else ..., sa_type=UtcDateTime, nullable=optional, index=index)
-
-
-def minor_units(*, optional: bool = True) -> Any:
-    """Declare a column of money; 32 bits would end at 21 million pesos of centavos."""
-    return Field(default=None if optional else ..., sa_type=BigInteger, nullable=optional)
+from consumer.facts.tables.columns import minor_units, moment
 
 
 class ProviderObject(SQLModel):

@@ -7,7 +7,7 @@ from typing import Any
 from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
 
-from consumer.facts.tables.provider import moment
+from consumer.facts.tables.columns import moment
 
 
 class WindowState(StrEnum):

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from consumer.inbox.meaning import DEEPEST, NotJson, check_depth
+from consumer.facts.meaning import DEEPEST, NotJson, check_depth
 from consumer.provider.rows.fields import UnusableObject
 
 # What a decoder raises for text that is no JSON, no UTF-8 or nested deeper than any object.

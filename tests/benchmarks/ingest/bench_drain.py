@@ -20,9 +20,10 @@ import sqlalchemy as sa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
-from consumer.config import Settings, load
+from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.clock import utc_now
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.inbox.apply import drain
 from consumer.inbox.record import read_arrival, record_all

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from consumer.config import Settings
+from consumer.facts.settings import Settings
 from consumer.inbox.record import Arrival, read_arrival
 
 RECEIVED = datetime(2026, 10, 5, 12, 0, 0, tzinfo=UTC)

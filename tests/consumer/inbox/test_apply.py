@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from consumer.config import Settings
 from consumer.facts.observed import Known
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Refund

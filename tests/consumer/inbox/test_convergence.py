@@ -12,7 +12,7 @@ from hypothesis import settings as thorough
 from hypothesis import strategies as st
 from sqlmodel import col, select
 
-from consumer.config import Settings
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Payout, Refund

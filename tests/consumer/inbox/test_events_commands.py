@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlmodel import select
 
+from consumer.commands.events import events
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event, EventReplay
 from consumer.facts.tables.provider import Refund
 from consumer.inbox.apply import drain
-from consumer.inbox.commands import events
 from consumer.inbox.record import Arrival, record_all
 from consumer.inbox.retention import prune
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlmodel import func, select
 
-from consumer.config import Settings
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EVENT_KEYS, Event, Source
 from consumer.inbox.apply import drain

@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.inbox.meaning import NotJson, meaning_sha256, read_object
+from consumer.facts.meaning import NotJson, meaning_sha256, read_object
 
 
 def same(one: str, other: str) -> bool:

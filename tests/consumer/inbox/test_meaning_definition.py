@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.inbox.meaning import meaning_sha256, read_object
+from consumer.facts.meaning import meaning_sha256, read_object
 
 _TEXT = st.text(st.characters(exclude_categories=()), max_size=8)
 _INTEGERS = st.one_of(st.integers(), st.integers(-(10**299), 10**299))

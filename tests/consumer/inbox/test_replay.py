@@ -8,8 +8,8 @@ import pytest
 import sqlalchemy as sa
 from sqlmodel import select
 
-from consumer.config import Settings
 from consumer.facts import versions
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event, EventReplay
 from consumer.facts.tables.provider import Refund

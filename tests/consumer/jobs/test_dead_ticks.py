@@ -7,12 +7,12 @@ import pytest
 from click.testing import CliRunner
 from sqlmodel import select
 
+from consumer.commands.jobs import jobs
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick, is_in_state, to_shown
 from consumer.jobs import ticks
-from consumer.jobs.commands import jobs
 
 BEGUN = datetime(2026, 10, 5, 9, tzinfo=UTC)
 

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from consumer.config import Settings, load
+from consumer.config import load
 from consumer.facts.house import Connection, House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from consumer.job_table import job_table
 from consumer.jobs.schedule import Job, JobIncomplete
-from consumer.jobs.table import job_table
 
 sqlite_only = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 import httpx
 import pytest
 
-from consumer.config import Connection, Settings
 from consumer.facts import schema
+from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider

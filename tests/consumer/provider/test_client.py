@@ -8,7 +8,7 @@ import httpx
 import pytest
 from pydantic import SecretStr
 
-from consumer.config import Settings
+from consumer.facts.settings import Settings
 from consumer.provider.bodies import read_in_time
 from consumer.provider.client import Provider, is_cursor_gone
 from consumer.provider.errors import Broken, KeyRefused, Missing, Refused, Throttled, Unreachable, Unreadable

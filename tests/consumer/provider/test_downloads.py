@@ -7,7 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from consumer.config import Settings, load
+from consumer.config import load
+from consumer.facts.settings import Settings
 from consumer.provider import downloads
 from consumer.provider.downloads import NotAllowed, NotFetched, check_allowed, download
 

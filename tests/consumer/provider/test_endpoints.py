@@ -9,13 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlmodel import select
 
-from consumer.config import Settings, load
+from consumer.commands.webhook import webhook
+from consumer.config import load
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Secret
 from consumer.provider.client import Provider, open_provider
-from consumer.provider.commands import webhook
-from consumer.provider.endpoints import EndpointProblem, create_endpoint, list_endpoints, rotate
+from consumer.webhooks.endpoints import EndpointProblem, create_endpoint, list_endpoints, rotate
 from consumer.webhooks.keyring import cipher
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox

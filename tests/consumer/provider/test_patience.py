@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from consumer.config import Settings
+from consumer.facts.settings import Settings
 from consumer.provider.client import Provider
 from consumer.provider.errors import Broken, Throttled, Unreachable
 from consumer.provider.routes import EVENTS, REFUNDS, WEBHOOK_ENDPOINTS

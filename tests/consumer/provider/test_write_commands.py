@@ -12,10 +12,11 @@ import sqlalchemy as sa
 from click.testing import CliRunner, Result
 from sqlmodel import select
 
-from consumer.config import Settings, load
+from consumer.commands.provider_writes import billing, refunds
+from consumer.config import load
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.tables.provider import BillingInvoice, Refund
-from consumer.provider.write_commands import billing, refunds
 from sandbox.serve import RunningSandbox
 
 Run = Callable[..., Result]

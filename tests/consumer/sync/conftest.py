@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from consumer.config import Settings
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider

@@ -9,8 +9,9 @@ import httpx
 import pytest
 from sqlmodel import select
 
-from consumer.config import Settings, load
+from consumer.config import load
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.sync import StatementDocument
 from consumer.facts.terminal import Exit

@@ -11,14 +11,15 @@ import sqlalchemy as sa
 from click.testing import CliRunner, Result
 from sqlmodel import select
 
-from consumer.config import Settings, load
+from consumer.commands.sync import drift
+from consumer.config import load
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.tables.provider import Customer, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.sync import Drift
 from consumer.inbox.apply import drain
 from consumer.provider.client import Provider, open_provider
 from consumer.sync.backfill import read_log
-from consumer.sync.commands import drift
 from consumer.sync.drift import DriftOutcome, compare_streams
 from consumer.sync.pull import STREAMS, read_streams
 from sandbox.remote import Steer

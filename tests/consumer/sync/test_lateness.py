@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 
 from consumer.checks import Verdict
-from consumer.config import Settings
 from consumer.doctor import check_lateness
 from consumer.facts.house import House
 from consumer.facts.lateness import Percentiles, Way, percentiles
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.inbox.record import read_arrival, record_all

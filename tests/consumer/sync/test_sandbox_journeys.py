@@ -12,9 +12,11 @@ from click.testing import CliRunner, Result
 from pydantic import SecretStr
 from sqlmodel import select
 
-from consumer.config import Settings, load
+from consumer.commands.sync import backfill, pull
+from consumer.config import load
 from consumer.facts.completeness import complete_until
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PayoutCount, PayoutItem
@@ -23,7 +25,6 @@ from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.provider.rows import KINDS
 from consumer.sync.backfill import read_log
-from consumer.sync.commands import backfill, pull
 from consumer.sync.gaps import gaps
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import unclosed_windows

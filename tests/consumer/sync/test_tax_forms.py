@@ -7,9 +7,9 @@ import httpx
 from pydantic import SecretStr
 from sqlmodel import select
 
-from consumer.config import Settings
 from consumer.doctor import examine
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.tables.business import TaxStatement
 from consumer.facts.tables.sync import StreamFinding
 from consumer.facts.terminal import Exit

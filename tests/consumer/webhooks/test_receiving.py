@@ -18,8 +18,8 @@ from sqlmodel import select
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
-from consumer.config import Settings
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event, EventConflict, Secret
 from consumer.webhooks.blueprint import webhooks

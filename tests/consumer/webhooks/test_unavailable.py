@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from consumer.config import Settings
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.writer import NotStored, Writer

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 from sqlmodel import func, select
 
-from consumer.config import Settings
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.inbox.record import Arrival, Verdict, read_arrival, record_all

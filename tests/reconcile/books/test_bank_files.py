@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile.books.bank_files import BankOutcome, import_bank_file, read_bank_file
 from reconcile.books.bank_statements import BankFileError, BankReading
 from reconcile.tables import BankFile, BankLine

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlmodel import col, select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile.books.bank_files import BankOutcome, import_bank_file, read_bank_file
 from reconcile.tables import BankFile, BankLine
 

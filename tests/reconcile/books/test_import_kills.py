@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from sqlmodel import func, select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange

@@ -7,8 +7,8 @@ from typing import TypeVar
 import pytest
 from sqlmodel import SQLModel, select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.facts.terminal import Exit
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.totals import ControlTotal

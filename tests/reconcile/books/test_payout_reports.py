@@ -9,8 +9,8 @@ import openpyxl
 import pytest
 from sqlmodel import select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.facts.terminal import Exit
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.frames import read_inputs

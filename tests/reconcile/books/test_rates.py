@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile.books.rates import import_rates, read_rates
 from reconcile.tables import ExchangeRate
 

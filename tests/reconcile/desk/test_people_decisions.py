@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlmodel import Session, select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile import decisions
 from reconcile.decisions import Impossible, Pair, Signature, Stale, Unknown
 from reconcile.frames import read_inputs

@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile.durable import DRAFT
 from reconcile.kept import digests, snapshots
 from reconcile.kept.snapshots import Scope, Snapshot, SnapshotError

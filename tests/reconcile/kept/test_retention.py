@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlmodel import col, select
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile.closing import periods
 from reconcile.differences import comparison
 from reconcile.kept import chunks, snapshots

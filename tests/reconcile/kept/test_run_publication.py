@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 from sqlmodel import select
 
-from consumer.config import Connection
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Transfer
 from consumer.facts.terminal import Exit
 from reconcile import decisions

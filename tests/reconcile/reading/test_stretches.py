@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 import sqlalchemy as sa
 
-from consumer.config import Connection
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from reconcile.frames import read_inputs
 from reconcile.reading import columnar
 

@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-from consumer.facts.store import UtcDateTime
+from consumer.facts.tables.columns import UtcDateTime
 
 revision = "0002"
 down_revision = "0001"

@@ -12,9 +12,9 @@ from consumer.facts.house import House, OpenHouse
 from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, print_rows, say
 from consumer.inbox.handlers import HANDLERS
 from consumer.provider.client import Provider, open_provider
-from consumer.provider.endpoints import OVERLAP, Endpoint, create_endpoint, list_endpoints
-from consumer.provider.endpoints import rotate as rotate_secret
 from consumer.provider.routes import WEBHOOK_ENDPOINTS
+from consumer.webhooks.endpoints import OVERLAP, Endpoint, create_endpoint, list_endpoints
+from consumer.webhooks.endpoints import rotate as rotate_secret
 
 KEYS = ("connection", "id", "status", "url", "name", "events", "created_at")
 _EVENTS = click.option(

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import msgspec
 
-from consumer.config import ConfigError, Connection, Settings
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.settings import ConfigError, Connection, Settings
 from consumer.provider.client import Provider
 from consumer.provider.errors import ProviderError, Unreadable
 from consumer.provider.routes import WEBHOOK_ENDPOINTS

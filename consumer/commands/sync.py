@@ -5,8 +5,8 @@ from datetime import date, datetime
 
 import click
 
-from consumer.config import Connection
 from consumer.facts.house import OpenHouse
+from consumer.facts.settings import Connection
 from consumer.facts.terminal import (
     Exit,
     Moment,

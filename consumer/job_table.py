@@ -5,10 +5,10 @@ from datetime import date, time, timedelta
 from typing import Protocol
 
 from consumer.checks import Verdict
-from consumer.config import Connection
 from consumer.doctor import check_endpoint
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.inbox.retention import prune
 from consumer.jobs import days, ticks
 from consumer.jobs.schedule import HourlyJob, Job, JobIncomplete, Noticed

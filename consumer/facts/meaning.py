@@ -136,7 +136,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise NotJson(f"the body is not JSON: it holds {name}")
 
 
-_ESCAPED = "consumer.inbox.meaning"
+_ESCAPED = "consumer.facts.meaning"
 codecs.register_error(_ESCAPED, _escape)
 _QUICK_READER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=_to_number)
 _QUICK_WRITER = msgspec.json.Encoder(order="sorted", enc_hook=_tag)

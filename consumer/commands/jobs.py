@@ -10,7 +10,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House, OpenHouse
 from consumer.facts.tables.jobs import Tick, to_shown
 from consumer.facts.terminal import json_option, limit_option, print_rows
-from consumer.jobs.table import job_table
+from consumer.job_table import job_table
 
 KEYS = ("job", "planned_at", "state", "worker", "started_at", "finished_at", "outcome")
 

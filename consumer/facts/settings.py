@@ -1,0 +1,115 @@
+"""The settings of one installation and of its connections: their names, types and limits."""
+
+from datetime import time
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr, SecretStr, model_validator
+
+from consumer.facts.countries import COUNTRIES, Country
+from consumer.facts.setting_values import Database, Engine, Key, Seconds, Secrets, Texts, TimeOfDay, Url, check_tax_id
+
+PREFIX = "CUADRE_"
+
+
+class ConfigError(Exception):
+    """A setting that is missing, unknown or malformed; the message is one line that names it."""
+
+
+class Connection(BaseModel):
+    """One organisation in one mode at the provider."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")
+    api_key: Key
+    webhook_secrets: Secrets = ()
+    link_tokens: Secrets = ()
+    country_code: Literal["cl", "mx"] = Field(alias="country")
+    mode: Literal["test", "live"]
+    api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
+    tax_id: str | None = Field(default=None, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _mode_follows_from_the_key(cls, values: Any) -> Any:
+        key = values.get("api_key")
+        key = key.get_secret_value() if isinstance(key, SecretStr) else key
+        if isinstance(key, str):
+            of_key = "test" if key.startswith("sk_test_") else "live"
+            if values.setdefault("mode", of_key) != of_key:
+                raise ValueError(f"mode says {values['mode']} but the api_key is a {of_key} key")
+        return values
+
+    @model_validator(mode="after")
+    def _tax_id_is_of_the_country(self) -> Self:
+        check_tax_id(self.tax_id, self.country_code)
+        return self
+
+    @property
+    def country(self) -> Country:
+        return COUNTRIES[self.country_code]
+
+
+class Settings(BaseModel):
+    """The settings of one installation; secrets are masked wherever this is printed."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    provider_url: Url
+    api_key: Key
+    country: Literal["cl", "mx"]
+    database_url: Database = Field(repr=False)
+    data_dir: Path
+    api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
+    header_prefix: str = Field(default="Fintoc", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,39}$")
+    webhook_secrets: Secrets = ()
+    link_tokens: Secrets = ()
+    signature_tolerance: Annotated[Seconds, Field(gt=0)] = 300
+    rate_limit: float = Field(default=25, gt=0, allow_inf_nan=False)
+    settle_seconds: Seconds = 60
+    overlap_seconds: Seconds = 3600
+    nightly_at: TimeOfDay = time(3, 15)
+    max_body_bytes: int = Field(default=1048576, gt=0, le=1_000_000_000)
+    max_attempts: int = Field(default=8, gt=0, le=1_000)
+    retention_days: int = Field(default=400, gt=0, le=36_500)
+    secret_key: SecretStr = Field(min_length=1)
+    public_url: Url | None = None
+    engine: Engine = "local"
+    download_hosts: Texts = ()
+    tax_id: str | None = Field(default=None, repr=False)
+    tariff: dict[str, Any] = Field(default_factory=dict)
+    rules: dict[str, Any] = Field(default_factory=dict)
+    connections: tuple[Connection, ...] = ()
+
+    _by_name: dict[str, Connection] = PrivateAttr(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _add_the_main_connection(self) -> Self:
+        check_tax_id(self.tax_id, self.country, name=f"{PREFIX}TAX_ID")
+        main = Connection.model_validate(
+            {
+                "name": "main",
+                "api_key": self.api_key,
+                "webhook_secrets": self.webhook_secrets,
+                "link_tokens": self.link_tokens,
+                "country": self.country,
+                "api_version": self.api_version,
+                "tax_id": self.tax_id,
+            }
+        )
+        for connection in (main, *self.connections):
+            if connection.name in self._by_name:
+                raise ValueError(f"two connections are named {connection.name!r}")
+            self._by_name[connection.name] = connection
+        return self
+
+    @property
+    def all_connections(self) -> tuple[Connection, ...]:
+        return tuple(self._by_name.values())
+
+    def connection(self, name: str) -> Connection:
+        """Find one connection by name, or say which there are."""
+        if name not in self._by_name:
+            raise ConfigError(f"there is no connection {name!r}; there are {', '.join(sorted(self._by_name))}")
+        return self._by_name[name]

@@ -1,0 +1,230 @@
+"""Every stream `cuadre pull` knows: the lists it reads, the kind of object they hold, what a later pull asks again."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum, auto
+
+from pydantic import SecretStr
+from sqlmodel import Session
+
+from consumer.facts.clock import format_instant
+from consumer.facts.settings import Connection
+from consumer.provider import routes
+from consumer.provider.client import Provider
+from consumer.provider.errors import Unreadable
+from consumer.provider.routes import Collection
+from consumer.provider.rows.reading import identity
+from consumer.sync import balances, tax_forms
+from consumer.sync.findings import Finding
+
+_DAY = timedelta(days=1)
+
+
+LookOver = Callable[[Session, Connection], list[Finding]]
+
+
+def nothing_to_find(_session: Session, _connection: Connection) -> list[Finding]:
+    return []
+
+
+class Again(Enum):
+    """How a pull after the first one asks for less than everything."""
+
+    EVERYTHING = auto()  # a short list of long-lived objects
+    DAYS = auto()  # the list takes calendar dates
+    MOMENTS = auto()  # the list takes times
+    NEWEST = auto()  # the list takes no time; it is newest first and is left where it gets old
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One list of a stream; the name is kept in the ledger and so holds no secret.
+
+    Of optional lists a provider may lack some; their names are single words.
+    """
+
+    name: str
+    collection: Collection
+    ids: Mapping[str, str] = field(default_factory=dict)
+    link: SecretStr | None = None
+    account_id: str | None = None
+    is_optional: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """A name of `cuadre pull`; `lookback` is how long its objects still change after they were created.
+
+    `dated` is the field the list's filter reads, `unstable` are fields that change without meaning, and `elsewhere`
+    holds objects of the kind that this stream's lists leave out. `look_over` says what in it does not add up.
+    """
+
+    name: str
+    kind: str
+    parts: Callable[[Provider], list[Part]]
+    again: Again = Again.EVERYTHING
+    lookback: timedelta = timedelta(days=14)
+    by_link: bool = False
+    query: Mapping[str, str] = field(default_factory=dict)
+    dated: str = "created_at"
+    unstable: frozenset[str] = frozenset()
+    elsewhere: tuple[Collection, ...] = ()
+    look_over: LookOver = nothing_to_find
+
+    def to_query(self, since: datetime | None, until: datetime | None) -> dict[str, str]:
+        """Write the list's own filter, wider than asked: nobody says whether its bounds are included."""
+        query = dict(self.query)
+        if self.again is Again.DAYS:
+            query |= {} if since is None else {"since": (since - _DAY).date().isoformat()}
+            query |= {} if until is None else {"until": (until + _DAY).date().isoformat()}
+        elif self.again is Again.MOMENTS:
+            query |= {} if since is None else {"since": format_instant(_whole(since) - timedelta(seconds=1))}
+            query |= {} if until is None else {"until": format_instant(_whole(until) + timedelta(seconds=1))}
+        return query
+
+
+def lists(*collections: Collection) -> Callable[[Provider], list[Part]]:
+    """Read these lists as they are."""
+    parts = [Part(collection.name, collection) for collection in collections]
+    return lambda _provider: parts
+
+
+def of_each_link(collection: Collection) -> Callable[[Provider], list[Part]]:
+    """Read a list once per link token; links are numbered because their tokens are secret."""
+
+    def parts(provider: Provider) -> list[Part]:
+        tokens = provider.connection.link_tokens
+        return [Part(f"link {number}", collection, link=token) for number, token in enumerate(tokens, start=1)]
+
+    return parts
+
+
+def ids_of(provider: Provider, part: Part) -> list[str]:
+    """Read a list for its ids alone, each once."""
+    found: dict[str, None] = {}
+    for page in provider.pages(part.collection, link=part.link):
+        for raw in page.items:
+            id_, _ = identity(raw)
+            if id_ is None:
+                raise Unreadable(f"{part.name}: the list holds an object without id")
+            found[id_] = None
+    return list(found)
+
+
+def _whole(moment: datetime) -> datetime:
+    return moment.replace(microsecond=0)
+
+
+# The second generation is offered from API version 2026-02-01 on, and a provider may have left the first behind.
+_INTENTS = [
+    Part("v1", routes.PAYMENT_INTENTS_V1, is_optional=True),
+    Part("v2", routes.PAYMENT_INTENTS_V2, is_optional=True),
+]
+
+
+# A Mexican inbound transfer can be returned up to 90 days later.
+_RETURNABLE = timedelta(days=92)
+
+
+def _of_each_account(collection: Collection) -> Callable[[Provider], list[Part]]:
+    def parts(provider: Provider) -> list[Part]:
+        accounts = ids_of(provider, Part("accounts", routes.ACCOUNTS))
+        return [Part(id_, collection, ids={"account": id_}, account_id=id_) for id_ in accounts]
+
+    return parts
+
+
+def _of_each_linked_account(provider: Provider) -> list[Part]:
+    return [
+        Part(f"{link.name} {id_}", routes.LINK_MOVEMENTS, ids={"account": id_}, link=link.link, account_id=id_)
+        for link in of_each_link(routes.LINK_ACCOUNTS)(provider)
+        for id_ in ids_of(provider, link)
+    ]
+
+
+# A fiscal document is accepted, claimed or corrected by a note for months after its date.
+_CORRECTABLE = timedelta(days=120)
+
+_ALL = (
+    # Payouts; their items follow in `payout_items`.
+    Stream("payouts", "payout", lists(routes.PAYOUTS), Again.DAYS),
+    # Payments and what becomes of them.
+    Stream("payment-intents", "payment_intent", lambda _provider: _INTENTS, Again.NEWEST),
+    Stream("charges", "charge", lists(routes.CHARGES), Again.NEWEST),
+    Stream("refunds", "refund", lists(routes.REFUNDS), Again.DAYS),
+    Stream("disputes", "dispute", lists(routes.DISPUTES), Again.DAYS),
+    Stream("checkout-sessions", "checkout_session", lists(routes.CHECKOUT_SESSIONS), Again.NEWEST),
+    Stream("payment-links", "payment_link", lists(routes.PAYMENT_LINKS), Again.NEWEST),
+    # Recurring billing.
+    Stream("customers", "customer", lists(routes.CUSTOMERS)),
+    Stream(
+        "subscriptions",
+        "subscription",
+        lists(routes.SUBSCRIPTIONS),
+        elsewhere=(routes.LEGACY_SUBSCRIPTIONS,),  # their events carry the same word
+    ),
+    Stream("invoices", "billing_invoice", lists(routes.BILLING_INVOICES)),
+    Stream("payment-methods", "payment_method", lists(routes.PAYMENT_METHODS)),
+    # Business accounts.
+    Stream(
+        "transfers", "transfer", lists(routes.TRANSFERS), Again.MOMENTS, lookback=_RETURNABLE, dated="transaction_date"
+    ),
+    Stream("accounts", "account", lists(routes.ACCOUNTS)),
+    Stream("account-numbers", "account_number", lists(routes.ACCOUNT_NUMBERS)),
+    Stream(
+        "account-movements",
+        "account_movement",
+        _of_each_account(routes.ACCOUNT_MOVEMENTS),
+        Again.MOMENTS,
+        dated="transaction_date",
+        look_over=balances.running_balances,
+    ),
+    Stream(
+        "account-statements",
+        "account_statement",
+        _of_each_account(routes.ACCOUNT_STATEMENTS),
+        unstable=frozenset({"download_url"}),  # signed anew for every reader
+        look_over=balances.statement_sums,
+    ),
+    Stream("account-verifications", "account_verification", lists(routes.ACCOUNT_VERIFICATIONS)),
+    Stream("entities", "entity", lists(routes.ENTITIES)),
+    # Links to outside bank accounts.
+    Stream("links", "link", lists(routes.LINKS), unstable=frozenset({"accounts"})),  # null in lists
+    Stream("link-accounts", "link_account", of_each_link(routes.LINK_ACCOUNTS), by_link=True),
+    Stream(
+        "link-movements",
+        "link_movement",
+        _of_each_linked_account,
+        Again.DAYS,
+        by_link=True,
+        # Without it the list leaves out what the bank has not confirmed and what it took back.
+        query={"confirmed_only": "false"},
+        dated="post_date",
+    ),
+    # What the tax authority knows.
+    Stream(
+        "tax-invoices",
+        "tax_invoice",
+        of_each_link(routes.TAX_INVOICES),
+        Again.DAYS,
+        lookback=_CORRECTABLE,
+        by_link=True,
+        dated="date",
+    ),
+    Stream("tax-returns", "tax_return", of_each_link(routes.TAX_RETURNS), by_link=True),
+    Stream(
+        "tax-statements",
+        "tax_statement",
+        of_each_link(routes.TAX_STATEMENTS),
+        by_link=True,
+        look_over=tax_forms.forms_in_force,
+    ),
+    # The provider's directory, and our endpoints there.
+    Stream("institutions", "institution", lists(routes.INSTITUTIONS)),
+    Stream("webhook-endpoints", "webhook_endpoint", lists(routes.WEBHOOK_ENDPOINTS)),
+)
+# In the order in which `all` reads them.
+STREAMS: dict[str, Stream] = {stream.name: stream for stream in _ALL}
+# What a payout of the running day is made of.
+CUT_STREAMS = ("payouts", "payment-intents", "charges", "refunds", "disputes", "transfers", "account-movements")

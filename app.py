@@ -15,13 +15,15 @@ from sqlmodel import func, select
 
 from consumer import disk
 from consumer import job_table as table
+from consumer.commands.terminal import Refusal, json_option, leave, say
+from consumer.commands.working import start_worker
 from consumer.config import load
 from consumer.errands import errands
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
-from consumer.facts.terminal import Exit, Refusal, json_option, leave, say
+from consumer.facts.work import Completion
 from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
@@ -39,7 +41,6 @@ from consumer.sync.streams import CUT_STREAMS, STREAMS
 from consumer.sync.watch import MirrorGauges
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
-from consumer.working import start_worker
 from cuadre import main
 from reconcile import runs
 from reconcile.books.invoices import import_invoices
@@ -181,7 +182,7 @@ class DemoMerchant:
     def catch_up(self) -> None:
         for outcome in (catch_up(self.house, self.connection), pull(self.house, self.connection, list(STREAMS))):
             if not outcome.complete:
-                raise Refusal("; ".join(outcome.lines), Exit.PARTLY_DONE)
+                raise Refusal("; ".join(outcome.lines), Completion.PARTLY_DONE)
         drain(self.house.store, self.house.settings, worker=worker_name())
 
     def conclude(self, books: bytes, today: datetime) -> Findings:
@@ -218,7 +219,8 @@ def _claim_demo(house: House) -> datetime:
         is_used = any(session.exec(select(table).limit(1)).first() is not None for table in (Event, InvoiceFile))
     if is_used and not ticks.has_run(house.store, DEMO):
         raise Refusal(
-            "this database holds events or invoices that no demo made: choose another CUADRE_DATA_DIR", Exit.USAGE
+            "this database holds events or invoices that no demo made: choose another CUADRE_DATA_DIR",
+            Completion.MISUSED,
         )
     ticks.claim(house.store, DEMO, now, worker=DEMO, now=now)
     return now
@@ -232,7 +234,7 @@ def _import_once(house: House, connection: Connection, books: bytes) -> None:
             return
     imported = import_invoices(house, connection, path)
     if not imported.accepted:
-        raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Exit.PARTLY_DONE)
+        raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
 
 
 @click.command()
@@ -257,7 +259,7 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
     complaints = list(summary.complaints())
     for line in complaints:
         say(f"does not agree: {line}")
-    leave(Exit.PARTLY_DONE if complaints else Exit.DONE)
+    leave(Completion.PARTLY_DONE if complaints else Completion.DONE)
 
 
 def _play(merchant: DemoMerchant, scenario: str, *, once: bool, as_json: bool) -> Summary:

@@ -10,7 +10,7 @@ import click
 # Reading the settings and the store costs more than most commands themselves, and the help needs neither.
 _OPEN_HOUSE = "consumer.opening:open_house"
 _CHECK_TERMS = "reconcile.terms:check_terms"
-_TO_REFUSAL = "consumer.refusals:to_refusal"
+_TO_REFUSAL = "consumer.commands.refusals:to_refusal"
 _CONFIGURE_LOGS = "consumer.logs:configure_logs"
 
 
@@ -61,7 +61,7 @@ TABLE = {
         "reconcile.commands:explain", "Why a payout, resource or document is what it is, as the newest run says."
     ),
     "gaps": Row(
-        "consumer.sync.gaps:gaps", "List what was asked of the provider and is not read to its end, newest first."
+        "consumer.commands.gaps:gaps", "List what was asked of the provider and is not read to its end, newest first."
     ),
     "invoices": Row("reconcile.books.commands:invoices", "The merchant's invoices and credit notes."),
     "jobs": Row("consumer.commands.jobs:jobs", "Show what is scheduled, the last ticks and how they ended."),
@@ -89,7 +89,7 @@ TABLE = {
     "runs": Row("reconcile.run_commands:runs", "The history of runs."),
     "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
     "serve": Row(
-        "consumer.serving:serve_command",
+        "consumer.commands.serving:serve_command",
         "Receive, show, apply and schedule, all in one process.",
         {"greet": "reports.invitations:greet"},
     ),
@@ -97,14 +97,14 @@ TABLE = {
     "unmatch": Row("reconcile.desk.pairs:unmatch", "Keep a payment and a document apart, or a payment unmatched."),
     "users": Row("reports.access_commands:users", "People who may log in."),
     "web": Row(
-        "consumer.serving:web_command",
+        "consumer.commands.serving:web_command",
         "Receive webhooks and show pages; cuadre worker does the rest.",
         {"greet": "reports.invitations:greet", "share_counters": "consumer.opening:share_counters"},
     ),
     "webhook": Row("consumer.commands.webhook:webhook", "Our endpoint at the provider: where it delivers events."),
     "withdraw": Row("reconcile.desk.pairs:withdraw", "Take back what was decided about a payment, a document or both."),
     "worker": Row(
-        "consumer.working:worker_command",
+        "consumer.commands.working:worker_command",
         "Apply the inbox and run the nights; start as many as needed.",
         {"start_scheduler": "app:start_scheduler"},
     ),

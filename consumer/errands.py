@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from consumer.facts.clock import utc_now
 from consumer.facts.errands import Errands
 from consumer.facts.house import Connection, House
-from consumer.facts.terminal import Refusal
+from consumer.facts.work import WorkError
 from consumer.inbox.apply import drain
 from consumer.inbox.replay import Replay
 from consumer.jobs import by_hand
@@ -51,6 +51,6 @@ def _start(house: House, job: str, by: str, work: by_hand.Work) -> None:
 def _told(do: Callable[[], Outcome]) -> tuple[bool, str]:
     try:
         outcome = do()
-    except Refusal as refusal:
-        return False, refusal.message
+    except WorkError as error:
+        return False, error.message
     return outcome.complete, "; ".join(outcome.lines)

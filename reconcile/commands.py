@@ -9,12 +9,7 @@ from typing import Any
 import click
 from sqlmodel import Session
 
-from consumer.facts.calendars import read_calendar
-from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import House, OpenHouse
-from consumer.facts.money import format_decimal
-from consumer.facts.terminal import (
-    Exit,
+from consumer.commands.terminal import (
     LocalDate,
     Refusal,
     check_range,
@@ -24,6 +19,11 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
+from consumer.facts.calendars import read_calendar
+from consumer.facts.clock import local_date, utc_now
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.money import format_decimal
+from consumer.facts.work import Completion
 from consumer.facts.texts import shorten
 from reconcile import explanations, printed
 from reconcile.kept import records
@@ -59,7 +59,7 @@ GLANCE_KEYS = ("code", "severity", "at risk", "about")
 @click.option("--payout", "payout_id", help="Publish one payout only.")
 @click.option("--dry-run", is_flag=True, help="The full result, and nothing written.")
 @click.option("--whole", is_flag=True, expose_value=False, help="Closed periods too, as every run does today.")
-@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 3 on an exception this severe or worse.")
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Completion 3 on an exception this severe or worse.")
 @connection_option("main")
 @json_option
 @click.pass_obj
@@ -81,12 +81,12 @@ def reconcile(  # noqa: PLR0913 - one argument per option
     except UnknownPayout as error:
         raise Refusal(str(error)) from None
     except ChecksFailed as error:
-        raise Refusal(str(error), Exit.PARTLY_DONE) from None
+        raise Refusal(str(error), Completion.PARTLY_DONE) from None
     with house.store.reading() as session:
         standings = standings_of(session, outcome)
     _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
     is_severe = fail_on is not None and has_severity(outcome, fail_on)
-    leave(Exit.PARTLY_DONE if is_severe else outcome.status)
+    leave(Completion.PARTLY_DONE if is_severe else outcome.status)
 
 
 def has_severity(outcome: RunOutcome, least: str) -> bool:
@@ -211,7 +211,7 @@ def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
         connections = house.connections(connection_name)
         today = {one.name: local_date(utc_now(), one.country.zone) for one in connections}
         if on is not None and on > min(today.values()):
-            raise Refusal(f"--date {on} has not come yet: give today or a day before it", Exit.USAGE)
+            raise Refusal(f"--date {on} has not come yet: give today or a day before it", Completion.MISUSED)
         outcomes = []
         for connection in connections:
             outcomes.append(run_night(house, connection, on or today[connection.name] - timedelta(days=1)))

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
-from consumer.facts.terminal import Exit, Refusal
+from consumer.facts.work import Completion, WorkError
 from reconcile.kept.retention import drop_inputs, prune
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs import RunOutcome, run
@@ -17,7 +17,7 @@ class StepOutcome(Protocol):
     """What a step of another room answers: its lines for people and its exit status."""
 
     @property
-    def status(self) -> Exit: ...
+    def status(self) -> Completion: ...
 
     @property
     def lines(self) -> list[str]: ...
@@ -27,7 +27,7 @@ Step = Callable[[Connection], StepOutcome]
 DatedStep = Callable[[Connection, date], StepOutcome]
 
 # What a failed step means for the night, best first.
-_ORDER = (Exit.DONE, Exit.PARTLY_DONE, Exit.NOTHING_DONE, Exit.USAGE)
+_ORDER = (Completion.DONE, Completion.PARTLY_DONE, Completion.NOTHING_DONE, Completion.MISUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,26 +48,26 @@ class NightlyOutcome:
     connection: str
     on: date
     lines: list[str] = field(default_factory=list)
-    statuses: dict[str, Exit] = field(default_factory=dict)
+    statuses: dict[str, Completion] = field(default_factory=dict)
     run: RunOutcome | None = None
 
     @property
     def complete(self) -> bool:
-        return all(status is Exit.DONE for status in self.statuses.values())
+        return all(status is Completion.DONE for status in self.statuses.values())
 
     @property
-    def status(self) -> Exit:
+    def status(self) -> Completion:
         """The worst of all steps; where some worked and some did not, a part was done."""
         return join(self.statuses.values())
 
 
-def join(statuses: Iterable[Exit]) -> Exit:
+def join(statuses: Iterable[Completion]) -> Completion:
     """Join several statuses into one: nothing done only where nothing at all was."""
     found = list(statuses)
     if not found:
-        return Exit.DONE
+        return Completion.DONE
     worst = max(found, key=_ORDER.index)
-    return Exit.PARTLY_DONE if len(set(found)) > 1 else worst
+    return Completion.PARTLY_DONE if len(set(found)) > 1 else worst
 
 
 def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> NightlyOutcome:
@@ -96,7 +96,7 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
     _prune(house, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
     if not outcome.complete:
-        failed = ", ".join(name for name, status in outcome.statuses.items() if status is not Exit.DONE)
+        failed = ", ".join(name for name, status in outcome.statuses.items() if status is not Completion.DONE)
         outcome.lines.append(f"{connection.name}: the night of {on} is incomplete: {failed}")
     return outcome
 
@@ -104,8 +104,8 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
 def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *, is_named: bool = True) -> None:
     try:
         answer = step()
-    except Refusal as refusal:
-        outcome.statuses[name] = Exit(refusal.exit_code)
+    except WorkError as refusal:
+        outcome.statuses[name] = refusal.completion
         outcome.lines.append(f"{outcome.connection}: {name}: {refusal.message}")
         return
     outcome.statuses[name] = answer.status
@@ -121,7 +121,7 @@ def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) ->
     try:
         outcome.run = run(house, connection, as_of=outcome.on)
     except ChecksFailed as problem:
-        outcome.statuses["reconcile"] = Exit.PARTLY_DONE
+        outcome.statuses["reconcile"] = Completion.PARTLY_DONE
         outcome.lines.append(f"{connection.name}: reconcile: {problem}")
         return
     outcome.statuses["reconcile"] = outcome.run.status

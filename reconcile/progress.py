@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from rich.console import Console
 
-from consumer.facts.terminal import Refusal
+from consumer.commands.terminal import Refusal
 
 Watch = Callable[[str], None]
 

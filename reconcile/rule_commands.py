@@ -7,9 +7,10 @@ from typing import Any
 
 import click
 
+from consumer.commands.terminal import Refusal, connection_option, counted, json_option, print_rows, say
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import OpenHouse
-from consumer.facts.terminal import Exit, Refusal, connection_option, counted, json_option, print_rows, say
+from consumer.facts.work import Completion
 from reconcile.closing import periods
 from reconcile.differences.previews import preview
 from reconcile.kept import records, snapshots
@@ -67,7 +68,7 @@ def preview_rules(
     except snapshots.SnapshotError as problem:
         raise Refusal(str(problem)) from None
     except (RulesError, TariffError) as problem:
-        raise Refusal(f"{file.name}: {problem}", Exit.USAGE) from None
+        raise Refusal(f"{file.name}: {problem}", Completion.MISUSED) from None
     until = period.until if period else None
     changes = [asdict(one) for one in preview(kept, rules=rules, tariff=tariff, closed_until=until)]
     shown = [change for change in changes if change["closed"] or not only_closed]
@@ -80,7 +81,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise Refusal(f"{file.name}: {problem}", Exit.USAGE) from None
+        raise Refusal(f"{file.name}: {problem}", Completion.MISUSED) from None
     if not {"rules", "tariff"} & given.keys():
-        raise Refusal(f"{file.name} holds neither [rules] nor [tariff]", Exit.USAGE)
+        raise Refusal(f"{file.name} holds neither [rules] nor [tariff]", Completion.MISUSED)
     return given

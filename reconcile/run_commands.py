@@ -5,10 +5,7 @@ from pathlib import Path
 
 import click
 
-from consumer.facts.clock import format_instant
-from consumer.facts.house import OpenHouse
-from consumer.facts.terminal import (
-    Exit,
+from consumer.commands.terminal import (
     Refusal,
     connection_option,
     counted,
@@ -18,6 +15,9 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
+from consumer.facts.clock import format_instant
+from consumer.facts.house import OpenHouse
+from consumer.facts.work import Completion
 from reconcile.commands import OUTCOME_KEYS, figures_of, run_called, standings_of, to_outcome_row
 from reconcile.differences import comparison, diffs
 from reconcile.kept import records, reruns
@@ -124,7 +124,7 @@ def rerun_run(
     is_refused = restore and not restored and not is_published(found)
     if is_refused:
         say("its rows were not brought back: what is made today could not bear the id of that run")
-    leave(Exit.DONE if is_same and not is_refused else Exit.PARTLY_DONE)
+    leave(Completion.DONE if is_same and not is_refused else Completion.PARTLY_DONE)
 
 
 def _made_again(data_dir: Path, run: Run) -> Rerun:
@@ -137,7 +137,7 @@ def _made_again(data_dir: Path, run: Run) -> Rerun:
     except SnapshotError as problem:
         raise Refusal(str(problem)) from None
     except ChecksFailed as problem:
-        raise Refusal(f"made again, run {run.id} does not balance: {problem}", Exit.PARTLY_DONE) from None
+        raise Refusal(f"made again, run {run.id} does not balance: {problem}", Completion.PARTLY_DONE) from None
 
 
 def _show(run: Run, made: Rerun, held: Sequence[Held], *, limit: int, restored: bool, as_json: bool) -> None:

@@ -13,8 +13,8 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
-from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
+from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
 from reconcile.desk.exceptions import ExceptionState, Merge, Seen, left_open, merge
 from reconcile.footprint import give_back, spared
@@ -63,8 +63,8 @@ class RunOutcome:
     result: Result | None = None
 
     @property
-    def status(self) -> Exit:
-        return Exit.DONE if self.complete else Exit.PARTLY_DONE
+    def status(self) -> Completion:
+        return Completion.DONE if self.complete else Completion.PARTLY_DONE
 
     @classmethod
     def of(cls, kept: Run) -> Self:

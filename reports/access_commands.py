@@ -8,9 +8,9 @@ import click
 import sqlalchemy as sa
 from sqlmodel import col
 
+from consumer.commands.terminal import Refusal, json_option, limit_option, print_rows, say
 from consumer.facts.clock import utc_now
 from consumer.facts.house import OpenHouse
-from consumer.facts.terminal import Refusal, json_option, limit_option, print_rows, say
 from reports.people import PeopleError, Role, add_user, disable_user, new_password, to_user
 from reports.tables import User
 from reports.tokens import Scope, create_token, revoke_token

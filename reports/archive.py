@@ -12,8 +12,8 @@ from sqlmodel import Session, col
 
 from consumer.facts.house import Connection, House
 from consumer.facts.money import format_decimal
-from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
+from consumer.facts.work import Completion
 from reconcile.kept.pieces import DamagedRowsError
 from reports import catalogue, files
 from reports.build import Report
@@ -85,7 +85,7 @@ def sums_of(report: Report) -> dict[str, str]:
 class Night:
     """What the nightly step of reports did: its exit status and its lines for people."""
 
-    status: Exit
+    status: Completion
     lines: list[str]
 
 
@@ -94,8 +94,8 @@ def night(house: House, connection: Connection, *, on: date, now: datetime) -> N
     try:
         kept = keep_nightly(house, connection, on=on, now=now)
     except (NoRunError, NotWritableError, DamagedRowsError) as error:
-        return Night(Exit.NOTHING_DONE, [f"{connection.name}: report: {error}"])
-    return Night(Exit.DONE, [f"{connection.name}: report: {len(kept)} files of {on}"])
+        return Night(Completion.NOTHING_DONE, [f"{connection.name}: report: {error}"])
+    return Night(Completion.DONE, [f"{connection.name}: report: {len(kept)} files of {on}"])
 
 
 def keep_nightly(house: House, connection: Connection, *, on: date, now: datetime) -> list[ReportFile]:

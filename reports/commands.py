@@ -6,17 +6,10 @@ from pathlib import Path
 
 import click
 
+from consumer.commands.terminal import LocalDate, Refusal, check_range, connection_option, leave, say
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import OpenHouse
-from consumer.facts.terminal import (
-    Exit,
-    LocalDate,
-    Refusal,
-    check_range,
-    connection_option,
-    leave,
-    say,
-)
+from consumer.facts.work import Completion
 from reconcile.kept.pieces import DamagedRowsError
 from reports import catalogue, files
 from reports.build import Report
@@ -60,7 +53,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     check_range(since, until, "--from/--to")
     shapes = _shapes(_formats(formats, out), profile, language)
     if out == "-" and len(shapes) > 1:
-        raise Refusal("standard output takes one format", Exit.USAGE)
+        raise Refusal("standard output takes one format", Completion.MISUSED)
     house = open_house()
     connections = house.connections(connection_name)
     today = local_date(utc_now(), connections[0].country.zone)
@@ -88,7 +81,7 @@ def _formats(asked: str | None, out: str | None) -> str:
     if asked is None:
         return told or Format.CSV
     if told is not None and asked.strip() != told:
-        raise Refusal(f"--format {asked} and a file that ends in .{ending} do not agree: {out}", Exit.USAGE)
+        raise Refusal(f"--format {asked} and a file that ends in .{ending} do not agree: {out}", Completion.MISUSED)
     return asked
 
 
@@ -96,7 +89,7 @@ def _shapes(formats: str, profile: str | None, language: str | None) -> list[Sha
     try:
         return [files.to_shape(part.strip(), profile, language) for part in formats.split(",")]
     except ValueError as error:
-        raise Refusal(str(error), Exit.USAGE) from None
+        raise Refusal(str(error), Completion.MISUSED) from None
 
 
 def _deliver(made: list[Report], shape: Shape, out: str | None) -> None:
@@ -124,4 +117,4 @@ def _finish(made: Report) -> None:
         say(f"the run of {made.facts['incomplete']} is incomplete, its DATA_GAP says why: {again}")
     if made.facts["missing"]:
         say(f"no finished run of {made.facts['missing']}: cuadre reconcile")
-        leave(Exit.PARTLY_DONE)
+        leave(Completion.PARTLY_DONE)

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.commands.terminal import say
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.store import Store
-from consumer.facts.terminal import say
 from reports.people import PeopleError, Role, add_user, to_user
 from reports.tables import Invitation, User
 from reports.tokens import digest

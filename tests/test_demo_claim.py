@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from app import _claim_demo
+from consumer.commands.terminal import Refusal
 from consumer.facts.house import House
-from consumer.facts.terminal import Refusal
 from reconcile.tables import InvoiceFile
 from sandbox.child import alone_in
 

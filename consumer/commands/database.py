@@ -9,11 +9,12 @@ import click
 from consumer import disk
 from consumer.checks import KEYS, Check, Verdict
 from consumer.doctor import WithheldBy, examine
+from consumer.commands.terminal import connection_option, json_option, leave, print_findings, print_rows, say
 from consumer.facts import schema
 from consumer.facts.embedded import INSTALL, UnsafeJournalError
 from consumer.facts.house import OpenHouse
 from consumer.facts.store import Store
-from consumer.facts.terminal import Exit, connection_option, json_option, leave, print_findings, print_rows, say
+from consumer.facts.work import Completion
 
 
 def doctor_command(withheld_by: WithheldBy) -> click.Command:
@@ -34,7 +35,7 @@ def doctor_command(withheld_by: WithheldBy) -> click.Command:
         else:
             print_findings(_told(check) for check in checks)
         if any(check.verdict is Verdict.FAILURE for check in checks):
-            leave(Exit.NOTHING_DONE)
+            leave(Completion.NOTHING_DONE)
 
     return doctor
 

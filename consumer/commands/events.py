@@ -9,12 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from consumer.facts.clock import utc_now
-from consumer.facts.house import House, OpenHouse
-from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventState
-from consumer.facts.taxids import mask_accounts
-from consumer.facts.terminal import (
-    Exit,
+from consumer.commands.terminal import (
     Moment,
     Refusal,
     check_range,
@@ -25,6 +20,11 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
+from consumer.facts.clock import utc_now
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventState
+from consumer.facts.taxids import mask_accounts
+from consumer.facts.work import Completion
 from consumer.inbox.listing import Filter, find_event, list_conflicts, list_events
 from consumer.inbox.replay import KEYS as REPLAY_KEYS
 from consumer.inbox.replay import Name, Replay, Replayed, names_of
@@ -165,7 +165,9 @@ def replay(
     """Apply events again, named by id or by filters."""
     wanted = to_filter(**filters)
     if bool(event_ids) == (not wanted.is_empty):
-        raise Refusal("name events by id, or by --type, --state, --since and --until: one of the two", Exit.USAGE)
+        raise Refusal(
+            "name events by id, or by --type, --state, --since and --until: one of the two", Completion.MISUSED
+        )
     house = open_house()
     names = _named(house, connection_name, event_ids, wanted)
     replaying = Replay(house.store, house.settings, utc_now, getpass.getuser())
@@ -194,4 +196,4 @@ def _conclude(names: list[Name], done: list[Replayed], *, dry_run: bool) -> None
     if troubled:
         say(f"{troubled} of {len(names)} events cannot be applied; the column error says why")
     if not dry_run and held + troubled:
-        leave(Exit.PARTLY_DONE)
+        leave(Completion.PARTLY_DONE)

@@ -6,10 +6,10 @@ from typing import NoReturn
 import click
 from sqlmodel import col, select
 
+from consumer.commands.terminal import json_option, limit_option, print_rows
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House, OpenHouse
 from consumer.facts.tables.jobs import Tick, to_shown
-from consumer.facts.terminal import json_option, limit_option, print_rows
 from consumer.job_table import job_table
 
 KEYS = ("job", "planned_at", "state", "worker", "started_at", "finished_at", "outcome")

@@ -8,9 +8,10 @@ from typing import Any
 
 import click
 
+from consumer.commands.terminal import Command, Refusal, connection_option, json_option, print_rows, say
 from consumer.facts.house import House, OpenHouse
 from consumer.facts.money import format_decimal
-from consumer.facts.terminal import Command, Exit, Refusal, connection_option, json_option, print_rows, say
+from consumer.facts.work import Completion
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import ProviderError
 from consumer.provider.writes import (
@@ -64,7 +65,9 @@ def create(open_house: OpenHouse, /, *, payment_id: str, amount: str | None, **o
     """Give back a payment, whole or in part."""
     again = options["key"] is not None
     if again and amount is None:
-        raise Refusal("--idempotency-key needs --amount: what is left may have changed since that attempt", Exit.USAGE)
+        raise Refusal(
+            "--idempotency-key needs --amount: what is left may have changed since that attempt", Completion.MISUSED
+        )
     _write(
         open_house,
         lambda house, provider: plan_refund(house, provider, payment_id, amount, is_repeat=again),
@@ -135,7 +138,9 @@ def _check_agreed(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Refusal("nobody is there to agree: give --yes, or --dry-run to see what would be sent", Exit.USAGE)
+        raise Refusal(
+            "nobody is there to agree: give --yes, or --dry-run to see what would be sent", Completion.MISUSED
+        )
     if not click.confirm("Send it?", err=True):
         raise Refusal("nothing was sent")
 

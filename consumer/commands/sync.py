@@ -5,10 +5,7 @@ from datetime import date, datetime
 
 import click
 
-from consumer.facts.house import OpenHouse
-from consumer.facts.settings import Connection
-from consumer.facts.terminal import (
-    Exit,
+from consumer.commands.terminal import (
     Moment,
     check_range,
     connection_option,
@@ -17,8 +14,11 @@ from consumer.facts.terminal import (
     limit_option,
     print_rows,
     say,
-    to_utc,
 )
+from consumer.facts.clock import to_utc
+from consumer.facts.house import OpenHouse
+from consumer.facts.settings import Connection
+from consumer.facts.work import Completion
 from consumer.inbox.apply import drain
 from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill as run_backfill
@@ -92,7 +92,7 @@ def pull(
 @connection_option("main")
 @click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far back to compare.")
 @click.option("--repair", is_flag=True, help="Read what differs again and mend it; exit 3 where something is left.")
-@click.option("--check", is_flag=True, help="Exit 3 where something differs.")
+@click.option("--check", is_flag=True, help="Completion 3 where something differs.")
 @limit_option
 @json_option
 @click.pass_obj
@@ -125,10 +125,10 @@ def drift(  # noqa: PLR0913 - one parameter for each option
     print_rows(rows[:limit], DRIFT_KEYS, as_json=as_json)
     for result in outcome.results:
         say(_to_comparison(result))
-    if outcome.status is not Exit.DONE:
+    if outcome.status is not Completion.DONE:
         leave(outcome.status)
     if check and outcome.left:
-        leave(Exit.PARTLY_DONE)
+        leave(Completion.PARTLY_DONE)
 
 
 def _to_range(
@@ -150,7 +150,7 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
     """Print a row for each stream; people also get each failure as a sentence."""
     rows = [{key: getattr(result, key) for key in RESULT_KEYS} for result in outcome.results]
     print_rows([row | {"state": str(row["state"])} for row in rows], RESULT_KEYS, as_json=as_json)
-    if outcome.status is Exit.DONE:
+    if outcome.status is Completion.DONE:
         return
     failed = [result for result in outcome.results if result.state is StreamState.INCOMPLETE]
     what = "cuadre gaps lists what is missing" if outcome.started else "nothing was read: cuadre doctor"

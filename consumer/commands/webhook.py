@@ -7,9 +7,10 @@ from datetime import timedelta
 
 import click
 
+from consumer.commands.terminal import Refusal, connection_option, json_option, print_rows, say
 from consumer.facts.clock import format_instant
 from consumer.facts.house import House, OpenHouse
-from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, print_rows, say
+from consumer.facts.work import Completion
 from consumer.inbox.handlers import HANDLERS
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.routes import WEBHOOK_ENDPOINTS
@@ -86,7 +87,7 @@ def update(  # noqa: PLR0913 - one parameter for each option
     given["enabled_events"] = list(events) or None
     changes = {key: value for key, value in given.items() if value is not None}
     if not changes:
-        raise Refusal("nothing to change: give --enable, --disable, --url, --name or --event", Exit.USAGE)
+        raise Refusal("nothing to change: give --enable, --disable, --url, --name or --event", Completion.MISUSED)
     with _at_provider(open_house, connection_name) as (_, provider):
         provider.update(WEBHOOK_ENDPOINTS, endpoint_id, changes)
         endpoints, _now = list_endpoints(provider)

@@ -46,3 +46,14 @@ def format_duration(duration: timedelta) -> str:
         if count:
             parts.append(f"{count} {word}{'s' if count > 1 else ''}")
     return " ".join(parts[:2]) or "0 seconds"
+
+
+def to_utc(moment: date | datetime | None, zone: str) -> datetime | None:
+    """Return a day or a time, local unless it bears a zone, as an instant."""
+    if moment is None:
+        return None
+    if isinstance(moment, datetime):
+        if moment.tzinfo is None:
+            return local_instant(moment.date(), moment.time(), zone)
+        return moment.astimezone(UTC)
+    return day_start(moment, zone)

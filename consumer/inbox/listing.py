@@ -8,9 +8,9 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session
 
+from consumer.facts.clock import to_utc
 from consumer.facts.settings import Connection
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict
-from consumer.facts.terminal import to_utc
 
 _EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
 _CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from datetime import datetime
 from consumer.facts.clock import utc_now
 from consumer.facts.errands import ErrandRefusedError
 from consumer.facts.store import Store
-from consumer.facts.terminal import Refusal
+from consumer.facts.work import WorkError
 from consumer.jobs import ticks
 from consumer.jobs.ticks import TickState
 
@@ -26,7 +26,7 @@ def noted(store: Store, job: str, *, worker: str, clock: Callable[[], datetime] 
     at = clock()
     ticks.settle(store, job, before=at, planned=(), now=at)
     if not ticks.claim(store, job, at, worker=worker, now=at):
-        raise Refusal(f"{job} was begun elsewhere at this very moment: ask again")
+        raise WorkError(f"{job} was begun elsewhere at this very moment: ask again")
     with _until_its_end(store, job, at, worker=worker, clock=clock) as end:
         yield end
 

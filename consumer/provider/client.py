@@ -19,7 +19,6 @@ from pydantic import SecretStr
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.settings import Connection, Settings
-from consumer.facts.terminal import say
 from consumer.provider.bodies import read_in_time, to_utf8
 from consumer.provider.budget import Budget
 from consumer.provider.errors import (
@@ -256,8 +255,12 @@ def open_provider(house: House, connection: Connection, *, transport: Transport 
     """Build the client of one connection on the installation's shared budget."""
     budget = Budget(house.store, house.settings.rate_limit)
     # A person who waits is told why; a log is told once, when it is over.
-    tell = say if sys.stderr.isatty() else None
+    tell = _tell if sys.stderr.isatty() else None
     return Provider(connection, house.settings, budget, transport=transport, tell=tell)
+
+
+def _tell(line: str) -> None:
+    sys.stderr.write(f"{line}\n")
 
 
 def is_cursor_gone(error: ProviderError) -> bool:

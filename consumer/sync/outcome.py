@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 
 
 class StreamState(StrEnum):
@@ -84,7 +84,7 @@ class Outcome:
         return sum(result.pages for result in self.results)
 
     @property
-    def status(self) -> Exit:
+    def status(self) -> Completion:
         if self.complete:
-            return Exit.DONE
-        return Exit.PARTLY_DONE if self.started else Exit.NOTHING_DONE
+            return Completion.DONE
+        return Completion.PARTLY_DONE if self.started else Completion.NOTHING_DONE

@@ -8,9 +8,9 @@ from typing import Any
 import click
 from sqlmodel import col, select
 
+from consumer.commands.terminal import connection_option, counted, json_option, leave, limit_option, print_rows, say
 from consumer.facts.house import OpenHouse
 from consumer.facts.money import format_decimal
-from consumer.facts.terminal import connection_option, counted, json_option, leave, limit_option, print_rows, say
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
 from reconcile.books.outcomes import print_files, show_rejects, status_of

@@ -7,11 +7,7 @@ from typing import Any
 
 import click
 
-from consumer.facts.clock import format_instant
-from consumer.facts.house import OpenHouse
-from consumer.facts.money import format_decimal
-from consumer.facts.terminal import (
-    Exit,
+from consumer.commands.terminal import (
     Refusal,
     connection_option,
     counted,
@@ -21,6 +17,10 @@ from consumer.facts.terminal import (
     print_rows,
     say,
 )
+from consumer.facts.clock import format_instant
+from consumer.facts.house import OpenHouse
+from consumer.facts.money import format_decimal
+from consumer.facts.work import Completion
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.outcomes import print_files, show_rejects, status_of
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
@@ -126,7 +126,7 @@ def import_reports(
 ) -> None:
     """Bring payout reports (CSV) in, each whole or not at all."""
     if payout_id is not None and len(files) > 1:
-        raise Refusal("--payout names the payout of one file", Exit.USAGE)
+        raise Refusal("--payout names the payout of one file", Completion.MISUSED)
     house = open_house()
     connection = house.settings.connection(connection_name)
     outcomes = [import_payout_report(house, connection, path, payout_id=payout_id) for path in files]

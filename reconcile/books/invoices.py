@@ -16,8 +16,8 @@ from consumer.facts.house import Connection, House
 from consumer.facts.store import batches, insert_once
 from consumer.facts.tables.business import Entity
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
+from consumer.facts.work import Completion
 from reconcile.books.documents import Document, Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.reading import NO_LINE, Reading, read_invoices
@@ -43,8 +43,8 @@ class ImportOutcome:
     earlier: str = ""
 
     @property
-    def status(self) -> Exit:
-        return Exit.DONE if self.accepted else Exit.NOTHING_DONE
+    def status(self) -> Completion:
+        return Completion.DONE if self.accepted else Completion.NOTHING_DONE
 
     @property
     def totals_accepted(self) -> int:

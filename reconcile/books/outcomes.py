@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from consumer.facts.terminal import Exit, print_rows
+from consumer.commands.terminal import print_rows
+from consumer.facts.work import Completion
 
 REJECT_KEYS = ("line", "column", "value", "reason")
 
@@ -15,12 +16,12 @@ class FileOutcome(Protocol):
     def accepted(self) -> bool: ...
 
 
-def status_of(outcomes: Sequence[FileOutcome]) -> Exit:
+def status_of(outcomes: Sequence[FileOutcome]) -> Completion:
     """Some refused: partly done; all refused: nothing done."""
     refused = sum(not outcome.accepted for outcome in outcomes)
     if not refused:
-        return Exit.DONE
-    return Exit.NOTHING_DONE if refused == len(outcomes) else Exit.PARTLY_DONE
+        return Completion.DONE
+    return Completion.NOTHING_DONE if refused == len(outcomes) else Completion.PARTLY_DONE
 
 
 def print_files(rows: Sequence[Mapping[str, Any]], keys: Sequence[str], *, as_json: bool) -> None:

@@ -17,8 +17,8 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import utc_now
 from consumer.facts.house import Connection, House
 from consumer.facts.tables.provider import PayoutItem
-from consumer.facts.terminal import Exit
 from consumer.facts.turns import Turn, take_turn
+from consumer.facts.work import Completion
 from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.documents import Reject
 from reconcile.books.headers import normalise
@@ -83,8 +83,8 @@ class ReportOutcome:
         return f"takes the place of {self.replaced.name} of {when} for {self.payout_id}"
 
     @property
-    def status(self) -> Exit:
-        return Exit.DONE if self.accepted else Exit.NOTHING_DONE
+    def status(self) -> Completion:
+        return Completion.DONE if self.accepted else Completion.NOTHING_DONE
 
 
 class ReportError(ValueError):

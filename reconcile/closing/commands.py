@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
+from consumer.commands.terminal import LocalDate, Refusal, connection_option, json_option, print_rows
 from consumer.facts.clock import utc_now
 from consumer.facts.house import OpenHouse
-from consumer.facts.terminal import LocalDate, Refusal, connection_option, json_option, print_rows
 from reconcile.closing import periods
 from reconcile.closing import procedure as closing
 from reconcile.closing.procedure import PeriodError

@@ -6,8 +6,9 @@ from typing import Any, TypeVar
 
 import click
 
+from consumer.commands.terminal import Refusal
 from consumer.facts.clock import utc_now
-from consumer.facts.terminal import Exit, Refusal
+from consumer.facts.work import Completion
 from reconcile.decisions import Signature
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -25,7 +26,7 @@ def login_name() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
-        raise Refusal("this machine does not say who you are: give --author", Exit.USAGE) from None
+        raise Refusal("this machine does not say who you are: give --author", Completion.MISUSED) from None
 
 
 def signature(author: str | None, reason: str) -> Signature:

@@ -9,20 +9,13 @@ from typing import Any
 import click
 from sqlmodel import Session
 
+from consumer.commands.terminal import Refusal, connection_option, json_option, leave, limit_option, print_rows
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import Connection, House, OpenHouse
 from consumer.facts.money import format_decimal
-from consumer.facts.terminal import (
-    Exit,
-    Refusal,
-    connection_option,
-    json_option,
-    leave,
-    limit_option,
-    print_rows,
-)
+from consumer.facts.work import Completion
 from reconcile import decisions, printed
 from reconcile.decisions import DecisionError
 from reconcile.desk import worklist
@@ -265,7 +258,7 @@ def import_exceptions(
     print_rows(shown, ROW_KEYS, as_json=as_json)
     refused = sum(bool(row.refused) for row in taken)
     if refused:
-        leave(Exit.NOTHING_DONE if refused == len(taken) else Exit.PARTLY_DONE)
+        leave(Completion.NOTHING_DONE if refused == len(taken) else Completion.PARTLY_DONE)
 
 
 def _edit(house: House, name: str, edit: Callable[[Session, str], ExceptionRow], *, as_json: bool) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import click
 
+from consumer.commands.terminal import Refusal, connection_option, json_option, print_rows
 from consumer.facts.house import OpenHouse
 from consumer.facts.money import MoneyError, format_decimal, to_minor
-from consumer.facts.terminal import Exit, Refusal, connection_option, json_option, print_rows
+from consumer.facts.work import Completion
 from reconcile import decisions
 from reconcile.decisions import Adjustment, DecisionError, Pair
 from reconcile.desk.authors import signature
@@ -91,7 +92,7 @@ def _to_amount(text: str | None, currency: str) -> int | None:
     try:
         return to_minor(text, currency)
     except MoneyError as error:
-        raise Refusal(f"--amount {error}", Exit.USAGE) from None
+        raise Refusal(f"--amount {error}", Completion.MISUSED) from None
 
 
 def _to_decision_row(decision: Decision, currency: str) -> dict[str, Any]:

@@ -4,8 +4,8 @@ import socket
 
 import pytest
 
-from consumer.facts.terminal import Refusal
-from consumer.serving import check_free
+from consumer.commands.serving import check_free
+from consumer.commands.terminal import Refusal
 from tests.ports import free_port
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from consumer.serving import Pauses
+from consumer.commands.serving import Pauses
 from tests.ports import free_port
 from tests.thoroughness import for_run
 
@@ -35,7 +35,7 @@ def answer(environ, start_response):
 if __name__ == "__main__":
     sys.path.insert(0, sys.argv[2])
     from consumer.logs import configure_logs
-    from consumer import serving
+    from consumer.commands import serving
     configure_logs()
     # Whoever waits for what is under way waits longer than any machine is slow.
     serving.STOP_SECONDS = 600

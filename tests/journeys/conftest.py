@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from werkzeug.serving import make_server
 
 import app
-from consumer.working import start_worker
+from consumer.commands.working import start_worker
 from cuadre import cli
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox

@@ -8,6 +8,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from flask import Flask
 
+from consumer.commands.serving import listen
 from consumer.config import load
 from consumer.facts.house import House
 from consumer.facts.store import Store
@@ -15,7 +16,6 @@ from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.jobs.worker import Worker, worker_name
 from consumer.logs import configure_logs
-from consumer.serving import listen
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.writer import PATIENCE_SECONDS, Writer
 

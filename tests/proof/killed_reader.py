@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 
+from consumer.commands.terminal import EXIT_STATUSES
 from consumer.config import load
 from consumer.facts.house import House
 from consumer.facts.store import Store
@@ -53,7 +54,7 @@ def _read(environ: dict[str, str], what: str, kill_at: int, since: datetime | No
         is_log = what == "events"
         outcome = read_log(house, provider, since=since) if is_log else read_streams(house, provider, [STREAMS[what]])
     store.close()
-    raise SystemExit(int(outcome.status))
+    raise SystemExit(EXIT_STATUSES[outcome.status])
 
 
 def read_apart(

@@ -21,7 +21,7 @@ from consumer.facts.house import House
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.sync.pull import STREAMS, pull
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
@@ -147,14 +147,14 @@ def test_a_night_is_whole_or_says_why_not_and_the_next_one_heals(live: Live, fau
         merchant.steer.switch_on(fault, **READ[fault])
     first = merchant.night()
     merchant.steer.switch_off()
-    if first.status is Exit.DONE:
+    if first.status is Completion.DONE:
         assert merchant.stored() >= merchant.sent()
     else:
-        assert first.status is Exit.PARTLY_DONE
+        assert first.status is Completion.PARTLY_DONE
         assert first.lines[-1].startswith("main: the night of 2026-10-02 is incomplete: ")
     merchant.steer.advance(HOUR)
     healed = merchant.night()
-    assert healed.status is Exit.DONE, healed.lines
+    assert healed.status is Completion.DONE, healed.lines
     assert merchant.stored() == merchant.sent()
 
 
@@ -163,7 +163,7 @@ def test_two_nights_at_once_end_as_one(live: Live) -> None:
     merchant = live()
     with ThreadPoolExecutor(2) as pool:
         both = [future.result() for future in [pool.submit(merchant.night) for _ in range(2)]]
-    assert [one.status for one in both] == [Exit.DONE, Exit.DONE]
+    assert [one.status for one in both] == [Completion.DONE, Completion.DONE]
     assert merchant.stored() == merchant.sent()
     with merchant.house.store.reading() as session:
         ticks = [tick.state for tick in session.exec(select(Tick))]
@@ -178,6 +178,6 @@ def test_two_pulls_at_once_leave_no_gap(live: Live) -> None:
         both = [
             future.result() for future in [pool.submit(pull, merchant.house, connection, list(STREAMS)) for _ in "ab"]
         ]
-    assert [one.status for one in both] == [Exit.DONE, Exit.DONE]
+    assert [one.status for one in both] == [Completion.DONE, Completion.DONE]
     with merchant.house.store.reading() as session:
         assert unclosed_windows(session) == []

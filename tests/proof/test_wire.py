@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from consumer.facts.terminal import Refusal
-from consumer.serving import check_free
+from consumer.commands.serving import check_free
+from consumer.commands.terminal import Refusal
 from tests.thoroughness import IS_FULL, for_run
 
 SECRET = b"whsec_test_secret"

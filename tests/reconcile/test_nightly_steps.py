@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlmodel import select
 
+from consumer.commands.terminal import Refusal
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
-from consumer.facts.terminal import Exit, Refusal
+from consumer.facts.work import Completion
 from reconcile.nightly import Step, Steps, join, nightly
 from reconcile.tables import Run
 
@@ -21,15 +22,15 @@ ON = date(2026, 9, 11)
 
 @dataclass(slots=True)
 class Answer:
-    status: Exit = Exit.DONE
+    status: Completion = Completion.DONE
     lines: list[str] = field(default_factory=list)
 
 
-def _steps(called: list[str], **answers: Exit) -> Steps:
+def _steps(called: list[str], **answers: Completion) -> Steps:
     def step(name: str) -> Step:
         def take(connection: Connection) -> Answer:
             called.append(name)
-            return Answer(answers.get(name, Exit.DONE), [f"{connection.name}: 3 streams complete"])
+            return Answer(answers.get(name, Completion.DONE), [f"{connection.name}: 3 streams complete"])
 
         return take
 
@@ -50,7 +51,7 @@ def test_a_good_night_runs_every_step_in_order(world: "World", house: House, mai
     called: list[str] = []
     outcome = nightly(house, main, on=ON, steps=_steps(called))
     assert called == ["backfill", "pull", "drift", "report"]
-    assert (outcome.status, outcome.complete) == (Exit.DONE, True)
+    assert (outcome.status, outcome.complete) == (Completion.DONE, True)
     told = ["main: backfill: 3 streams complete", "main: pull: 3 streams complete", "main: drift: 3 streams complete"]
     assert outcome.lines[:3] == told
     assert outcome.lines[-1] == "main: reports of 2026-09-11"
@@ -64,9 +65,9 @@ def test_a_failed_step_does_not_stop_the_night(world: "World", house: House, mai
     """What is there is reconciled and reported all the same, and the night says it is incomplete."""
     world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
     called: list[str] = []
-    outcome = nightly(house, main, on=ON, steps=_steps(called, pull=Exit.NOTHING_DONE))
+    outcome = nightly(house, main, on=ON, steps=_steps(called, pull=Completion.NOTHING_DONE))
     assert called == ["backfill", "pull", "drift", "report"]
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert outcome.lines[-1] == "main: the night of 2026-09-11 is incomplete: pull"
 
 
@@ -88,7 +89,7 @@ def test_nothing_is_made_of_a_damaged_database(world: "World", house: House, mai
 def test_incomplete_data_makes_the_night_incomplete(house: House, main: Connection) -> None:
     """Streams that were never read are gaps, so the run is incomplete and so is the night."""
     outcome = nightly(house, main, on=ON, steps=_steps([]))
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert outcome.run is not None
     assert outcome.run.exceptions == {"DATA_GAP": 6}
     assert any("INCOMPLETE" in line for line in outcome.lines)
@@ -103,19 +104,19 @@ def test_a_refusal_is_an_outcome_not_a_crash(house: House, main: Connection) -> 
     steps = _steps([])
     outcome = nightly(house, main, on=ON, steps=replace(steps, backfill=refuse))
     assert outcome.lines[0] == "main: backfill: the provider does not answer"
-    assert outcome.statuses["backfill"] is Exit.NOTHING_DONE
+    assert outcome.statuses["backfill"] is Completion.NOTHING_DONE
 
 
 @pytest.mark.parametrize(
     ("statuses", "joined"),
     [
-        ([], Exit.DONE),
-        ([Exit.DONE, Exit.DONE], Exit.DONE),
-        ([Exit.DONE, Exit.PARTLY_DONE], Exit.PARTLY_DONE),
-        ([Exit.DONE, Exit.NOTHING_DONE], Exit.PARTLY_DONE),
-        ([Exit.NOTHING_DONE, Exit.NOTHING_DONE], Exit.NOTHING_DONE),
+        ([], Completion.DONE),
+        ([Completion.DONE, Completion.DONE], Completion.DONE),
+        ([Completion.DONE, Completion.PARTLY_DONE], Completion.PARTLY_DONE),
+        ([Completion.DONE, Completion.NOTHING_DONE], Completion.PARTLY_DONE),
+        ([Completion.NOTHING_DONE, Completion.NOTHING_DONE], Completion.NOTHING_DONE),
     ],
 )
-def test_statuses_join_into_the_worst(statuses: list[Exit], joined: Exit) -> None:
+def test_statuses_join_into_the_worst(statuses: list[Completion], joined: Completion) -> None:
     """Nothing done only where nothing at all was done."""
     assert join(statuses) is joined

@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from sqlmodel import col
 
 from consumer.facts.house import House
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from reconcile.tables import ExceptionRow
 from reports import archive
 from reports.tables import ReportFile
@@ -26,7 +26,7 @@ DAY = date(2026, 10, 8)
 def test_a_night_keeps_files_for_programs_and_for_people(reconciled: House) -> None:
     """Each report is kept as CSV and as XLSX in the country's shape, and the record's digest is the file's."""
     night = archive.night(reconciled, reconciled.settings.connection("main"), on=DAY, now=NOW)
-    assert (night.status, night.lines) == (Exit.DONE, ["main: report: 14 files of 2026-10-08"])
+    assert (night.status, night.lines) == (Completion.DONE, ["main: report: 14 files of 2026-10-08"])
     with reconciled.store.reading() as session:
         kept = archive.kept_files(session)
     assert {(row.name, row.profile) for row in kept} == {
@@ -81,7 +81,7 @@ def test_a_workbook_of_payouts_carries_what_explains_them(reconciled: House) -> 
 def test_a_night_without_a_run_makes_nothing(house: House) -> None:
     """No run is nothing done, in one line."""
     night = archive.night(house, house.settings.connection("main"), on=DAY, now=NOW)
-    assert night.status is Exit.NOTHING_DONE
+    assert night.status is Completion.NOTHING_DONE
     assert night.lines == ["main: report: there is no finished run to report on: cuadre reconcile"]
 
 
@@ -115,7 +115,7 @@ def test_a_data_folder_that_takes_no_file_is_named(reconciled: House) -> None:
     (reconciled.settings.data_dir / "reports").write_bytes(b"in the way")
     night = archive.night(reconciled, reconciled.settings.connection("main"), on=DAY, now=NOW)
     name = "reports/2026-10-08/machine-en/2026-10-08_2026-10-08_cl_payout-summary_main_r0042.csv"
-    assert night.status is Exit.NOTHING_DONE
+    assert night.status is Completion.NOTHING_DONE
     assert night.lines == [f"main: report: {name} cannot be written in the data folder: Not a directory"]
     with reconciled.store.reading() as session:
         assert not archive.kept_files(session)

@@ -5,7 +5,8 @@ from datetime import UTC, date, datetime
 import click
 import pytest
 
-from consumer.facts.terminal import LocalDate, Moment, Refusal, check_range, print_findings, print_rows, to_utc
+from consumer.commands.terminal import LocalDate, Moment, Refusal, check_range, print_findings, print_rows
+from consumer.facts.clock import to_utc
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from consumer.facts.completeness import complete_until
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log
 from consumer.sync.windows import all_windows, unclosed_windows
@@ -46,7 +46,7 @@ def everything(count: int) -> set[str]:
 def test_a_first_run_reads_back_to_the_end_of_the_log(house: House, provider: Provider) -> None:
     """A first run from an empty database keeps every event and is complete up to the provider's settled moment."""
     outcome = read_log(house, provider)
-    assert outcome.status is Exit.DONE
+    assert outcome.status is Completion.DONE
     assert outcome.lines == ["main: events: complete, 80 read, 40 new or changed, 34 pages"]
     assert stored(house) == everything(40)
     assert reached(house) == SETTLED
@@ -72,7 +72,7 @@ def test_a_later_run_reads_the_overlap_and_what_is_new(house: House, provider: P
     log_server.add(101, datetime(2026, 10, 1, 4, 30, tzinfo=UTC))
     log_server.now += timedelta(hours=2)
     log_server.asked.clear()
-    assert read_log(house, provider).status is Exit.DONE
+    assert read_log(house, provider).status is Completion.DONE
     assert {"evt_100", "evt_101"} <= stored(house)
     assert {asked.get("since") for asked in log_server.asked[1:]} == {"2026-10-01T01:58:59Z"}
     assert reached(house) == SETTLED + timedelta(hours=2)
@@ -121,7 +121,7 @@ def test_a_run_killed_at_any_page_is_finished_by_the_next(
     assert gaps(house)
     log_server.before = lambda _query: None
     outcome = read_log(house, provider, since=until, until=until)
-    assert outcome.status is Exit.DONE
+    assert outcome.status is Completion.DONE
     assert stored(house) == {"evt_1", "evt_2", "evt_3"}
     # Two probes for the provider's clock and six pages; only the killed one is asked again.
     assert len(log_server.asked) == 2 + 6 + 1
@@ -137,7 +137,7 @@ def test_a_window_that_fails_stays_with_its_reason(
 
     log_server.before = break_one
     outcome = read_log(house, provider, since=LAST_DAY)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     (gap,) = gaps(house)
     assert gap.since == datetime(2026, 9, 30, 10, 59, 40, tzinfo=UTC)
     assert gap.until == datetime(2026, 9, 30, 18, 59, 20, tzinfo=UTC)
@@ -147,7 +147,7 @@ def test_a_window_that_fails_stays_with_its_reason(
     assert [int(pause) for pause in pauses][:5] == [1, 2, 4, 8, 16]
     assert len(pauses) <= 15
     log_server.before = lambda _query: None
-    assert read_log(house, provider).status is Exit.DONE
+    assert read_log(house, provider).status is Completion.DONE
     assert gaps(house) == []
     assert reached(house) == SETTLED
 
@@ -160,7 +160,7 @@ def test_a_storm_is_outlasted_while_pages_still_come(house: House, provider: Pro
         return BROKEN if chance.random() < 0.6 else None
 
     log_server.before = storm
-    assert read_log(house, provider, since=LAST_DAY).status is Exit.DONE
+    assert read_log(house, provider, since=LAST_DAY).status is Completion.DONE
     assert stored(house) == {"evt_0", "evt_1", "evt_2", "evt_3"}
 
 
@@ -170,11 +170,11 @@ def test_a_page_that_vanishes_is_a_gap(house: House, provider: Provider, log_ser
     log_server.page_size = 1
     log_server.before = lambda query: gone if query.get("starting_after") == "evt_0" else None
     outcome = read_log(house, provider, since=LAST_DAY)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     (gap,) = gaps(house)
     assert gap.reason == "GET /v2/events: the provider answered 404 missing_resource"
     log_server.before = lambda _query: None
-    assert read_log(house, provider, since=LAST_DAY).status is Exit.DONE
+    assert read_log(house, provider, since=LAST_DAY).status is Completion.DONE
     assert gaps(house) == []
     assert {"evt_0", "evt_1", "evt_2", "evt_3"} <= stored(house)
 
@@ -183,7 +183,7 @@ def test_a_key_refused_at_once_does_nothing(house: House, provider: Provider, lo
     """A wrong key ends the run before anything is asked, with exit 1 and no window."""
     log_server.before = lambda _query: REFUSED
     outcome = read_log(house, provider)
-    assert outcome.status is Exit.NOTHING_DONE
+    assert outcome.status is Completion.NOTHING_DONE
     assert len(log_server.asked) == 1
     assert gaps(house) == []
 
@@ -192,7 +192,7 @@ def test_a_key_refused_in_mid_run_stops_the_run(house: House, provider: Provider
     """Once the key is refused no window asks again; what is missing stays in the ledger and the exit is 3."""
     log_server.before = lambda _query: REFUSED if len(log_server.asked) > 20 else None
     outcome = read_log(house, provider)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert 0 < len(gaps(house)) < 17
     assert len(log_server.asked) <= 20 + 8
     assert reached(house) != SETTLED
@@ -206,7 +206,7 @@ def test_an_unreachable_provider_does_nothing(house: House, provider: Provider, 
 
     log_server.before = refuse
     outcome = read_log(house, provider)
-    assert outcome.status is Exit.NOTHING_DONE
+    assert outcome.status is Completion.NOTHING_DONE
     assert outcome.lines[0].endswith("GET /v2/events: no answer from http://provider.test (ConnectError)")
 
 
@@ -225,7 +225,7 @@ def test_a_pruned_cursor_restarts_the_window(house: House, provider: Provider, l
         return None
 
     log_server.before = prune
-    assert read_log(house, provider, since=LAST_DAY).status is Exit.DONE
+    assert read_log(house, provider, since=LAST_DAY).status is Completion.DONE
     assert stored(house) == {"evt_0", "evt_1", "evt_2", "evt_3"}
     assert len(struck) == 3
 
@@ -236,7 +236,7 @@ def test_an_event_without_an_id_keeps_its_window_open(house: House, provider: Pr
     outcome = read_log(
         house, provider, since=datetime(2026, 9, 30, 11, tzinfo=UTC), until=LAST_DAY + timedelta(hours=10)
     )
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert gaps(house)[0].reason == (
         "events: the list holds an event that cannot be kept: "
         "the event's id must be text of 1 to 255 printable characters"
@@ -253,7 +253,7 @@ def test_a_log_that_never_rests_is_not_called_complete(house: House, provider: P
     log_server.page_size = 300
     since = datetime(2026, 9, 30, 21, 30, tzinfo=UTC)
     outcome = read_log(house, provider, since=since, until=since + timedelta(hours=1))
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert gaps(house)[0].reason == "events kept appearing in 10 reads"
 
 
@@ -265,7 +265,7 @@ def test_two_runs_at_once_both_end_complete(house: House, provider: Provider) ->
         run.start()
     for run in runs:
         run.join()
-    assert read_log(house, provider).status is Exit.DONE
+    assert read_log(house, provider).status is Completion.DONE
     assert stored(house) == everything(40)
     with house.store.reading() as session:
         windows = all_windows(session, "main", "events")

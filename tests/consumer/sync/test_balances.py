@@ -11,7 +11,7 @@ from sqlmodel import select
 from consumer.facts.house import House
 from consumer.facts.tables.business import AccountMovement, AccountStatement
 from consumer.facts.tables.sync import StreamFinding
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.client import Provider
 from consumer.sync.balances import Break, Entry, find_breaks
 from consumer.sync.pull import STREAMS, read_streams
@@ -90,7 +90,7 @@ def test_a_break_is_told_by_the_pull_and_goes_when_it_is_mended(
     rows = [movement(3, balance=1500), movement(1, balance=500)]
     list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], "/v2/accounts/acc_1/movements": rows}
     outcome = read_streams(house, lists, [STREAMS["account-movements"]])
-    assert outcome.status is Exit.DONE
+    assert outcome.status is Completion.DONE
     text = "acc_1: the running balance breaks in 1 places, first by 500 CLP between mov_1 and mov_3"
     assert outcome.results[0].reason == text
     assert told(house) == [("account-movements", text)]

@@ -14,7 +14,7 @@ from consumer.facts.house import House
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.sync import StatementDocument
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.pull import STREAMS, read_streams
@@ -80,7 +80,7 @@ def document(house: House) -> StatementDocument:
 
 def test_a_document_is_fetched_once_and_lies_in_the_archive(house: House, provider: Provider, files: Files) -> None:
     """The row holds place, digest and size; a later pull with a new signature does not ask again."""
-    assert read_streams(house, provider, STREAM).status is Exit.DONE
+    assert read_streams(house, provider, STREAM).status is Completion.DONE
     row = document(house)
     assert row.path is not None
     assert (house.settings.data_dir / row.path).read_bytes() == PDF
@@ -104,7 +104,7 @@ def test_a_document_waits_for_its_turn_in_the_budget(house: House, files: Files,
     """The host is the provider's by default, so a document counts as a request like any other."""
     budget, connection = CountedBudget(house.store, 100_000), house.settings.connection("main")
     with Provider(connection, house.settings, budget, transport=httpx.MockTransport(files.reply)) as provider:
-        assert read_streams(house, provider, STREAM).status is Exit.DONE
+        assert read_streams(house, provider, STREAM).status is Completion.DONE
     assert budget.turns == len(list_server.asked) + len(files.asked)
     assert len(files.asked) == 1
 
@@ -122,7 +122,7 @@ def test_elsewhere_only_the_link_is_kept(house: House, provider: Provider, files
     """A host that nobody named is not asked; the stream is complete and the row says why there is no file."""
     list_server.lists[STATEMENTS] = [statement("https://elsewhere.test/1?sig=a")]
     outcome = read_streams(house, provider, STREAM)
-    assert (outcome.status, outcome.results[0].reason) == (Exit.DONE, None)
+    assert (outcome.status, outcome.results[0].reason) == (Completion.DONE, None)
     assert files.asked == []
     assert document(house).path is None
     assert document(house).told == "elsewhere.test is not among CUADRE_DOWNLOAD_HOSTS"
@@ -134,10 +134,10 @@ def test_a_document_that_may_still_come_leaves_the_stream_incomplete(
     """A host that breaks is exit 3 with its name; the next pull fetches what was missing."""
     files.answer = lambda: httpx.Response(503)
     outcome = read_streams(house, provider, STREAM)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert outcome.results[0].reason == "acst_1: its document: files.test answered 503"
     files.answer = lambda: httpx.Response(200, content=PDF)
-    assert read_streams(house, provider, STREAM).status is Exit.DONE
+    assert read_streams(house, provider, STREAM).status is Completion.DONE
     assert document(house).size == 16
 
 
@@ -145,7 +145,7 @@ def test_a_document_that_will_not_come_is_a_finding(house: House, provider: Prov
     """What the host refuses for good is said with every pull and holds nothing up."""
     files.answer = lambda: httpx.Response(403)
     outcome = read_streams(house, provider, STREAM)
-    assert outcome.status is Exit.DONE
+    assert outcome.status is Completion.DONE
     assert outcome.results[0].reason == "acst_1: its document: files.test answered 403"
 
 
@@ -155,6 +155,6 @@ def test_a_statement_without_link_has_no_document(
 ) -> None:
     """Nothing is asked and nothing is noted."""
     list_server.lists[STATEMENTS] = [statement(link)]
-    assert read_streams(house, provider, STREAM).status is Exit.DONE
+    assert read_streams(house, provider, STREAM).status is Completion.DONE
     with house.store.reading() as session:
         assert session.exec(select(StatementDocument)).all() == []

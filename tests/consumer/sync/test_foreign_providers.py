@@ -13,7 +13,7 @@ from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent, PayoutItem, Refund
 from consumer.facts.tables.sync import Checkpoint, Window
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.backfill import A_NIGHT_BACK, read_log
@@ -69,7 +69,7 @@ def test_payment_intents_of_one_generation_alone_are_complete(
 ) -> None:
     """A provider that never had the other generation leaves no gap."""
     list_server.before = lambda path: None if path.startswith(generation) else GONE
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     assert held(house, PaymentIntent) == ({"pi_1", "pi_2"} if generation == "/v1" else {"pi_3"})
     assert gaps(house) == []
 
@@ -77,7 +77,7 @@ def test_payment_intents_of_one_generation_alone_are_complete(
 def test_payment_intents_of_no_generation_are_a_gap(house: House, lists: Provider, list_server: Any) -> None:
     """Where neither list answers nothing is called complete."""
     list_server.before = lambda _path: GONE
-    assert read_streams(house, lists, INTENTS).status is Exit.NOTHING_DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.NOTHING_DONE
     assert [gap.stream for gap in gaps(house)] == ["payment-intents"]
 
 
@@ -86,7 +86,7 @@ def test_a_generation_that_stops_answering_is_a_gap(
     house: House, lists: Provider, list_server: Any, generation: str
 ) -> None:
     """What answered once is not taken for never offered, by the pull or by the comparison, and nothing is gone."""
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     list_server.before = lambda path: NO_LIST if path.startswith(generation) else None
     assert not read_streams(house, lists, INTENTS).complete
     assert [gap.stream for gap in gaps(house)] == ["payment-intents"]
@@ -109,18 +109,18 @@ def test_windows_from_before_generations_were_remembered_speak_for_the_first(hou
 def test_a_list_that_a_provider_never_had_is_skipped_aloud(house: House, lists: Provider, list_server: Any) -> None:
     """Once another stream was read, the provider's word that a list does not exist leaves no gap, until it answers."""
     refunds = list_server.lists.pop("/v1/refunds")
-    assert read_streams(house, lists, REFUNDS).status is Exit.NOTHING_DONE
+    assert read_streams(house, lists, REFUNDS).status is Completion.NOTHING_DONE
     assert [gap.stream for gap in gaps(house)] == ["refunds"]
     outcome = read_streams(house, lists, [*PAYOUTS, *REFUNDS])
-    assert outcome.status is Exit.DONE
+    assert outcome.status is Completion.DONE
     assert outcome.lines[-1].startswith("main: refunds: skipped, the provider has no such list: GET /v1/refunds")
     assert gaps(house) == []
     list_server.lists["/v1/refunds"] = refunds
-    assert read_streams(house, lists, REFUNDS).status is Exit.DONE
+    assert read_streams(house, lists, REFUNDS).status is Completion.DONE
     with house.store.reading() as session:
         assert session.get_one(Checkpoint, ("main", "refunds")).offered
     del list_server.lists["/v1/refunds"]
-    assert read_streams(house, lists, REFUNDS).status is Exit.NOTHING_DONE
+    assert read_streams(house, lists, REFUNDS).status is Completion.NOTHING_DONE
     assert [gap.stream for gap in gaps(house)] == ["refunds"]
 
 
@@ -149,7 +149,7 @@ def test_a_404_that_is_not_the_provider_s_own_is_a_gap(house: House, lists: Prov
     """A page of a proxy says nothing about what the provider has."""
     page = httpx.Response(404, content=b"<html>not found</html>")
     list_server.before = lambda path: page if path == "/v1/refunds" else None
-    assert read_streams(house, lists, [*PAYOUTS, *REFUNDS]).status is Exit.PARTLY_DONE
+    assert read_streams(house, lists, [*PAYOUTS, *REFUNDS]).status is Completion.PARTLY_DONE
     assert [gap.stream for gap in gaps(house)] == ["refunds"]
 
 
@@ -200,7 +200,7 @@ def test_a_list_that_shifts_without_a_total_is_read_again(
             rows.pop(0)
 
     list_server.before = shrink
-    assert read_streams(house, without_totals(list_server, lists), INTENTS).status is Exit.DONE
+    assert read_streams(house, without_totals(list_server, lists), INTENTS).status is Completion.DONE
     assert held(house, PaymentIntent) >= {"pi_2", "pi_3", "pi_4", "pi_5"}
 
 
@@ -219,7 +219,7 @@ def test_items_that_shift_without_a_total_are_all_kept(
                 rows.append(rows.pop(0))
 
     list_server.before = turn
-    assert read_streams(house, without_totals(list_server, lists), PAYOUTS).status is Exit.DONE
+    assert read_streams(house, without_totals(list_server, lists), PAYOUTS).status is Completion.DONE
     with house.store.reading() as session:
         kept = set(session.exec(select(PayoutItem.resource_id)))
     assert kept == {"pi_1", "pi_2", "pi_3", "pi_4", "pi_5"}
@@ -231,7 +231,7 @@ def test_an_amount_in_a_currency_of_nobody_is_named(
     """Any currency of ISO 4217 is kept; no report could say where the point of another stands."""
     list_server.lists["/v1/payment_intents"] = [make_payment(1) | {"currency": "uyu"}]
     list_server.lists["/v2/payment_intents"] = [make_payment(2) | {"currency": "XBT"}]
-    assert read_streams(house, lists, INTENTS).status is Exit.PARTLY_DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.PARTLY_DONE
     assert held(house, PaymentIntent) == {"pi_1"}
     assert [gap.reason for gap in gaps(house)] == ["pi_2: currency XBT is not one of ISO 4217"]
 
@@ -249,9 +249,9 @@ def test_a_window_whose_cursor_is_refused_is_read_from_its_newest_end(
 
     log_server.before = prune
     evening = LAST_DAY + timedelta(hours=13)
-    assert read_log(house, provider, since=evening).status is Exit.PARTLY_DONE
+    assert read_log(house, provider, since=evening).status is Completion.PARTLY_DONE
     del log_server.events[0]
-    assert read_log(house, provider, since=evening).status is Exit.DONE
+    assert read_log(house, provider, since=evening).status is Completion.DONE
     assert gaps(house) == []
 
 

@@ -14,7 +14,7 @@ from consumer.facts.completeness import complete_until
 from consumer.facts.house import House
 from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
 from consumer.facts.tables.sync import Checkpoint, Window
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.client import Provider
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import unclosed_windows
@@ -77,7 +77,7 @@ def test_every_stream_of_the_contract_is_there() -> None:
 def test_a_payout_is_pulled_with_its_items_and_their_objects(house: House, lists: Provider, list_server: Any) -> None:
     """The payout, its items of all four types, their counts and their own objects are kept, unknown fields too."""
     outcome = read_streams(house, lists, PAYOUTS)
-    assert outcome.status is Exit.DONE
+    assert outcome.status is Completion.DONE
     assert outcome.lines == ["main: payouts: complete, 1 read, 1 new or changed, 6 pages"]
     assert items(house) == {("payment_intent", "pi_1"), ("payment_intent", "pi_2"), ("payment_intent", "pi_3")}
     with house.store.reading() as session:
@@ -103,7 +103,7 @@ def test_items_of_a_settled_payout_are_not_asked_again(
     list_server.lists[ITEMS].pop()
     list_server.asked.clear()
     for _ in range(2):
-        assert read_streams(house, lists, PAYOUTS).status is Exit.DONE
+        assert read_streams(house, lists, PAYOUTS).status is Completion.DONE
     assert items(house) == {("payment_intent", "pi_1"), ("payment_intent", "pi_2")}
     assert list_server.asked.count("/v1/payouts/po_1/resources payment_intent") == 1
     assert list_server.asked.count("/v1/payouts/po_2/resources payment_intent") == 2
@@ -116,13 +116,13 @@ def test_a_total_that_does_not_agree_is_incomplete(
     """Items that were announced and not sent, or sent and not announced, are a gap and exit 3."""
     list_server.lie[ITEMS] = lie
     outcome = read_streams(house, lists, PAYOUTS)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     (gap,) = gaps(house)
     assert (gap.stream, gap.state) == ("payouts", "failed")
     assert gap.reason == f"po_1: {3 + lie} items of type payment_intent were announced and {sent} sent"
     assert len(items(house)) == 3
     list_server.lie.clear()
-    assert read_streams(house, lists, PAYOUTS).status is Exit.DONE
+    assert read_streams(house, lists, PAYOUTS).status is Completion.DONE
     assert gaps(house) == []
 
 
@@ -138,7 +138,7 @@ def test_a_list_that_shifts_while_it_is_read_is_read_again(
             rows.pop(0)
 
     list_server.before = shrink
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     assert intents(house) >= {"pi_2", "pi_3", "pi_4", "pi_5"}
     assert list_server.asked.count("/v1/payment_intents") == 2
 
@@ -160,7 +160,7 @@ def test_a_pull_killed_at_any_page_goes_on_from_there(
         read_streams(house, lists, INTENTS)
     assert [gap.state for gap in gaps(house)] == ["open"]
     list_server.before = lambda _path: None
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     assert len(intents(house)) == 14
     first_run = list_server.asked[:9]
     assert len(first_run) == len(set(first_run)) + 1
@@ -174,10 +174,10 @@ def test_a_later_pull_of_a_list_without_filter_stops_where_it_is_old(
     rows = [make_payment(24 * number) for number in range(1, 41)]
     list_server.lists["/v1/payment_intents"] = rows
     del list_server.lists["/v2/payment_intents"]
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     assert len(list_server.asked) == 20 + 1
     list_server.asked.clear()
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     assert len(list_server.asked) == 8 + 1
     rows.append(make_payment(24 * 50))
     list_server.asked.clear()
@@ -192,12 +192,12 @@ def test_what_is_gone_there_does_not_hide_what_is_missing_here(
     rows = [make_payment(24 * number) for number in range(1, 41)]
     list_server.lists["/v1/payment_intents"] = rows
     del list_server.lists["/v2/payment_intents"]
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     with house.store.transaction() as session:
         session.execute(sa.update(PaymentIntent).where(sa.column("id") == "pi_24").values(gone_at=NOW))
     rows[0:1] = []
     rows.append(make_payment(24 * 50))
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     assert "pi_1200" in intents(house)
 
 
@@ -207,7 +207,7 @@ def test_one_object_that_cannot_be_kept_does_not_stop_the_others(
     """An amount that is text is named as the reason of a gap; the rest of the list is kept."""
     list_server.lists["/v1/payment_intents"][0]["amount"] = "1000"
     outcome = read_streams(house, lists, INTENTS)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert gaps(house)[0].reason == "pi_1: amount is str where an integer of minor units is needed"
     assert intents(house) == {"pi_2", "pi_3"}
 
@@ -216,7 +216,7 @@ def test_a_stream_that_fails_does_not_stop_the_next(house: House, lists: Provide
     """Refunds break, payouts are pulled; the result names both."""
     list_server.before = lambda path: BROKEN if path == "/v1/refunds" else None
     outcome = read_streams(house, lists, [STREAMS["refunds"], STREAMS["payouts"]])
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert [(result.stream, result.state) for result in outcome.results] == [
         ("refunds", "incomplete"),
         ("payouts", "complete"),
@@ -231,9 +231,9 @@ def test_a_refused_key_ends_the_run_and_leaves_what_was_asked_as_gaps(
     list_server.before = lambda path: REFUSED if path == "/v1/refunds" else None
     streams = [STREAMS[name] for name in ("payouts", "refunds", "disputes")]
     outcome = read_streams(house, lists, streams)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert {gap.stream for gap in gaps(house)} == {"refunds", "disputes"}
-    assert read_streams(house, lists, streams[1:]).status is Exit.NOTHING_DONE
+    assert read_streams(house, lists, streams[1:]).status is Completion.NOTHING_DONE
     assert list_server.asked[-1] == "/v1/refunds"
 
 
@@ -242,7 +242,7 @@ def test_a_product_that_was_never_bought_is_skipped_aloud(house: House, lists: P
     refused = httpx.Response(403, json={"error": {"code": "product_access_required"}})
     list_server.before = lambda _path: refused
     outcome = read_streams(house, lists, [STREAMS["refunds"]])
-    assert outcome.status is Exit.DONE
+    assert outcome.status is Completion.DONE
     assert "no access to this product" in outcome.lines[0]
     assert gaps(house) == []
     list_server.before = lambda _path: None
@@ -255,7 +255,7 @@ def test_a_product_that_was_never_bought_is_skipped_aloud(house: House, lists: P
 def test_streams_of_a_link_are_skipped_aloud_without_a_token(house: House, lists: Provider) -> None:
     """Without a link token nothing is asked, nothing is missing, and the line says what is needed."""
     outcome = read_streams(house, lists, [STREAMS["tax-statements"]])
-    assert outcome.status is Exit.DONE
+    assert outcome.status is Completion.DONE
     assert outcome.lines == ["main: tax-statements: skipped, no link token is set (CUADRE_LINK_TOKENS)"]
     assert gaps(house) == []
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from click.testing import CliRunner
 
+from consumer.commands.gaps import gaps
 from consumer.facts.house import House
 from consumer.facts.tables.sync import Checkpoint, Window
-from consumer.sync.gaps import gaps
 from consumer.sync.reach import short_of_today
 
 NOW = datetime(2026, 10, 5, 15, tzinfo=UTC)

@@ -12,6 +12,7 @@ from click.testing import CliRunner, Result
 from pydantic import SecretStr
 from sqlmodel import select
 
+from consumer.commands.gaps import gaps
 from consumer.commands.sync import backfill, pull
 from consumer.config import load
 from consumer.facts.completeness import complete_until
@@ -20,12 +21,11 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PayoutCount, PayoutItem
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.provider.rows import KINDS
 from consumer.sync.backfill import read_log
-from consumer.sync.gaps import gaps
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import unclosed_windows
 from sandbox.remote import Steer
@@ -107,7 +107,7 @@ def test_a_backfill_is_whole_whatever_goes_wrong(
     """With a third of the answers broken in one way, every event of the log is kept and the ledger is closed."""
     switch_on(running, **fault)
     outcome = read_log(house, provider)
-    assert outcome.status is Exit.DONE, outcome.lines
+    assert outcome.status is Completion.DONE, outcome.lines
     assert stored(house) == ids_at_the_provider(running)
     with house.store.reading() as session:
         assert complete_until(session, "main", "events") == datetime(2026, 10, 1, 2, 59, tzinfo=UTC)
@@ -141,7 +141,7 @@ def test_late_events_are_found_by_the_overlap(
 def test_everything_the_provider_lists_is_kept(house: House, provider: Provider, running: RunningSandbox) -> None:
     """Every stream is complete, every table holds what the sandbox holds, and every payout's items are counted."""
     outcome = read_streams(house, provider, STREAMS.values())
-    assert outcome.status is Exit.DONE, outcome.lines
+    assert outcome.status is Completion.DONE, outcome.lines
     world = running.world
     with house.store.reading() as session:
         for name, kind in (("payouts", "payout"), ("refunds", "refund"), ("customers", "customer")):
@@ -162,7 +162,7 @@ def test_pulls_are_whole_whatever_goes_wrong(
     """With a fifth of the answers broken, payouts and their items end as without."""
     switch_on(running, name=name, probability=0.2)
     outcome = read_streams(house, provider, [STREAMS["payouts"], STREAMS["refunds"]])
-    assert outcome.status is Exit.DONE, outcome.lines
+    assert outcome.status is Completion.DONE, outcome.lines
     listed = {item["resource"] for some in running.world.payout_items.values() for item in some}
     with house.store.reading() as session:
         assert {item.resource_id for item in session.exec(select(PayoutItem))} == listed

@@ -12,7 +12,7 @@ from consumer.facts.house import House
 from consumer.facts.settings import Settings
 from consumer.facts.tables.business import TaxStatement
 from consumer.facts.tables.sync import StreamFinding
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.outcome import Outcome
@@ -48,7 +48,7 @@ def test_a_rectified_form_and_its_successor_are_both_kept(house: House, settings
     """The old one is void from then on, the new one in force; forms of other months and taxpayers are their own."""
     others = [form(8, status="Vigente", period="08"), form(9, status="Vigente", taxpayer="222222222")]
     list_server.lists["/v1/tax_statements"] = [form(1, status="Vigente"), *others]
-    assert pull(house, settings, list_server).status is Exit.DONE
+    assert pull(house, settings, list_server).status is Completion.DONE
     list_server.lists["/v1/tax_statements"] = [form(2, status="Vigente"), form(1, status="Anulada"), *others]
     outcome = pull(house, settings, list_server)
     assert outcome.lines == ["main: tax-statements: complete, 4 read, 2 new or changed, 2 pages"]

@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 
 from consumer.facts.house import House
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.client import Provider
 from consumer.sync.drift import compare_streams
 from consumer.sync.pull import STREAMS, read_streams
@@ -34,7 +34,7 @@ def test_a_refused_key_is_said_once(house: House, lists: Provider, list_server: 
         "main: 3 streams not read: the key was refused: refunds disputes charges",
     ]
     assert reasons(house)["charges"] == "not read: the key was refused"
-    assert outcome.status is Exit.NOTHING_DONE
+    assert outcome.status is Completion.NOTHING_DONE
 
 
 def test_an_address_where_nobody_listens_ends_the_run_at_once(
@@ -43,7 +43,7 @@ def test_an_address_where_nobody_listens_ends_the_run_at_once(
     """One request, no pause, the address in the reason, and a gap for every stream."""
     list_server.before = close
     outcome = read_streams(house, lists, FOUR)
-    assert outcome.status is Exit.NOTHING_DONE
+    assert outcome.status is Completion.NOTHING_DONE
     assert reasons(house) == {
         "payouts": "GET /v1/payouts: no answer from http://provider.test (ConnectError)",
         "refunds": "not read: no answer from the provider",
@@ -63,7 +63,7 @@ def test_a_provider_that_goes_away_is_given_up_after_two_streams(
 
     list_server.before = go_away
     outcome = read_streams(house, lists, FOUR)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert [result.state for result in outcome.results] == ["complete", "incomplete", "incomplete", "incomplete"]
     assert reasons(house)["charges"] == "not read: no answer from the provider"
     assert len([path for path in list_server.asked if path == "/v1/charges"]) == 0
@@ -75,8 +75,8 @@ def test_drift_leaves_out_what_was_never_bought(house: House, lists: Provider, l
     refused = httpx.Response(403, json={"error": {"code": "product_access_required"}})
     list_server.before = lambda path: refused if path == "/v1/refunds" else None
     streams = [STREAMS["refunds"]]
-    assert compare_streams(house, lists, streams, days=7, repair=True).status is Exit.DONE
+    assert compare_streams(house, lists, streams, days=7, repair=True).status is Completion.DONE
     list_server.before = lambda _path: None
     read_streams(house, lists, streams)
     list_server.before = lambda path: refused if path == "/v1/refunds" else None
-    assert compare_streams(house, lists, streams, days=7, repair=True).status is Exit.PARTLY_DONE
+    assert compare_streams(house, lists, streams, days=7, repair=True).status is Completion.PARTLY_DONE

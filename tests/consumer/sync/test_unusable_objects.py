@@ -13,7 +13,7 @@ from sqlmodel import select
 from consumer.facts.house import House
 from consumer.facts.tables.provider import PaymentIntent, PayoutItem
 from consumer.facts.tables.sync import Drift, Window
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.drift import compare_streams
@@ -48,7 +48,7 @@ def test_a_time_without_zone_or_sense_rejects_one_object(
     """The object with the time is named and set aside; the others of its list are kept."""
     list_server.lists["/v1/payment_intents"][0]["created_at"] = written
     outcome = read_streams(house, lists, INTENTS)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert gaps(house)[0].reason == "pi_1: created_at is not an ISO 8601 time with a zone"
     assert intents(house) == {"pi_2", "pi_3"}
 
@@ -73,7 +73,7 @@ def test_an_element_that_cannot_be_read_rejects_itself_alone(
     """Numbers beyond any machine, broken text, null and a numeric id end as a reason, not as a crash."""
     good = json.dumps(make_payment(1)).encode()
     list_server.before = lambda path: raw_list(broken, good) if path == "/v1/payment_intents" else None
-    assert read_streams(house, lists, INTENTS).status is Exit.PARTLY_DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.PARTLY_DONE
     assert reason in (gaps(house)[0].reason or "")
     assert intents(house) == {"pi_1", "pi_3"}
 
@@ -82,10 +82,10 @@ def test_a_rejection_stays_until_the_object_is_mended(house: House, lists: Provi
     """A later list of the stream that is whole does not close the window over a rejected object of an earlier one."""
     list_server.lists["/v1/payment_intents"][0]["amount"] = "1000"
     for _ in range(3):
-        assert read_streams(house, lists, INTENTS).status is Exit.PARTLY_DONE
+        assert read_streams(house, lists, INTENTS).status is Completion.PARTLY_DONE
         assert [gap.reason for gap in gaps(house)] == ["pi_1: amount is str where an integer of minor units is needed"]
     list_server.lists["/v1/payment_intents"][0]["amount"] = 1000
-    assert read_streams(house, lists, INTENTS).status is Exit.DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.DONE
     assert gaps(house) == []
     assert intents(house) == {"pi_1", "pi_2", "pi_3"}
 
@@ -102,7 +102,7 @@ def test_a_kill_does_not_forget_a_rejection(house: House, lists: Provider, list_
     with pytest.raises(SystemExit):
         read_streams(house, lists, INTENTS)
     list_server.before = lambda _path: None
-    assert read_streams(house, lists, INTENTS).status is Exit.PARTLY_DONE
+    assert read_streams(house, lists, INTENTS).status is Completion.PARTLY_DONE
     assert gaps(house)[0].reason == "pi_1: amount is str where an integer of minor units is needed"
 
 
@@ -119,7 +119,7 @@ def test_an_item_of_a_payout_that_cannot_be_read_is_named(house: House, lists: P
         )
 
     list_server.before = answer
-    assert read_streams(house, lists, PAYOUTS).status is Exit.PARTLY_DONE
+    assert read_streams(house, lists, PAYOUTS).status is Completion.PARTLY_DONE
     assert gaps(house)[0].reason == "po_1: an item of type payment_intent, pi_9: it is not readable as JSON"
     with house.store.reading() as session:
         assert set(session.exec(select(PayoutItem.resource_id))) == {"pi_1", "pi_2"}
@@ -132,7 +132,7 @@ def test_one_payout_whose_items_fail_does_not_stop_the_next(
     list_server.lists["/v1/payouts"] = [make_payout(0), make_payout(1)]
     list_server.before = lambda path: httpx.Response(500) if path == "/v1/payouts/po_0/resources" else None
     outcome = read_streams(house, lists, PAYOUTS)
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert (gaps(house)[0].reason or "").startswith(
         "po_0: its items of type payment_intent: GET /v1/payouts/po_0/resources: the provider answered 500"
     )
@@ -150,7 +150,7 @@ def test_drift_names_what_it_cannot_compare_and_compares_the_rest(
     list_server.lists["/v1/payment_intents"][1]["amount"] = 999
     outcome = compare_streams(house, lists, INTENTS, days=7, repair=False)
     assert [(one.id, one.kind, one.field) for _, one in outcome.found] == [("pi_2", "differs", "amount")]
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     reason = "pi_1 cannot be compared: amount is str where an integer of minor units is needed"
     assert outcome.results[0].reason == reason
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_read_again_is_not_recorded_as_mended(
 
     list_server.before = answer
     outcome = compare_streams(house, lists, INTENTS, days=7, repair=True)
-    assert (outcome.left, outcome.status) == (1, Exit.PARTLY_DONE)
+    assert (outcome.left, outcome.status) == (1, Completion.PARTLY_DONE)
     with house.store.reading() as session:
         kept = {(row.id, row.field): row.repaired_at is not None for row in session.exec(select(Drift))}
         assert [one.count for one in drift_left(session, "main")] == [1]

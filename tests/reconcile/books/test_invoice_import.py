@@ -9,7 +9,7 @@ from sqlmodel import SQLModel, select
 
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.totals import ControlTotal
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
@@ -38,7 +38,7 @@ def _rows(house: House, table: type[Row]) -> list[Row]:
 def test_a_register_of_sales_goes_in_with_its_totals(house: House, main: Connection) -> None:
     """Windows text, titles above, totals below and negative notes: four documents and what a clerk compares."""
     outcome = import_invoices(house, main, DATA / "chile_register.csv")
-    assert (outcome.status, outcome.kept, outcome.added, outcome.rejects) == (Exit.DONE, True, 4, ())
+    assert (outcome.status, outcome.kept, outcome.added, outcome.rejects) == (Completion.DONE, True, 4, ())
     assert outcome.reading.totals == (
         ControlTotal("33", "CLP", 2, 1084034, 0, 205966, 1290000),
         ControlTotal("39", "CLP", 1, 8395, 0, 1595, 9990),
@@ -73,7 +73,7 @@ def test_the_same_file_comes_in_once(house: House, main: Connection, tmp_path: P
     """Its content counts, not its name; that is no failure, and it says when the file came in."""
     _import(house, main, tmp_path, "33,7,2026-09-01,1190,,")
     again = _import(house, main, tmp_path, "33,7,2026-09-01,1190,,", name="copy.csv")
-    assert (again.accepted, again.kept, again.status) == (True, False, Exit.DONE)
+    assert (again.accepted, again.kept, again.status) == (True, False, Completion.DONE)
     assert again.earlier.startswith("already imported on ")
     assert again.earlier.endswith("as books.csv, nothing changed")
     assert len(_rows(house, InvoiceFile)) == 1
@@ -137,7 +137,7 @@ def test_a_saved_mapping_names_columns(house: House, main: Connection, tmp_path:
     (folder / "erp.toml").write_text('doc_type = "Clase"\nfolio = "Nro"\nissue_date = "Dia"\ntotal = "A cobrar"\n')
     path = tmp_path / "erp.csv"
     path.write_text("Clase;Nro;Dia;A cobrar\n33;7;01-09-2026;1.190\n", encoding="utf-8")
-    assert import_invoices(house, main, path).status is Exit.NOTHING_DONE
+    assert import_invoices(house, main, path).status is Completion.NOTHING_DONE
     outcome = import_invoices(house, main, path, mapping="erp")
     assert (outcome.kept, outcome.reading.documents[0][0].issue_date) == (True, date(2026, 9, 1))
 

@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
 from reconcile.frames import read_inputs
 from reconcile.tables import ProviderFee
@@ -60,7 +60,7 @@ def _fees(house: House, main: Connection) -> list[tuple[str, str, int]]:
 def test_a_report_is_known_by_its_rows(house: House, main: Connection, tmp_path: Path) -> None:
     """The payout with exactly these items gets the fees; a refund that came back carries none."""
     outcome = _import(house, main, tmp_path, *WHOLE)
-    assert (outcome.status, outcome.payout_id, outcome.rows, outcome.fee_total) == (Exit.DONE, "po_1", 3, 628)
+    assert (outcome.status, outcome.payout_id, outcome.rows, outcome.fee_total) == (Completion.DONE, "po_1", 3, 628)
     assert _fees(house, main) == [("po_1", "pi_1", 16), ("po_1", "re_1", 612)]
 
 
@@ -84,7 +84,7 @@ def test_the_same_report_comes_in_once_and_a_new_one_replaces(house: House, main
     """A corrected report takes the place of the earlier one."""
     _import(house, main, tmp_path, *WHOLE)
     again = _import(house, main, tmp_path, *WHOLE)
-    assert (again.status, again.kept) == (Exit.DONE, False)
+    assert (again.status, again.kept) == (Completion.DONE, False)
     assert again.earlier.endswith("for po_1, nothing changed")
     assert _import(house, main, tmp_path, WHOLE[0].replace(";16;", ";17;"), *WHOLE[1:]).kept
     assert _fees(house, main)[0] == ("po_1", "pi_1", 17)

@@ -15,7 +15,7 @@ from consumer.facts.bankdays import calendar_of
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Transfer
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from reconcile import decisions
 from reconcile.kept import chunks, records
 from reconcile.rules.checks import ChecksFailed
@@ -56,7 +56,7 @@ def test_a_run_writes_its_rows_together(
     """Payouts, lines in transit too, documents, findings and exceptions appear with the run."""
     rules = tiny_rules(finding("PAYMENT_NO_INVOICE", "resource:pi_1", 1000, resource_id="pi_1"))
     outcome = _run(house, main, rules)
-    assert (outcome.status, outcome.complete, outcome.number) == (Exit.DONE, True, 1)
+    assert (outcome.status, outcome.complete, outcome.number) == (Completion.DONE, True, 1)
     assert (outcome.payouts, outcome.payouts_closed, outcome.exceptions) == (1, 1, {"PAYMENT_NO_INVOICE": 1})
     payout = _rows(house, PayoutResult)[0]
     assert (payout.payout_id, payout.difference, payout.payout_date) == ("po_1", 0, date(2026, 9, 10))
@@ -205,7 +205,7 @@ def test_an_incomplete_run_resolves_nothing(
     _run(house, main, tiny_rules(finding("INVOICE_NO_PAYMENT", "document:cl:33::7", doc_key="cl:33::7")))
     month.invoice("8", 1)
     outcome = _run(house, main, tiny_rules(complete=False))
-    assert outcome.status is Exit.PARTLY_DONE
+    assert outcome.status is Completion.PARTLY_DONE
     assert [row.state for row in _rows(house, ExceptionRow)] == ["open"]
 
 

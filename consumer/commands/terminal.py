@@ -4,8 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, date, datetime
-from enum import IntEnum
+from datetime import date, datetime
 from textwrap import wrap
 from typing import Any, NoReturn, TypeVar
 
@@ -14,8 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from consumer.facts.clock import day_start, format_instant, local_instant
+from consumer.facts.clock import format_instant
 from consumer.facts.texts import shorten
+from consumer.facts.work import Completion
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Day = TypeVar("Day", bound=date)
@@ -28,32 +28,30 @@ _AMOUNTS = {
     "amount", "amount_at_risk", "balance", "closing", "exempt", "fee", "fee_total", "inbound", "net", "opening",
     "outbound", "total", "vat",
 }  # fmt: skip
+# What the caller's script may rely on.
+EXIT_STATUSES = {
+    Completion.DONE: 0,
+    Completion.NOTHING_DONE: 1,
+    Completion.MISUSED: 2,
+    Completion.PARTLY_DONE: 3,
+}
 _MONEY = re.compile(r"-?\d+(\.\d+)? [A-Z]{3}")
-
-
-class Exit(IntEnum):
-    """What the caller's script may rely on."""
-
-    DONE = 0
-    NOTHING_DONE = 1
-    USAGE = 2
-    PARTLY_DONE = 3
 
 
 class Refusal(click.ClickException):
     """One clear line for a person, with the exit status a script can branch on."""
 
-    def __init__(self, message: str, status: Exit = Exit.NOTHING_DONE) -> None:
+    def __init__(self, message: str, completion: Completion = Completion.NOTHING_DONE) -> None:
         super().__init__(message)
-        self.status = status
+        self.completion = completion
 
     @property
     def exit_code(self) -> int:  # type: ignore[override]
-        return int(self.status)
+        return EXIT_STATUSES[self.completion]
 
 
-def leave(status: Exit) -> NoReturn:
-    sys.exit(int(status))
+def leave(completion: Completion) -> NoReturn:
+    sys.exit(EXIT_STATUSES[completion])
 
 
 def say(message: str) -> None:
@@ -170,21 +168,10 @@ class Moment(click.ParamType[date | datetime]):
             self.fail(f"{value!r} is not a date such as 2026-10-31 or a time such as 2026-10-31T14:00:00Z", param, ctx)
 
 
-def to_utc(moment: date | datetime | None, zone: str) -> datetime | None:
-    """Turn what `Moment` read into an instant of the connection's zone."""
-    if moment is None:
-        return None
-    if isinstance(moment, datetime):
-        if moment.tzinfo is None:
-            return local_instant(moment.date(), moment.time(), zone)
-        return moment.astimezone(UTC)
-    return day_start(moment, zone)
-
-
 def check_range(first: date | datetime | None, last: date | datetime | None, names: str) -> None:
     """Refuse a range that ends before it begins; instants compare as such, whatever zone they are written in."""
     if first is not None and last is not None and _is_after(first, last):
-        raise Refusal(f"{names}: the range ends before it begins", Exit.USAGE)
+        raise Refusal(f"{names}: the range ends before it begins", Completion.MISUSED)
 
 
 def _is_after(first: date | datetime, last: date | datetime) -> bool:

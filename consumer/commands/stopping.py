@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-from consumer.facts.terminal import say
+from consumer.commands.terminal import say
 
 STOP_SECONDS = 10
 _STOPPED = 128 + signal.SIGINT

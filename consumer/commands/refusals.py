@@ -2,11 +2,12 @@
 
 import sqlalchemy as sa
 
+from consumer.commands.terminal import Refusal
 from consumer.disk import RESTORE
 from consumer.facts.embedded import UnsafeJournalError, is_damage
 from consumer.facts.settings import ConfigError
 from consumer.facts.store import DamagedError, SchemaError
-from consumer.facts.terminal import Exit, Refusal
+from consumer.facts.work import Completion, WorkError
 from consumer.provider.errors import ProviderError
 
 _WHERE_TO_SET = (
@@ -20,7 +21,9 @@ def to_refusal(error: Exception) -> Refusal | None:
     match error:
         case ConfigError():
             advice = _WHERE_TO_SET if str(error).endswith("is missing") else ""
-            return Refusal(f"{error}{advice}", Exit.USAGE)
+            return Refusal(f"{error}{advice}", Completion.MISUSED)
+        case WorkError():
+            return Refusal(error.message, error.completion)
         case SchemaError() | DamagedError() | ProviderError() | UnsafeJournalError():
             return Refusal(str(error))
         case sa.exc.DatabaseError() if is_damage(error):

@@ -4,10 +4,11 @@ from textwrap import fill
 
 import click
 
+from consumer.commands.terminal import connection_option, json_option, leave, limit_option, print_rows, say
 from consumer.facts.clock import utc_now
 from consumer.facts.house import OpenHouse
 from consumer.facts.tables.sync import GAP_KEYS, to_gap
-from consumer.facts.terminal import Exit, connection_option, json_option, leave, limit_option, print_rows, say
+from consumer.facts.work import Completion
 from consumer.sync.reach import MOST_NAMED, short_of_today
 from consumer.sync.windows import unclosed_windows
 
@@ -17,7 +18,7 @@ _WIDTH, _UNDER = 100, "  "
 @click.command()
 @connection_option(None)
 @limit_option
-@click.option("--check", is_flag=True, help="Exit 3 where there is a gap.")
+@click.option("--check", is_flag=True, help="Completion 3 where there is a gap.")
 @json_option
 @click.pass_obj
 def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool) -> None:
@@ -35,4 +36,4 @@ def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | Non
             say(fill(" ".join(streams.streams), _WIDTH, initial_indent=_UNDER, subsequent_indent=_UNDER,
                      break_on_hyphens=False))  # fmt: skip
     if check and windows:
-        leave(Exit.PARTLY_DONE)
+        leave(Completion.PARTLY_DONE)

@@ -21,9 +21,9 @@ from granian.constants import HTTPModes, Interfaces
 from granian.log import LogLevels
 from granian.server.mp import MPServer
 
+from consumer.commands.stopping import STOP_SECONDS, Stop
+from consumer.commands.terminal import Refusal, say
 from consumer.facts.house import House, OpenHouse
-from consumer.facts.terminal import Refusal, say
-from consumer.stopping import STOP_SECONDS, Stop
 
 # They wait for a commit, not for a processor.
 THREADS = 32

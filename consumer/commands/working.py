@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 import click
 
 from consumer import alarms
+from consumer.commands.stopping import STOP_SECONDS, Stop
+from consumer.commands.terminal import say
 from consumer.facts.house import House, OpenHouse
-from consumer.facts.terminal import say
 from consumer.inbox.apply import drain
 from consumer.jobs.worker import Worker, worker_name
-from consumer.stopping import STOP_SECONDS, Stop
 
 
 def start_worker(house: House) -> Worker:

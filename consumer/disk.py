@@ -18,7 +18,7 @@ from consumer.checks import Check, Verdict
 from consumer.facts import embedded
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.store import DamagedError, Store
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 
 DATABASE, DISK = "database", "disk"
 RESTORE = (
@@ -47,7 +47,7 @@ class DiskCheck(msgspec.Struct, frozen=True):
 class DiskOutcome:
     """What the check tells the night: nothing where the file is whole."""
 
-    status: Exit = Exit.DONE
+    status: Completion = Completion.DONE
     lines: list[str] = field(default_factory=list)
 
 
@@ -61,7 +61,7 @@ def check_night(store: Store, on: date) -> DiskOutcome:
     if not store.is_sqlite:
         return DiskOutcome()
     found = examine(store, whole=is_whole_on(on), now=utc_now())
-    return DiskOutcome(Exit.PARTLY_DONE, [_told(store, found)]) if found.damage else DiskOutcome()
+    return DiskOutcome(Completion.PARTLY_DONE, [_told(store, found)]) if found.damage else DiskOutcome()
 
 
 def refuse_damaged(store: Store) -> None:

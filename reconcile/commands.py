@@ -23,8 +23,8 @@ from consumer.facts.calendars import read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.house import House, OpenHouse
 from consumer.facts.money import format_decimal
-from consumer.facts.work import Completion
 from consumer.facts.texts import shorten
+from consumer.facts.work import Completion
 from reconcile import explanations, printed
 from reconcile.kept import records
 from reconcile.nightly import NightlyOutcome, join

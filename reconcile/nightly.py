@@ -86,7 +86,7 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
     """
     outcome = NightlyOutcome(connection.name, on)
     _take(outcome, "disk", lambda: steps.disk(connection, on), is_named=False)
-    if outcome.statuses["disk"] is not Exit.DONE:
+    if outcome.statuses["disk"] is not Completion.DONE:
         outcome.lines.append(f"{connection.name}: the night of {on} was not run: its database is damaged")
         return outcome
     before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}

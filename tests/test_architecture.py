@@ -62,7 +62,7 @@ HOMES = {
     "holidays": ("consumer.facts.bankdays",),
     # Two copies of SQLite in one process break each other's locks on one file; the sandbox opens a nameless one.
     "pysqlite3": ("consumer.facts.embedded",),
-    "sqlite3": ("consumer.facts.embedded", "sandbox.store"),
+    "sqlite3": ("consumer.facts.embedded", "sandbox.state.store"),
 }
 PURE = (
     "reconcile.rules",

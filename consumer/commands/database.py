@@ -8,8 +8,8 @@ import click
 
 from consumer import disk
 from consumer.checks import KEYS, Check, Verdict
-from consumer.doctor import WithheldBy, examine
 from consumer.commands.terminal import connection_option, json_option, leave, print_findings, print_rows, say
+from consumer.doctor import WithheldBy, examine
 from consumer.facts import schema
 from consumer.facts.embedded import INSTALL, UnsafeJournalError
 from consumer.facts.house import OpenHouse

@@ -109,7 +109,7 @@ def _print_found(rows: Iterator[dict[str, Any]], keys: tuple[str, ...], *, check
     first = next(rows, None)
     print_rows(rows if first is None else chain([first], rows), keys, as_json=as_json)
     if check and first is not None:
-        leave(Exit.PARTLY_DONE)
+        leave(Completion.PARTLY_DONE)
 
 
 @events.command()

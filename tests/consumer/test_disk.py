@@ -14,15 +14,15 @@ from prometheus_client import CollectorRegistry
 from consumer import disk
 from consumer.alarms import Alarms
 from consumer.checks import Check, Verdict
-from consumer.commands import database_commands, doctor_command
-from consumer.config import Settings
+from consumer.commands.database import database_commands, doctor_command
+from consumer.commands.refusals import to_refusal
 from consumer.disk import DiskCheck, DiskGauge, check_database, check_disk, check_night, is_whole_on, last_check
 from consumer.doctor import withholds_nothing
 from consumer.facts.embedded import UnsafeJournalError
 from consumer.facts.house import House
+from consumer.facts.settings import Settings
 from consumer.facts.store import Store
-from consumer.facts.terminal import Exit
-from consumer.refusals import to_refusal
+from consumer.facts.work import Completion
 from tests.consumer.facts.test_embedded import damage_a_page
 
 SATURDAY, SUNDAY, MONDAY = date(2026, 11, 21), date(2026, 11, 22), date(2026, 11, 23)
@@ -62,7 +62,7 @@ def test_a_night_keeps_what_it_found(file: Store) -> None:
     ]
     for day, kind in ((SUNDAY, "whole"), (MONDAY, "quick")):
         found = check_night(file, day)
-        assert (found.status, found.lines) == (Exit.DONE, [])
+        assert (found.status, found.lines) == (Completion.DONE, [])
         (told,) = check_disk(file)
         assert told.verdict is Verdict.OK
         assert told.found.startswith(f"the {kind} check of 20")
@@ -92,11 +92,11 @@ def test_a_damaged_file_is_told_everywhere_until_it_is_whole(
         (told,) = check_disk(file)
         file.close()
         restore(path, migrated_sqlite)
-        assert check_night(file, MONDAY).status is Exit.DONE
+        assert check_night(file, MONDAY).status is Completion.DONE
         alarms.look()
         assert metric() == 0.0
 
-    assert night.status is Exit.PARTLY_DONE
+    assert night.status is Completion.PARTLY_DONE
     assert len(night.lines) == 1
     assert night.lines[0].startswith(f"{path} is damaged: ")
     assert night.lines[0].endswith(f": {ADVICE}")
@@ -221,7 +221,7 @@ def test_the_doctor_warns_of_a_network_file_system(path: Path, file: Store, moun
 @pytest.mark.parametrize("database_kind", ["postgresql"], indirect=True)
 def test_postgresql_looks_after_its_own_files(store: Store) -> None:
     """There the night checks nothing, and the doctor names the database alone."""
-    assert (check_night(store, SUNDAY).status, list(check_disk(store))) == (Exit.DONE, [])
+    assert (check_night(store, SUNDAY).status, list(check_disk(store))) == (Completion.DONE, [])
     disk.refuse_damaged(store)
     assert check_database(store) == Check("", "database", Verdict.OK, "PostgreSQL, migrated")
 

@@ -18,7 +18,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from consumer.config import Connection, load
+from consumer.config import load
+from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from consumer.inbox.record import read_arrival, record_all
 

@@ -10,11 +10,13 @@ import pytest
 import sqlalchemy as sa
 
 import app
-from consumer.config import Connection, Settings, load
+from consumer.config import load
 from consumer.facts.house import House
+from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.business import AccountMovement, AccountNumber, AccountStatement, LinkAccount, LinkMovement
 from consumer.facts.tables.sync import Window
+from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.provider.rows import KINDS
@@ -25,9 +27,9 @@ from reconcile import runs
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.streams import ITEMS_STREAM, STREAMS
 from reconcile.runs import RunOutcome, take_snapshot
+from sandbox.remote import Steer
 from reconcile.tables import ExceptionRow
 from sandbox.serve import RunningSandbox
-from sandbox.steer import Steer
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -148,7 +150,7 @@ def test_a_night_without_movements_calls_no_payout_absent(
     assert short.result is not None
     assert [one.subject for one in short.result.findings if one.code == "DATA_GAP"] == ["stream:account-movements"]
     assert "PAYOUT_NOT_IN_BANK" not in short.exceptions
-    assert short.status == 3
+    assert short.status is Completion.PARTLY_DONE
     standing = short.result.payouts.set_index("payout_id")["status_recon"].value_counts().to_dict()
     assert standing["incomplete"] == 2
 

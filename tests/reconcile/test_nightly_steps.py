@@ -39,8 +39,8 @@ def _steps(called: list[str], **answers: Completion) -> Steps:
         return Answer(lines=[f"{connection.name}: reports of {on}"])
 
     def disk(_connection: Connection, _on: date) -> Answer:
-        status = answers.get("disk", Exit.DONE)
-        return Answer(status, [] if status is Exit.DONE else ["cuadre.db is damaged: restore it"])
+        status = answers.get("disk", Completion.DONE)
+        return Answer(status, [] if status is Completion.DONE else ["cuadre.db is damaged: restore it"])
 
     return Steps(disk=disk, backfill=step("backfill"), pull=step("pull"), drift=step("drift"), report=report)
 
@@ -75,11 +75,11 @@ def test_nothing_is_made_of_a_damaged_database(world: "World", house: House, mai
     """Where the check of the file fails the night ends: nothing is read, no run is published, no report is made."""
     world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
     called: list[str] = []
-    outcome = nightly(house, main, on=ON, steps=_steps(called, disk=Exit.PARTLY_DONE))
+    outcome = nightly(house, main, on=ON, steps=_steps(called, disk=Completion.PARTLY_DONE))
     assert (called, outcome.run) == ([], None)
     with house.store.reading() as session:
         assert session.exec(select(Run)).all() == []
-    assert (outcome.status, outcome.complete) == (Exit.PARTLY_DONE, False)
+    assert (outcome.status, outcome.complete) == (Completion.PARTLY_DONE, False)
     assert outcome.lines == [
         "main: disk: cuadre.db is damaged: restore it",
         "main: the night of 2026-09-11 was not run: its database is damaged",

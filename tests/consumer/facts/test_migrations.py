@@ -12,7 +12,8 @@ from alembic import command
 from alembic.script import ScriptDirectory
 
 from consumer.facts import migrating, schema, tables
-from consumer.facts.store import Store, UtcDateTime
+from consumer.facts.store import Store
+from consumer.facts.tables.columns import UtcDateTime
 
 TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
 AT = "2026-10-01 03:00:00.000000"

@@ -14,7 +14,7 @@ from consumer.facts.house import House
 from consumer.facts.lateness import Way, percentiles
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.provider.client import Provider
 from consumer.sync.backfill import A_NIGHT_BACK, read_log
 from consumer.sync.windows import all_windows, unclosed_windows
@@ -49,7 +49,7 @@ class Runs:
     def finish(self, **asked: Any) -> int:
         """Run to the end and answer how many requests that took."""
         begun = len(self._server.asked)
-        assert read_log(*self._run, **asked).status is Exit.DONE
+        assert read_log(*self._run, **asked).status is Completion.DONE
         return len(self._server.asked) - begun
 
     @property
@@ -231,11 +231,11 @@ def test_a_window_that_fails_does_not_keep_the_others_from_being_read_again(
 
     log_server.before = break_one
     since = datetime(2026, 9, 28, 4, tzinfo=UTC)
-    assert read_log(house, provider, since=since).status is Exit.PARTLY_DONE
+    assert read_log(house, provider, since=since).status is Completion.PARTLY_DONE
     log_server.add(100, SETTLED - timedelta(hours=20))
     log_server.before = lambda _query: None
     make_older(house, timedelta(days=2))
-    assert read_log(house, provider, since=since).status is Exit.DONE
+    assert read_log(house, provider, since=since).status is Completion.DONE
     assert "evt_100" in stored(house)
     assert gaps(house) == []
 

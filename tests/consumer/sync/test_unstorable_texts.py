@@ -12,7 +12,7 @@ from sqlmodel import select
 from consumer.facts.house import House
 from consumer.facts.tables.inbox import Event, Source
 from consumer.facts.tables.provider import Customer, PaymentIntent
-from consumer.facts.terminal import Exit
+from consumer.facts.work import Completion
 from consumer.inbox.apply import drain
 from consumer.inbox.record import read_arrival, record_all
 from consumer.provider.client import Provider
@@ -47,7 +47,7 @@ def test_a_null_character_in_a_name_leaves_the_night_complete_and_is_told_once(
     """Two nights are complete, the name bears the mark, the body is as sent, drift finds nothing, one line says so."""
     caplog.set_level(logging.WARNING, logger=LOGGER)
     for _ in range(2):
-        assert read_streams(house, lists, CUSTOMERS).status is Exit.DONE
+        assert read_streams(house, lists, CUSTOMERS).status is Completion.DONE
     assert kept(house).name == "Ana\ufffd Pérez"
     assert json.loads(kept(house).body)["name"] == "Ana\0 Pérez"
     list_server.lists["/v2/events"] = []
@@ -56,7 +56,7 @@ def test_a_null_character_in_a_name_leaves_the_night_complete_and_is_told_once(
     assert told == ["customer cus_1 of main: U+FFFD in name for a character that no text holds"]
 
     customer["name"], list_server.now = "Ana Pérez", NOW + timedelta(days=1)
-    assert read_streams(house, lists, CUSTOMERS).status is Exit.DONE
+    assert read_streams(house, lists, CUSTOMERS).status is Completion.DONE
     assert kept(house).name == "Ana Pérez"
     with house.store.reading() as session:
         assert unclosed_windows(session) == []

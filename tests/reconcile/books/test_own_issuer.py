@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from consumer.config import Connection
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
+from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Entity
 from reconcile.books.invoices import ImportOutcome, import_invoices
 

@@ -9,11 +9,9 @@ from zoneinfo import ZoneInfo
 import httpx
 import pytest
 
+from sandbox.serve import RunningSandbox
 from sandbox.state.event_types import TYPES
 from sandbox.state.happening import COLLECTIONS, Happening, WholeScenario
-from sandbox.event_types import TYPES
-from sandbox.happening import COLLECTIONS, Happening, WholeScenario
-from sandbox.serve import RunningSandbox
 
 Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)

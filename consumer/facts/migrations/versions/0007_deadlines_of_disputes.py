@@ -8,7 +8,7 @@ from alembic import op
 
 from consumer.facts.clock import to_instant
 from consumer.facts.observed import read_json
-from consumer.facts.store import UtcDateTime
+from consumer.facts.tables.columns import UtcDateTime
 
 revision = "0007"
 down_revision = "0006"

@@ -27,8 +27,8 @@ from reconcile import runs
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.streams import ITEMS_STREAM, STREAMS
 from reconcile.runs import RunOutcome, take_snapshot
-from sandbox.remote import Steer
 from reconcile.tables import ExceptionRow
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from sqlmodel import func, select
 
 from consumer import disk
 from consumer import job_table as table
+from consumer.commands.progress import show_pages
 from consumer.commands.terminal import Refusal, json_option, leave, say
 from consumer.commands.working import start_worker
 from consumer.config import load
@@ -42,12 +43,12 @@ from consumer.sync.watch import MirrorGauges
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
 from cuadre import main
-from reconcile import runs
 from reconcile.books.invoices import import_invoices
-from reconcile.nightly import NightlyOutcome, Steps, nightly
 from reconcile.rules.streams import STREAMS as GATED
+from reconcile.rules.terms import check_terms
+from reconcile.runs import run as runs
+from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
 from reconcile.tables import InvoiceFile
-from reconcile.terms import check_terms
 from reports import archive, pages, people
 from sandbox.child import NotServedError, Served, alone_in, write_settings
 from sandbox.demo import Findings, Summary, Terms, play, show
@@ -154,7 +155,8 @@ def run_night_by_hand(house: House, connection: Connection, on: date) -> Nightly
 
 def catch_up(house: House, connection: Connection, *, back: timedelta = timedelta()) -> Outcome:
     """Backfill, then apply what came in, so that nothing older waits when the lists are read."""
-    outcome = backfill(house, connection, back=back, progress=True)
+    with show_pages() as on_page:
+        outcome = backfill(house, connection, back=back, on_page=on_page)
     drain(house.store, house.settings, worker=worker_name())
     return outcome
 

@@ -9,7 +9,7 @@ import click
 
 # Reading the settings and the store costs more than most commands themselves, and the help needs neither.
 _OPEN_HOUSE = "consumer.opening:open_house"
-_CHECK_TERMS = "reconcile.terms:check_terms"
+_CHECK_TERMS = "reconcile.rules.terms:check_terms"
 _TO_REFUSAL = "consumer.commands.refusals:to_refusal"
 _CONFIGURE_LOGS = "consumer.logs:configure_logs"
 
@@ -24,7 +24,7 @@ class Row(NamedTuple):
 
 TABLE = {
     "adjust": Row(
-        "reconcile.desk.pairs:adjust",
+        "reconcile.commands.decisions:adjust",
         "Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none.",
     ),
     "backfill": Row(
@@ -32,7 +32,7 @@ TABLE = {
         "Read the event log until no event is missing and apply it; without dates, all of it and later what is new.",
     ),
     "bank": Row(
-        "reconcile.books.bank_commands:bank",
+        "reconcile.commands.bank:bank",
         "The merchant's own bank accounts: files count beside the movements that the provider shows.",
     ),
     "billing": Row(
@@ -44,7 +44,7 @@ TABLE = {
         "Bring the database's tables to this version, or check that they are.",
         {"open_store": "consumer.opening:open_store"},
     ),
-    "decline": Row("reconcile.desk.pairs:decline", "Turn down a suggested pair."),
+    "decline": Row("reconcile.commands.decisions:decline", "Turn down a suggested pair."),
     "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
     "doctor": Row(
         "consumer.commands.database:doctor_command",
@@ -56,53 +56,59 @@ TABLE = {
         "Hold our mirror against the provider, for every object touched in the last days.",
     ),
     "events": Row("consumer.commands.events:events", "The inbox: every event, once."),
-    "exceptions": Row("reconcile.desk.commands:exceptions", "What needs a person: the work list that runs keep."),
+    "exceptions": Row("reconcile.commands.exceptions:exceptions", "What needs a person: the work list that runs keep."),
     "explain": Row(
-        "reconcile.commands:explain", "Why a payout, resource or document is what it is, as the newest run says."
+        "reconcile.commands.reconcile:explain",
+        "Why a payout, resource or document is what it is, as the newest run says.",
     ),
     "gaps": Row(
         "consumer.commands.gaps:gaps", "List what was asked of the provider and is not read to its end, newest first."
     ),
-    "invoices": Row("reconcile.books.commands:invoices", "The merchant's invoices and credit notes."),
+    "invoices": Row("reconcile.commands.books:invoices", "The merchant's invoices and credit notes."),
     "jobs": Row("consumer.commands.jobs:jobs", "Show what is scheduled, the last ticks and how they ended."),
-    "match": Row("reconcile.desk.pairs:match", "Bind a payment and a document."),
+    "match": Row("reconcile.commands.decisions:match", "Bind a payment and a document."),
     "nightly": Row(
-        "reconcile.commands:night_command",
+        "reconcile.commands.reconcile:night_command",
         "Backfill, pull, compare, reconcile and report one business day.",
         {"run_night": "app:run_night_by_hand"},
     ),
     "payout-report": Row(
-        "reconcile.books.commands:payout_report", "The provider's own report of a payout, for fees per resource."
+        "reconcile.commands.books:payout_report", "The provider's own report of a payout, for fees per resource."
     ),
-    "periods": Row("reconcile.closing.commands:period_group", "Days whose books are closed."),
+    "periods": Row("reconcile.commands.periods:period_group", "Days whose books are closed."),
     "pull": Row(
         "consumer.commands.sync:pull",
         "Fetch and keep what the provider lists: STREAM is a name of the list below, or all.",
     ),
-    "rates": Row("reconcile.books.bank_commands:rates", "Rates of currencies that documents are priced in."),
+    "rates": Row("reconcile.commands.bank:rates", "Rates of currencies that documents are priced in."),
     "reconcile": Row(
-        "reconcile.commands:reconcile", "Match payouts, payments and documents once, and say what does not tie out."
+        "reconcile.commands.reconcile:reconcile",
+        "Match payouts, payments and documents once, and say what does not tie out.",
     ),
     "refunds": Row("consumer.commands.provider_writes:refunds", "Money on its way back to a payer."),
-    "report": Row("reports.commands:report", "Make any report of the catalogue as a file."),
-    "rules": Row("reconcile.rule_commands:rule_group", "The tolerances and windows of reconciliation."),
-    "runs": Row("reconcile.run_commands:runs", "The history of runs."),
+    "report": Row("reports.commands.report:report", "Make any report of the catalogue as a file."),
+    "rules": Row("reconcile.commands.rules:rule_group", "The tolerances and windows of reconciliation."),
+    "runs": Row("reconcile.commands.runs:runs", "The history of runs."),
     "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
     "serve": Row(
         "consumer.commands.serving:serve_command",
         "Receive, show, apply and schedule, all in one process.",
-        {"greet": "reports.invitations:greet"},
+        {"greet": "reports.commands.invitations:greet"},
     ),
-    "tokens": Row("reports.access_commands:tokens", "Keys with which programs download reports."),
-    "unmatch": Row("reconcile.desk.pairs:unmatch", "Keep a payment and a document apart, or a payment unmatched."),
-    "users": Row("reports.access_commands:users", "People who may log in."),
+    "tokens": Row("reports.commands.access:tokens", "Keys with which programs download reports."),
+    "unmatch": Row(
+        "reconcile.commands.decisions:unmatch", "Keep a payment and a document apart, or a payment unmatched."
+    ),
+    "users": Row("reports.commands.access:users", "People who may log in."),
     "web": Row(
         "consumer.commands.serving:web_command",
         "Receive webhooks and show pages; cuadre worker does the rest.",
-        {"greet": "reports.invitations:greet", "share_counters": "consumer.opening:share_counters"},
+        {"greet": "reports.commands.invitations:greet", "share_counters": "consumer.opening:share_counters"},
     ),
     "webhook": Row("consumer.commands.webhook:webhook", "Our endpoint at the provider: where it delivers events."),
-    "withdraw": Row("reconcile.desk.pairs:withdraw", "Take back what was decided about a payment, a document or both."),
+    "withdraw": Row(
+        "reconcile.commands.decisions:withdraw", "Take back what was decided about a payment, a document or both."
+    ),
     "worker": Row(
         "consumer.commands.working:worker_command",
         "Apply the inbox and run the nights; start as many as needed.",

@@ -16,12 +16,12 @@ from consumer.facts.turns import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.kept.pieces import DamagedRowsError
 from reports import catalogue, files
-from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.export import Format
 from reports.files import Shape
 from reports.query import Query
-from reports.spans import Span
+from reports.shapes.build import Report
+from reports.shapes.spans import Span
 from reports.tables import ReportFile
 from reports.workbook import sums
 

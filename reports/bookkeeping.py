@@ -20,7 +20,7 @@ from reconcile.tables import (
     PeriodAdjustment,
 )
 from reports.listing import BOOKS, Listing, Query, Wanted
-from reports.spans import Row
+from reports.shapes.spans import Row
 
 _LAST = 4
 _AMOUNTS = {"net", "exempt", "vat", "total"}

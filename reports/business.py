@@ -8,7 +8,7 @@ from typing import Any
 from consumer.facts.clock import local_date, to_instant
 from consumer.facts.house import Connection
 from consumer.facts.taxids import TaxIdError, mask_account, to_tax_id
-from reports.spans import Row, Span
+from reports.shapes.spans import Row, Span
 
 # Our own words: the provider's differ between its versions, the codes do not.
 RETURNS = {

@@ -11,12 +11,12 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile import decisions
-from reconcile.decisions import Pair
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks, extracts
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice, Run
+from reports.shapes.spans import Row
 from reports.side_by_side import beside
-from reports.spans import Row
 
 _MOST_CANDIDATES = 20
 _NO_DATE = date.max

@@ -10,12 +10,13 @@ from sqlmodel import Session
 from consumer.facts.house import Connection, House
 from reconcile.kept import extracts
 from reconcile.tables import Run
-from reports import build, changes, frames, mirror, run_history, standing
-from reports.build import Report
+from reports import changes, frames, mirror, run_history, standing
 from reports.control import Books, control
-from reports.definitions import CATALOGUE, Definition, definition_of
 from reports.query import Query, Source
-from reports.spans import Row
+from reports.shapes import build
+from reports.shapes.build import Report
+from reports.shapes.definitions import CATALOGUE, Definition, definition_of
+from reports.shapes.spans import Row
 from reports.workbook import ROUNDING
 
 

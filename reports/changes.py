@@ -6,10 +6,10 @@ import sqlalchemy as sa
 from sqlmodel import col
 
 from consumer.facts.tables.sync import Drift
-from reconcile.differences import comparison
+from reconcile.runs import comparison
 from reports import run_history
 from reports.query import Source
-from reports.spans import Row
+from reports.shapes.spans import Row
 
 
 def drift(source: Source) -> Iterator[Row]:

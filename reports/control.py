@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from reports.spans import Row
+from reports.shapes.spans import Row
 
 Key = tuple[str, str]
 _SUMMARY, _DETAIL = "payout-summary", "payout-detail"

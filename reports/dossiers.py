@@ -7,13 +7,13 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from reconcile import decisions
-from reconcile.decisions import Pair
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks
 from reconcile.tables import Decision, ExceptionRow, InvoiceFile, LocalInvoice, LocalInvoiceChange, Period, Run
 from reports import bookkeeping
 from reports.listing import Wanted
-from reports.spans import Row
+from reports.shapes.spans import Row
 
 _MOST_LINES = 200
 

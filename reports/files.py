@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from reports import export, workbook
-from reports.build import Report
-from reports.columns import LANGUAGES
 from reports.export import PROFILES, Format
+from reports.shapes.build import Report
+from reports.shapes.columns import LANGUAGES
 from reports.wording.cells import in_words
 
 MIME = {

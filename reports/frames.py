@@ -13,7 +13,7 @@ from sqlmodel import Session, col
 from consumer.facts.tables.provider import ProviderObject
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
-from reports.spans import WHOLE, Row, Span
+from reports.shapes.spans import WHOLE, Row, Span
 
 Select = TypeVar("Select", bound=sa.Select[*tuple[Any, ...]])
 

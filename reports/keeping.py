@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from sqlmodel import col
 
 from reports.listing import ELSEWHERE, Listing, Query, Wanted
-from reports.spans import Row
+from reports.shapes.spans import Row
 from reports.tables import ReportFile, Token, User
 
 PERSON_KEYS = ("email", "role", "state", "created_at", "disabled_at")

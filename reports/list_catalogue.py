@@ -7,11 +7,11 @@ from datetime import date
 from sqlmodel import Session
 
 from reports import bookkeeping, keeping, operations
-from reports.build import Report, to_table
-from reports.columns import Column, Kind
-from reports.definitions import Definition
 from reports.listing import Listing, Wanted, count, read
-from reports.spans import WHOLE
+from reports.shapes.build import Report, to_table
+from reports.shapes.columns import Column, Kind
+from reports.shapes.definitions import Definition
+from reports.shapes.spans import WHOLE
 
 LISTINGS = {listing.name: listing for listing in (*operations.LISTS, *bookkeeping.LISTS, *keeping.LISTS)}
 

@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from reports.spans import Row
+from reports.shapes.spans import Row
 
 Query = sa.Select[*tuple[Any, ...]]
 # Where a list has its page; one that is elsewhere is part of another page.

@@ -13,7 +13,7 @@ from consumer.facts.tables.business import (
 )
 from reports import business, frames
 from reports.query import Source
-from reports.spans import WHOLE, Row
+from reports.shapes.spans import WHOLE, Row
 
 
 def _connections(source: Source) -> Mapping[str, Connection]:

@@ -16,7 +16,7 @@ from consumer.facts.taxids import mask_accounts
 from reconcile.tables import Run
 from reports import trail
 from reports.listing import Listing, Query, Wanted, count
-from reports.spans import Row
+from reports.shapes.spans import Row
 
 
 def trouble(session: Session, connections: Sequence[str]) -> Sequence[tuple[str, str, int]]:

@@ -14,11 +14,11 @@ from consumer.facts.house import House
 from consumer.facts.turns import Turn, take_turn
 from reconcile.kept.pieces import DamagedRowsError
 from reports import archive, catalogue, frames
-from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.export import Format
 from reports.files import Shape
 from reports.query import Query
+from reports.shapes.build import Report
 from reports.tables import ReportOrder
 from reports.workbook import TooManyRowsError
 

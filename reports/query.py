@@ -10,8 +10,8 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar, to_calendar
 from consumer.facts.house import Connection, House
 from reconcile.tables import Run
-from reports.build import DUE_DAYS
-from reports.spans import Span
+from reports.shapes.build import DUE_DAYS
+from reports.shapes.spans import Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from reconcile.rules.at_risk import Total
 from reconcile.rules.outcomes import Code
 from reconcile.tables import Run, RunFinding
 from reports.kinds import Kind, kinds
-from reports.spans import Span
+from reports.shapes.spans import Span
 
 _MOST_EARLIER = 60
 _AT_RISK = "value_at_risk"

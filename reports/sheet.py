@@ -7,12 +7,13 @@ from consumer.facts.house import Connection, House
 from reconcile.desk import worklist
 from reconcile.desk.worklist import RowOutcome
 from reconcile.tables import Run
-from reports import build, frames
-from reports.build import Report
-from reports.columns import COLUMNS, LANGUAGES
-from reports.definitions import Definition
+from reports import frames
 from reports.query import calendars_of
-from reports.spans import WHOLE
+from reports.shapes import build
+from reports.shapes.build import Report
+from reports.shapes.columns import COLUMNS, LANGUAGES
+from reports.shapes.definitions import Definition
+from reports.shapes.spans import WHOLE
 from reports.standing import runs_now
 from reports.wording.vocabulary import WORDS
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 
-from reports.spans import Row
+from reports.shapes.spans import Row
 
 # What a document says that another one of the same customer and amount may say otherwise, besides its number.
 _TELLING = ("order_ref", "issue_date", "due_date")

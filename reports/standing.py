@@ -14,7 +14,7 @@ from reconcile.tables import ExceptionRow, PayoutResult, Run
 from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
 from reports.kinds import RANKS, Kind, kinds
 from reports.listing import PAGE_ROWS, Page
-from reports.spans import Row, Span
+from reports.shapes.spans import Row, Span
 
 _KEY = ("connection", "run_id", "payout_id")
 _GAP = "DATA_GAP"

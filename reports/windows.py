@@ -11,10 +11,11 @@ from consumer.facts.house import House
 from reconcile.kept import chunks, extracts, slices
 from reconcile.kept.slices import Stretch
 from reconcile.tables import Run
-from reports import build, catalogue, frames
-from reports.build import Report
-from reports.definitions import definition_of
+from reports import catalogue, frames
 from reports.query import Query, Source
+from reports.shapes import build
+from reports.shapes.build import Report
+from reports.shapes.definitions import definition_of
 
 
 @dataclass(frozen=True, slots=True)

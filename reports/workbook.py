@@ -12,9 +12,9 @@ import xlsxwriter
 
 from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
-from reports.build import CURRENCY, Report, labels
-from reports.columns import Column, Kind
 from reports.export import Profile, header
+from reports.shapes.build import CURRENCY, Report, labels
+from reports.shapes.columns import Column, Kind
 from reports.wording.parameters import fact, told
 
 MOST_ROWS = 1_048_575

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tools.figures import circles_of_folders, find_circles, read_imports, read_modules
+
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("consumer", "reconcile", "reports", "sandbox")
 TOPS = ("app", "cuadre")
@@ -21,10 +23,9 @@ DOORS = {
     "app": (*ROOMS, "cuadre"),
     "cuadre": (*ROOMS, "app"),
     "consumer": (),
-    "reconcile": ("consumer.facts", "consumer.commands.terminal"),
+    "reconcile": ("consumer.facts",),
     "reports": (
         "consumer.facts",
-        "consumer.commands.terminal",
         "reconcile.tables",
         "reconcile.kept.chunks",
         "reconcile.kept.extracts",
@@ -33,14 +34,19 @@ DOORS = {
         "reconcile.kept.records",
         "reconcile.rules.at_risk",
         "reconcile.rules.outcomes",
-        "reconcile.decisions",
-        "reconcile.closing.procedure",
-        "reconcile.intake",
+        "reconcile.desk.decisions",
+        "reconcile.runs.close_period",
+        "reconcile.books.intake",
         "reconcile.desk.worklist",
-        "reconcile.differences.comparison",
+        "reconcile.runs.comparison",
     ),
     "sandbox": (),
 }
+# What commands of any room may import besides: how the terminal is written to.
+TERMINAL = "consumer.commands.terminal"
+COMMANDS = ("app", "cuadre", "consumer.commands", "reconcile.commands", "reports.commands", "sandbox")
+# The floors of reconcile from the top: each stands on those below it.
+FLOORS = ("commands", "runs", "closing", "desk", "exceptions", "kept", "reading", "books", "rules", "tables")
 # A library's home, by prefix of the importing module.
 HOMES = {
     "httpx": ("consumer.provider", "sandbox"),
@@ -61,14 +67,16 @@ HOMES = {
     "alembic": ("consumer.facts.migrating", "consumer.facts.migrations"),
     "holidays": ("consumer.facts.bankdays",),
     # Two copies of SQLite in one process break each other's locks on one file; the sandbox opens a nameless one.
+    "click": COMMANDS,
+    "rich": COMMANDS,
     "pysqlite3": ("consumer.facts.embedded",),
     "sqlite3": ("consumer.facts.embedded", "sandbox.state.store"),
 }
 PURE = (
     "reconcile.rules",
-    "reports.build",
+    "reports.shapes.build",
     "reports.export",
-    "reports.definitions",
+    "reports.shapes.definitions",
     "reports.wording",
     "consumer.webhooks.signature",
     "consumer.facts.money",
@@ -112,13 +120,46 @@ def foreign_imports() -> Iterator[tuple[Path, int, str]]:
         here = module_of(path).split(".")[0]
         for name, line in imports_of(path):
             room = name.split(".")[0]
-            if room in (*ROOMS, *TOPS) and room != here and not is_through_a_door(name, DOORS[here]):
+            if room not in (*ROOMS, *TOPS) or room == here or is_through_a_door(name, DOORS[here]):
+                continue
+            if not (is_under(module_of(path), COMMANDS) and is_through_a_door(name, (TERMINAL,))):
                 yield path, line, name
 
 
 def is_through_a_door(name: str, doors: tuple[str, ...]) -> bool:
     # `from consumer import facts` names the package above the door.
     return is_under(name, doors) or any(door.startswith(name + ".") for door in doors)
+
+
+def terminal_imports() -> Iterator[tuple[Path, int, str]]:
+    """Imports of the terminal by what is no command."""
+    for path in SOURCES:
+        if not is_under(module_of(path), COMMANDS):
+            yield from ((path, line, name) for name, line in imports_of(path) if is_under(name, (TERMINAL,)))
+
+
+def arrows_up() -> Iterator[tuple[Path, int, str]]:
+    """Imports within reconcile from a floor above."""
+    for path in SOURCES:
+        own = floor_of(module_of(path))
+        for name, line in imports_of(path):
+            other = floor_of(name)
+            if own is not None and other is not None and other < own:
+                yield path, line, name
+
+
+def floor_of(module: str) -> int | None:
+    room, _, rest = module.partition(".")
+    name = rest.split(".")[0]
+    return FLOORS.index(name) if room == "reconcile" and name in FLOORS else None
+
+
+def circles() -> Iterator[tuple[Path, int, str]]:
+    """Circles of files, and of folders at any level."""
+    modules = [module for module in read_modules(ROOT) if module.text.strip()]
+    imports = read_imports(modules)
+    for circle in [*find_circles(imports), *circles_of_folders(modules, imports)]:
+        yield ROOT / "README.md", 1, " → ".join(circle)
 
 
 def homeless_imports() -> Iterator[tuple[Path, int, str]]:
@@ -229,6 +270,9 @@ def floats_of_money() -> Iterator[tuple[Path, int, str]]:
 
 RULES = {
     "rooms import one way": foreign_imports,
+    "commands alone know the terminal": terminal_imports,
+    "no arrow of reconcile goes up": arrows_up,
+    "nothing stands in a circle": circles,
     "a library has one home": homeless_imports,
     "one SQLite opens the file": second_sqlites,
     "rules are pure": impure_imports,
@@ -257,11 +301,15 @@ def test_the_rules_see_offences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "import httpx",
         "import sqlite3",
         "import consumer.provider.client",
+        "import consumer.commands.terminal",
+        "import reconcile.rules.other",
+        "import reconcile.runs",
         "import os",
         "def test_x(): os.environ; s.commit()",
     ]
     body += ["def f():", "    try: return float(1) / 2", "    except Exception: pass", *["    x = 1"] * 301]
     bad.write_text("\n".join(body), encoding="utf-8")
+    bad.with_name("other.py").write_text("import reconcile.rules.utils\n", encoding="utf-8")
     here = sys.modules[__name__]
     monkeypatch.setattr(here, "ROOT", tmp_path)
     monkeypatch.setattr(here, "SOURCES", [bad])

@@ -15,7 +15,7 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from cuadre import cli
 from reconcile.rules.streams import STREAMS, withheld_by
-from reports.definitions import CATALOGUE
+from reports.shapes.definitions import CATALOGUE
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")

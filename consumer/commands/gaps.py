@@ -18,7 +18,7 @@ _WIDTH, _UNDER = 100, "  "
 @click.command()
 @connection_option(None)
 @limit_option
-@click.option("--check", is_flag=True, help="Completion 3 where there is a gap.")
+@click.option("--check", is_flag=True, help="Exit 3 where there is a gap.")
 @json_option
 @click.pass_obj
 def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool) -> None:

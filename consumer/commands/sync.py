@@ -5,6 +5,7 @@ from datetime import date, datetime
 
 import click
 
+from consumer.commands.progress import show_pages, show_streams
 from consumer.commands.terminal import (
     Moment,
     check_range,
@@ -52,7 +53,8 @@ def backfill(
     house = open_house()
     connection = house.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)
-    outcome = run_backfill(house, connection, since=first, until=last, progress=True)
+    with show_pages() as on_page:
+        outcome = run_backfill(house, connection, since=first, until=last, on_page=on_page)
     # Where no worker runs, events that only wait would leave the facts older than the log.
     drain(house.store, house.settings, worker=worker_name())
     _report(outcome, as_json=as_json)
@@ -84,7 +86,8 @@ def pull(
     connection = house.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)
     wanted = [name for name in STREAMS if name in streams or ALL in streams]
-    outcome = run_pull(house, connection, wanted, since=first, until=last, progress=True)
+    with show_streams(len(wanted)) as on_read:
+        outcome = run_pull(house, connection, wanted, since=first, until=last, on_read=on_read)
     _report(outcome, as_json=as_json)
 
 
@@ -92,7 +95,7 @@ def pull(
 @connection_option("main")
 @click.option("--days", type=click.IntRange(min=1), default=7, show_default=True, help="How far back to compare.")
 @click.option("--repair", is_flag=True, help="Read what differs again and mend it; exit 3 where something is left.")
-@click.option("--check", is_flag=True, help="Completion 3 where something differs.")
+@click.option("--check", is_flag=True, help="Exit 3 where something differs.")
 @limit_option
 @json_option
 @click.pass_obj
@@ -109,7 +112,8 @@ def drift(  # noqa: PLR0913 - one parameter for each option
     """Hold our mirror against the provider, for every object touched in the last days."""
     house = open_house()
     connection = house.settings.connection(connection_name)
-    outcome = run_drift(house, connection, days=days, repair=repair, progress=True)
+    with show_streams(len(STREAMS)) as on_read:
+        outcome = run_drift(house, connection, days=days, repair=repair, on_read=on_read)
     rows = [
         {
             "connection": connection_name,

@@ -20,7 +20,7 @@ from consumer.sync.coverage import Plan, Span, plan_news, plan_range
 from consumer.sync.lateness import Sightings
 from consumer.sync.log_window import WindowReader
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
-from consumer.sync.progress import OnPage, say_nothing, show_pages
+from consumer.sync.progress import OnPage, say_nothing
 from consumer.sync.windows import (
     EVENTS_STREAM,
     all_windows,
@@ -48,14 +48,14 @@ def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
     until: datetime | None = None,
     back: timedelta = timedelta(),
     transport: Transport | None = None,
-    progress: bool = False,
+    on_page: OnPage = say_nothing,
 ) -> Outcome:
-    """Close every gap of one connection's event log; with `progress`, show how far it is on a terminal.
+    """Close every gap of one connection's event log; `on_page` is told of each page.
 
     Without dates, at least `back` of what was complete already is read again. With dates the whole range is, unless
     a run was killed or failed within the last day: then what it began is gone on with.
     """
-    with open_provider(house, connection, transport=transport) as provider, show_pages(wanted=progress) as on_page:
+    with open_provider(house, connection, transport=transport) as provider:
         return read_log(house, provider, since=since, until=until, back=back, on_page=on_page)
 
 

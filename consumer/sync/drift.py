@@ -14,7 +14,7 @@ from consumer.sync.comparison import Difference
 from consumer.sync.mirror import Mirror
 from consumer.sync.offers import was_unoffered
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
-from consumer.sync.progress import OnRead, read_quietly, show_streams
+from consumer.sync.progress import OnRead, read_quietly
 from consumer.sync.streams import STREAMS, Stream
 
 
@@ -33,13 +33,10 @@ def drift(
     days: int = 7,
     repair: bool = False,
     transport: Transport | None = None,
-    progress: bool = False,
+    on_read: OnRead = read_quietly,
 ) -> DriftOutcome:
     """Compare every stream of one connection with the provider; with `repair`, mend what differs."""
-    with (
-        open_provider(house, connection, transport=transport) as provider,
-        show_streams(len(STREAMS), wanted=progress) as on_read,
-    ):
+    with open_provider(house, connection, transport=transport) as provider:
         return compare_streams(house, provider, STREAMS.values(), days=days, repair=repair, on_read=on_read)
 
 

@@ -9,7 +9,7 @@ from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.sync.offers import NotOffered
 from consumer.sync.outcome import Outcome, StreamResult, StreamState
-from consumer.sync.progress import OnRead, read_quietly, show_streams
+from consumer.sync.progress import OnRead, read_quietly
 from consumer.sync.reading import Reading
 from consumer.sync.streams import STREAMS, Stream
 
@@ -24,14 +24,11 @@ def pull(  # noqa: PLR0913 - what to read, from where, how far, and who watches
     since: datetime | None = None,
     until: datetime | None = None,
     transport: Transport | None = None,
-    progress: bool = False,
+    on_read: OnRead = read_quietly,
 ) -> Outcome:
-    """Fetch and keep the named streams of one connection; with `progress`, show how far it is on a terminal."""
+    """Fetch and keep the named streams of one connection; `on_read` is told how far it is."""
     wanted = [STREAMS[name] for name in streams]
-    with (
-        open_provider(house, connection, transport=transport) as provider,
-        show_streams(len(wanted), wanted=progress) as on_read,
-    ):
+    with open_provider(house, connection, transport=transport) as provider:
         return read_streams(house, provider, wanted, since=since, until=until, on_read=on_read)
 
 

@@ -8,7 +8,7 @@ from itertools import accumulate
 
 from reconcile.books.bank_statements import NO_LINE, Statement
 from reconcile.books.documents import Reject
-from reconcile.books.tables import BankFile
+from reconcile.tables import BankFile
 
 _SHEETS = {"CSV", "XLSX"}
 

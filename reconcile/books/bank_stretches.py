@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile.books.tables import BankFile
+from reconcile.tables import BankFile
 
 
 def join_files(files: Iterable[BankFile], calendar: BankCalendar) -> list[list[BankFile]]:

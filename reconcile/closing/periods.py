@@ -17,6 +17,7 @@ from consumer.facts.clock import day_start
 from consumer.facts.house import Connection
 from consumer.facts.turns import Turn, take_turn
 from reconcile.closing.figures import KEYS, Moved, figures_of, moved
+from reconcile.kept.closings import closed, last_closed
 from reconcile.rules.inputs import Result
 from reconcile.tables import ClosedFigure, Period, PeriodAdjustment
 
@@ -26,17 +27,6 @@ _DAY = timedelta(days=1)
 
 class PeriodError(Exception):
     """A period that cannot be closed or reopened; the message says why in one sentence."""
-
-
-def closed(session: Session, connection: str) -> Sequence[Period]:
-    """The periods that are closed now, oldest first."""
-    mine = select(Period).where(Period.connection == connection, col(Period.reopened_at).is_(None))
-    return session.exec(mine.order_by(col(Period.until))).all()
-
-
-def last_closed(session: Session, connection: str) -> Period | None:
-    found = closed(session, connection)
-    return found[-1] if found else None
 
 
 def history(session: Session, connection: str) -> Sequence[Period]:

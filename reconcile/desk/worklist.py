@@ -12,11 +12,11 @@ from sqlmodel import Session
 from consumer.facts import formulas
 from consumer.facts.store import Store
 from consumer.facts.texts import shorten
-from reconcile import decisions
 from reconcile.books.cells import SheetError, to_text
 from reconcile.books.sheet import read_sheets
-from reconcile.decisions import DecisionError, Kind, Pair, Signature, Unknown
-from reconcile.desk.exceptions import State
+from reconcile.desk import decisions
+from reconcile.desk.decisions import DecisionError, Kind, Pair, Signature, Unknown
+from reconcile.exceptions.life import State
 from reconcile.kept.records import EXCEPTION_KEYS
 from reconcile.tables import ExceptionRow
 

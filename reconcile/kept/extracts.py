@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from pandas import DataFrame
 from sqlmodel import Session, col, select
 
-from reconcile.closing import clearing
-from reconcile.closing.clearing import ITEMS, Account, ClearingError
 from reconcile.kept import chunks
+from reconcile.rules import clearing
+from reconcile.rules.clearing import ITEMS, Account, ClearingError
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, SUMMARY, Result, empty, typed
 from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.tables import PayoutResult, Run

@@ -10,9 +10,9 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.money import format_decimal
-from reconcile.desk.exceptions import age_bucket, age_in_bank_days
 from reconcile.kept import chunks
-from reconcile.printed import Fact, evidence_of, facts_of
+from reconcile.kept.facts import Fact, evidence_of, facts_of
+from reconcile.rules.ages import age_bucket, age_in_bank_days
 from reconcile.tables import (
     ExceptionRow,
     InvoiceFile,

@@ -14,8 +14,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from reconcile.closing import periods
-from reconcile.durable import DRAFT
+from reconcile.kept import closings
+from reconcile.kept.durable import DRAFT
 from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
 
 WHOLE_DAYS = 35
@@ -27,7 +27,7 @@ _RESULTS: tuple[Any, ...] = (ResultChunk, PayoutResult, RunFinding)
 def prune(session: Session, connection: str, *, today: date, months_until: timedelta, at: datetime) -> list[str]:
     """Drop the rows of runs that need not be kept, and name those runs."""
     runs = session.exec(select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))).all()
-    standing = {period.run_id for period in periods.closed(session, connection)}
+    standing = {period.run_id for period in closings.closed(session, connection)}
     droppable = find_droppable(runs, today=today, months_until=months_until)
     dropped = [run for run in droppable if run.id not in standing]
     for run in dropped:

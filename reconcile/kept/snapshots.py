@@ -22,15 +22,15 @@ from pandas import DataFrame
 
 from consumer.facts.calendars import to_calendar
 from reconcile import rules
-from reconcile.durable import DRAFT, durably, sync
-from reconcile.edition import digest_of_code
 from reconcile.kept import digests
+from reconcile.kept.durable import DRAFT, durably, sync
+from reconcile.kept.edition import digest_of_code
+from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import TRANSFERS
 from reconcile.rules import inputs as frames
 from reconcile.rules.inputs import FrameError, Inputs, empty, typed
 from reconcile.rules.settings import RulesError, to_rules
 from reconcile.rules.tariff import TariffError, to_tariff
-from reconcile.threads import second_thread
 
 ID_LENGTH = 32
 MANIFEST = "run.json"
@@ -116,7 +116,7 @@ def take(
 
 def _digests(snapshot: Snapshot) -> dict[str, str]:
     """Digest every frame, the largest of them in another thread: hashing leaves the interpreter free."""
-    with second_thread() as beside:
+    with background_thread() as beside:
         items = beside.submit(digests.digest_of, snapshot.inputs.items)
         others = {name: digests.digest_of(snapshot.frame(name)) for name in SCHEMAS if name != "items"}
         return others | {"items": items.result()}

@@ -15,8 +15,8 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
 from reconcile.books.bank_statements import LAST_DIGITS, account_digits
 from reconcile.books.bank_stretches import join_files
-from reconcile.books.tables import BankFile
 from reconcile.rules.inputs import BANK, typed
+from reconcile.tables import BankFile
 
 _DAY = len("2026-10-31")
 _NAME_LENGTH = 16

@@ -11,7 +11,6 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from pandas import DataFrame
 
-from reconcile.footprint import give_back
 from reconcile.reading.cells import (
     NOWHERE,
     SELDOM,
@@ -23,9 +22,10 @@ from reconcile.reading.cells import (
     joined_by_sqlite,
     parsed,
 )
+from reconcile.reading.memory import release_arrow_memory
+from reconcile.reading.threads import background_thread
 from reconcile.rules.columns import BETWEEN, combined
 from reconcile.rules.inputs import MOMENT, TEXT, Schema, typed
-from reconcile.threads import second_thread
 
 # How much of a table one value may hold: so many rows in SQLite, so many pages of 8 kB in PostgreSQL.
 STRETCH = 20_000
@@ -54,7 +54,7 @@ def read_table(
     else:
         raise pa.ArrowInvalid("the database holds a text that is not UTF-8")
     found = pa.concat_tables([empty_table(kinds), *tables]).combine_chunks()
-    give_back()
+    release_arrow_memory()
     fixed = {name: pa.scalar(given[name].element.value, _type_of(schema[name])) for name in schema if name not in told}
     columns = [pa.repeat(fixed[name], len(found)) if name in fixed else found[name] for name in schema]
     return pa.table(columns, names=list(schema))
@@ -132,7 +132,7 @@ def _by_pages(written: sa.Select[Any], table: sa.Table) -> sa.Select[Any]:
 def _all_parsed(pieces: Iterable[Piece], schema: Schema, marks: Marks) -> Iterator[pa.Table | None]:
     """Parse pieces in a thread while the next ones are read: neither the database nor Arrow holds the interpreter."""
     waiting = deque[Future[pa.Table | None]]()
-    with second_thread() as beside:
+    with background_thread() as beside:
         for piece in pieces:
             waiting.append(beside.submit(parsed, piece, schema, marks))
             if len(waiting) > _AHEAD:

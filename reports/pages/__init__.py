@@ -17,8 +17,6 @@ from consumer.facts.errands import Errands
 from consumer.facts.house import House
 from consumer.facts.texts import shorten
 from reconcile.kept.pieces import DamagedRowsError
-from reports import notation
-from reports.definitions import CATALOGUE
 from reports.list_catalogue import NUMBERS
 from reports.pages import (
     api,
@@ -41,6 +39,8 @@ from reports.pages import (
 from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
 from reports.pages.words import refusal
+from reports.shapes import notation
+from reports.shapes.definitions import CATALOGUE
 from reports.tokens import Scope
 from reports.wording import cells, codes, evidence, histories, machinery, phrases
 

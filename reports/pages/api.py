@@ -13,7 +13,6 @@ from sqlmodel import Session
 
 from consumer.facts.clock import format_instant
 from reports import catalogue, windows
-from reports.build import Report
 from reports.catalogue import NoRunError
 from reports.export import to_json_rows
 from reports.list_catalogue import LISTINGS
@@ -24,7 +23,8 @@ from reports.pages.openapi import describe
 from reports.pages.protection import need
 from reports.people import Role
 from reports.query import Query
-from reports.spans import Row
+from reports.shapes.build import Report
+from reports.shapes.spans import Row
 
 blueprint = Blueprint("api", __name__, url_prefix="/api/v1")
 

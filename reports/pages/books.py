@@ -6,9 +6,9 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.house import Connection
-from reconcile import intake
-from reconcile.closing.procedure import PeriodError, close_period, reopen_period
-from reconcile.intake import Kind
+from reconcile.books import intake
+from reconcile.books.intake import Kind
+from reconcile.runs.close_period import PeriodError, close_period, reopen_period
 from reports import bookkeeping, run_history
 from reports.list_catalogue import LISTINGS
 from reports.listing import BOOKS, Listing, Wanted, read

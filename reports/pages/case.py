@@ -8,8 +8,8 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.clock import local_date
-from reconcile import decisions
-from reconcile.decisions import Adjustment, Pair, Signature
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Adjustment, Pair, Signature
 from reports import cases, standing
 from reports.pages import desk, taking
 from reports.pages.protection import need

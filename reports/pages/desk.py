@@ -13,9 +13,9 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.errands import Errands
 from consumer.facts.house import ConfigError, Connection, House
 from reports import standing, trail
-from reports.columns import LANGUAGES
 from reports.people import Role
-from reports.spans import Span
+from reports.shapes.columns import LANGUAGES
+from reports.shapes.spans import Span
 from reports.tokens import Scope
 
 EXTENSION = "cuadre_pages"

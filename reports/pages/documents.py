@@ -3,8 +3,8 @@
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from reconcile import decisions
-from reconcile.decisions import Adjustment, Pair
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Adjustment, Pair
 from reports import standing
 from reports.dossiers import find_dossier
 from reports.pages import desk, taking

@@ -7,9 +7,7 @@ from flask.typing import ResponseReturnValue
 
 from consumer.facts.house import House
 from reports import archive, catalogue, files, orders, standing
-from reports.build import Report
 from reports.catalogue import NoRunError
-from reports.definitions import definition_of
 from reports.export import PROFILES, Format
 from reports.files import MIME, Shape
 from reports.list_catalogue import LISTINGS, TooLongError, to_report
@@ -21,6 +19,8 @@ from reports.pages.views import PLACES
 from reports.pages.words import translate
 from reports.people import Role
 from reports.query import Query
+from reports.shapes.build import Report
+from reports.shapes.definitions import definition_of
 from reports.tables import ReportFile
 from reports.workbook import TooManyRowsError
 

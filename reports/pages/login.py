@@ -4,12 +4,13 @@ from flask import Blueprint, abort, redirect, render_template, request, session,
 from flask.typing import ResponseReturnValue
 from flask_login import login_user, logout_user
 
-from reports import invitations, sessions
-from reports.columns import LANGUAGES
-from reports.invitations import InvitationOverError
+from reports import sessions
+from reports.commands import invitations
+from reports.commands.invitations import InvitationOverError
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
 from reports.people import AddressShutError, LoginRefusedError, PeopleError, Role, login
+from reports.shapes.columns import LANGUAGES
 from reports.tables import User
 from reports.trail import note
 

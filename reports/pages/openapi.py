@@ -3,10 +3,10 @@
 from typing import Any
 
 from reports.catalogue import AVAILABLE
-from reports.columns import Kind
-from reports.definitions import CATALOGUE, Definition
 from reports.list_catalogue import LISTINGS, kind_of
 from reports.listing import Listing
+from reports.shapes.columns import Kind
+from reports.shapes.definitions import CATALOGUE, Definition
 
 _TYPES: dict[Kind, dict[str, Any]] = {
     Kind.TEXT: {"type": ["string", "null"]},

@@ -13,7 +13,7 @@ from consumer.facts.completeness import complete_until
 from consumer.facts.errands import ErrandRefusedError, Errands
 from consumer.facts.house import Connection
 from consumer.facts.lateness import Percentiles, Way, percentiles
-from reconcile.differences import comparison
+from reconcile.runs import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends
 from reports.list_catalogue import LISTINGS

@@ -10,7 +10,7 @@ from flask.typing import ResponseReturnValue
 from reports import frames, standing
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
-from reports.spans import Row, Span
+from reports.shapes.spans import Row, Span
 from reports.standing import PayoutFilter
 from reports.wording.vocabulary import WORDS
 

@@ -10,9 +10,9 @@ from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 from pydantic import SecretStr
 
-from reports import notation
 from reports.pages import desk
 from reports.pages.words import translate
+from reports.shapes import notation
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
 

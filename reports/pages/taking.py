@@ -6,11 +6,11 @@ from flask import request
 from sqlmodel import Session
 
 from consumer.facts.money import MoneyError, to_minor
-from reconcile import decisions
-from reconcile.decisions import Adjustment, DecisionError, Pair, Signature
-from reports import notation
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reports.pages import desk
 from reports.pages.words import refusal, translate
+from reports.shapes import notation
 
 _LONGEST = 2000
 Form = Mapping[str, str]

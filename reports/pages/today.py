@@ -15,7 +15,7 @@ from reports import operations, run_history, standing, trends
 from reports.pages import desk, drawing
 from reports.pages.drawing import Chart
 from reports.pages.exceptions import warnings
-from reports.spans import Span
+from reports.shapes.spans import Span
 from reports.standing import ExceptionFilter, PayoutFilter
 from reports.trends import Day
 

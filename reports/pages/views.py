@@ -8,13 +8,13 @@ from flask import Blueprint, abort, render_template
 from flask.typing import ResponseReturnValue
 
 from reports import catalogue, standing, windows
-from reports.build import CREDIT, CURRENCY
 from reports.catalogue import NoRunError
-from reports.columns import Column
 from reports.listing import Page
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.query import Query
+from reports.shapes.build import CREDIT, CURRENCY
+from reports.shapes.columns import Column
 from reports.windows import Window
 
 blueprint = Blueprint("views", __name__)

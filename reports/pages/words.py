@@ -11,7 +11,7 @@ from reports.pages.spanish_refusals_of_bank_files import SPANISH_REFUSALS_OF_BAN
 from reports.pages.spanish_refusals_of_documents import SPANISH_REFUSALS_OF_DOCUMENTS
 from reports.pages.spanish_refusals_of_files import SPANISH_REFUSALS_OF_FILES
 from reports.pages.stored import STORED
-from reports.wording.dialects import local
+from reports.shapes.dialects import local
 
 SPANISH = {**SPANISH_PAGES, **SPANISH_BOOKS}
 

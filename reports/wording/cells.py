@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reports.build import CURRENCY, Report
+from reports.shapes.build import CURRENCY, Report
 from reports.wording import codes, evidence, histories, machinery, phrases, vocabulary
 
 # What a cell's words depend on beside its text and the language: other cells of its row.

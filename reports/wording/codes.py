@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from reports.wording.dialects import local
+from reports.shapes.dialects import local
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from reconcile.rules.outcomes import COUNTED
-from reports import notation
+from reports.shapes import notation
+from reports.shapes.dialects import local
 from reports.wording import phrases
 from reports.wording.codes import code_title
-from reports.wording.dialects import local
 from reports.wording.vocabulary import word
 
 _RULES = {"rule", "key"}

@@ -3,9 +3,9 @@
 import re
 from datetime import date
 
-from reports import notation
+from reports.shapes import notation
+from reports.shapes.dialects import local
 from reports.wording import codes
-from reports.wording.dialects import local
 from reports.wording.vocabulary import word
 
 _FROZEN = re.compile(r"(status|payout amount|computed amount|fee total|difference|total|currency|amount) (\S+)")

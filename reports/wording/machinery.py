@@ -1,6 +1,6 @@
 """What the machinery calls its parts, in a reader's words: streams of the provider, jobs, subjects without a row."""
 
-from reports.wording.dialects import say
+from reports.shapes.dialects import say
 
 # Name, English, Spanish.
 _STREAMS = {

@@ -1,6 +1,6 @@
 """What a workbook for people says it was made from: facts, tolerances and digests in words; pure."""
 
-from reports.wording.dialects import say
+from reports.shapes.dialects import say
 from reports.wording.machinery import stream
 from reports.wording.vocabulary import word
 

@@ -2,9 +2,9 @@
 
 import re
 
-from reports.columns import COLUMNS
-from reports.definitions import CATALOGUE
-from reports.wording.dialects import local
+from reports.shapes.columns import COLUMNS
+from reports.shapes.definitions import CATALOGUE
+from reports.shapes.dialects import local
 from reports.wording.vocabulary import word
 
 # What the rules write in whole sentences and single words.

@@ -3,7 +3,7 @@
 Programs read the keys; people's files and the pages read the words. A key nobody has met yet stays as it is.
 """
 
-from reports.wording.dialects import say
+from reports.shapes.dialects import say
 
 # Why a bank gave a transfer back, by our own English label.
 RETURNED = {

@@ -25,7 +25,7 @@ from consumer.facts.work import Completion
 from consumer.sync.pull import STREAMS, pull
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
-from reconcile.nightly import NightlyOutcome
+from reconcile.runs.nightly import NightlyOutcome
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.event_types import TYPES

@@ -12,7 +12,7 @@ from click.testing import Result
 
 from consumer.facts.house import House
 from consumer.facts.tables.business import AccountMovement, AccountNumber
-from reconcile.frames import read_inputs
+from reconcile.reading.frames import read_inputs
 from reconcile.rules.pipeline import reconcile
 
 if TYPE_CHECKING:

@@ -23,10 +23,10 @@ from consumer.provider.rows import KINDS
 from consumer.sync.backfill import read_log
 from consumer.sync.pull import STREAMS as PULLED
 from consumer.sync.pull import read_streams
-from reconcile import runs
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.streams import ITEMS_STREAM, STREAMS
-from reconcile.runs import RunOutcome, take_snapshot
+from reconcile.runs import run as runs
+from reconcile.runs.run import RunOutcome, take_snapshot
 from reconcile.tables import ExceptionRow
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox

@@ -9,8 +9,8 @@ from consumer.facts.house import House
 from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Entity
 from consumer.facts.tables.provider import Customer, PayoutItem
-from reconcile.frames import read_inputs
 from reconcile.kept.digests import digest_of
+from reconcile.reading.frames import read_inputs
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
 from reconcile.rules.pipeline import reconcile
 

@@ -11,7 +11,7 @@ from consumer.commands.terminal import Refusal
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
 from consumer.facts.work import Completion
-from reconcile.nightly import Step, Steps, join, nightly
+from reconcile.runs.nightly import Step, Steps, join, nightly
 from reconcile.tables import Run
 
 if TYPE_CHECKING:

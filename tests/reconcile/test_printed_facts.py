@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from reconcile.printed import Fact, about, to_plain, to_words
+from reconcile.commands.printed import about, to_plain, to_words
+from reconcile.kept.facts import Fact
 
 GAP = '{"gaps": [{"since": "2026-09-30T12:00:00Z", "until": "2026-10-02T03:00:00Z", "reason": "read only up to then"}]}'
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from reconcile.footprint import spared
-from reconcile.threads import ahead, second_thread
+from reconcile.reading.memory import low_memory
+from reconcile.reading.threads import ahead, background_thread
 
 
 def test_rows_come_in_their_order() -> None:
@@ -72,7 +72,7 @@ def test_a_task_that_has_not_begun_is_dropped() -> None:
     done: list[str] = []
 
     def leave() -> None:
-        with second_thread() as beside:
+        with background_thread() as beside:
             beside.submit(going.wait, 120)
             beside.submit(done.append, "second")
             threading.Timer(1.0, going.set).start()
@@ -87,7 +87,7 @@ def test_collecting_goes_back_when_the_last_run_has_ended() -> None:
     """Runs that overlap in one process leave its collector and its memory pool as they were, whichever ends first."""
     before, pool = gc.get_threshold(), pa.default_memory_pool().backend_name
     assert pool != "system"
-    first, second = spared(), spared()
+    first, second = low_memory(), low_memory()
     first.__enter__()
     second.__enter__()
     first.__exit__(None, None, None)

@@ -10,7 +10,7 @@ from consumer.facts.house import House
 from consumer.facts.settings import Connection
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices
-from reconcile.runs import run
+from reconcile.runs.run import run
 from reconcile.tables import BankFile, BankLine, InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from consumer.facts.bankdays import calendar_of
-from reports import build
-from reports.build import BuildError
-from reports.definitions import CATALOGUE
+from reports.shapes import build
+from reports.shapes.build import BuildError
+from reports.shapes.definitions import CATALOGUE
 
 CALENDARS = {"main": calendar_of("cl")}
 RUN_DIFF = {"kind": "line", "subject": "pi_1", "before": None, "after": "matched", "cause": None, "connection": "main"}

@@ -9,7 +9,7 @@ import pytest
 from consumer.config import load
 from consumer.facts.settings import Connection, Settings
 from reports import business
-from reports.spans import Span
+from reports.shapes.spans import Span
 
 TRANSFER: dict[str, Any] = {
     "connection": "main",

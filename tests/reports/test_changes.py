@@ -11,7 +11,7 @@ from consumer.facts.tables.sync import Drift
 from reconcile.tables import PayoutResult, RunFinding
 from reports import catalogue
 from reports.query import Query
-from reports.spans import Span
+from reports.shapes.spans import Span
 
 NOW = datetime(2026, 10, 9, 6, 30, tzinfo=UTC)
 TODAY = date(2026, 10, 9)

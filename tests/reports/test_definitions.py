@@ -1,7 +1,7 @@
 """The catalogue, held against the contract other programs rely on."""
 
-from reports.columns import COLUMNS, LANGUAGES
-from reports.definitions import CATALOGUE
+from reports.shapes.columns import COLUMNS, LANGUAGES
+from reports.shapes.definitions import CATALOGUE
 
 # Copied from the contract's table by hand, so that a change of code cannot change what it is compared with.
 CONTRACT = {

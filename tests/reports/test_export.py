@@ -12,13 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from consumer.facts.house import House
-from reports import build, catalogue, files
-from reports.build import Report
-from reports.definitions import CATALOGUE
+from reports import catalogue, files
 from reports.export import PROFILES, Format, to_csv
 from reports.files import Shape
 from reports.query import Query
-from reports.spans import Span
+from reports.shapes import build
+from reports.shapes.build import Report
+from reports.shapes.definitions import CATALOGUE
+from reports.shapes.spans import Span
 
 GOLDEN = Path(__file__).parent.parent / "data" / "reports"
 TODAY = date(2026, 10, 8)

@@ -12,7 +12,7 @@ from consumer.facts.house import House
 from cuadre import Commands
 from reports import catalogue, windows
 from reports.query import Query
-from reports.spans import Span
+from reports.shapes.spans import Span
 from tests.reconcile.conftest import World
 
 NOON = datetime(2026, 9, 10, 15, 0, tzinfo=UTC)  # a Thursday in Santiago

@@ -9,8 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.store import Store
-from reports import invitations, people
-from reports.invitations import InvitationOverError
+from reports import people
+from reports.commands import invitations
+from reports.commands.invitations import InvitationOverError
 from reports.people import PeopleError, Role
 from reports.tables import AuditEntry, User
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from reports.notation import format_amount
+from reports.shapes.notation import format_amount
 
 
 @pytest.mark.parametrize(

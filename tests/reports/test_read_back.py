@@ -12,12 +12,13 @@ import openpyxl
 import pandas as pd
 import pytest
 
-from reports import build, files
-from reports.build import Report
-from reports.definitions import CATALOGUE
+from reports import files
 from reports.export import Format
 from reports.files import Shape
-from reports.spans import WHOLE
+from reports.shapes import build
+from reports.shapes.build import Report
+from reports.shapes.definitions import CATALOGUE
+from reports.shapes.spans import WHOLE
 
 SOFFICE = shutil.which("soffice") or shutil.which("libreoffice")
 # Eighteen digits are three more than a spreadsheet's number keeps.

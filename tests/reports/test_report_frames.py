@@ -14,7 +14,7 @@ from consumer.facts.house import House
 from reconcile.kept import chunks, extracts
 from reconcile.tables import ExceptionRow, ResultChunk
 from reports import frames
-from reports.spans import WHOLE, Span
+from reports.shapes.spans import WHOLE, Span
 
 TODAY = date(2026, 10, 8)
 

@@ -12,7 +12,7 @@ from sqlmodel import Session
 
 from consumer.facts.house import House
 from reports import catalogue, files
-from reports.commands import report
+from reports.commands.report import report
 from reports.export import Format
 from reports.pages import register
 from reports.query import Query

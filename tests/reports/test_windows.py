@@ -13,7 +13,7 @@ from reconcile.kept import chunks, extracts
 from reconcile.rules.inputs import Result
 from reports import catalogue, frames, windows
 from reports.query import Query
-from reports.spans import WHOLE, Span
+from reports.shapes.spans import WHOLE, Span
 
 TODAY = date(2026, 10, 8)
 OCTOBER = Span(date(2026, 10, 1), date(2026, 10, 31))

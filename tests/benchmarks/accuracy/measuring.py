@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from consumer.facts.clock import local_date
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.pipeline import reconcile
-from reconcile.runs import judge, take_snapshot
+from reconcile.runs.run import judge, take_snapshot
 from tests.benchmarks.accuracy.baselines import JOINS, Graded, invoices_of, payments_of, run_join, run_peer
 from tests.benchmarks.accuracy.damages import TABLES
 from tests.benchmarks.accuracy.merchant import START, Merchant, merchant_of

@@ -30,7 +30,7 @@ from reconcile.books.invoices import import_invoices
 from reconcile.books.payout_reports import import_payout_report
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import Inputs
-from reconcile.runs import take_snapshot
+from reconcile.runs.run import take_snapshot
 from sandbox.scenarios import build
 from sandbox.state.happening import Happening, Scenario
 

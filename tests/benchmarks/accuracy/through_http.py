@@ -16,7 +16,7 @@ from consumer.facts.clock import local_date
 from consumer.facts.house import House
 from consumer.facts.store import Store
 from reconcile.kept.snapshots import Scope, Snapshot
-from reconcile.runs import take_snapshot
+from reconcile.runs.run import take_snapshot
 from sandbox.child import write_settings
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox

@@ -27,8 +27,8 @@ from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
 from consumer.facts.store import Store
-from reconcile.frames import read_documents, read_inputs, read_transfers
 from reconcile.reading.columnar import read_table
+from reconcile.reading.frames import read_documents, read_inputs, read_transfers
 from reconcile.rules.inputs import DOCUMENTS
 from reconcile.rules.keys import find_keys
 from reconcile.rules.matching import open_ledger
@@ -36,7 +36,7 @@ from reconcile.rules.metadata import read_metadata
 from reconcile.rules.payments import payment_rows
 from reconcile.rules.payouts import place_items
 from reconcile.rules.placement import place_keyed
-from reconcile.runs import run
+from reconcile.runs.run import run
 from reconcile.tables import LocalInvoice
 from tests.benchmarks.reconcile import trade
 

@@ -27,13 +27,14 @@ from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.house import House
 from consumer.facts.store import Store
-from reports import build, files
-from reports.build import CURRENCY, Report
-from reports.columns import Kind
-from reports.definitions import CATALOGUE
+from reports import files
 from reports.export import Format
 from reports.files import Shape
-from reports.spans import WHOLE
+from reports.shapes import build
+from reports.shapes.build import CURRENCY, Report
+from reports.shapes.columns import Kind
+from reports.shapes.definitions import CATALOGUE
+from reports.shapes.spans import WHOLE
 from tests.benchmarks.reports.made_up import fill, lines
 
 DETAIL = CATALOGUE["payout-detail"]

@@ -14,9 +14,9 @@ from consumer.facts.clock import local_date
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from reconcile.kept import chunks
-from reconcile.kept.publication import insert_results
 from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, typed
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
+from reconcile.runs.publication import insert_results
 from reconcile.tables import ExceptionRow, ResultChunk, Run, RunFinding
 from reports.people import Role, add_user, to_user
 

@@ -4,16 +4,15 @@ import sys
 
 import pytest
 
+from consumer.commands.progress import show_pages
 from consumer.facts.tables.sync import Window
-from consumer.sync.progress import show_pages
 
 CLOSED = Window(connection="main", stream="events", state="closed")
 
 
-@pytest.mark.parametrize("wanted", [False, True])
-def test_nothing_is_drawn_in_a_pipe(capsys: pytest.CaptureFixture[str], *, wanted: bool) -> None:
+def test_nothing_is_drawn_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
     """Where standard error is no terminal, not a byte is written."""
-    with show_pages(wanted=wanted) as on_page:
+    with show_pages() as on_page:
         on_page(CLOSED, 4, 300)
     assert capsys.readouterr() == ("", "")
 
@@ -25,7 +24,7 @@ def test_a_terminal_shows_windows_events_and_times(
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with show_pages(wanted=True) as on_page:
+    with show_pages() as on_page:
         for number in range(3):
             on_page(CLOSED, 4, 300 * (number + 1))
     drawn = capsys.readouterr()

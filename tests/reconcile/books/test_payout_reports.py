@@ -13,7 +13,7 @@ from consumer.facts.house import House
 from consumer.facts.settings import Connection
 from consumer.facts.work import Completion
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
-from reconcile.frames import read_inputs
+from reconcile.reading.frames import read_inputs
 from reconcile.tables import ProviderFee
 
 if TYPE_CHECKING:

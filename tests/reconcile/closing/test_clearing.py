@@ -6,8 +6,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reconcile.closing import clearing
-from reconcile.closing.clearing import ITEMS, PAYOUTS, Account, ClearingError
+from reconcile.rules import clearing
+from reconcile.rules.clearing import ITEMS, PAYOUTS, Account, ClearingError
 
 
 def line(resource_id: str, amount: int, on: str | None, payout_id: str | None, **changes: Any) -> dict[str, Any]:

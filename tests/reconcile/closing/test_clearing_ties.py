@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from reconcile.closing import clearing
-from reconcile.closing.clearing import ITEMS, PAYOUTS, Account
+from reconcile.rules import clearing
+from reconcile.rules.clearing import ITEMS, PAYOUTS, Account
 from reconcile.rules.pipeline import reconcile
 
 ACCURACY = Path(__file__).resolve().parents[2] / "benchmarks" / "accuracy" / "merchant.py"

@@ -8,17 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from consumer.facts.bankdays import calendar_of
-from reconcile.desk.exceptions import (
-    OPENED,
-    ExceptionState,
-    Seen,
-    age_bucket,
-    age_in_bank_days,
-    by_identity,
-    exception_id,
-    merge,
-    opened_rows,
-)
+from reconcile.exceptions.life import OPENED, ExceptionState, Seen, by_identity, exception_id, merge, opened_rows
+from reconcile.rules.ages import age_bucket, age_in_bank_days
 from reconcile.rules.inputs import Finding
 
 AT = datetime(2026, 9, 11, 6, tzinfo=UTC)

@@ -8,9 +8,9 @@ from sqlmodel import Session, select
 
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
-from reconcile import decisions
-from reconcile.decisions import Impossible, Pair, Signature, Stale, Unknown
-from reconcile.frames import read_inputs
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Impossible, Pair, Signature, Stale, Unknown
+from reconcile.reading.frames import read_inputs
 from reconcile.tables import Decision, ExceptionRow
 
 if TYPE_CHECKING:

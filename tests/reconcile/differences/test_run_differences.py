@@ -11,8 +11,8 @@ from pandas import DataFrame
 
 from consumer.facts.house import House
 from cuadre import Commands
-from reconcile.differences.diffs import find_causes
 from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty, typed
+from reconcile.runs.diffs import find_causes
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

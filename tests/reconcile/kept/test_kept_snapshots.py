@@ -13,12 +13,12 @@ import pytest
 
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
-from reconcile.durable import DRAFT
 from reconcile.kept import digests, snapshots
+from reconcile.kept.durable import DRAFT
 from reconcile.kept.snapshots import Scope, Snapshot, SnapshotError
+from reconcile.reading.threads import background_thread
 from reconcile.rules.inputs import DOCUMENTS, PAYOUTS, empty
-from reconcile.runs import take_snapshot
-from reconcile.threads import second_thread
+from reconcile.runs.run import take_snapshot
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -30,7 +30,7 @@ def _take(house: House, main: Connection, *, as_of: date = date(2026, 9, 11), sc
 
 
 def _keep(snapshot: Snapshot, house: House) -> Path:
-    with second_thread() as beside, snapshots.drafted(snapshot, house.settings.data_dir, beside) as settle:
+    with background_thread() as beside, snapshots.drafted(snapshot, house.settings.data_dir, beside) as settle:
         return settle()
 
 

@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[3]
 KILLED = """
 import os, signal
 from cuadre import cli
-from reconcile.kept import reruns
+from reconcile.runs import reruns
 
 write = reruns.insert_results
 

@@ -12,11 +12,11 @@ from sqlmodel import col, select
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
 from reconcile.closing import periods
-from reconcile.differences import comparison
 from reconcile.kept import chunks, snapshots
 from reconcile.kept.retention import drop_inputs, find_droppable, prune
 from reconcile.rules.inputs import Inputs, Result
-from reconcile.runs import run
+from reconcile.runs import comparison
+from reconcile.runs.run import run
 from reconcile.tables import Period, Run
 
 if TYPE_CHECKING:

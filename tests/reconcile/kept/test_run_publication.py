@@ -16,11 +16,11 @@ from consumer.facts.house import House
 from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Transfer
 from consumer.facts.work import Completion
-from reconcile import decisions
+from reconcile.desk import decisions
 from reconcile.kept import chunks, records
 from reconcile.rules.checks import ChecksFailed
-from reconcile.runs import RunOutcome, run
-from reconcile.scope import UnknownPayout
+from reconcile.runs.run import RunOutcome, run
+from reconcile.runs.scope import UnknownPayout
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, Run, RunFinding
 
 if TYPE_CHECKING:

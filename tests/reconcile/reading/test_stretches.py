@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
-from reconcile.frames import read_inputs
 from reconcile.reading import columnar
+from reconcile.reading.frames import read_inputs
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

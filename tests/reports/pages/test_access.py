@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
-from reports import invitations
+from reports.commands import invitations
 from reports.people import Role, add_user, to_user
 from reports.tokens import Scope, create_token, revoke_token
 

@@ -10,7 +10,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from consumer.facts.clock import utc_now
 from consumer.facts.house import House
-from reports import catalogue, invitations
+from reports import catalogue
+from reports.commands import invitations
 from tests.reports.pages.conftest import PATIENCE
 
 Enter = Callable[..., Page]

@@ -10,14 +10,15 @@ import pytest
 from consumer.facts.house import House
 from consumer.facts.tables.business import Institution
 from reconcile.tables import Run
-from reports import build, catalogue, files
-from reports.build import Report
-from reports.definitions import CATALOGUE
+from reports import catalogue, files
 from reports.export import Format
 from reports.files import Shape
 from reports.query import Query
-from reports.spans import Span
-from reports.wording import cells, dialects, evidence
+from reports.shapes import build, dialects
+from reports.shapes.build import Report
+from reports.shapes.definitions import CATALOGUE
+from reports.shapes.spans import Span
+from reports.wording import cells, evidence
 
 TODAY = date(2026, 10, 8)
 _AT = datetime(2026, 10, 8, tzinfo=UTC)

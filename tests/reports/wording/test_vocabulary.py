@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from reports import build
-from reports.build import Report
 from reports.business import RETURNS
-from reports.definitions import CATALOGUE
-from reports.spans import Span
+from reports.shapes import build
+from reports.shapes.build import Report
+from reports.shapes.definitions import CATALOGUE
+from reports.shapes.spans import Span
 from reports.wording import cells, phrases, vocabulary
 
 

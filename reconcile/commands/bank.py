@@ -1,0 +1,161 @@
+"""Commands of the merchant's own bank: its files in, with a preview, and what they hold."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+from sqlmodel import col, select
+
+from consumer.commands.terminal import connection_option, counted, json_option, leave, limit_option, print_rows, say
+from consumer.facts.house import OpenHouse
+from consumer.facts.money import format_decimal
+from reconcile.books.bank_files import BankOutcome, import_bank_file
+from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
+from reconcile.books.rates import import_rates
+from reconcile.commands.files import print_files, show_rejects, status_of
+from reconcile.tables import BankLine
+
+FILE_KEYS = (
+    "connection", "file", "accepted", "imported", "format", "account_last4", "rows", "added", "known", "statements",
+    "rejects", "notes",
+)  # fmt: skip
+STATEMENT_KEYS = (
+    "currency", "since", "until", "lines", "opening", "inbound", "outbound", "closing", "closing_stated",
+)  # fmt: skip
+LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
+RATE_KEYS = ("connection", "file", "currency", "accepted", "rates", "rejects")
+
+
+@click.group()
+def bank() -> None:
+    """The merchant's own bank accounts: files count beside the movements that the provider shows."""
+
+
+@bank.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--account", required=True, help="The whole number of the account the files are of.")
+@click.option("--mapping", help="A saved mapping of columns, mappings/NAME.toml in the data folder.")
+@click.option("--new-account", "is_new_account", is_flag=True, help="The number is right though no payout goes there.")
+@click.option("--dry-run", is_flag=True, help="Read and show balances and rejects; keep nothing.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def import_files(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, files: tuple[Path, ...], account: str, mapping: str | None, is_new_account: bool,
+    dry_run: bool, connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Bring bank files (CSV, XLSX, MT940, camt.053) in, each whole or not at all."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    outcomes = [
+        import_bank_file(
+            house, connection, path, account=account, mapping=mapping, is_new_account=is_new_account, dry_run=dry_run
+        )
+        for path in files
+    ]
+    if as_json:
+        print_rows([_to_row(connection.name, one, account) for one in outcomes], FILE_KEYS, as_json=True)
+    else:
+        for outcome in outcomes:
+            _show(outcome, dry_run=dry_run)
+    leave(status_of(outcomes))
+
+
+@bank.command("list")
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def list_lines(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+    """The lines of the merchant's own bank files, newest first."""
+    house = open_house()
+    names = [connection.name for connection in house.connections(connection_name)]
+    newest = select(BankLine).where(col(BankLine.connection).in_(names))
+    with house.store.reading() as session:
+        found = session.exec(newest.order_by(col(BankLine.booked_on).desc(), col(BankLine.id)).limit(limit)).all()
+    rows = [
+        {name: getattr(line, name) for name in LINE_KEYS if hasattr(line, name)}
+        | {"account_last4": line.account[-LAST_DIGITS:], "amount": format_decimal(line.amount, line.currency)}
+        for line in found
+    ]
+    print_rows(rows, LINE_KEYS, as_json=as_json)
+
+
+def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, Any]:
+    reading = outcome.reading
+    return {
+        "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "imported": outcome.kept,
+        "format": reading.file_format, "account_last4": account_digits(account)[-LAST_DIGITS:], "rows": outcome.rows,
+        "added": outcome.added, "known": outcome.known,
+        "statements": [_to_statement_row(statement) for statement in reading.statements],
+        "rejects": [asdict(reject) for reject in outcome.rejects], "notes": list(_remarks(outcome)),
+    }  # fmt: skip
+
+
+def _to_statement_row(statement: Statement) -> dict[str, Any]:
+    """Control totals as the bank's own screen shows them; amounts are empty where the file states none."""
+    since, until = statement.days
+    inbound = sum(row.amount for row in statement.rows if row.amount > 0)
+    outbound = sum(row.amount for row in statement.rows if row.amount < 0)
+    opening = statement.opening.amount if statement.opening else None
+    amounts = {
+        "opening": opening, "inbound": inbound, "outbound": outbound,
+        "closing": None if opening is None else opening + inbound + outbound,
+        "closing_stated": statement.closing.amount if statement.closing else None,
+    }  # fmt: skip
+    shown = {
+        name: None if amount is None else format_decimal(amount, statement.currency) for name, amount in amounts.items()
+    }
+    own = {"currency": statement.currency, "since": since.isoformat(), "until": until.isoformat()}
+    return own | {"lines": len(statement.rows)} | shown
+
+
+def _remarks(outcome: BankOutcome) -> Iterator[str]:
+    yield from filter(None, [outcome.earlier])
+    yield from (*outcome.reading.notes, *outcome.notes)
+
+
+def _show(outcome: BankOutcome, *, dry_run: bool) -> None:
+    if not outcome.accepted:
+        say(f"{outcome.name}: refused, nothing of it is kept ({counted(len(outcome.rejects), 'reason')})")
+        show_rejects(asdict(reject) for reject in outcome.rejects)
+        return
+    if not outcome.earlier:
+        verb = "would come in" if dry_run else "came in"
+        counts = f"{outcome.added} new, {outcome.known} as known"
+        say(f"{outcome.name}: {counted(outcome.rows, 'line')} {verb}: {counts} ({outcome.reading.file_format})")
+    for remark in _remarks(outcome):
+        say(f"{outcome.name}: {remark}")
+    rows = [_to_statement_row(statement) for statement in outcome.reading.statements]
+    print_rows(rows, STATEMENT_KEYS, as_json=False)
+
+
+@click.group()
+def rates() -> None:
+    """Rates of currencies that documents are priced in."""
+
+
+@rates.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--currency", type=click.Choice(["CLF", "USD", "EUR"]), default="CLF", show_default=True)
+@connection_option("main")
+@json_option
+@click.pass_obj
+def import_rate_files(
+    open_house: OpenHouse, *, files: tuple[Path, ...], currency: str, connection_name: str, as_json: bool
+) -> None:
+    """Bring rates in (CSV or XLSX with fecha and valor), each file whole or not at all."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    outcomes = [import_rates(house, connection, path, currency=currency) for path in files]
+    rows = [
+        {
+            "connection": connection.name, "file": one.name, "currency": currency, "accepted": one.accepted,
+            "rates": len(one.rates), "rejects": [asdict(reject) for reject in one.rejects],
+        }
+        for one in outcomes
+    ]  # fmt: skip
+    print_files(rows, RATE_KEYS, as_json=as_json)
+    leave(status_of(outcomes))

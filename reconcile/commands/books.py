@@ -1,0 +1,189 @@
+"""Commands of the merchant's books: invoice files in, with a preview, and what the books hold."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from consumer.commands.terminal import (
+    Refusal,
+    connection_option,
+    counted,
+    json_option,
+    leave,
+    limit_option,
+    print_rows,
+    say,
+)
+from consumer.facts.clock import format_instant
+from consumer.facts.house import OpenHouse
+from consumer.facts.money import format_decimal
+from consumer.facts.work import Completion
+from reconcile.books.invoices import ImportOutcome, import_invoices
+from reconcile.books.payout_reports import ReportOutcome, import_payout_report
+from reconcile.books.totals import ControlTotal
+from reconcile.commands.files import print_files, show_rejects, status_of
+from reconcile.kept import records
+from reconcile.tables import LocalInvoice
+
+FILE_KEYS = (
+    "connection", "file", "accepted", "imported", "rows", "added", "changed", "unchanged", "repeated", "encoding",
+    "separator", "totals", "totals_accepted", "rejects", "notes",
+)  # fmt: skip
+TOTAL_KEYS = ("doc_type", "currency", "count", "net", "exempt", "vat", "total")
+REPORT_KEYS = ("connection", "file", "accepted", "payout_id", "rows", "fee_total", "currency", "rejects")
+
+
+@click.group()
+def invoices() -> None:
+    """The merchant's invoices and credit notes."""
+
+
+@invoices.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--mapping", help="A saved mapping of columns, mappings/NAME.toml in the data folder.")
+@click.option("--dry-run", is_flag=True, help="Read and show totals and rejects; keep nothing.")
+@click.option("--accept-totals", is_flag=True, help="Take documents in whose parts do not add up to their total.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def import_files(  # noqa: PLR0913 - one parameter per option
+    open_house: OpenHouse,
+    *,
+    files: tuple[Path, ...],
+    mapping: str | None,
+    dry_run: bool,
+    accept_totals: bool,
+    connection_name: str,
+    as_json: bool,
+) -> None:
+    """Bring invoice files (CSV or XLSX) into the books, each whole or not at all."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    outcomes = [
+        import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
+        for path in files
+    ]
+    if as_json:
+        print_rows([to_file_row(connection.name, outcome) for outcome in outcomes], FILE_KEYS, as_json=True)
+    else:
+        for outcome in outcomes:
+            _show(outcome, dry_run=dry_run)
+    leave(status_of(outcomes))
+
+
+@invoices.command("list")
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def list_invoices(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+    """The documents of the books, newest first."""
+    house = open_house()
+    with house.store.reading() as session:
+        rows = [
+            row for found in house.connections(connection_name) for row in records.invoices(session, found.name)
+        ]  # fmt: skip
+    rows.sort(key=lambda row: row["issue_date"], reverse=True)
+    print_rows(rows[:limit], records.INVOICE_KEYS, as_json=as_json)
+
+
+@invoices.command("history")
+@click.argument("doc_key")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def show_history(open_house: OpenHouse, *, doc_key: str, connection_name: str, as_json: bool) -> None:
+    """What later files changed of one document, field by field."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        document = session.get(LocalInvoice, (connection.name, doc_key))
+        if document is None:
+            raise Refusal(f"there is no document {doc_key} in connection {connection.name}: cuadre invoices list")
+        rows = list(records.document_history(session, document))
+    if rows or as_json:
+        print_rows(rows, records.HISTORY_KEYS, as_json=as_json)
+    else:
+        say(f"{doc_key}: nothing changed since it came in at {format_instant(document.updated_at)}")
+
+
+@click.group("payout-report")
+def payout_report() -> None:
+    """The provider's own report of a payout, for fees per resource."""
+
+
+@payout_report.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--payout", "payout_id", help="The payout of the file; found by its rows where it is not said.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def import_reports(
+    open_house: OpenHouse, *, files: tuple[Path, ...], payout_id: str | None, connection_name: str, as_json: bool
+) -> None:
+    """Bring payout reports (CSV) in, each whole or not at all."""
+    if payout_id is not None and len(files) > 1:
+        raise Refusal("--payout names the payout of one file", Completion.MISUSED)
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    outcomes = [import_payout_report(house, connection, path, payout_id=payout_id) for path in files]
+    print_files([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
+    for outcome in outcomes:
+        if outcome.earlier or outcome.note:
+            say(f"{outcome.name}: {outcome.earlier or outcome.note}")
+    leave(status_of(outcomes))
+
+
+def _to_report_row(connection: str, outcome: ReportOutcome) -> dict[str, Any]:
+    fees = format_decimal(outcome.fee_total, outcome.currency) if outcome.currency else None
+    return {
+        "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "payout_id": outcome.payout_id,
+        "rows": outcome.rows, "fee_total": fees, "currency": outcome.currency,
+        "rejects": [asdict(reject) for reject in outcome.rejects],
+    }  # fmt: skip
+
+
+def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, Any]:
+    reading = outcome.reading
+    return {
+        "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "imported": outcome.kept,
+        "rows": reading.rows, "added": outcome.added, "changed": outcome.changed, "unchanged": outcome.unchanged,
+        "repeated": reading.repeated, "encoding": reading.encoding, "separator": reading.separator,
+        "totals": [_to_total_row(total) for total in reading.totals],
+        "totals_accepted": outcome.totals_accepted,
+        "rejects": [asdict(reject) for reject in outcome.rejects],
+        "notes": [*filter(None, [outcome.earlier]), *reading.notes],
+    }  # fmt: skip
+
+
+def _to_total_row(total: ControlTotal) -> dict[str, Any]:
+    amounts = {name: format_decimal(getattr(total, name), total.currency) for name in TOTAL_KEYS[3:]}
+    return {"doc_type": total.doc_type, "currency": total.currency, "count": total.count} | amounts
+
+
+def _show(outcome: ImportOutcome, *, dry_run: bool) -> None:
+    for line in _lines(outcome, dry_run=dry_run):
+        say(line)
+    if outcome.rejects:
+        show_rejects(asdict(reject) for reject in outcome.rejects)
+    elif outcome.reading.totals:
+        print_rows([_to_total_row(total) for total in outcome.reading.totals], TOTAL_KEYS, as_json=False)
+
+
+def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
+    reading = outcome.reading
+    if outcome.earlier:
+        yield f"{outcome.name}: {outcome.earlier}"
+    elif not outcome.accepted:
+        yield f"{outcome.name}: refused, nothing of it is in the books ({counted(len(outcome.rejects), 'reason')})"
+        if reading.may_accept_totals:
+            yield f"{outcome.name}: correct them where the file was made, or take them in with --accept-totals"
+    else:
+        verb = "would come in" if dry_run else "came in"
+        counts = f"{outcome.added} new, {outcome.changed} changed, {outcome.unchanged} as known"
+        yield f"{outcome.name}: {counted(reading.rows, 'row')} {verb}: {counts} ({reading.encoding})"
+    for remark in reading.notes:
+        yield f"{outcome.name}: {remark}"

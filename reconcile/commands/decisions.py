@@ -1,0 +1,111 @@
+"""Commands that decide about a payment and a document: match, unmatch, decline, adjust, and withdraw of any of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from consumer.commands.terminal import Refusal, connection_option, json_option, print_rows
+from consumer.facts.house import OpenHouse
+from consumer.facts.money import MoneyError, format_decimal, to_minor
+from consumer.facts.work import Completion
+from reconcile.commands.authors import signature
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Adjustment, DecisionError, Pair
+from reconcile.tables import Decision
+
+DECISION_KEYS = (
+    "connection", "decision_id", "kind", "resource_id", "doc_key", "amount", "reason_type", "reason", "author", "at",
+)  # fmt: skip
+
+
+def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, with_amount: bool) -> click.Command:
+    """One of the commands that decide about a payment and a document, given in either order."""
+
+    @click.command(name, help=words)
+    @click.argument("one")
+    @click.argument("other", required=with_amount, default="")
+    @click.option("--reason", required=True)
+    @click.option("--seen", type=int, help="The newest decision about it you looked at; 0 for none.")
+    @click.option("--author", default=None, help="Who decides (default: your login name).")
+    @connection_option("main")
+    @json_option
+    @click.pass_obj
+    def command(  # noqa: PLR0913 - one argument per option
+        open_house: OpenHouse, *, one: str, other: str, reason: str, seen: int | None, author: str | None,
+        connection_name: str, as_json: bool, amount: str | None = None,
+    ) -> None:  # fmt: skip
+        house = open_house()
+        connection = house.settings.connection(connection_name)
+        resource_id, doc_key = (other, one) if is_doc_key(one) else (one, other)
+        pair, signed = Pair(connection.name, resource_id, doc_key), signature(author, reason)
+        try:
+            with house.store.transaction() as session:
+                currency = decisions.currency_of(session, pair)
+                extra = {"amount": _to_amount(amount, currency)} if with_amount else {}
+                decision = decide(session, pair, signed, seen=seen, **extra)
+        except DecisionError as error:
+            raise Refusal(str(error)) from None
+        print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)
+
+    if with_amount:
+        option = click.option("--amount", help="How much of the payment, in major units; default: what fits.")
+        command = option(command)
+    return command
+
+
+@click.command("adjust")
+@click.argument("subject")
+@click.option("--type", "kind", type=click.Choice([str(kind) for kind in Adjustment]), required=True)
+@click.option("--amount", help="How much of a document, in major units, below zero where it was paid too much.")
+@click.option("--reason", required=True)
+@click.option("--seen", type=int, help="The newest decision about it you looked at; 0 for none.")
+@click.option("--author", default=None, help="Who decides (default: your login name).")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def adjust(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, subject: str, kind: str, amount: str | None, reason: str, seen: int | None,
+    author: str | None, connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
+    try:
+        with house.store.transaction() as session:
+            currency = decisions.currency_of(session, pair)
+            money, signed = _to_amount(amount, currency), signature(author, reason)
+            decision = decisions.adjust(session, pair, signed, amount=money, kind=Adjustment(kind), seen=seen)
+    except DecisionError as error:
+        raise Refusal(str(error)) from None
+    print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)
+
+
+def is_doc_key(text: str) -> bool:
+    return text.startswith(("cl:", "mx:"))
+
+
+def _to_amount(text: str | None, currency: str) -> int | None:
+    if text is None:
+        return None
+    try:
+        return to_minor(text, currency)
+    except MoneyError as error:
+        raise Refusal(f"--amount {error}", Completion.MISUSED) from None
+
+
+def _to_decision_row(decision: Decision, currency: str) -> dict[str, Any]:
+    own = {name: getattr(decision, name) for name in DECISION_KEYS if name != "decision_id"}
+    amount = None if decision.amount is None else format_decimal(decision.amount, currency)
+    return own | {"decision_id": decision.id, "amount": amount}
+
+
+match = _pair_command("match", "Bind a payment and a document.", decisions.match, with_amount=True)
+unmatch = _pair_command(
+    "unmatch", "Keep a payment and a document apart, or a payment unmatched.", decisions.unmatch, with_amount=False
+)
+decline = _pair_command("decline", "Turn down a suggested pair.", decisions.decline, with_amount=False)
+withdraw = _pair_command(
+    "withdraw", "Take back what was decided about a payment, a document or both.", decisions.withdraw, with_amount=False
+)

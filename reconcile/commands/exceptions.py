@@ -1,0 +1,275 @@
+"""Commands of the work list: exceptions shown, assigned, noted, resolved, and their sheet out and in."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+from sqlmodel import Session
+
+from consumer.commands.terminal import Refusal, connection_option, json_option, leave, limit_option, print_rows
+from consumer.facts.bankdays import BankCalendar
+from consumer.facts.calendars import read_calendar
+from consumer.facts.clock import local_date, utc_now
+from consumer.facts.house import Connection, House, OpenHouse
+from consumer.facts.money import format_decimal
+from consumer.facts.work import Completion
+from reconcile.commands import printed
+from reconcile.commands.authors import login_name, signature, signed
+from reconcile.desk import decisions, worklist
+from reconcile.desk.decisions import DecisionError
+from reconcile.kept import records
+from reconcile.kept.facts import evidence_of
+from reconcile.tables import ExceptionChange, ExceptionRow
+
+ROW_KEYS = ("line", "exception_id", "changed", "refused")
+CHANGE_KEYS = ("at", "author", "change", "before", "after")
+GLANCE_KEYS = ("exception", "code", "at risk", "days", "state", "owner", "about")
+_RUNS = ("run_first", "run_last")
+_OF_AMOUNTS = ("opened", "amount")
+SHOWN_KEYS = (*records.EXCEPTION_KEYS, "note", "version")
+
+
+@click.group()
+def exceptions() -> None:
+    """What needs a person: the work list that runs keep."""
+
+
+@exceptions.command("list")
+@click.option("--state", type=click.Choice(["open", "resolved"]))
+@click.option("--code")
+@click.option("--severity", type=click.Choice(["high", "medium", "low", "info"]))
+@click.option("--owner")
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def list_exceptions(
+    open_house: OpenHouse, /, *, connection_name: str | None, limit: int | None, as_json: bool, **filters: str | None
+) -> None:
+    """Every exception, newest first."""
+    house = open_house()
+    rows: list[dict[str, Any]] = []
+    with house.store.reading() as session:
+        for connection in house.connections(connection_name):
+            on, calendar = reference_day(session, connection), _calendar(house, connection)
+            found = records.exceptions(session, connection.name, filters)
+            rows += [records.to_exception_row(row, on, calendar) | {"subject": row.subject} for row in found]
+    rows.sort(key=lambda row: row["opened_on"], reverse=True)
+    if as_json:
+        print_rows(rows[:limit], records.EXCEPTION_KEYS, as_json=True)
+        return
+    print_rows([_to_glance(row) for row in rows[:limit]], GLANCE_KEYS, as_json=False)
+
+
+def _calendar(house: House, connection: Connection) -> BankCalendar:
+    return read_calendar(house.settings.data_dir, connection.country_code)
+
+
+def _to_glance(row: dict[str, Any]) -> dict[str, Any]:
+    """What fits a terminal's line; `exceptions show` says the rest."""
+    return {
+        "exception": row["exception_id"], "code": row["code"], "at risk": f"{row['amount_at_risk']} {row['currency']}",
+        "days": row["age_business_days"], "state": row["state"], "owner": row["owner"], "about": printed.about(row),
+    }  # fmt: skip
+
+
+def reference_day(session: Session, connection: Connection) -> date:
+    """The day ages count to: that of the newest run, since a list and its run must agree; today before any run."""
+    today = local_date(utc_now(), connection.country.zone)
+    last = records.last_run(session, connection.name, today=today)
+    return last.as_of if last else today
+
+
+@exceptions.command("show")
+@click.argument("exception_id")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def show_exception(open_house: OpenHouse, *, exception_id: str, connection_name: str, as_json: bool) -> None:
+    """One exception with its evidence and its history."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        row = session.get(ExceptionRow, (connection.name, exception_id))
+        if row is None:
+            raise Refusal(f"there is no exception {exception_id} in connection {connection.name}")
+        on = reference_day(session, connection)
+        shown = records.to_exception_row(row, on, _calendar(house, connection))
+        shown |= {"note": row.note, "version": row.version, "subject": row.subject}
+        changes = [
+            {name: getattr(change, name) for name in CHANGE_KEYS} | _in_major(change, row.currency)
+            for change in decisions.history(session, connection.name, exception_id)
+        ]
+        numbers = {run.id: run.number for run in records.runs(session, connection.name)}
+    if as_json:
+        plain = [change | {"at": change["at"].isoformat()} for change in changes]
+        whole = shown | {"evidence": json.loads(shown["evidence"]), "history": plain}
+        print_rows([whole], (*SHOWN_KEYS, "subject", "history"), as_json=True)
+        return
+    for name in _RUNS:
+        shown[name] = _by_number(shown[name], numbers)
+    print_rows(list(_fields(shown)), ("field", "value"), as_json=False)
+    print_rows(
+        [change | {"author": _by_number(change["author"], numbers)} for change in changes], CHANGE_KEYS, as_json=False
+    )
+
+
+def _by_number(text: str, numbers: Mapping[str, int]) -> str:
+    """Name a run as every list does; a person, or a run nobody knows any longer, stays as it is."""
+    number = numbers.get(text.removeprefix("run "))
+    return text if number is None else f"run {number}"
+
+
+def _in_major(change: ExceptionChange, currency: str) -> dict[str, str]:
+    """Both sides of a change of the amount at risk."""
+    if change.change not in _OF_AMOUNTS:
+        return {}
+    sides = {"before": change.before, "after": change.after}
+    return {name: text and format_decimal(int(text), currency) for name, text in sides.items()}
+
+
+def _fields(shown: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """An exception field by field, its amount with its currency, its evidence fact by fact; what is empty is not."""
+    for name in (*SHOWN_KEYS, "subject"):
+        if name == "evidence":
+            evidence = evidence_of(shown["code"], shown["currency"], shown["evidence"])
+            yield from ({"field": f"evidence: {fact.name}", "value": printed.to_words(fact)} for fact in evidence)
+        elif name == "amount_at_risk":
+            yield {"field": name, "value": f"{shown[name]} {shown['currency']}"}
+        elif name != "currency" and shown[name] not in (None, ""):
+            yield {"field": name, "value": shown[name]}
+
+
+@exceptions.command("assign")
+@click.argument("exception_id")
+@click.argument("owner")
+@click.option("--reason", default="assigned")
+@signed
+@connection_option("main")
+@json_option
+@click.pass_obj
+def assign_exception(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, exception_id: str, owner: str, reason: str, author: str | None, version: int | None,
+    connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Give an exception to an owner; an empty owner takes it away."""
+    house = open_house()
+
+    def edit(session: Session, connection: str) -> ExceptionRow:
+        signed = signature(author, reason)
+        return decisions.assign(session, connection, exception_id, signed, owner=owner, version=version)
+
+    _edit(house, connection_name, edit, as_json=as_json)
+
+
+@exceptions.command("note")
+@click.argument("exception_id")
+@click.argument("text")
+@signed
+@connection_option("main")
+@json_option
+@click.pass_obj
+def note_exception(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, exception_id: str, text: str, author: str | None, version: int | None,
+    connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Write the note of an exception."""
+    house = open_house()
+
+    def edit(session: Session, connection: str) -> ExceptionRow:
+        signed = signature(author, "noted")
+        return decisions.note(session, connection, exception_id, signed, text=text, version=version)
+
+    _edit(house, connection_name, edit, as_json=as_json)
+
+
+@exceptions.command("resolve")
+@click.argument("exception_id")
+@click.option("--reason", required=True, help="Why it needs no more work.")
+@signed
+@connection_option("main")
+@json_option
+@click.pass_obj
+def resolve_exception(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, exception_id: str, reason: str, author: str | None, version: int | None,
+    connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Close an exception; it opens again when what is at risk changes."""
+    house = open_house()
+
+    def edit(session: Session, connection: str) -> ExceptionRow:
+        on = reference_day(session, house.settings.connection(connection))
+        signed = signature(author, reason)
+        return decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
+
+    _edit(house, connection_name, edit, as_json=as_json)
+
+
+@exceptions.command("export")
+@click.option("--state", type=click.Choice(["open", "resolved"]), default="open", show_default=True)
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), default="-", show_default=True)
+@connection_option("main")
+@click.pass_obj
+def export_exceptions(open_house: OpenHouse, *, state: str, out: Path, connection_name: str) -> None:
+    """The work list as a CSV sheet: fill in owner, note, state and resolution, and import it."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        on, calendar = reference_day(session, connection), _calendar(house, connection)
+        found = records.exceptions(session, connection.name, {"state": state})
+        rows = [
+            records.to_exception_row(row, on, calendar)
+            | {worklist.MATCH: None, "note": row.note, "version": row.version}
+            for row in found
+        ]
+    if str(out) == "-":
+        click.echo(worklist.to_csv(rows), nl=False)
+    else:
+        out.write_bytes(worklist.to_csv(rows).encode("utf-8-sig"))
+
+
+@exceptions.command("import")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--author", default=None, help="Who decides (default: your login name).")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def import_exceptions(
+    open_house: OpenHouse, *, file: Path, author: str | None, connection_name: str, as_json: bool
+) -> None:
+    """Take an exported sheet back, row by row; a row that somebody changed meanwhile is refused alone."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        on = reference_day(session, connection)
+    try:
+        rows = worklist.read_sheet(file.read_bytes())
+    except worklist.SheetRefused as error:
+        raise Refusal(f"{file.name}: {error}") from None
+    who = author or login_name()
+    taken = list(worklist.take_back(house.store, connection.name, rows, author=who, on=on, at=utc_now()))
+    shown = [
+        {"line": row.line, "exception_id": row.exception_id, "changed": ", ".join(row.changed), "refused": row.refused}
+        for row in taken
+        if row.changed or row.refused
+    ]
+    print_rows(shown, ROW_KEYS, as_json=as_json)
+    refused = sum(bool(row.refused) for row in taken)
+    if refused:
+        leave(Completion.NOTHING_DONE if refused == len(taken) else Completion.PARTLY_DONE)
+
+
+def _edit(house: House, name: str, edit: Callable[[Session, str], ExceptionRow], *, as_json: bool) -> None:
+    connection = house.settings.connection(name)
+    try:
+        with house.store.transaction() as session:
+            row = edit(session, connection.name)
+            on = reference_day(session, connection)
+            shown = records.to_exception_row(row, on, _calendar(house, connection))
+    except DecisionError as error:
+        raise Refusal(str(error)) from None
+    shown |= {"note": row.note, "version": row.version}
+    print_rows([shown], SHOWN_KEYS, as_json=as_json)

@@ -1,0 +1,85 @@
+"""Why a row is what it is: what the run published of it, and a payment beside the documents it could have meant."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from textwrap import wrap
+
+from pandas import DataFrame
+from sqlmodel import Session
+
+from consumer.facts.bankdays import BankCalendar
+from reconcile.commands.printed import to_words
+from reconcile.kept import chunks, records, snapshots
+from reconcile.kept.facts import Fact
+from reconcile.rules.comparisons import candidates, checks_of, first_failed
+from reconcile.rules.inputs import records as rows_of
+from reconcile.rules.payouts import PAYMENT_TYPES
+from reconcile.rules.settings import to_rules
+from reconcile.tables import Run
+
+_WIDTH, _INDENT, _NAME = 100, 2, 26
+# In the place of a document's key: the payment as such, whatever the document.
+_WHATEVER = ""
+_DECIDED = {
+    ("decline", True): "declined by a person",
+    ("unmatch", True): "kept apart by a person",
+    ("unmatch", False): "kept unmatched by a person",
+    ("adjust", False): "accepted without a document by a person",
+}
+
+
+def explain(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
+    """Everything known about a payout, a resource or a document, fact by fact; payments also test by test."""
+    facts = list(records.explanation(session, run, identity))
+    yield from facts
+    if not any(fact.about == f"item {identity}" for fact in facts):
+        return
+    try:
+        yield from _compared(session, data_dir, run, identity, calendar)
+    except snapshots.SnapshotError as problem:
+        yield Fact(f"item {identity}", "compared", f"not again: {problem}")
+
+
+def _compared(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
+    items = snapshots.read_frame(data_dir, run.connection, run.id, "items")
+    mine = items[(items["resource_id"] == identity) & items["resource_type"].isin(PAYMENT_TYPES)]
+    if mine.empty:
+        return
+    item = rows_of(mine)[0]
+    rules = to_rules(snapshots.read_manifest(data_dir, run.connection, run.id)["chosen_rules"])
+    applied: dict[str, int] = {}
+    for line in chunks.find_lines(session, run, "resource_id", identity):
+        if line["doc_key"] and line["applied_amount"]:
+            applied[line["doc_key"]] = applied.get(line["doc_key"], 0) + int(line["applied_amount"])
+    documents = snapshots.read_frame(data_dir, run.connection, run.id, "documents")
+    decided = _decided(snapshots.read_frame(data_dir, run.connection, run.id, "decisions"), identity)
+    chosen = candidates(item, documents, rules)
+    missing = [key for key in applied if key not in set(chosen["doc_key"])]
+    for document in [*rows_of(documents[documents["doc_key"].isin(missing)]), *rows_of(chosen)]:
+        result = chunks.find_document(session, run, document.doc_key)
+        own = applied.get(document.doc_key, 0)
+        balance = int(result["balance"]) + own if result is not None else int(document.total)
+        checks = list(checks_of(item, document, balance=balance, rules=rules, calendar=calendar))
+        about = f"compared with {document.doc_key}" + (" (applied)" if own else "")
+        word = None if own else decided.get(document.doc_key, decided.get(_WHATEVER))
+        yield Fact(about, "first_failed", word or first_failed(checks))
+        yield from (Fact(about, check.name, str(check)) for check in checks)
+
+
+def _decided(decisions: DataFrame, identity: str) -> dict[str, str]:
+    """Say in words what people decided against documents of a payment, the last word about each of them."""
+    mine = decisions[decisions["resource_id"] == identity].sort_values("decision_id")
+    said = {row.doc_key if isinstance(row.doc_key, str) else _WHATEVER: row.kind for row in rows_of(mine)}
+    return {key: _DECIDED[kind, bool(key)] for key, kind in said.items() if (kind, bool(key)) in _DECIDED}
+
+
+def lines_for_people(facts: Iterable[Fact]) -> Iterator[str]:
+    """Set facts under what they are about, no line wider than a terminal."""
+    for place, (about, own) in enumerate(groupby(facts, key=attrgetter("about"))):
+        yield from ["", about] if place else [about]
+        for fact in own:
+            first, *rest = wrap(to_words(fact), _WIDTH - _INDENT - _NAME, break_on_hyphens=False) or [""]
+            yield f"{'':{_INDENT}}{fact.name:<{_NAME - 1}} {first}"
+            yield from (f"{'':{_INDENT + _NAME}}{line}" for line in rest)

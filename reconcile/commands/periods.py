@@ -1,0 +1,117 @@
+"""Commands of closing: close the books up to a day, open them again, and what later facts changed."""
+
+from datetime import date
+from typing import Any
+
+import click
+
+from consumer.commands.terminal import LocalDate, Refusal, connection_option, json_option, print_rows
+from consumer.facts.clock import utc_now
+from consumer.facts.house import OpenHouse
+from reconcile.closing import periods
+from reconcile.commands.authors import login_name
+from reconcile.runs import close_period as closing
+from reconcile.runs.close_period import PeriodError
+from reconcile.tables import Period
+
+PERIOD_KEYS = (
+    "connection", "period", "since", "until", "state", "run_id", "closed_by", "closed_at", "reason", "reopened_by",
+    "reopened_at", "reopened_for", "adjustments",
+)  # fmt: skip
+ADJUSTMENT_KEYS = ("period", "run_id", "found_at", "kind", "subject", "before", "after")
+_author_option = click.option("--author", default=None, help="Who decides (default: your login name).")
+
+
+@click.group("periods")
+def period_group() -> None:
+    """Days whose books are closed."""
+
+
+@period_group.command("close")
+@click.option("--to", "until", type=LocalDate(), required=True, help="The last day to close.")
+@click.option("--as-of", type=LocalDate(), help="The day of the run that stands for it (default today).")
+@click.option("--reason", required=True)
+@_author_option
+@connection_option("main")
+@json_option
+@click.pass_obj
+def close_period(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, until: date, as_of: date | None, reason: str, author: str | None, connection_name: str,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Close every day up to one: decisions about it are refused, later facts become adjustment lines."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    try:
+        period = closing.close_period(
+            house, connection, until=until, as_of=as_of, author=author or login_name(), reason=reason, at=utc_now()
+        )
+    except PeriodError as error:
+        raise Refusal(str(error)) from None
+    row = _to_row(period, 0)
+    print_rows([row], PERIOD_KEYS, as_json=as_json)
+
+
+@period_group.command("reopen")
+@click.option("--reason", required=True)
+@_author_option
+@connection_option("main")
+@json_option
+@click.pass_obj
+def reopen_period(
+    open_house: OpenHouse, *, reason: str, author: str | None, connection_name: str, as_json: bool
+) -> None:
+    """Open the newest closed period again; the closing stays in the history."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    try:
+        with house.store.transaction() as session:
+            period = periods.reopen(
+                session, connection.name, author=author or login_name(), reason=reason, at=utc_now()
+            )
+            row = _to_row(period, len(periods.adjustments(session, period)))
+    except PeriodError as error:
+        raise Refusal(str(error)) from None
+    print_rows([row], PERIOD_KEYS, as_json=as_json)
+
+
+@period_group.command("list")
+@connection_option(None)
+@json_option
+@click.pass_obj
+def list_periods(open_house: OpenHouse, *, connection_name: str | None, as_json: bool) -> None:
+    """Every closing, newest first, with how many adjustment lines later runs added."""
+    house = open_house()
+    with house.store.reading() as session:
+        rows = [
+            _to_row(period, len(periods.adjustments(session, period)))
+            for connection in house.connections(connection_name)
+            for period in periods.history(session, connection.name)
+        ]
+    print_rows(rows, PERIOD_KEYS, as_json=as_json)
+
+
+@period_group.command("show")
+@click.argument("period", type=int)
+@connection_option("main")
+@json_option
+@click.pass_obj
+def show_period(open_house: OpenHouse, *, period: int, connection_name: str, as_json: bool) -> None:
+    """The adjustment lines of one period: what later runs found otherwise, before and after."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        found = session.get(Period, period)
+        if found is None or found.connection != connection.name:
+            raise Refusal(f"there is no period {period} in connection {connection.name}: cuadre periods list")
+        rows = [
+            {name: getattr(line, name) for name in ADJUSTMENT_KEYS if name != "period"} | {"period": period}
+            for line in periods.adjustments(session, found)
+        ]
+    print_rows(rows, ADJUSTMENT_KEYS, as_json=as_json)
+
+
+def _to_row(period: Period, adjustments: int) -> dict[str, Any]:
+    own = {name: getattr(period, name) for name in PERIOD_KEYS if hasattr(period, name)}
+    state = "closed" if period.reopened_at is None else "reopened"
+    return own | {"period": period.id, "state": state, "adjustments": adjustments}

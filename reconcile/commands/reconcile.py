@@ -1,0 +1,222 @@
+"""Commands of reconciliation: one run, a whole night, and why a row is what it is."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, timedelta
+from typing import Any
+
+import click
+from sqlmodel import Session
+
+from consumer.commands.terminal import (
+    LocalDate,
+    Refusal,
+    check_range,
+    connection_option,
+    json_option,
+    leave,
+    print_rows,
+    say,
+)
+from consumer.facts.calendars import read_calendar
+from consumer.facts.clock import local_date, utc_now
+from consumer.facts.house import House, OpenHouse
+from consumer.facts.money import format_decimal
+from consumer.facts.texts import shorten
+from consumer.facts.work import Completion
+from reconcile.commands import explanations, printed
+from reconcile.commands.printed import to_plain
+from reconcile.commands.progress import show_steps
+from reconcile.kept import records
+from reconcile.rules.checks import ChecksFailed
+from reconcile.runs.nightly import NightlyOutcome, join
+from reconcile.runs.run import RunOutcome
+from reconcile.runs.run import run as start_run
+from reconcile.runs.scope import UnknownPayout
+from reconcile.runs.summary import TOTALS
+from reconcile.tables import Run
+
+SEVERITIES = ("high", "medium", "low", "info")
+OUTCOME_KEYS = (
+    "connection", "run_id", "number", "as_of", "complete", "new", "dry_run", "payouts", "payouts_closed",
+    "payouts_no_bank", "payouts_by_status", "items", "items_by_outcome", "documents", "documents_by_outcome", "totals",
+    "exceptions",
+)  # fmt: skip
+FINDING_KEYS = (
+    "code", "severity", "title", "amount_at_risk", "currency", "payout_id", "resource_id", "doc_key", "evidence",
+    "suggested_action", "fact_on", "due_on", "customer_name",
+)  # fmt: skip
+# What scripts know as closed is not the standing of a payout, which pages call so.
+_FIGURES = {"payouts_closed": "payouts explained to the peso", "payouts_no_bank": "payouts no bank data shows"}
+GLANCE_KEYS = ("code", "severity", "at risk", "about")
+
+
+@click.command()
+@click.option("--from", "since", type=LocalDate(), help="First payout date to publish.")
+@click.option("--to", "until", type=LocalDate(), help="Last payout date to publish.")
+@click.option("--as-of", type=LocalDate(), help="The day that decides what is due (default today).")
+@click.option("--payout", "payout_id", help="Publish one payout only.")
+@click.option("--dry-run", is_flag=True, help="The full result, and nothing written.")
+@click.option("--whole", is_flag=True, expose_value=False, help="Closed periods too, as every run does today.")
+@click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 3 on an exception this severe or worse.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def reconcile(  # noqa: PLR0913 - one argument per option
+    open_house: OpenHouse, *, since: date | None, until: date | None, as_of: date | None, payout_id: str | None,
+    dry_run: bool, fail_on: str | None, connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Match payouts, payments and documents once, and say what does not tie out."""
+    check_range(since, until, "--from and --to")
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    day = as_of or local_date(utc_now(), connection.country.zone)
+    try:
+        with show_steps() as watch:
+            outcome = start_run(
+                house, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
+                watch=watch,
+            )  # fmt: skip
+    except UnknownPayout as error:
+        raise Refusal(str(error)) from None
+    except ChecksFailed as error:
+        raise Refusal(str(error), Completion.PARTLY_DONE) from None
+    with house.store.reading() as session:
+        standings = standings_of(session, outcome)
+    _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
+    is_severe = fail_on is not None and has_severity(outcome, fail_on)
+    leave(Completion.PARTLY_DONE if is_severe else outcome.status)
+
+
+def has_severity(outcome: RunOutcome, least: str) -> bool:
+    worse = SEVERITIES[: SEVERITIES.index(least) + 1]
+    return any(outcome.summary["severities"].get(severity, 0) for severity in worse)
+
+
+def to_outcome_row(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run: bool) -> dict[str, Any]:
+    """A run as one object: how its payouts stand, amounts of the control totals in major units."""
+    # Kept as text of sorted keys, a published run has them in another order than a new one.
+    totals = {
+        currency: {name: format_decimal(sums[name], currency) for name in TOTALS}
+        for currency, sums in outcome.summary["totals"].items()
+    }
+    return outcome.summary | {
+        "connection": outcome.connection, "run_id": outcome.run_id, "number": outcome.number,
+        "as_of": outcome.as_of, "new": outcome.is_new, "dry_run": dry_run, "totals": totals,
+        "payouts_no_bank": outcome.payouts_no_bank, "payouts_by_status": dict(standings),
+    }  # fmt: skip
+
+
+def standings_of(session: Session, outcome: RunOutcome) -> dict[str, int]:
+    """Count the payouts of a run by how they stand, also of a run that was not published."""
+    if outcome.result is None or outcome.number is not None:
+        return records.standings(session, outcome.connection, outcome.run_id)
+    return dict(sorted(Counter(outcome.result.payouts["status_recon"]).items()))
+
+
+def _show_outcome(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run: bool, as_json: bool) -> None:
+    row = to_outcome_row(outcome, standings, dry_run=dry_run)
+    findings = list(_finding_rows(outcome)) if dry_run else []
+    if as_json:
+        print_rows([row | {"findings": findings}], (*OUTCOME_KEYS, *(["findings"] if dry_run else [])), as_json=True)
+        return
+    print_rows(list(figures_of(row)), ("figure", "value"), as_json=False)
+    if findings:
+        print_rows([_to_glance(found) for found in findings], GLANCE_KEYS, as_json=False)
+    if outcome.summary.get("ahead_of_data"):
+        say(f"no data reaches {outcome.as_of} yet: of this run the work list takes only DATA_GAP")
+    elif not outcome.complete:
+        say("the data is incomplete up to this day: DATA_GAP says why, and what is withheld until it is whole")
+
+
+def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:
+    assert outcome.result is not None
+    for found in outcome.result.findings:
+        values = {name: getattr(found, name) for name in FINDING_KEYS}
+        about = printed.about({**values, "subject": found.subject, "evidence": json.dumps(found.evidence)})
+        days = {name: values[name] and values[name].isoformat() for name in ("fact_on", "due_on")}
+        amount = format_decimal(found.amount_at_risk, found.currency)
+        yield values | days | {"amount_at_risk": amount, "about": about}
+
+
+def _to_glance(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What fits a terminal's line; `--json` says all of it."""
+    at_risk = f"{found['amount_at_risk']} {found['currency']}"
+    return {"code": found["code"], "severity": found["severity"], "at risk": at_risk, "about": found["about"]}
+
+
+def figures_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """A nested object as figures, one a line, amounts with their currency."""
+    for key in OUTCOME_KEYS:
+        if key == "totals":
+            for currency, sums in row[key].items():
+                yield from ({"figure": f"total {name}", "value": f"{sums[name]} {currency}"} for name in sums)
+        elif isinstance(row[key], dict):
+            yield from ({"figure": f"{key} {name}", "value": value} for name, value in row[key].items())
+        else:
+            yield {"figure": _FIGURES.get(key, key), "value": row[key]}
+
+
+def run_called(session: Session, house: House, connection_name: str, name: str) -> Run:
+    connection = house.settings.connection(connection_name)
+    found = records.find_run(session, connection.name, name)
+    if found is None:
+        raise Refusal(f"no single run of connection {connection.name} is called {name}: cuadre runs list")
+    return found
+
+
+@click.command()
+@click.argument("identity")
+@click.option("--run", "run_id", help="A run other than the newest.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def explain(
+    open_house: OpenHouse, *, identity: str, run_id: str | None, connection_name: str, as_json: bool
+) -> None:  # fmt: skip
+    """Why a payout, resource or document is what it is, as the newest run says."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    with house.store.reading() as session:
+        today = local_date(utc_now(), connection.country.zone)
+        last = records.last_run(session, connection.name, today=today)
+        found = run_called(session, house, connection_name, run_id) if run_id else last
+        if found is None:
+            raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
+        calendar = read_calendar(house.settings.data_dir, connection.country_code)
+        rows = list(explanations.explain(session, house.settings.data_dir, found, identity, calendar))
+    if not rows:
+        raise Refusal(f"run {found.number} knows no payout, resource or document {identity}")
+    if not as_json:
+        say(f"run {found.number} of {found.as_of}")
+        for line in explanations.lines_for_people(rows):
+            click.echo(shorten(line))
+        return
+    keys = ("run_id", "about", "fact", "value")
+    told = ((found.id, fact.about, fact.name, to_plain(fact)) for fact in rows)
+    print_rows([dict(zip(keys, one, strict=True)) for one in told], keys, as_json=True)
+
+
+def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
+    """Make the command; the night's steps lie in rooms that only `app.py` knows."""
+
+    @click.command()
+    @click.option("--date", "on", type=LocalDate(), help="The business date (default yesterday, local).")
+    @connection_option(None)
+    @click.pass_obj
+    def nightly(open_house: OpenHouse, *, on: date | None, connection_name: str | None) -> None:
+        """Backfill, pull, compare, reconcile and report one business day."""
+        house = open_house()
+        connections = house.connections(connection_name)
+        today = {one.name: local_date(utc_now(), one.country.zone) for one in connections}
+        if on is not None and on > min(today.values()):
+            raise Refusal(f"--date {on} has not come yet: give today or a day before it", Completion.MISUSED)
+        outcomes = []
+        for connection in connections:
+            outcomes.append(run_night(house, connection, on or today[connection.name] - timedelta(days=1)))
+            for line in outcomes[-1].lines:
+                say(line)
+        leave(join(outcome.status for outcome in outcomes))
+
+    return nightly

@@ -1,0 +1,87 @@
+"""Commands of the rules: the numbers that hold, and what others would have altered."""
+
+import tomllib
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from consumer.commands.terminal import Refusal, connection_option, counted, json_option, print_rows, say
+from consumer.facts.clock import local_date, utc_now
+from consumer.facts.house import OpenHouse
+from consumer.facts.work import Completion
+from reconcile.kept import records, snapshots
+from reconcile.kept.closings import last_closed
+from reconcile.rules.settings import RulesError, to_rules
+from reconcile.rules.tariff import TariffError, to_tariff
+from reconcile.runs.previews import preview
+
+PREVIEW_KEYS = ("kind", "subject", "before", "after", "closed")
+RULE_KEYS = ("rule", "value", "default")
+
+
+@click.group("rules")
+def rule_group() -> None:
+    """The tolerances and windows of reconciliation."""
+
+
+@rule_group.command("list")
+@json_option
+@click.pass_obj
+def list_rules(open_house: OpenHouse, *, as_json: bool) -> None:
+    """Every number of [rules] as it holds, beside its default."""
+    chosen, defaults = asdict(to_rules(open_house().settings.rules)), asdict(to_rules({}))
+    rows = [{"rule": name, "value": _plain(value), "default": _plain(defaults[name])} for name, value in chosen.items()]
+    print_rows(rows, RULE_KEYS, as_json=as_json)
+
+
+def _plain(value: Any) -> Any:
+    return ", ".join(value) if isinstance(value, tuple) else value
+
+
+@rule_group.command("preview")
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
+@click.option("--run", "run_id", help="The run to try it on (default the newest).")
+@click.option("--closed", "only_closed", is_flag=True, help="Only what it would alter in closed periods.")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def preview_rules(
+    open_house: OpenHouse, *, file: Path, run_id: str | None, only_closed: bool, connection_name: str, as_json: bool
+) -> None:
+    """What the [rules] or [tariff] of a TOML FILE would alter of a run that was made; nothing is written."""
+    house = open_house()
+    connection = house.settings.connection(connection_name)
+    given = _read(file)
+    with house.store.reading() as session:
+        name = connection.name
+        today = local_date(utc_now(), connection.country.zone)
+        found = records.find_run(session, name, run_id) if run_id else records.last_run(session, name, today=today)
+        period = last_closed(session, name)
+    if found is None:
+        raise Refusal(f"connection {name} has no such run: cuadre runs list")
+    try:
+        kept = snapshots.read(house.settings.data_dir, name, found.id).inputs
+        rules = to_rules(given["rules"]) if "rules" in given else kept.rules
+        tariff = to_tariff(given["tariff"]) if "tariff" in given else kept.tariff
+    except snapshots.SnapshotError as problem:
+        raise Refusal(str(problem)) from None
+    except (RulesError, TariffError) as problem:
+        raise Refusal(f"{file.name}: {problem}", Completion.MISUSED) from None
+    until = period.until if period else None
+    changes = [asdict(one) for one in preview(kept, rules=rules, tariff=tariff, closed_until=until)]
+    shown = [change for change in changes if change["closed"] or not only_closed]
+    print_rows(shown, PREVIEW_KEYS, as_json=as_json)
+    closed = sum(change["closed"] for change in changes)
+    say(f"run {found.number}: {counted(len(changes), 'change')}, {closed} of them in closed periods")
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        given = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise Refusal(f"{file.name}: {problem}", Completion.MISUSED) from None
+    if not {"rules", "tariff"} & given.keys():
+        raise Refusal(f"{file.name} holds neither [rules] nor [tariff]", Completion.MISUSED)
+    return given

@@ -1,0 +1,179 @@
+"""Commands of the history of runs: what each found, what changed between two, and one made again from its inputs."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import click
+
+from consumer.commands.terminal import (
+    Refusal,
+    connection_option,
+    counted,
+    json_option,
+    leave,
+    limit_option,
+    print_rows,
+    say,
+)
+from consumer.facts.clock import format_instant
+from consumer.facts.house import OpenHouse
+from consumer.facts.work import Completion
+from reconcile.commands.progress import show_steps
+from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, standings_of, to_outcome_row
+from reconcile.kept import records
+from reconcile.kept.snapshots import NotKept, SnapshotError
+from reconcile.rules.checks import ChecksFailed
+from reconcile.runs import comparison, diffs, reruns
+from reconcile.runs.reruns import Difference, Held, Rerun
+from reconcile.runs.run import RunOutcome, is_published
+from reconcile.tables import Run
+
+DIFF_KEYS = (*diffs.KEYS, "connection")
+RERUN_KEYS = ("connection", "run_id", "number", "as_of", "same", "changed_since", "rows_dropped_at", "restored", "rows",
+              "differences")  # fmt: skip
+HELD_KEYS = ("kind", "published", "rerun", "differing", "columns")
+
+
+@click.group()
+def runs() -> None:
+    """The history of runs."""
+
+
+@runs.command("list")
+@connection_option(None)
+@limit_option
+@json_option
+@click.pass_obj
+def list_runs(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+    """Every run, newest first."""
+    house = open_house()
+    with house.store.reading() as session:
+        found = [run for one in house.connections(connection_name) for run in records.runs(session, one.name)]
+    found.sort(key=lambda run: run.finished_at, reverse=True)
+    print_rows([records.to_run_row(run) for run in found[:limit]], records.RUN_KEYS, as_json=as_json)
+
+
+@runs.command("show")
+@click.argument("run_id")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def show_run(open_house: OpenHouse, *, run_id: str, connection_name: str, as_json: bool) -> None:
+    """One run by its id, the beginning of it, or its number."""
+    house = open_house()
+    with house.store.reading() as session:
+        found = RunOutcome.of(run_called(session, house, connection_name, run_id))
+        row = to_outcome_row(found, standings_of(session, found), dry_run=False)
+    if as_json:
+        print_rows([row], OUTCOME_KEYS, as_json=True)
+    else:
+        print_rows(list(figures_of(row)), ("figure", "value"), as_json=False)
+
+
+@runs.command("diff")
+@click.argument("before")
+@click.argument("after")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def diff_runs(open_house: OpenHouse, *, before: str, after: str, connection_name: str, as_json: bool) -> None:
+    """What changed between two runs, and why."""
+    house = open_house()
+    with house.store.reading() as session:
+        old, new = (
+            run_called(session, house, connection_name, before),
+            run_called(session, house, connection_name, after),
+        )
+        try:
+            changes = list(comparison.diff(session, house.settings.data_dir, old, new))
+        except comparison.PrunedRun as error:
+            raise Refusal(str(error)) from None
+    rows = [{key: getattr(change, key) for key in diffs.KEYS} | {"connection": old.connection} for change in changes]
+    print_rows(rows, DIFF_KEYS, as_json=as_json)
+
+
+@runs.command("rerun")
+@click.argument("run_id")
+@click.option("--restore", is_flag=True, help="Bring rows that were dropped for their age back under the run's id.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 1_000_000),
+    default=20,
+    show_default=True,
+    help="Print only the first N values that differ.",
+)
+@connection_option("main")
+@json_option
+@click.pass_obj
+def rerun_run(
+    open_house: OpenHouse, *, run_id: str, restore: bool, limit: int, connection_name: str, as_json: bool
+) -> None:  # fmt: skip
+    """Make a run again from its kept inputs and say whether every row is as it was published; 3 if any is not."""
+    house = open_house()
+    with house.store.reading() as session:
+        found = run_called(session, house, connection_name, run_id)
+    made = _made_again(house.settings.data_dir, found)
+    with house.store.reading() as session:
+        held = list(reruns.compare(session, found, made, most=limit))
+    is_same = not any(one.differing for one in held)
+    restored = restore and is_same and not made.changed_since and not is_published(found)
+    if restored:
+        with house.store.transaction() as session:
+            reruns.restore(session, found, made)
+    _show(found, made, held, limit=limit, restored=restored, as_json=as_json)
+    is_refused = restore and not restored and not is_published(found)
+    if is_refused:
+        say("its rows were not brought back: what is made today could not bear the id of that run")
+    leave(Completion.DONE if is_same and not is_refused else Completion.PARTLY_DONE)
+
+
+def _made_again(data_dir: Path, run: Run) -> Rerun:
+    try:
+        with show_steps() as watch:
+            return reruns.rerun(data_dir, run, watch)
+    except NotKept as problem:
+        place = f"runs/{run.connection}/{run.id} of the data folder"
+        raise Refusal(f"{problem}: bring {place} here from the machine or the backup that has it") from None
+    except SnapshotError as problem:
+        raise Refusal(str(problem)) from None
+    except ChecksFailed as problem:
+        raise Refusal(f"made again, run {run.id} does not balance: {problem}", Completion.PARTLY_DONE) from None
+
+
+def _show(run: Run, made: Rerun, held: Sequence[Held], *, limit: int, restored: bool, as_json: bool) -> None:
+    differences = [difference for one in held for difference in one.first][:limit]
+    rows = [{key: getattr(one, key) for key in HELD_KEYS} for one in held]
+    if as_json:
+        known = {"connection": run.connection, "run_id": run.id, "number": run.number, "as_of": run.as_of}
+        dropped = None if run.pruned_at is None else format_instant(run.pruned_at)
+        answer = known | {
+            "same": not any(one.differing for one in held), "changed_since": made.changed_since,
+            "rows_dropped_at": dropped, "restored": restored, "rows": rows,
+            "differences": [difference._asdict() for difference in differences],
+        }  # fmt: skip
+        print_rows([answer], RERUN_KEYS, as_json=True)
+        return
+    print_rows(
+        [row | {"columns": ", ".join(f"{name} {count}" for name, count in row["columns"].items())} for row in rows],
+        HELD_KEYS,
+        as_json=False,
+    )
+    if differences:
+        print_rows([difference._asdict() for difference in differences], Difference._fields, as_json=False)
+    for sentence in _sentences(run, made, held, shown=len(differences), restored=restored):
+        say(sentence)
+
+
+def _sentences(run: Run, made: Rerun, held: Sequence[Held], *, shown: int, restored: bool) -> Iterator[str]:
+    count, values = sum(one.differing for one in held), sum(one.columns.total() for one in held)
+    name = f"run {run.number} ({run.id})"
+    if count:
+        yield f"{name} differs in {counted(count, 'row')}; {shown} of {values} values are shown"
+    elif run.pruned_at is None:
+        yield f"{name}: every row is as it was published"
+    else:
+        yield f"{name}: its figures are as they were published; its rows were dropped on {run.pruned_at:%Y-%m-%d}"
+    for what, (was, is_now) in made.changed_since.items():
+        yield f"{what.replace('_', ' ')} changed since: {was} → {is_now}"
+    if restored:
+        yield "its rows are here again, until the next night drops them"

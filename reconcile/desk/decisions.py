@@ -1,0 +1,291 @@
+"""What people decide: the sole writer of decisions and of people's edits to exceptions.
+
+Every function takes the session of the caller's transaction and a signature. Whoever decides on what another person
+changed meanwhile is refused: `version` is the exception's row version, `seen` the id of the newest decision about the
+payment or document that the person was shown (0 for none); None skips that check.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import date
+
+import sqlalchemy as sa
+from sqlmodel import Session, col, select
+
+from consumer.facts.tables.provider import Charge, PaymentIntent
+from consumer.facts.turns import Turn, take_turn
+from reconcile.desk.terms import (
+    Adjustment,
+    Closed,
+    DecisionError,
+    Impossible,
+    Kind,
+    Pair,
+    Signature,
+    Stale,
+    Unknown,
+)
+from reconcile.exceptions.life import GONE, State
+from reconcile.kept.closings import last_closed
+from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice
+
+# The face that pages and commands see.
+__all__ = [
+    "Adjustment", "Closed", "DecisionError", "Impossible", "Kind", "Pair", "Signature", "Stale", "Unknown",
+    "adjust", "assign", "currency_of", "decline", "history", "match", "note", "reopen", "resolve", "standing",
+    "unmatch", "withdraw",
+]  # fmt: skip
+LONGEST_TEXT = 2000
+
+
+def currency_of(session: Session, pair: Pair) -> str:
+    """Say in which currency an amount of this payment, or of this document alone, is written."""
+    return (_payment(session, pair).currency or "") if pair.resource_id else _document(session, pair).currency
+
+
+def match(
+    session: Session, pair: Pair, signed: Signature, *, amount: int | None = None, seen: int | None = None
+) -> Decision:
+    """Bind a payment to a document on every later run; `amount` where it covers only part of the payment."""
+    payment, document = _payment(session, pair), _document(session, pair)
+    if document.status == "void":
+        raise Impossible(f"{pair.doc_key} is void: match the document that replaced it")
+    if payment.currency != document.currency:
+        raise Impossible(f"{pair.resource_id} is in {payment.currency}, {pair.doc_key} in {document.currency}")
+    if amount is not None and not 0 < amount <= (payment.amount or 0):
+        raise Impossible(f"the amount must be more than zero and at most that of {pair.resource_id}")
+    return _decide(session, Kind.MATCH, pair, signed, amount=amount, seen=seen)
+
+
+def unmatch(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
+    """Keep a payment and a document apart on every later run; without a document, keep the payment unmatched."""
+    _payment(session, pair)
+    _check_document(session, pair)
+    return _decide(session, Kind.UNMATCH, pair, signed, amount=None, seen=seen)
+
+
+def decline(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
+    """Turn down a suggested pair, so that no later run suggests it again."""
+    _payment(session, pair)
+    _check_document(session, pair)
+    return _decide(session, Kind.DECLINE, pair, signed, amount=None, seen=seen)
+
+
+def adjust(
+    session: Session,
+    pair: Pair,
+    signed: Signature,
+    *,
+    amount: int | None = None,
+    kind: Adjustment = Adjustment.OTHER,
+    seen: int | None = None,
+) -> Decision:
+    """Accept a difference: an amount of a document, whatever is left of it, or a payment that needs no document.
+
+    An amount lowers what the document asks for, one below zero raises it; neither goes beyond the document.
+    """
+    if bool(pair.resource_id) == bool(pair.doc_key):
+        raise Impossible("an adjustment is about one document or one payment")
+    if pair.resource_id:
+        _payment(session, pair)
+        if amount is not None:
+            raise Impossible("a payment that needs no document is accepted whole: give no amount")
+    elif amount is not None and not 0 < abs(amount) <= abs(_document(session, pair).total):
+        raise Impossible(f"an adjustment is more than zero and at most the total of {pair.doc_key}")
+    _check_document(session, pair)
+    decision = _decide(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
+    decision.reason_type = str(kind)
+    return decision
+
+
+def withdraw(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
+    """Take back what was decided about a pair, so that the rules have the word again; both stay written."""
+    if not any(row.doc_key == pair.doc_key for row in standing(session, pair)):
+        raise Impossible(f"nothing decided about {pair} holds: there is nothing to take back")
+    decision = _decide(session, Kind.WITHDRAW, pair, signed, amount=None, seen=seen)
+    # It is no constraint of its own: runs read what is not undone.
+    decision.undone_by = decision.id
+    return decision
+
+
+def standing(session: Session, pair: Pair) -> list[Decision]:
+    """Find the decisions about a payment, or without one about a document, that hold, oldest first."""
+    mine = select(Decision).where(Decision.connection == pair.connection, Decision.resource_id == pair.resource_id)
+    if not pair.resource_id:
+        mine = mine.where(Decision.doc_key == pair.doc_key)
+    return list(session.exec(mine.where(col(Decision.undone_by).is_(None)).order_by(col(Decision.id))))
+
+
+def assign(
+    session: Session, connection: str, exception_id: str, signed: Signature, *, owner: str, version: int | None = None
+) -> ExceptionRow:
+    """Give an exception to somebody; an empty owner takes it from whoever had it."""
+    return _edit(session, connection, exception_id, signed, {"owner": owner.strip()}, version)
+
+
+def note(
+    session: Session, connection: str, exception_id: str, signed: Signature, *, text: str, version: int | None = None
+) -> ExceptionRow:
+    """Write the note of an exception; the earlier one stays in its history."""
+    return _edit(session, connection, exception_id, signed, {"note": text.strip()}, version)
+
+
+def resolve(
+    session: Session, connection: str, exception_id: str, signed: Signature, *, on: date, version: int | None = None
+) -> ExceptionRow:
+    """Close an exception for the signature's reason; it opens again when what is at risk changes."""
+    row = _exception(session, connection, exception_id)
+    if row.state == State.RESOLVED:
+        raise Impossible(f"exception {exception_id} is resolved already ({row.resolution})")
+    if signed.reason.strip() == GONE:
+        raise Impossible(f"{GONE!r} is the word of the runs: say why the exception needs no more work")
+    changes = {"state": State.RESOLVED, "resolved_on": on, "resolution": signed.reason.strip()}
+    return _edit(session, connection, exception_id, signed, changes, version)
+
+
+def reopen(
+    session: Session, connection: str, exception_id: str, signed: Signature, *, version: int | None = None
+) -> ExceptionRow:
+    row = _exception(session, connection, exception_id)
+    if row.state == State.OPEN:
+        raise Impossible(f"exception {exception_id} is open already")
+    changes = {"state": State.OPEN, "resolved_on": None, "resolution": ""}
+    return _edit(session, connection, exception_id, signed, changes, version)
+
+
+def history(session: Session, connection: str, exception_id: str) -> list[ExceptionChange]:
+    """What happened to an exception, oldest first."""
+    mine = ExceptionChange.connection == connection, ExceptionChange.exception_id == exception_id
+    return list(session.exec(select(ExceptionChange).where(*mine).order_by(col(ExceptionChange.id))))
+
+
+def _decide(
+    session: Session, kind: Kind, pair: Pair, signed: Signature, *, amount: int | None, seen: int | None
+) -> Decision:
+    _check_signature(signed)
+    _check_open(session, pair)
+    earlier = standing(session, pair)
+    newest = max((row.id or 0 for row in earlier), default=0)
+    if seen is not None and seen != newest:
+        raise Stale(f"somebody decided about {pair} meanwhile (decision {newest}): look again")
+    about_pair = [row for row in earlier if row.doc_key == pair.doc_key]
+    if any(row.kind == kind and row.amount == amount for row in about_pair):
+        raise Impossible(f"{kind} of {pair} stands already")
+    decision = Decision(
+        connection=pair.connection,
+        kind=kind,
+        resource_id=pair.resource_id,
+        doc_key=pair.doc_key,
+        amount=amount,
+        reason=signed.reason.strip(),
+        author=signed.author.strip(),
+        at=signed.at,
+    )
+    session.add(decision)
+    session.flush()
+    _supersede(session, about_pair, decision)
+    return decision
+
+
+def _check_open(session: Session, pair: Pair) -> None:
+    """Refuse what belongs to closed days: a payment by when it succeeded, a document alone by when it was issued."""
+    take_turn(session, Turn.PERIODS)
+    period = last_closed(session, pair.connection)
+    if period is None:
+        return
+    if pair.resource_id:
+        payment = _payment(session, pair)
+        moment = payment.succeeded_at or payment.created_at
+        is_closed = moment is not None and moment < period.ends_at
+    else:
+        is_closed = _document(session, pair).issue_date <= period.until
+    if is_closed:
+        one = pair.resource_id or pair.doc_key
+        raise Closed(
+            f"{one} belongs to the days up to {period.until}, which {period.closed_by} closed: cuadre periods reopen"
+        )
+
+
+def _supersede(session: Session, earlier: Iterable[Decision], by: Decision) -> None:
+    for row in earlier:
+        mine = (col(Decision.id) == row.id, col(Decision.undone_by).is_(None))
+        session.execute(sa.update(Decision).where(*mine).values(undone_by=by.id))
+
+
+def _edit(
+    session: Session,
+    connection: str,
+    exception_id: str,
+    signed: Signature,
+    changes: Mapping[str, object],
+    version: int | None,
+) -> ExceptionRow:
+    """Change columns of an exception, if it is as the person saw it, and remember each change."""
+    _check_signature(signed)
+    row = _exception(session, connection, exception_id)
+    if version is not None and version != row.version:
+        raise Stale(
+            f"exception {exception_id} was changed meanwhile (version {row.version}, not {version}): look again"
+        )
+    key = (
+        col(ExceptionRow.connection) == connection,
+        col(ExceptionRow.id) == exception_id,
+        col(ExceptionRow.version) == row.version,
+    )
+    # The update refreshes the row in the session, so what it was is noted first.
+    befores = {name: getattr(row, name) for name in changes}
+    moved = session.execute(sa.update(ExceptionRow).where(*key).values(**changes, version=row.version + 1))
+    if moved.rowcount != 1:  # type: ignore[attr-defined]
+        raise Stale(f"exception {exception_id} was changed meanwhile: look again")
+    for name, after in changes.items():
+        before = befores[name]
+        if before != after:
+            session.add(
+                ExceptionChange(
+                    connection=connection,
+                    exception_id=exception_id,
+                    at=signed.at,
+                    author=signed.author.strip(),
+                    change=name,
+                    before="" if before is None else str(before),
+                    after="" if after is None else str(after),
+                )
+            )
+    session.flush()
+    session.refresh(row)
+    return row
+
+
+def _check_signature(signed: Signature) -> None:
+    if not signed.author.strip():
+        raise Impossible("a decision needs its author")
+    if not signed.reason.strip():
+        raise Impossible("a decision needs a reason")
+    if len(signed.reason) > LONGEST_TEXT:
+        raise Impossible(f"a reason has at most {LONGEST_TEXT} characters")
+
+
+def _exception(session: Session, connection: str, exception_id: str) -> ExceptionRow:
+    row = session.get(ExceptionRow, (connection, exception_id))
+    if row is None:
+        raise Unknown(f"there is no exception {exception_id} in connection {connection}")
+    return row
+
+
+def _payment(session: Session, pair: Pair) -> PaymentIntent | Charge:
+    key = (pair.connection, pair.resource_id)
+    found = session.get(PaymentIntent, key) or session.get(Charge, key)
+    if found is None:
+        raise Unknown(f"there is no payment {pair.resource_id} in connection {pair.connection}")
+    return found
+
+
+def _check_document(session: Session, pair: Pair) -> None:
+    if pair.doc_key:
+        _document(session, pair)
+
+
+def _document(session: Session, pair: Pair) -> LocalInvoice:
+    found = session.get(LocalInvoice, (pair.connection, pair.doc_key))
+    if found is None:
+        raise Unknown(f"there is no document {pair.doc_key} in connection {pair.connection}")
+    return found

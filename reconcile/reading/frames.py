@@ -1,0 +1,259 @@
+"""Everything one run looks at, read in one view of the database into the frames that rules take."""
+
+from collections.abc import Sequence
+from concurrent.futures import Executor, Future
+from datetime import date, datetime, timedelta
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import sqlalchemy as sa
+from pandas import DataFrame
+from sqlmodel import Session, SQLModel
+
+from consumer.facts.bankdays import BankCalendar
+from consumer.facts.calendars import read_calendar
+from consumer.facts.house import Connection, Settings
+from consumer.facts.store import batches
+from consumer.facts.tables.business import Entity, Transfer
+from consumer.facts.tables.inbox import Event, EventConflict
+from consumer.facts.tables.provider import (
+    Dispute,
+    Payout,
+    PayoutCount,
+    PayoutItem,
+)
+from consumer.facts.tables.sync import Checkpoint, Window, WindowState
+from reconcile.books.bank_statements import LAST_DIGITS
+from reconcile.reading.accounts import read_bank
+from reconcile.reading.bank import account_name
+from reconcile.reading.bodies import facts_of_bodies, mark_own, unreadable_moments
+from reconcile.reading.columnar import in_order, read_table, to_frame, to_known_frame, whole
+from reconcile.reading.conflicts import conflicting_amounts
+from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
+from reconcile.reading.items import build_items, build_unknown_customers, places_of_listed
+from reconcile.reading.large_tables import LargeTables, columns_of, table_of
+from reconcile.reading.threads import background_thread
+from reconcile.reading.transfers import WENT_BACK, to_transfers
+from reconcile.rules.inputs import (
+    DECISIONS,
+    DISPUTES,
+    DOCUMENTS,
+    FEES,
+    PAYOUTS,
+    RATES,
+    TEXT,
+    Inputs,
+    Schema,
+    typed,
+)
+from reconcile.rules.settings import to_rules
+from reconcile.rules.streams import STREAMS
+from reconcile.rules.tariff import to_tariff
+from reconcile.tables import Decision, ExchangeRate
+
+_RESOURCES = ("payment_intent", "charge", "refund")
+_LISTED_ORDER = ("payout_id", "resource_type", "resource_id")
+
+
+def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date, now: datetime) -> Inputs:
+    """Read everything one run looks at, in one view of the database; `now` only tells which days are over."""
+    reader, calendar = _Reader(session, connection), read_calendar(settings.data_dir, connection.country_code)
+    large = LargeTables(session.connection(), connection)
+    # What was read is joined and sorted in a thread while the next tables are read.
+    with background_thread() as beside:
+        # The library of bank days is slow to load.
+        beside.submit(calendar.on_or_after, as_of)
+        items, unknown_customers = reader.items(large, beside)
+        documents = beside.submit(to_known_frame, large.read("local_invoice"), DOCUMENTS, "doc_key")
+        fees = to_frame(in_order(large.read("provider_fee"), ("payout_id", "resource_id")), FEES)
+        return Inputs(
+            connection=connection.name,
+            country=connection.country_code,
+            mode=connection.mode,
+            as_of=as_of,
+            payouts=reader.payouts(),
+            disputes=reader.disputes(),
+            fees=fees,
+            gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds), now=now),
+            conflicts=reader.conflicts(),
+            decisions=reader.decisions(),
+            bank=reader.bank(calendar),
+            rates=reader.rates(),
+            tariff=to_tariff(settings.tariff),
+            rules=to_rules(settings.rules),
+            calendar=calendar,
+            items=items.result(),
+            unknown_customers=unknown_customers.result(),
+            documents=documents.result(),
+        )
+
+
+def read_documents(session: Session, connection: Connection) -> DataFrame:
+    """Read the merchant's books."""
+    books = LargeTables(session.connection(), connection).read("local_invoice")
+    return to_known_frame(books, DOCUMENTS, "doc_key")
+
+
+def read_transfers(session: Session, connection: Connection) -> DataFrame:
+    """Read the transfers whose money went back."""
+    return _Reader(session, connection).transfers()
+
+
+class _Reader:
+    """Queries of one connection and mode."""
+
+    def __init__(self, session: Session, connection: Connection) -> None:
+        self._database = session.connection()
+        self._connection = connection
+        self._unreadable: list[tuple[str, str]] = []
+
+    def _rows(self, statement: sa.Select[Any]) -> Sequence[Any]:
+        return self._database.execute(statement).all()
+
+    def _mine(self, table: type[SQLModel]) -> list[Any]:
+        """Rows of this connection; provider objects also of its mode and not gone at the provider."""
+        columns = columns_of(table)
+        conditions = [whole(columns.connection, self._database) == self._connection.name]
+        if "mode" in columns:
+            conditions.append(columns.mode == self._connection.mode)
+        if "gone_at" in columns:
+            conditions.append(columns.gone_at.is_(None))
+        return conditions
+
+    def _table(self, table: type[SQLModel], schema: Schema, **others: str) -> pa.Table:
+        """Read the columns of a schema from one table; `others` are those that have another name there."""
+        columns = columns_of(table)
+        named = [columns[others.get(name, name)].label(name) for name in schema]
+        wanted = sa.select(*named).where(*self._mine(table))
+        return read_table(self._database, wanted, schema, along=table_of(table))
+
+    def _frame(self, table: type[SQLModel], schema: Schema, *order: str, **others: str) -> DataFrame:
+        return to_frame(in_order(self._table(table, schema, **others), order), schema)
+
+    def payouts(self) -> DataFrame:
+        numbers = dict.fromkeys(("recipient_last4", "recipient_account"), "recipient_number")
+        found = self._frame(Payout, PAYOUTS, "created_at", "payout_id", payout_id="id", **numbers)
+        named = {number: account_name(number) for number in found["recipient_account"].dropna().unique()}
+        found["recipient_account"] = found["recipient_account"].map(named).astype(TEXT)
+        found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
+        return typed(found, PAYOUTS)
+
+    def items(self, large: LargeTables, beside: Executor) -> tuple[Future[DataFrame], Future[DataFrame]]:
+        """Read the items, and which payments name a customer who is not here."""
+        carried = large.read("payout_item")
+        listed = carried.filter(pc.is_in(carried["payout_id"], value_set=self._living()))
+        facts = pa.concat_tables([large.read(name) for name in _RESOURCES]).combine_chunks()
+        placing = beside.submit(places_of_listed, listed, facts)
+        customers, sources = large.read("customer"), large.read("event")
+        places = placing.result()
+        if places.null_count:
+            unknown = in_order(listed.filter(places.is_null()), _LISTED_ORDER)
+            facts = pa.concat_tables([facts, self._facts_of_lists(unknown)]).combine_chunks()
+            places = places_of_listed(listed, facts)
+        split = mark_own(facts["split"], self._own_entities())
+        unknown_customers = beside.submit(build_unknown_customers, facts, customers)
+        items = beside.submit(
+            build_items,
+            listed,
+            facts.set_column(facts.column_names.index("split"), "split", split),
+            places,
+            customers=customers,
+            sources=sources,
+            country=self._connection.country_code,
+        )
+        return items, unknown_customers
+
+    def _living(self) -> pa.Array:
+        """Payouts that are there: what others list, nobody was paid."""
+        living = self._rows(sa.select(columns_of(Payout).id).where(*self._mine(Payout)))
+        return pa.array([row.id for row in living], type=pa.large_string())
+
+    def _facts_of_lists(self, unknown: pa.Table) -> pa.Table:
+        columns = columns_of(PayoutItem)
+        keys = (columns.payout_id, columns.resource_type, columns.resource_id)
+        bodies: dict[tuple[str, ...], str] = {}
+        for ids in batches(unknown["resource_id"].to_pylist()):
+            wanted = sa.select(*keys, columns.body).where(*self._mine(PayoutItem), columns.resource_id.in_(ids))
+            bodies |= {tuple(row[:3]): row[3] for row in self._rows(wanted)}
+        named = zip(*(unknown[name].to_pylist() for name in ("payout_id", "resource_type", "resource_id")), strict=True)
+        found = [msgspec.json.decode(bodies[key]) for key in named]
+        self._unreadable += unreadable_moments(unknown, found)
+        return facts_of_bodies(unknown, found)
+
+    def _own_entities(self) -> frozenset[str]:
+        columns = columns_of(Entity)
+        rows = self._rows(sa.select(columns.id, columns.body).where(*self._mine(Entity)))
+        return frozenset(row.id for row in rows if msgspec.json.decode(row.body).get("is_root") is True)
+
+    def disputes(self) -> DataFrame:
+        return self._frame(Dispute, DISPUTES, "dispute_id", dispute_id="id")
+
+    def decisions(self) -> DataFrame:
+        columns = columns_of(Decision)
+        names = ("kind", "resource_id", "doc_key", "amount", "id", "at")
+        wanted = sa.select(*(columns[name] for name in names)).where(*self._mine(Decision), columns.undone_by.is_(None))
+        found = DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=list(DECISIONS))
+        found[["resource_id", "doc_key"]] = found[["resource_id", "doc_key"]].replace("", None)
+        return typed(found.sort_values("decision_id", ignore_index=True), DECISIONS)
+
+    def conflicts(self) -> DataFrame:
+        conflicts, events = columns_of(EventConflict), columns_of(Event)
+        name = self._connection.name
+        mine = (events.connection == name, events.mode == self._connection.mode)
+        doubted = sa.select(conflicts.id).where(conflicts.connection == name)
+        wanted = sa.select(events.id, events.resource_id, events.body).where(*mine, events.id.in_(doubted))
+        return conflicting_amounts(self._rows(wanted))
+
+    def bank(self, calendar: BankCalendar) -> DataFrame:
+        return read_bank(self._database, self._connection, calendar)
+
+    def rates(self) -> DataFrame:
+        return self._frame(ExchangeRate, RATES, "currency", "on")
+
+    def transfers(self) -> DataFrame:
+        columns = columns_of(Transfer)
+        names = ("id", "direction", "status", "amount", "currency", "body")
+        wanted = sa.select(*(columns[name] for name in names)).where(
+            *self._mine(Transfer), columns.status.in_(WENT_BACK), columns.amount.is_not(None)
+        )
+        return to_transfers(self._rows(wanted))
+
+    def gaps(self, as_of: date, *, settle: timedelta, now: datetime) -> DataFrame:
+        checkpoints, windows = columns_of(Checkpoint), columns_of(Window)
+        columns = (checkpoints.stream, checkpoints.complete_until, checkpoints.pulled_at, checkpoints.offered)
+        reached = self._rows(sa.select(*columns).where(*self._mine(Checkpoint)))
+        asked = self._rows(
+            sa.select(windows.stream, windows.since, windows.until, windows.reason).where(
+                *self._mine(Window), windows.state != WindowState.CLOSED
+            )
+        )
+        return find_gaps(
+            as_of,
+            self._connection.country.zone,
+            reached={row.stream: row.complete_until for row in reached},
+            asked=[Asked(*row) for row in asked],
+            listed=[Listed(*row) for row in self._counted()],
+            unreadable=self._unreadable,
+            settle=settle,
+            left_out={row.stream for row in reached if not row.offered} | self._without_link_token(),
+            provider_now=clock_of_provider(((row.complete_until, row.pulled_at) for row in reached), now=now),
+        )
+
+    def _without_link_token(self) -> set[str]:
+        """Return the streams that nobody can pull while no link token is set."""
+        if self._connection.link_tokens:
+            return set()
+        return {name for name, gate in STREAMS.items() if gate.needs_link_token}
+
+    def _counted(self) -> Sequence[Any]:
+        """Payouts with what was announced and kept of their items; None where a payout's items were never listed."""
+        payouts, counts = columns_of(Payout), columns_of(PayoutCount)
+        same = sa.and_(payouts.connection == counts.connection, payouts.id == counts.payout_id)
+        short = sa.select(payouts.id, payouts.created_at, counts.announced, counts.kept)
+        return self._rows(
+            short.outerjoin_from(table_of(Payout), table_of(PayoutCount), same).where(
+                *self._mine(Payout), sa.or_(counts.kept.is_(None), counts.announced != counts.kept)
+            )
+        )

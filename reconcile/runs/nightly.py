@@ -1,0 +1,142 @@
+"""The night's work on one connection, step by step; the steps themselves come from `app.py`."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import Protocol
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import Connection, House
+from consumer.facts.work import Completion, WorkError
+from reconcile.kept.retention import drop_inputs, prune
+from reconcile.rules.checks import ChecksFailed
+from reconcile.runs.run import RunOutcome, run
+
+
+class StepOutcome(Protocol):
+    """What a step of another room answers: its lines for people and its exit status."""
+
+    @property
+    def status(self) -> Completion: ...
+
+    @property
+    def lines(self) -> list[str]: ...
+
+
+Step = Callable[[Connection], StepOutcome]
+DatedStep = Callable[[Connection, date], StepOutcome]
+
+# What a failed step means for the night, best first.
+_ORDER = (Completion.DONE, Completion.PARTLY_DONE, Completion.NOTHING_DONE, Completion.MISUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The rooms nightly may not import, as callables."""
+
+    disk: DatedStep
+    backfill: Step
+    pull: Step
+    drift: Step
+    report: DatedStep
+
+
+@dataclass(slots=True)
+class NightlyOutcome:
+    """One night of one connection."""
+
+    connection: str
+    on: date
+    lines: list[str] = field(default_factory=list)
+    statuses: dict[str, Completion] = field(default_factory=dict)
+    run: RunOutcome | None = None
+
+    @property
+    def complete(self) -> bool:
+        return all(status is Completion.DONE for status in self.statuses.values())
+
+    @property
+    def status(self) -> Completion:
+        """The worst of all steps; where some worked and some did not, a part was done."""
+        return join(self.statuses.values())
+
+
+def join(statuses: Iterable[Completion]) -> Completion:
+    """Join several statuses into one: nothing done only where nothing at all was."""
+    found = list(statuses)
+    if not found:
+        return Completion.DONE
+    worst = max(found, key=_ORDER.index)
+    return Completion.PARTLY_DONE if len(set(found)) > 1 else worst
+
+
+def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> NightlyOutcome:
+    """Bring everything in, reconcile the day and hand out its reports.
+
+    1. Check the database's file. On a damaged one the night ends here: nothing is published from it.
+    2. Backfill the event log: what webhooks lost comes in.
+    3. Pull every stream, so that objects changed without an event are fresh.
+    4. Compare our mirror with the provider's objects and mend what differs.
+    5. Reconcile as of the day. On incomplete data the run says so and calls nothing missing.
+    6. Drop the rows of runs that need not be kept any longer.
+    7. Build the day's reports, of an incomplete run too: they carry its state.
+
+    No other step that fails stops the night: the next one works on what is there, and the outcome says which failed.
+    The same night again reads less, finds the same run and the same files.
+    """
+    outcome = NightlyOutcome(connection.name, on)
+    _take(outcome, "disk", lambda: steps.disk(connection, on), is_named=False)
+    if outcome.statuses["disk"] is not Completion.DONE:
+        outcome.lines.append(f"{connection.name}: the night of {on} was not run: its database is damaged")
+        return outcome
+    before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
+    for name, step in before.items():
+        _take(outcome, name, lambda step=step: step(connection), is_named=False)  # type: ignore[misc]
+    _reconcile(house, connection, outcome)
+    _prune(house, connection, outcome)
+    _take(outcome, "report", lambda: steps.report(connection, on))
+    if not outcome.complete:
+        failed = ", ".join(name for name, status in outcome.statuses.items() if status is not Completion.DONE)
+        outcome.lines.append(f"{connection.name}: the night of {on} is incomplete: {failed}")
+    return outcome
+
+
+def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *, is_named: bool = True) -> None:
+    try:
+        answer = step()
+    except WorkError as refusal:
+        outcome.statuses[name] = refusal.completion
+        outcome.lines.append(f"{outcome.connection}: {name}: {refusal.message}")
+        return
+    outcome.statuses[name] = answer.status
+    if is_named:
+        outcome.lines += answer.lines
+    else:
+        # Two steps read the same streams, so a line of each says whose it is.
+        whose = f"{outcome.connection}: "
+        outcome.lines += [f"{whose}{name}: {line.removeprefix(whose)}" for line in answer.lines]
+
+
+def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) -> None:
+    try:
+        outcome.run = run(house, connection, as_of=outcome.on)
+    except ChecksFailed as problem:
+        outcome.statuses["reconcile"] = Completion.PARTLY_DONE
+        outcome.lines.append(f"{connection.name}: reconcile: {problem}")
+        return
+    outcome.statuses["reconcile"] = outcome.run.status
+    found = outcome.run
+    state = "complete" if found.complete else "INCOMPLETE: see DATA_GAP"
+    closed = f"{found.payouts_closed} of {found.payouts} payouts explained to the peso"
+    closed += f", {found.payouts_no_bank} of them shown by no bank data" if found.payouts_no_bank else ""
+    outcome.lines.append(f"{connection.name}: reconcile: run {found.number}, {closed}, {state}")
+
+
+def _prune(house: House, connection: Connection, outcome: NightlyOutcome) -> None:
+    months_until = timedelta(days=house.settings.retention_days)
+    with house.store.transaction() as session:
+        dropped = prune(session, connection.name, today=outcome.on, months_until=months_until, at=utc_now())
+    with house.store.reading() as session:
+        drop_inputs(session, house.settings.data_dir, connection.name, at=utc_now())
+    if dropped:
+        outcome.lines.append(f"{connection.name}: the rows of {len(dropped)} earlier runs were dropped")

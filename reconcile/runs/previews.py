@@ -1,0 +1,69 @@
+"""What other rules or another tariff would have made of a run that is kept: every change, and if it is closed; pure."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date
+from typing import Any
+
+import pandas as pd
+
+from reconcile.closing.figures import item_words
+from reconcile.rules.inputs import Inputs, Result
+from reconcile.rules.payouts import DISPUTE
+from reconcile.rules.pipeline import reconcile
+from reconcile.rules.settings import RuleSet
+from reconcile.rules.tariff import Tariff
+from reconcile.runs.diffs import Published, compare
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """One change; `closed` where it touches days whose books are closed."""
+
+    kind: str
+    subject: str
+    before: str
+    after: str
+    closed: bool
+
+
+def preview(inputs: Inputs, *, rules: RuleSet, tariff: Tariff | None, closed_until: date | None) -> Iterator[Preview]:
+    """Reconcile the same inputs under both, so that only the rules can make a difference."""
+    old, new = reconcile(inputs), reconcile(replace(inputs, rules=rules, tariff=tariff))
+    closed = _closed_subjects(old, closed_until) | _closed_subjects(new, closed_until)
+    for change in compare(_words(old), _words(new)):
+        about = change.subject
+        if change.kind == "exception":
+            about = about.partition(":")[2].split("@", maxsplit=1)[0]
+        yield Preview(change.kind, change.subject, change.before, change.after, about in closed)
+
+
+def _words(result: Result) -> Published:
+    payouts, documents = result.payouts, result.documents
+    standing = payouts["status_recon"] + ", difference " + payouts["difference"].astype("string")
+    standing = standing + ", fees " + payouts["fee_total"].astype("string")
+    items = item_words(result.lines[result.lines["resource_type"] != DISPUTE])
+    balances = documents["outcome"] + ", balance " + documents["balance"].astype("string")
+    return Published(
+        payouts=_pairs(payouts["payout_id"], standing),
+        lines=_pairs(items["subject"].str.split(" ").str[-1], items["words"]),
+        documents=_pairs(documents["doc_key"], balances),
+        exceptions={f"{one.code} {one.subject}": f"{one.severity} {one.amount_at_risk}" for one in result.findings},
+    )
+
+
+def _pairs(keys: Any, words: Any) -> dict[str, str]:
+    return dict(zip(keys.tolist(), words.fillna("").tolist(), strict=True))
+
+
+def _closed_subjects(result: Result, until: date | None) -> set[str]:
+    """List what belongs to closed days, as a period counts: payout date, local date, issue date."""
+    if until is None:
+        return set()
+    columns = (
+        (result.payouts, "payout_id", "payout_date"),
+        (result.lines, "resource_id", "local_date"),
+        (result.documents, "doc_key", "issue_date"),
+    )
+    last = pd.Timestamp(until)
+    return {str(name) for frame, key, day in columns for name in frame.loc[frame[day] <= last, key].tolist()}

@@ -1,0 +1,255 @@
+"""One reconciliation run: a pure function of a snapshot, published in one transaction, once."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, Self, TypeGuard
+
+import sqlalchemy as sa
+from sqlalchemy.orm import configure_mappers
+from sqlmodel import Session, col, select
+
+from consumer.facts.clock import utc_now
+from consumer.facts.house import Connection, House
+from consumer.facts.turns import Turn, take_turn
+from consumer.facts.work import Completion
+from reconcile.closing.periods import adjust
+from reconcile.exceptions.life import ExceptionState, Merge, Seen, left_open, merge
+from reconcile.kept import snapshots
+from reconcile.kept.snapshots import Scope, Snapshot
+from reconcile.reading.frames import read_inputs, read_transfers
+from reconcile.reading.gaps import is_ahead_of_data
+from reconcile.reading.memory import low_memory, release_arrow_memory
+from reconcile.reading.threads import background_thread
+from reconcile.reading.transfers import returned_findings
+from reconcile.rules.at_risk import AtRisk, totals_at_risk
+from reconcile.rules.inputs import Inputs, Result
+from reconcile.rules.pipeline import reconcile
+from reconcile.rules.streams import withheld_by
+from reconcile.runs.progress import Watch, say_nothing
+from reconcile.runs.publication import (
+    Prepared,
+    insert_chunks,
+    insert_rows,
+    known_exceptions,
+    prepared,
+    write_merge,
+)
+from reconcile.runs.scope import Touched, narrow
+from reconcile.runs.summary import VALUE_AT_RISK, summarise
+from reconcile.tables import Run
+
+Rules = Callable[[Inputs], Result]
+
+
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What a run found; `is_new` is False where the same content had been reconciled before, or nothing was written."""
+
+    connection: str
+    run_id: str
+    as_of: date
+    complete: bool
+    payouts: int
+    payouts_closed: int
+    # None where the run was made before this was counted.
+    payouts_no_bank: int | None
+    exceptions: dict[str, int]
+    summary: dict[str, Any]
+    number: int | None = None
+    is_new: bool = False
+    result: Result | None = None
+
+    @property
+    def status(self) -> Completion:
+        return Completion.DONE if self.complete else Completion.PARTLY_DONE
+
+    @classmethod
+    def of(cls, kept: Run) -> Self:
+        """A published run as it was."""
+        summary = json.loads(kept.summary)
+        return cls(
+            connection=kept.connection,
+            run_id=kept.id,
+            as_of=kept.as_of,
+            complete=kept.complete,
+            payouts=summary["payouts"],
+            payouts_closed=summary["payouts_closed"],
+            payouts_no_bank=summary.get("payouts_no_bank"),
+            exceptions=summary["exceptions"],
+            summary=summary,
+            number=kept.number,
+        )
+
+
+def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
+    house: House,
+    connection: Connection,
+    *,
+    as_of: date,
+    since: date | None = None,
+    until: date | None = None,
+    payout_id: str | None = None,
+    dry_run: bool = False,
+    rules: Rules = reconcile,
+    watch: Watch = say_nothing,
+) -> RunOutcome:
+    """Reconcile one connection.
+
+    `watch` is told of each step before it begins, and may stop the run by raising: nothing is written before the last
+    step but a draft that goes again, and that one is a single transaction.
+
+    1. Read everything in one view of the database and name it by its content.
+    2. A run of that content exists: return it as it was, publish nothing.
+    3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
+       files meanwhile.
+    4. Give the files their place, then publish rows and exceptions in one transaction.
+    """
+    started_at = utc_now()
+    scope = Scope(since, until, payout_id)
+    with low_memory(), background_thread() as beside:
+        watch("reading what the provider and the books say")
+        # Rows as objects are not needed until everything is read.
+        beside.submit(configure_mappers)
+        with house.store.reading() as session:
+            snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
+            earlier = session.get(Run, (connection.name, snapshot.run_id))
+        release_arrow_memory()
+        if is_published(earlier) and not dry_run:
+            return RunOutcome.of(earlier)
+        watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
+        if dry_run:
+            return explain(snapshot, rules)
+        with snapshots.drafted(snapshot, house.settings.data_dir, beside) as keep:
+            outcome = explain(snapshot, rules)
+            snapshot = snapshot.without_rows()
+            return _keep_and_publish(house, snapshot, outcome, keep, started_at=started_at, watch=watch)
+
+
+def _keep_and_publish(
+    house: House, snapshot: Snapshot, outcome: RunOutcome, keep: Callable[[], Path], *, started_at: datetime,
+    watch: Watch,
+) -> RunOutcome:  # fmt: skip
+    """Give the inputs their place, then publish; results are packed beside all of it."""
+    assert outcome.result is not None
+    watch("keeping the inputs")
+    release_arrow_memory()
+    with prepared(outcome.connection, outcome.result) as rows:
+        keep()
+        watch("publishing the result")
+        with house.store.transaction() as session:
+            return publish(session, snapshot, outcome, rows, started_at=started_at, at=utc_now())
+
+
+def take_snapshot(session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope) -> Snapshot:
+    inputs = read_inputs(session, connection, house.settings, as_of=as_of, now=utc_now())
+    transfers = read_transfers(session, connection)
+    return snapshots.take(inputs, transfers, scope, tariff=house.settings.tariff, chosen_rules=house.settings.rules)
+
+
+def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
+    """Apply the rules to everything a snapshot holds; pure."""
+    result = rules(snapshot.inputs)
+    withheld, zone = withheld_by(snapshot.inputs.gaps["stream"]), snapshot.inputs.calendar.country.zone
+    returned = (found for found in returned_findings(snapshot.transfers, zone) if found.code not in withheld)
+    return replace(result, findings=(*result.findings, *returned))
+
+
+def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
+    summary = summarise(result) | {"ahead_of_data": is_ahead_of_data(snapshot.inputs.gaps)}
+    # What a file made of this run must name, on whatever machine it is made.
+    whole = {name: value for name, value in snapshot.manifest["rules"].items() if isinstance(value, int)}
+    summary |= {"inputs": snapshot.manifest["frames"], "tolerances": whole}
+    return RunOutcome(
+        connection=snapshot.inputs.connection,
+        run_id=snapshot.run_id,
+        as_of=snapshot.inputs.as_of,
+        complete=result.complete,
+        payouts=summary["payouts"],
+        payouts_closed=summary["payouts_closed"],
+        payouts_no_bank=summary["payouts_no_bank"],
+        exceptions=summary["exceptions"],
+        summary=summary,
+        result=result,
+    )
+
+
+def explain(snapshot: Snapshot, rules: Rules = reconcile) -> RunOutcome:
+    """Give what a run of this snapshot says within its scope; pure."""
+    return summed_up(snapshot, narrow(judge(snapshot, rules), snapshot.scope))
+
+
+def publish(
+    session: Session, snapshot: Snapshot, outcome: RunOutcome, rows: Prepared, *, started_at: datetime, at: datetime
+) -> RunOutcome:
+    """Write one run whole; where another process published the same content meanwhile, its run is returned."""
+    # Runs number themselves and merge one list of exceptions.
+    take_turn(session, Turn.RUNS)
+    kept = session.get(Run, (outcome.connection, outcome.run_id))
+    if is_published(kept):
+        return RunOutcome.of(kept)
+    seen, merged, open_now = _merged(session, snapshot.scope, outcome, rows, at=at)
+    at_risk = {currency: total._asdict() for currency, total in totals_at_risk(open_now).items()}
+    outcome = replace(outcome, summary=outcome.summary | {VALUE_AT_RISK: at_risk})
+    row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
+    # Content that was pruned and comes again takes its old place.
+    session.merge(row)
+    session.flush()
+    assert outcome.result is not None
+    insert_rows(session, outcome.result, rows.found, connection=outcome.connection, run_id=outcome.run_id)
+    if snapshot.scope.is_everything:
+        adjust(session, outcome.connection, outcome.result, run_id=outcome.run_id, as_of=outcome.as_of, at=at)
+    if merged is not None:
+        write_merge(session, merged, seen)
+    # Last, as they are still being packed while all of the above is written.
+    insert_chunks(session, rows.packed, connection=outcome.connection, run_id=outcome.run_id)
+    return replace(outcome, number=row.number, is_new=True)
+
+
+def _merged(
+    session: Session, scope: Scope, outcome: RunOutcome, rows: Prepared, *, at: datetime
+) -> tuple[Seen, Merge | None, list[AtRisk]]:
+    """Build what becomes of the work list, and what is open then; a run of an earlier day leaves the list alone."""
+    assert outcome.result is not None
+    seen = Seen(
+        outcome.connection, outcome.run_id, outcome.as_of, at, outcome.complete, rows.found,
+        is_ahead=outcome.summary["ahead_of_data"],
+    )  # fmt: skip
+    if outcome.as_of < _last_complete(session, outcome.connection):
+        return seen, None, [*outcome.result.findings]
+    known = known_exceptions(session, outcome.connection, rows.found)
+    merged = merge(known, seen, could_find=_could_find(scope, outcome.result))
+    return seen, merged, list(left_open(known, merged))
+
+
+def _could_find(scope: Scope, result: Result) -> Callable[[ExceptionState], bool]:
+    return (lambda _: True) if scope.is_everything else Touched.by(result).holds
+
+
+def is_published(run: Run | None) -> TypeGuard[Run]:
+    return run is not None and run.pruned_at is None
+
+
+def _run_row(session: Session, snapshot: Snapshot, outcome: RunOutcome, *, started_at: datetime, at: datetime) -> Run:
+    counted = session.exec(select(sa.func.max(Run.number)).where(Run.connection == outcome.connection)).one()
+    return Run(
+        connection=outcome.connection,
+        id=outcome.run_id,
+        as_of=outcome.as_of,
+        scope_from=snapshot.scope.since,
+        scope_to=snapshot.scope.until,
+        scope_payout=snapshot.scope.payout_id,
+        complete=outcome.complete,
+        calendar=snapshot.inputs.calendar.edition,
+        summary=json.dumps(outcome.summary, sort_keys=True),
+        started_at=started_at,
+        finished_at=at,
+        number=(counted or 0) + 1,
+    )
+
+
+def _last_complete(session: Session, connection: str) -> date:
+    days = select(sa.func.max(Run.as_of)).where(Run.connection == connection, col(Run.complete))
+    return session.exec(days).one() or date.min

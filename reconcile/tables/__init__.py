@@ -1,0 +1,35 @@
+"""Every table of reconciliation: the merchant's books, runs with exceptions and decisions, closed periods."""
+
+from reconcile.tables.books import (
+    BankFile,
+    BankLine,
+    ExchangeRate,
+    InvoiceFile,
+    LocalInvoice,
+    LocalInvoiceChange,
+    PayoutReport,
+    ProviderFee,
+)
+from reconcile.tables.closing import ClosedFigure, Period, PeriodAdjustment
+from reconcile.tables.runs import Decision, ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
+
+__all__ = [
+    "BankFile",
+    "BankLine",
+    "ClosedFigure",
+    "Decision",
+    "ExceptionChange",
+    "ExceptionRow",
+    "ExchangeRate",
+    "InvoiceFile",
+    "LocalInvoice",
+    "LocalInvoiceChange",
+    "PayoutReport",
+    "PayoutResult",
+    "Period",
+    "PeriodAdjustment",
+    "ProviderFee",
+    "ResultChunk",
+    "Run",
+    "RunFinding",
+]

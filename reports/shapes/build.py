@@ -1,0 +1,198 @@
+"""Pure: rows of reconciliation become one typed report table, filtered, aged and in a total order."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from consumer.facts.bankdays import BankCalendar
+from consumer.facts.clock import to_instant
+from reports.shapes.columns import Column, Kind
+from reports.shapes.definitions import Definition
+from reports.shapes.spans import Row, Span
+
+CURRENCY = "_currency"
+# What the rules take where `[rules]` does not say otherwise.
+DUE_DAYS = 30
+# What a document is called until its due date, which the asked day may be beyond.
+_UNTIL_DUE = {"open_not_due", "partly_paid"}
+
+_AGES = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
+_OVERDUE = ((0, "not due"), (30, "1-30"), (60, "31-60"), (90, "61-90"))
+# What a customer has paid too much is owed by the merchant: it is no age of what is owed to them.
+CREDIT = "credit"
+
+TYPES = {
+    Kind.TEXT: pa.string(),
+    Kind.ID: pa.string(),
+    Kind.DECIMAL: pa.string(),
+    Kind.MONEY: pa.int64(),
+    Kind.INT: pa.int64(),
+    Kind.DATE: pa.date32(),
+    Kind.INSTANT: pa.timestamp("us", "UTC"),
+}
+
+
+class BuildError(ValueError):
+    """A row that does not carry what its report needs; the message names the report, the column and the value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A built report: its table (money in minor units beside a hidden currency column) and what it was made from.
+
+    `banks` names by their ids the banks that people's files write out.
+    """
+
+    definition: Definition
+    table: pa.Table
+    span: Span
+    as_of: date
+    facts: Mapping[str, str] = field(default_factory=dict)
+    banks: Mapping[str, str] = field(default_factory=dict)
+
+
+def to_table(definition: Definition, rows: Iterable[Row], *, currency: Callable[[Row], str]) -> pa.Table:
+    """Type and sort rows; every column must be there, since a silent blank would read as nothing owed."""
+    typed = [_to_typed(definition, row, currency(row)) for row in rows]
+    typed.sort(key=lambda row: tuple(_sortable(row[name]) for name in definition.sort))
+    fields = [pa.field(column.name, TYPES[column.kind]) for column in definition.columns]
+    return pa.Table.from_pylist(typed, schema=pa.schema([*fields, pa.field(CURRENCY, pa.string())]))
+
+
+def from_columns(definition: Definition, parts: Iterable[tuple[str, pa.Table]]) -> pa.Table:
+    """Type and sort what is stored as columns already; each part belongs to one connection."""
+    whole = in_parts(definition, parts)
+    return whole.sort_by([(name, "ascending") for name in definition.sort]).combine_chunks()
+
+
+def in_parts(definition: Definition, parts: Iterable[tuple[str, pa.Table]]) -> pa.Table:
+    """Type what is stored as columns in the order it comes."""
+    fields = [pa.field(column.name, TYPES[column.kind]) for column in definition.columns]
+    schema = pa.schema([*fields, pa.field(CURRENCY, pa.string())])
+    typed = [_from_part(definition, schema, connection, part) for connection, part in parts if part.num_rows]
+    return pa.concat_tables(typed) if typed else schema.empty_table()
+
+
+def _from_part(definition: Definition, schema: pa.Schema, connection: str, part: pa.Table) -> pa.Table:
+    columns = {"connection": pa.array([connection] * part.num_rows), CURRENCY: part["currency"]}
+    found = {name: part[name] for name in definition.names if name in part.column_names} | columns
+    missing = next((name for name in definition.names if name not in found), None)
+    if missing is not None:
+        raise BuildError(f"{definition.name}: a row has no {missing}")
+    return pa.table([found[field.name].cast(field.type) for field in schema], schema=schema)
+
+
+def _sortable(value: Any) -> tuple[bool, Any]:
+    return (value is None, value)
+
+
+def _to_typed(definition: Definition, row: Row, currency: str) -> Row:
+    typed: Row = {CURRENCY: currency}
+    for column in definition.columns:
+        if column.name not in row:
+            raise BuildError(f"{definition.name}: a row has no {column.name}")
+        value = row[column.name]
+        try:
+            typed[column.name] = None if value is None else _CASTS[column.kind](value)
+        except (ValueError, TypeError, ArithmeticError):
+            raise BuildError(f"{definition.name}: {column.name} cannot be {value!r}") from None
+    return typed
+
+
+def _to_int(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def _to_text(value: Any) -> str:
+    if isinstance(value, list):
+        return " ".join(str(part) for part in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def _to_date(value: Any) -> date:
+    return value if isinstance(value, date) else date.fromisoformat(value)
+
+
+def _to_moment(value: Any) -> datetime:
+    return value if isinstance(value, datetime) else to_instant(value)
+
+
+_CASTS: dict[Kind, Callable[[Any], Any]] = {
+    Kind.TEXT: _to_text,
+    Kind.ID: _to_text,
+    Kind.DECIMAL: lambda value: format(Decimal(str(value)), "f"),
+    Kind.MONEY: _to_int,
+    Kind.INT: _to_int,
+    Kind.DATE: _to_date,
+    Kind.INSTANT: _to_moment,
+}
+
+
+def bucket_of(days: int, edges: Sequence[tuple[int, str]], last: str) -> str:
+    return next((name for edge, name in edges if days <= edge), last)
+
+
+def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, as_of: date) -> Iterator[Row]:
+    """Show exceptions as they stood on a day, aged in bank days."""
+    for row in rows:
+        closed = row["resolved_on"] if row["resolved_on"] and row["resolved_on"] <= as_of else None
+        age = max(0, calendars[row["connection"]].days_between(row["fact_on"], closed or as_of))
+        reopened = {} if closed or not row["resolved_on"] else {"state": "open", "resolved_on": None, "resolution": ""}
+        yield {**row, **reopened, "age_business_days": age, "age_bucket": bucket_of(age, _AGES, "over 30")}
+
+
+def receivables(rows: Iterable[Row], *, as_of: date, due_days: int = DUE_DAYS) -> Iterator[Row]:
+    """Age open documents by days overdue; credit balances are no part of any age."""
+    for row in rows:
+        is_credit = row["balance"] < 0
+        days = 0 if is_credit else days_overdue(row, as_of=as_of, due_days=due_days)
+        yield {
+            **row,
+            "days_overdue": days,
+            "bucket": CREDIT if is_credit else overdue_bucket(days),
+            "state": "overdue" if days and row["outcome"] in _UNTIL_DUE else row["outcome"],
+        }
+
+
+def days_overdue(row: Row, *, as_of: date, due_days: int) -> int:
+    due = _to_date(row["due_date"]) if row["due_date"] else _to_date(row["issue_date"]) + timedelta(days=due_days)
+    return max(0, (as_of - due).days)
+
+
+def overdue_bucket(days: int) -> str:
+    return bucket_of(days, _OVERDUE, "over 90")
+
+
+def in_transit(items: pa.Table, calendar: BankCalendar, *, as_of: date) -> pa.Table:
+    """Age what waits in bank days, with the day its payout should arrive."""
+    ages = _by_day(items, "local_date", lambda on: max(0, calendar.days_between(on, as_of)), pa.int64())
+    expected = _by_day(items, "bank_day", calendar.expected_arrival, pa.date32())
+    return items.append_column("age_business_days", ages).append_column("expected_payout_day", expected)
+
+
+def _by_day(items: pa.Table, name: str, answer: Callable[[date], Any], kind: pa.DataType) -> pa.ChunkedArray:
+    """Ask once for each different day: a million items have a few hundred."""
+    without = pc.is_null(items[name])
+    if pc.any(without, min_count=0).as_py():
+        raise BuildError(f"item {items['resource_id'].filter(without)[0].as_py()} waits and has no {name}")
+    days = items[name].unique()
+    answers = pa.array([answer(on) for on in days.to_pylist()], kind)
+    return pc.take(answers, pc.index_in(items[name], value_set=days))
+
+
+def labels(definition: Definition, language: str | None) -> list[str]:
+    """Name the columns for a language, or with None by their stable keys."""
+    return [_label(column, language) for column in definition.columns]
+
+
+def _label(column: Column, language: str | None) -> str:
+    return column.name if language is None else column.label(language)

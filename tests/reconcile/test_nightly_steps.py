@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlmodel import select
 
-from consumer.commands.terminal import Refusal
 from consumer.facts.house import House
 from consumer.facts.settings import Connection
-from consumer.facts.work import Completion
+from consumer.facts.work import Completion, WorkError
 from reconcile.runs.nightly import Step, Steps, join, nightly
 from reconcile.tables import Run
 
@@ -99,7 +98,7 @@ def test_a_refusal_is_an_outcome_not_a_crash(house: House, main: Connection) -> 
     """A step that refuses, as a backfill without a provider does, is one line of the night."""
 
     def refuse(_: Connection) -> Answer:
-        raise Refusal("the provider does not answer")
+        raise WorkError("the provider does not answer")
 
     steps = _steps([])
     outcome = nightly(house, main, on=ON, steps=replace(steps, backfill=refuse))

@@ -18,7 +18,7 @@ from reconcile.tables import ExceptionChange, ExceptionRow, LocalInvoice, Result
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = 2_000
 WHOLE = (1, DOCUMENTS, DOCUMENTS, DOCUMENTS)
 

@@ -15,7 +15,7 @@ from consumer.commands.serving import Pauses
 from tests.ports import free_port
 from tests.thoroughness import for_run
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 APPLICATION = """
 import os, sys, time
 from pathlib import Path

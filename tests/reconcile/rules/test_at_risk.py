@@ -52,6 +52,15 @@ CASES: list[tuple[str, Sequence[Stake], int]] = [
         100,
     ),
     (
+        "an item in two payouts, one of them at risk as a whole",
+        [
+            _payout("po_1", 900, "PAYOUT_LATE"),
+            _payment("pi_1", 100, payout_id="po_1"),
+            Stake("ITEM_IN_TWO_PAYOUTS", "resource:pi_1@po_2", "CLP", 100, "po_2"),
+        ],
+        900,
+    ),
+    (
         "items of a payout that is itself at risk",
         [
             _payout("po_1", 900),

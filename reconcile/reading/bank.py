@@ -54,11 +54,13 @@ def bank_lines(
     Both sources are told in full: the rules see which of their lines are one deposit.
     """
     of_own, of_linked = list(_moves(own, calendar)), list(_moves(linked, calendar))
-    arrived = [move for move in of_own if move.row.direction == _INBOUND]
-    arrived += [move for move in of_linked if _has_arrived(move.row)]
-    rows = [_line(move, numbers[move.row.account_id]) for move in arrived]
-    rows += _accounts(of_own, numbers, may_begin_late=False)
-    rows += _accounts(of_linked, numbers, may_begin_late=True)
+    begun_own, begun_linked = _first_days(of_own), _first_days(of_linked)
+    rows = [_line(move, numbers, known_since=None) for move in of_own if move.row.direction == _INBOUND]
+    rows += [
+        _line(move, numbers, known_since=begun_linked[_place(move)]) for move in of_linked if _has_arrived(move.row)
+    ]
+    rows += _accounts(begun_own, numbers, may_begin_late=False)
+    rows += _accounts(begun_linked, numbers, may_begin_late=True)
     if imported is not None:
         rows += _file_lines(imported, calendar)
     frame = DataFrame(rows, columns=list(BANK))
@@ -86,22 +88,32 @@ def _moves(rows: Iterable[Any], calendar: BankCalendar) -> Iterator[_Move]:
             yield _Move(row, body, *found)
 
 
-def _line(move: _Move, number: str) -> tuple[Any, ...]:
-    row, body = move.row, move.body
+def _line(move: _Move, numbers: Mapping[str, str], *, known_since: date | None) -> tuple[Any, ...]:
+    row, body, number = move.row, move.body, numbers[move.row.account_id]
     texts = [body[name] for name in _TEXTS if isinstance(body.get(name), str)]
     reference = body.get("reference_id") if isinstance(body.get("reference_id"), str) else None
     return (
         row.id, account_name(number), number[-LAST_DIGITS:], row.amount, row.currency, move.booked_on, move.bank_day,
-        "\n".join(texts) or None, reference, None, None,
+        "\n".join(texts) or None, reference, known_since, None,
     )  # fmt: skip
 
 
-def _accounts(moves: list[_Move], numbers: Mapping[str, str], *, may_begin_late: bool) -> Iterator[tuple[Any, ...]]:
-    """Give each account of which movements are shown as a row without money, from its first movement on."""
+def _place(move: _Move) -> tuple[str, str]:
+    return move.row.account_id, move.row.currency
+
+
+def _first_days(moves: list[_Move]) -> dict[tuple[str, str], date]:
+    """Return the day of the first movement of each account and currency."""
     first: dict[tuple[str, str], date] = {}
     for move in moves:
-        place = (move.row.account_id, move.row.currency)
-        first[place] = min(move.booked_on, first.get(place, move.booked_on))
+        first[_place(move)] = min(move.booked_on, first.get(_place(move), move.booked_on))
+    return first
+
+
+def _accounts(
+    first: Mapping[tuple[str, str], date], numbers: Mapping[str, str], *, may_begin_late: bool
+) -> Iterator[tuple[Any, ...]]:
+    """Give each account of which movements are shown as a row without money, from its first movement on."""
     for (account_id, currency), since in sorted(first.items()):
         number = numbers[account_id]
         yield (

@@ -120,6 +120,21 @@ def test_a_file_counts_beside_movements_of_its_account() -> None:
     assert list(of_linked["known_since"].dt.strftime("%Y-%m-%d")) == ["2026-10-01"]
 
 
+def test_every_line_of_a_linked_account_says_when_its_history_begins() -> None:
+    """A line that said nothing would claim all days before, and payouts of then would not be in the bank."""
+    moves = [
+        _movement("mov_1", 500, status="confirmed", transaction_date="2026-10-09T15:00:00Z"),
+        _movement("mov_2", -70, status="confirmed", transaction_date="2026-10-07T15:00:00Z"),
+    ]
+    numbers = {"acc_1": "00012345678"}
+    found = bank_lines(own=(), linked=moves, numbers=numbers, calendar=CHILE)
+    since = found["known_since"].dt.strftime("%Y-%m-%d")
+    assert list(zip(found["movement_id"], since, strict=True)) == [
+        ("mov_1", "2026-10-07"),
+        ("shown_acc_1_CLP", "2026-10-07"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("moment", "booked_on", "bank_day"),
     [

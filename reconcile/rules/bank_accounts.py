@@ -28,7 +28,8 @@ class Accounts:
         counts = names["last4"].value_counts()
         self._shared = frozenset(counts[counts > 1].index)
         self._whole = dict(zip(names["last4"], names["account"], strict=True))
-        self._stretches = records(bank[["account", "account_last4", "known_since", "known_until"]].drop_duplicates())
+        columns = ["account", "account_last4", "currency", "known_since", "known_until"]
+        self._stretches = records(bank[columns].drop_duplicates())
 
     def name_of(self, line: Any) -> str | None:
         """Return one name for all lines of an account; None where its last digits are those of several."""
@@ -58,13 +59,13 @@ class Accounts:
         )
 
     def _spoken(self, payout: Any) -> list[tuple[Any, bool]]:
-        """Give the stretches of a payout's account, and whether each begins early enough for it."""
+        """Give the stretches of a payout's account and currency, and whether each begins early enough for it."""
         if pd.isna(payout.account) and pd.isna(payout.recipient_account_last4):
             return []
         return [
             (stretch, pd.isna(stretch.known_since) or stretch.known_since <= payout.since)
             for stretch in self._stretches
-            if self._is_same(payout, stretch)
+            if stretch.currency == payout.currency and self._is_same(payout, stretch)
         ]
 
     def _is_same(self, payout: Any, other: Any) -> bool:

@@ -100,8 +100,14 @@ def _pair(shown: list[_Line], filed: list[_Line], inputs: Inputs) -> dict[str, _
     for keys in (_reference_and_amount, _reference_alone):
         for group in _groups(free(shown), free(filed), keys):
             keep(_only_near(*group, near))
-    for group in _groups(free(shown), free(filed), _amount):
+    for group in _groups(free(shown), free(filed), _payout_and_amount):
         keep(_by_day(*group, near))
+    # Lines that name different payouts are different deposits; those that name one choose first among the others.
+    for is_named, is_twin_named in ((True, False), (False, True), (False, False)):
+        some = [line for line in free(shown) if bool(line.payouts) is is_named]
+        others = [line for line in free(filed) if bool(line.payouts) is is_twin_named]
+        for group in _groups(some, others, _amount):
+            keep(_by_day(*group, near))
     return twins
 
 

@@ -234,3 +234,37 @@ def test_n_and_m_equal_deposits_are_max_n_m(
     assert len(found) == sum(max(n[key], m[key]) for key in n | m)
     chance.shuffle(case.rows["bank"])
     assert _deposits(case) == found
+
+
+def test_equal_lines_that_name_different_payouts_are_two_deposits(case: "Case") -> None:
+    """The movement brought the first payout and the file's line the second, on one day."""
+    _payout(case)
+    case.invoice("2", 50_000)
+    case.payment("pi_2", 50_000, payout_id="po_2", metadata='{"order_ref": "PED-2"}')
+    case.payout("po_2", 50_000, recipient_account="acc_a")
+    _line(case, "mov_1", 50_000, text="Liquidacion po_1")
+    _filed(case, "bank_1", 50_000, text="ABONO po_2")
+    run = case.run()
+    assert run.found() == set()
+    assert run.payout("po_1", "bank_movement_id", "status_recon") == ("mov_1", "closed")
+    assert run.payout("po_2", "bank_movement_id", "status_recon") == ("bank_1", "closed")
+
+
+def test_a_line_that_names_its_payout_is_still_told_by_one_that_names_none(case: "Case") -> None:
+    """Of two equal pairs of a day each line has its twin, whichever source names the payout."""
+    _line(case, "mov_1", 500, text="Liquidacion po_1")
+    _line(case, "mov_2", 500)
+    _filed(case, "bank_1", 500)
+    _filed(case, "bank_2", 500, text="ABONO po_2")
+    case.payout("po_1", 500)
+    case.payout("po_2", 500)
+    assert _deposits(case) == [("mov_1", "bank_1"), ("mov_2", "bank_2")]
+
+
+def test_a_file_in_another_currency_says_nothing_of_a_payout(case: "Case") -> None:
+    """A statement of the account's dollars does not show that pesos never came."""
+    _payout(case)
+    _filed(case, "known_1", 0, currency="USD", booked_on=SINCE)
+    run = case.run()
+    assert run.found() == set()
+    assert run.payout("po_1", "status_recon") == ("no_bank",)

@@ -77,9 +77,8 @@ def _once(rows: Sequence[AtRisk]) -> int:
         if row.doc_key is not None and not subject.startswith(_DOCUMENT):
             of_document = named[subject]
             of_document[row.doc_key] = max(amount, of_document.get(row.doc_key, 0))
-    for place in inside:
-        # An item of a payout at risk whole that is in another payout too.
-        inside[place] = max(inside[place], outside.get(place[1], 0))
+    # An item of a payout at risk whole may be in another payout too.
+    inside = {(payout, subject): max(amount, outside.get(subject, 0)) for (payout, subject), amount in inside.items()}
     for _, subject in inside:
         outside.pop(subject, None)
     return _whole_payouts(inside) + sum(outside.values()) + _beyond_payments(documents, named)

@@ -100,13 +100,10 @@ def _pair(shown: list[_Line], filed: list[_Line], inputs: Inputs) -> dict[str, _
     for keys in (_reference_and_amount, _reference_alone):
         for group in _groups(free(shown), free(filed), keys):
             keep(_only_near(*group, near))
-    for group in _groups(free(shown), free(filed), _payout_and_amount):
-        keep(_by_day(*group, near))
-    # Lines that name different payouts are different deposits; those that name one choose first among the others.
-    for is_named, is_twin_named in ((True, False), (False, True), (False, False)):
-        some = [line for line in free(shown) if bool(line.payouts) is is_named]
-        others = [line for line in free(filed) if bool(line.payouts) is is_twin_named]
-        for group in _groups(some, others, _amount):
+    # Lines that name different payouts are two deposits, so of a pair by amount one at most names any.
+    amounts = (_amount_of(is_named=True), _amount_of(is_twin_named=True), _amount_of())
+    for keys in (_payout_and_amount, *amounts):
+        for group in _groups(free(shown), free(filed), keys):
             keep(_by_day(*group, near))
     return twins
 
@@ -131,8 +128,14 @@ def _reference_alone(line: _Line) -> Iterable[tuple[Any, ...]]:
     return ((*_place(line), line.reference),) if line.reference else ()
 
 
-def _amount(line: _Line) -> Iterable[tuple[Any, ...]]:
-    return ((*_place(line), int(line.row.amount)),)
+def _amount_of(*, is_named: bool = False, is_twin_named: bool = False) -> Keys:
+    """Return the key by amount of those movements and lines of files that name a payout, or that name none."""
+
+    def keys(line: _Line) -> Iterable[tuple[Any, ...]]:
+        wanted = is_twin_named if is_of_file(line.row) else is_named
+        return ((*_place(line), int(line.row.amount)),) if bool(line.payouts) is wanted else ()
+
+    return keys
 
 
 def _groups(shown: list[_Line], filed: list[_Line], keys: Keys) -> Iterator[tuple[list[_Line], list[_Line]]]:

@@ -67,6 +67,25 @@ FILL = (
     """,
 )
 
+# One trigger of the version that noted changed rows, as each database had it.
+NOTED = {
+    "sqlite": (
+        """
+        CREATE TRIGGER noted_charge_altered AFTER UPDATE OF mode ON charge
+        BEGIN INSERT INTO fact_change (of_table) VALUES ('charge'); END
+        """,
+    ),
+    "postgresql": (
+        """
+        CREATE FUNCTION noted_charge_row() RETURNS trigger LANGUAGE plpgsql
+        AS $$ BEGIN INSERT INTO fact_change (of_table) VALUES ('charge'); RETURN NULL; END $$
+        """,
+        """
+        CREATE TRIGGER noted_charge_altered AFTER UPDATE ON charge FOR EACH ROW EXECUTE FUNCTION noted_charge_row()
+        """,
+    ),
+}
+
 
 @pytest.fixture
 def first(database_url: str) -> Iterator[Store]:
@@ -139,3 +158,18 @@ def test_the_deadline_of_a_dispute_is_filled_in_from_its_body(first: Store) -> N
             ("cb_3", None),
             ("cb_4", None),
         ]
+
+
+def test_a_database_whose_triggers_noted_changes_loses_them(first: Store) -> None:
+    """It is at the version that brought them, and goes on from there."""
+    with first.connection() as connection:
+        command.upgrade(migrating.alembic_config(connection), "0004")
+        connection.execute(sa.text("CREATE TABLE fact_change (of_table VARCHAR NOT NULL)"))
+        connection.execute(sa.text("CREATE TABLE remembered_tables (connection VARCHAR NOT NULL)"))
+        for statement in NOTED[connection.dialect.name]:
+            connection.execute(sa.text(statement))
+    schema.upgrade(first)
+
+    with first.connection() as connection:
+        assert migrating.differences(connection) == []
+        connection.execute(sa.text("UPDATE charge SET mode = 'live'"))

@@ -95,6 +95,7 @@ def _pair(shown: list[_Line], filed: list[_Line], inputs: Inputs) -> dict[str, _
                 twins[line.row.movement_id] = twin
                 used.update((line.row.movement_id, twin.row.movement_id))
 
+    keys: Keys
     for keys in (_payout_and_amount, _payout):
         keep((a[0], b[0]) for a, b in _groups(free(shown), free(filed), keys) if len(a) == len(b) == 1)
     for keys in (_reference_and_amount, _reference_alone):

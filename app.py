@@ -43,6 +43,7 @@ from consumer.sync.watch import MirrorGauges
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
 from cuadre import main
+from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices
 from reconcile.rules.streams import STREAMS as GATED
 from reconcile.rules.terms import check_terms
@@ -51,7 +52,7 @@ from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
 from reconcile.tables import InvoiceFile
 from reports import archive, pages, people
 from sandbox.child import NotServedError, Served, alone_in, write_settings
-from sandbox.demo import Findings, Summary, Terms, play, show
+from sandbox.demo import Files, Findings, Summary, Terms, play, show
 from sandbox.scenarios import NAMES
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, build_scenario
 from sandbox.state.clock import START_AT
@@ -187,9 +188,11 @@ class DemoMerchant:
                 raise Refusal("; ".join(outcome.lines), Completion.PARTLY_DONE)
         drain(self.house.store, self.house.settings, worker=worker_name())
 
-    def conclude(self, books: bytes, today: datetime) -> Findings:
+    def conclude(self, files: Files, today: datetime) -> Findings:
         house, connection = self.house, self.connection
-        _import_once(house, connection, books)
+        _import_once(house, connection, files.invoices)
+        if files.bank:
+            _import_bank(house, connection, files)
         outcome = runs.run(house, connection, as_of=today.date())
         with house.store.reading() as session:
             stored = session.exec(select(func.count()).select_from(Event)).one()
@@ -235,6 +238,14 @@ def _import_once(house: House, connection: Connection, books: bytes) -> None:
         if session.get(InvoiceFile, (connection.name, hashlib.sha256(books).hexdigest())) is not None:
             return
     imported = import_invoices(house, connection, path)
+    if not imported.accepted:
+        raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
+
+
+def _import_bank(house: House, connection: Connection, files: Files) -> None:
+    path = house.settings.data_dir / "demo-bank.csv"
+    path.write_bytes(files.bank)
+    imported = import_bank_file(house, connection, path, account=files.bank_account)
     if not imported.accepted:
         raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
 

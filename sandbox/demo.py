@@ -63,6 +63,15 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Files:
+    """What the merchant's own systems and its bank hand out at the end of the month."""
+
+    invoices: bytes
+    bank: bytes  # empty where the month is closed without a file of the bank
+    bank_account: str
+
+
+@dataclass(frozen=True, slots=True)
 class Terms:
     """What a merchant needs to know of the provider before the first webhook."""
 
@@ -94,8 +103,8 @@ class Merchant(Protocol):
     def catch_up(self) -> None:
         """Repair what webhooks lost and fetch what they do not carry."""
 
-    def conclude(self, books: bytes, today: datetime) -> Findings:
-        """Take in the books and reconcile as of the provider's moment."""
+    def conclude(self, files: Files, today: datetime) -> Findings:
+        """Take in the files and reconcile as of the provider's moment."""
 
 
 def show(summary: Summary, *, as_json: bool) -> None:
@@ -130,7 +139,7 @@ def play(
 
     1. The merchant learns the terms and opens its receiver; an endpoint is subscribed to every event.
     2. A month passes day by day; a tenth of the webhooks is dropped, some come twice or out of order.
-    3. The merchant catches up from the event log and the lists, takes in the books and reconciles.
+    3. The merchant catches up from the event log and the lists, takes in its books and bank file and reconciles.
     4. What it found stands beside what was planted.
     """
     with Steer(running.url) as steer:
@@ -147,9 +156,9 @@ def play(
         steer.switch_off()
         tell("catching up: event log, then payouts and everything else")
         merchant.catch_up()
-        tell("reconciling the month with the merchant's books")
+        tell("reconciling the month with the merchant's files")
         now = datetime.fromisoformat(moment).astimezone(ZoneInfo(ZONES[country]))
-        found = merchant.conclude(steer.invoices(), now)
+        found = merchant.conclude(_files(running, steer), now)
         dropped = steer.summary().dropped_events
         planted = Counter(code for row in steer.truth() for code in row.exceptions)
     return Summary(
@@ -158,3 +167,9 @@ def play(
         planted=dict(sorted(planted.items())),
         **asdict(found),
     )
+
+
+def _files(running: RunningSandbox, steer: Steer) -> Files:
+    """A bank that lies outside tells the merchant nothing here: the demo shows such payouts as not closed."""
+    file = running.world.scenario.bank_file
+    return Files(steer.invoices(), b"" if file is None else steer.bank(), "" if file is None else file.account)

@@ -6,14 +6,17 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from sandbox.engine.payday import subtype_of
 from sandbox.engine.world import MODES, World
+from sandbox.scenarios.bank import tell_bank_file
 from sandbox.scenarios.books import to_major
 from sandbox.scenarios.calendar import local_date
 from sandbox.scenarios.variants import tell_books
 from sandbox.state.collection import Object
+from sandbox.state.happening import BankFile
 from sandbox.state.refusal import missing_resource
 
 # Of a split payment `amount` is the whole and `share_amount` what of it is the merchant's own.
 PAYOUT_COLUMNS = ("id", "created_at", "amount", "fee", "resource_type", "resource_subtype", "share_amount")
+BANK_COLUMNS = ("date", "description", "amount", "currency")
 SHELVES = {
     "payment_intent": "payment_intents",
     "charge": "charges",
@@ -58,7 +61,28 @@ def invoices(world: World, variant: str = "plain") -> Iterator[bytes]:
 
 
 def bank(world: World) -> str:
-    """The merchant's bank lines up to today, in the columns of the scenario, as payouts are by now."""
+    """The merchant's bank lines: its file of the account the provider shows too, else those of a bank outside."""
+    if world.scenario.bank_file is not None:
+        return _bank_file(world, world.scenario.bank_file)
+    return _lines_outside(world)
+
+
+def _bank_file(world: World, file: BankFile) -> str:
+    """Every movement up to now of the account the file is of."""
+    accounts = world.collection("test", "accounts").newest_first()
+    own = {account["id"] for account in accounts if account["root_account_number"] == file.account}
+    movements = world.collection("test", "account_movements").newest_first()
+    lines = tell_bank_file(
+        file,
+        (movement for movement in movements if movement["account_id"] in own),
+        lambda transfer: world.get("test", "transfers", transfer),
+        world.scenario.country,
+    )
+    return _write(BANK_COLUMNS, lines)
+
+
+def _lines_outside(world: World) -> str:
+    """The lines up to today, in the columns of the scenario, as payouts are by now."""
     lines, today = world.scenario.bank_lines, local_date(world.now(), world.scenario.country).isoformat()
     rows = [_as_paid_out(world, line) for line in lines if line["date"] <= today]
     return _write(tuple(lines[0]) if lines else (), rows)

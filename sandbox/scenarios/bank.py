@@ -1,12 +1,16 @@
 """The merchant's business account at the provider: payouts arriving, and the few that do not as they should."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from datetime import date, time, timedelta
+from datetime import date, datetime, time, timedelta
+from typing import Any
 
-from sandbox.scenarios.calendar import add_bank_days, local_date
+from sandbox.scenarios.books import to_major
+from sandbox.scenarios.calendar import add_bank_days, bank_day, local_date
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import Ledger, Payout, Transfer
 from sandbox.scenarios.people import Person, to_rut
+from sandbox.state.happening import BankFile
 
 PROVIDER = Person(
     "", "Pasarela de Pagos SpA", to_rut(77_123_456), "pagos@pasarela.example", "0004455667", "cl_banco_bice"
@@ -120,3 +124,45 @@ def draft(ledger: Ledger, chance: Chance, on: date, amount: int, *, inbound: boo
         ("reembolso gastos", "aporte caja", "devolucion garantia") if inbound else ("proveedor", "OC")
     )
     return Transfer(chance.id("tr", 27), at, amount, ledger.currency, inbound, chance.company(), comment)
+
+
+def withhold(ledger: Ledger, account: str, since: date) -> None:
+    """Keep one deposit of no payout out of the bank's own file: the first since then, or the last before.
+
+    Other money moved no later than the deposit, and on the last day on which a file may book it, so that the file
+    speaks of both days.
+    """
+    country = ledger.country
+    booked = sorted((other for other in ledger.transfers if other.undoing != "failed"), key=lambda other: other.at)
+    days = [local_date(other.at, country) for other in booked]
+    fit = [
+        transfer
+        for place, transfer in enumerate(booked)
+        if transfer.inbound and not transfer.payout and transfer.undoing is None
+        if place and last_bank_day(transfer.at, country) in days[:place] + days[place + 1 :]
+    ]
+    coming = [transfer.id for transfer in fit if local_date(transfer.at, country) >= since]
+    ledger.bank_file = BankFile(account, next(iter(coming), fit[-1].id if fit else None))
+
+
+def last_bank_day(at: datetime, country: str) -> date:
+    """The last day on which a bank's own file may book what moved at this moment."""
+    return max(local_date(at, country), bank_day(at, country))
+
+
+def tell_bank_file(
+    file: BankFile, movements: Iterable[dict[str, Any]], transfer: Callable[[str], dict[str, Any]], country: str
+) -> list[dict[str, str]]:
+    """The file's lines, oldest first: the movements of its account but for the one it lacks."""
+    lines = []
+    for movement in sorted(movements, key=lambda row: str(row["transaction_date"])):
+        if movement["resource_id"] == file.lacks:
+            continue
+        amount = to_major(movement["amount"], movement["currency"])
+        lines.append({
+            "date": local_date(datetime.fromisoformat(movement["transaction_date"]), country).isoformat(),
+            "description": transfer(movement["resource_id"])["comment"] or "",
+            "amount": amount if movement["direction"] == "inbound" else f"-{amount}",
+            "currency": movement["currency"],
+        })  # fmt: skip
+    return lines

@@ -7,7 +7,7 @@ from sandbox.scenarios import planted_keys as keys
 from sandbox.scenarios import planted_people as people
 from sandbox.scenarios import planted_refunds as refunds
 from sandbox.scenarios.accounts import Teller
-from sandbox.scenarios.bank import keep_house, receive
+from sandbox.scenarios.bank import keep_house, receive, withhold
 from sandbox.scenarios.charges import collect
 from sandbox.scenarios.disputes import dispute
 from sandbox.scenarios.entities import admit_seller, found_entity, verify_account
@@ -102,6 +102,7 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     pay_out(ledger, chance, CHILE_TARIFF, mishaps_of(shop, span))
     receive(ledger, chance, span.coming())
     keep_house(ledger, chance)
+    withhold(ledger, CHILEAN_MERCHANT.account, span.start)
     till = Till(chance, CHILEAN_MERCHANT)
     told = tell(ledger, till, CHILEAN_MERCHANT) + abandoned(shop, till)
     told += Teller(chance, CHILEAN_MERCHANT, ledger, own, CHILEAN_MERCHANT.account).tell()

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 
 from sandbox.scenarios.people import Person
-from sandbox.state.happening import Happening
+from sandbox.state.happening import BankFile, Happening
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,3 +202,4 @@ class Ledger:
     transfers: list[Transfer] = field(default_factory=list)
     happenings: list[Happening] = field(default_factory=list)
     has_bank: bool = False  # whether the account payouts arrive on is in the provider's own bank
+    bank_file: BankFile | None = None  # what a file of that account tells, where the merchant has one

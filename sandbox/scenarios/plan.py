@@ -93,6 +93,7 @@ def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: 
         documents=tuple(documents),
         tariff=tariff,
         truth=truth_of(ledger),
+        bank_file=ledger.bank_file,
     )
 
 

@@ -1,11 +1,12 @@
 """What a right reconciliation finds as of a moment, read off the plan and never off a matcher."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import TypeVar
 
+from sandbox.scenarios.bank import last_bank_day
 from sandbox.scenarios.calendar import add_bank_days, bank_day, local_date
 from sandbox.scenarios.ledger import Dispute, Ledger, LocalDocument, Payment, Payout, Refund, Transfer
 from sandbox.state.happening import Truth
@@ -49,9 +50,8 @@ class Assessor:
             rows += self._refund(refund, at)
         rows += [self._payout(p, at) for p in ledger.payouts if p.created_at <= at]
         rows += [row for case in ledger.disputes if case.opened_at <= at for row in self._dispute(case, at)]
-        return rows + [
-            _returned(t) for t in ledger.transfers if t.undoing in WENT_BACK and _has_happened(t.undone_at, at)
-        ]
+        rows += [_returned(t) for t in ledger.transfers if t.undoing in WENT_BACK and _has_happened(t.undone_at, at)]
+        return rows + list(self._bank_days(at))
 
     def _today(self, at: datetime) -> date:
         return local_date(at, self.ledger.country)
@@ -204,6 +204,17 @@ class Assessor:
             return [*troubles, ("PAYOUT_NOT_IN_BANK", payout.amount)] if missing else troubles
         gap = payout.amount - payout.arrived
         return [*troubles, ("BANK_AMOUNT_DIFF", gap)] if gap else troubles
+
+    def _bank_days(self, at: datetime) -> Iterator[Truth]:
+        """The day of the deposit that the bank's own file lacks, once both sources must tell it."""
+        country, file = self.ledger.country, self.ledger.bank_file
+        for transfer in self.ledger.transfers:
+            if file is None or transfer.id != file.lacks:
+                continue
+            if last_bank_day(transfer.at, country) < self._today(at):
+                name = f"{file.account[-4:]}:{local_date(transfer.at, country)}"
+                yield Truth("bank_day", name, (transfer.id,), "differs", ("BANK_SOURCES_DIFFER",), transfer.amount,
+                            transfer.currency, decidable=True)  # fmt: skip
 
     def _payouts_of(self, resource: str, at: datetime) -> tuple[str, ...]:
         return tuple(payout.id for payout in self._carried[resource] if payout.created_at <= at)

@@ -43,14 +43,22 @@ class Document:
 class Truth:
     """What a right reconciliation must say about one subject."""
 
-    kind: str  # payment, charge, refund, refund_adjustment, dispute, payout, transfer, document
-    id: str  # the provider's id, or the doc_key
+    kind: str  # payment, charge, refund, refund_adjustment, dispute, payout, transfer, document, bank_day
+    id: str  # the provider's id, the doc_key, or the last four digits of an account and a day
     links: tuple[str, ...]  # the doc_keys, resources and payouts it belongs to, also where no evidence says so
     outcome: str
     exceptions: tuple[str, ...]  # the codes whose subject is this row
     amount_at_risk: int  # minor units, of all exceptions of the row together
     currency: str
     decidable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BankFile:
+    """The bank's own file of an account whose movements the provider shows too."""
+
+    account: str  # its whole number
+    lacks: str | None  # the transfer it does not tell
 
 
 @dataclass(frozen=True)
@@ -66,7 +74,8 @@ class Scenario:
     documents: Iterable[Document]  # the merchant's books
     tariff: dict[str, Any]  # what the merchant writes under [tariff] in cuadre.toml
     truth: Callable[[datetime], Iterable[Truth]]  # what a right reconciliation must find as of that moment
-    bank_lines: tuple[dict[str, str], ...] = ()
+    bank_lines: tuple[dict[str, str], ...] = ()  # where the merchant's bank lies outside
+    bank_file: BankFile | None = None
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """What is paid over HTTP is paid out as the scenario's own trade is: at the next cut, less fees, in full view."""
 
+import csv
+from collections import Counter
 from datetime import UTC, datetime
 from typing import Any
 
@@ -123,6 +125,26 @@ def test_money_in_the_merchants_account_adds_up(open_sandbox: Open) -> None:
     inside = [row for row in moved if "2026-10-01T03:00" <= row["transaction_date"] < "2026-11-01T03:00"]
     assert october["final_balance_cents"] == inside[0]["balance"]
     assert october["total_credited_cents"] == sum(row["amount"] for row in inside if row["direction"] == "inbound")
+
+
+def test_the_banks_own_file_tells_what_moved(open_sandbox: Open) -> None:
+    """Each movement up to now, those of requests too, but for one deposit of 27,244."""
+    client = open_sandbox("busy-month")
+    sell(client, 777_001)
+    advance(client, 20 * DAY)
+
+    (account,) = client.get("/v2/accounts").json()
+    moved: list[int] = []
+    url = f"/v2/accounts/{account['id']}/movements?limit=300"
+    while url:
+        page = client.get(url)
+        moved += [row["amount"] if row["direction"] == "inbound" else -row["amount"] for row in page.json()]
+        url = page.links["next"]["url"] if page.links else ""
+    head, *rows = list(csv.reader(client.get("/_sandbox/bank.csv").text.splitlines()))
+    assert head == ["date", "description", "amount", "currency"]
+    assert rows == sorted(rows, key=lambda row: row[0])
+    filed = Counter(int(row[2]) for row in rows)
+    assert (Counter(moved) - filed, filed - Counter(moved)) == (Counter([27_244]), Counter())
 
 
 def holds(client: httpx.Client, payout: str, amount: int) -> bool:

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sandbox.state.happening import WholeScenario
+from sandbox.state.happening import Truth, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
@@ -90,6 +90,37 @@ def test_what_goes_wrong_at_the_bank_cannot_be_taken_for_something_else(scenario
             near = timedelta() < datetime.fromisoformat(row["transaction_date"]) - since < timedelta(days=4)
             if row["direction"] == "inbound" and near and payout not in transfers[row["resource_id"]]:
                 assert abs(row["amount"] - amount) * 10 > amount
+
+
+def test_the_bank_file_lacks_one_deposit(scenario: Builder) -> None:
+    """The file does not tell the 27,244 of Thursday, 1 October; the truth says so once that day is over."""
+    built = scenario("busy-month", 1, 1.0)
+    assert built.bank_file is not None
+    (deposit,) = [row for row in lines(built) if row["resource_id"] == built.bank_file.lacks]
+    assert (built.bank_file.account, deposit["amount"]) == ("000071402296", 27_244)
+    assert deposit["transaction_date"] == "2026-10-01T15:28:14.242Z"
+    friday = datetime(2026, 10, 2, 3, tzinfo=UTC)
+    moments = (friday - timedelta(seconds=1), friday)
+    told = [[row for row in built.truth(at) if row.kind == "bank_day"] for at in moments]
+    expected = Truth("bank_day", "2296:2026-10-01", (deposit["resource_id"],), "differs", ("BANK_SOURCES_DIFFER",),
+                     27_244, "CLP", decidable=True)  # fmt: skip
+    assert told == [[], [expected]]
+
+
+def test_the_bank_file_speaks_of_the_day_before_the_truth_does(fresh: Builder, any_seed: int) -> None:
+    """It lacks a deposit of no payout; other lines come no later than it, and on the day before the truth tells it."""
+    built = fresh("busy-month", any_seed, 1.0)
+    assert built.bank_file is not None
+    lacked, zone = built.bank_file.lacks, ZONES["cl"]
+    days = {row["resource_id"]: datetime.fromisoformat(row["transaction_date"]).astimezone(zone).date()
+            for row in lines(built)}  # fmt: skip
+    (deposit,) = [h.object for h in built.happenings if h.collection == "transfers" and h.object["id"] == lacked]
+    assert (deposit["direction"], deposit["comment"].startswith("Liquidacion")) == ("inbound", False)
+    on = days.pop(deposit["id"])
+    nights = [datetime(on.year, on.month, on.day, tzinfo=zone) + timedelta(days=n) for n in range(9)]
+    first = next(night for night in nights if any(row.kind == "bank_day" for row in built.truth(night.astimezone(UTC))))
+    assert min(days.values()) <= on <= (first - timedelta(days=1)).date()
+    assert (first - timedelta(days=1)).date() in days.values()
 
 
 def test_transfers_that_went_back_are_the_named_ones(scenario: Builder) -> None:

@@ -1,6 +1,7 @@
-"""A merchant that lived through one scenario: the provider's objects and the books, in a database of its own.
+"""A merchant that lived through one scenario: provider's objects, books and bank file, in a database of its own.
 
-What arrives is what the API shows: objects as they changed, events' extra fields, the invoice file as it is downloaded.
+What arrives is what the API shows: objects as they changed, events' extra fields, the invoice file and the bank's own
+file as they are downloaded.
 The plan of the scenario is never read, only its truth, and that by the scorer alone.
 """
 
@@ -26,12 +27,14 @@ from consumer.facts.tables.provider import PayoutCount, PayoutItem
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.versions import merge_all
 from consumer.provider.rows import Observation, observe, to_payout_item
+from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices
 from reconcile.books.payout_reports import import_payout_report
 from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import Inputs
 from reconcile.runs.run import take_snapshot
 from sandbox.scenarios import build
+from sandbox.scenarios.bank import tell_bank_file
 from sandbox.state.happening import Happening, Scenario
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
@@ -63,7 +66,7 @@ class Merchant:
         return self.house.settings.connection("main")
 
     def live_until(self, at: datetime) -> None:
-        """Receive everything up to a moment, and take in the invoice file of that day."""
+        """Receive everything up to a moment, and take in the invoice file and the bank file of that day."""
         seen: list[Known] = []
         happenings = list(self.scenario.happenings)
         while self.played < len(happenings) and happenings[self.played].at <= at:
@@ -74,6 +77,7 @@ class Merchant:
             self._keep_lists(session.connection(), at)
             _complete(session.connection(), at)
         self._import_books(at)
+        self._import_bank_file()
         self._import_reports()
 
     def _see(self, happening: Happening) -> list[Known]:
@@ -121,6 +125,25 @@ class Merchant:
         outcome = import_invoices(self.house, self.connection, self.books)
         if not outcome.accepted:
             raise SystemExit(f"the books were refused: {outcome.rejects[:3]}")
+
+    def _import_bank_file(self) -> None:
+        """Take in the bank's own file of the account whose movements the provider shows, where there is one."""
+        file = self.scenario.bank_file
+        if file is None:
+            return
+        movements = [found for (shelf, _), found in self.objects.items() if shelf == "account_movements"]
+        lines = tell_bank_file(
+            file, movements, lambda transfer: self.objects["transfers", transfer], self.scenario.country
+        )
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+        path = self.books.with_name("bank.csv")
+        path.write_text(text.getvalue(), encoding="utf-8")
+        outcome = import_bank_file(self.house, self.connection, path, account=file.account)
+        if not outcome.accepted:
+            raise SystemExit(f"the bank file was refused: {outcome.rejects[:3]}")
 
     def _import_reports(self) -> None:
         """Take in the provider's own report of each payout once, as it would be downloaded."""

@@ -5,7 +5,7 @@ LEAD = """# How right it is
 
 `make bench-accuracy` writes this page. What is right is read from the sandbox's truth, which is planned before anything is
 told to anybody and shares no code with the matcher; what arrives is the provider's objects as they change, the invoice file
-as it is downloaded, and the provider's own payout reports; three of the runs come over HTTP. Nothing is tuned to a seed: development looked at seeds 1 to 20,
+as it is downloaded, in `busy-month` the bank's own file, and the provider's own payout reports; three of the runs come over HTTP. Nothing is tuned to a seed: development looked at seeds 1 to 20,
 and seeds {held_out} were drawn once and are only measured.
 
 **Read it with care.** The sandbox was written in this project, from the same written rules of money. A figure of 100 % says

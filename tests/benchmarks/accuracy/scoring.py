@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,7 +16,9 @@ from sandbox.state.happening import Truth
 AUTOMATIC = ("matched", "matched_with_difference", "partial", "set", "interchangeable")
 PAYMENTS = {"payment", "charge"}
 SUBJECTS = {"payment": "resource", "charge": "resource", "refund": "resource", "document": "document",
-            "payout": "payout", "transfer": "transfer", "dispute": "dispute"}  # fmt: skip
+            "payout": "payout", "transfer": "transfer", "dispute": "dispute", "bank_day": "bank"}  # fmt: skip
+# The truth knows the last digits of an account, not our digest of its number.
+DIGEST = re.compile(r"^(bank:\d{4})-[0-9a-f]{4}:")
 NONE = "none"
 Row = dict[str, Any]
 WRONG_COSTS = 20
@@ -176,7 +179,7 @@ def _score_payment(
 def _score_codes(total: Score, rows: list[Truth], result: Result, label: str) -> None:
     found: dict[str, dict[str, int]] = {}
     for finding in result.findings:
-        codes = found.setdefault(finding.subject.split("@", maxsplit=1)[0], {})
+        codes = found.setdefault(DIGEST.sub(r"\1:", finding.subject.split("@", maxsplit=1)[0]), {})
         codes[finding.code] = codes.get(finding.code, 0) + finding.amount_at_risk
     for row in rows:
         if row.kind not in SUBJECTS:

@@ -31,7 +31,8 @@ def read_over_http(name: str, seed: int, *, days: int) -> Iterator[tuple[Snapsho
     """Let days pass, read all of it back as an installation does that never got a webhook, and take its snapshot.
 
     1. The event log is read from its beginning by `cuadre backfill`, every list by `cuadre pull all`.
-    2. The invoice file and each payout's report are downloaded and brought in by their commands.
+    2. The invoice file, the bank's file and each payout's report are downloaded and brought in by their commands. What
+       a bank outside the provider says is left out: the truth calls its payouts `no_bank`.
     3. The snapshot is what `cuadre reconcile` would read, with the provider's clock as ours.
     """
     with TemporaryDirectory() as place, RunningSandbox(name, seed=seed) as running, Steer(running.url) as steer:
@@ -42,6 +43,10 @@ def read_over_http(name: str, seed: int, *, days: int) -> Iterator[tuple[Snapsho
         _cuadre(folder, "pull", "all")
         (folder / "invoices.csv").write_bytes(steer.invoices())
         _cuadre(folder, "invoices", "import", str(folder / "invoices.csv"))
+        file = running.world.scenario.bank_file
+        if file is not None:
+            (folder / "bank.csv").write_bytes(steer.bank())
+            _cuadre(folder, "bank", "import", str(folder / "bank.csv"), "--account", file.account)
         truth = [Truth(**msgspec.structs.asdict(row)) for row in steer.truth()]
         reports = [folder / f"{row.id}.csv" for row in truth if row.kind == "payout"]
         for path in reports:

@@ -14,7 +14,7 @@ from reconcile.rules.columns import codes_of, expanded, in_capitals, texts_of
 from reconcile.rules.documents import Books
 from reconcile.rules.inputs import records
 from reconcile.rules.metadata import Said
-from reconcile.rules.writing import are_split_alike, normal_column
+from reconcile.rules.writing import are_split_alike, folded_column, normal_column
 
 # What a payment may say, strongest first: the metadata names, and the namespace each value is looked up in.
 UUID, DOC_KEY, TYPED_FOLIO, ORDER, FOLIO = "uuid", "doc_key", "doc_type+folio", "order", "folio"
@@ -28,6 +28,7 @@ _SPACES = {
     UUID: ("uuid", "invoice", "invoice_id"),
 }
 _MOST_BEARERS = 50  # a name that so many documents bear identifies none of them
+_SPREADSHEET = r"(^|[|])[ ]*[0-9]+[.]0{1,2}[ ]*$"
 _BAR = pa.scalar("|", type=pa.large_string())
 Asked = tuple[Any, Any]
 
@@ -170,7 +171,11 @@ def _written_otherwise(space: str, asked: dict[str, Asked], borne: tuple[Any, An
 
 
 def _normal(space: str, names: Any) -> Any:
-    """Give the normal form of names of one namespace; a folio has no zeros before it, nor has one after its type."""
+    """Give the normal form of names of one namespace; a folio has no zeros before it, nor has one after its type.
+
+    A number that a spreadsheet wrote as `12.0` has none: it is 12 there, and 120 without its separator.
+    """
+    names = pc.if_else(pc.match_substring_regex(folded_column(names), _SPREADSHEET), "", names)
     if space == FOLIO:
         return pc.utf8_ltrim(normal_column(names), characters="0")
     if space != TYPED_FOLIO:

@@ -16,6 +16,8 @@ NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref", "ord
 _DECODER = msgspec.json.Decoder()
 _NOTHING: Mapping[str, Any] = {}
 _QUOTES_OF_ONE = 4
+# From here on a float may stand for another whole number than the one that was written.
+_EXACT = 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,9 @@ def loose_words(text: Any) -> list[str]:
 
 
 def to_text(value: Any) -> str:
+    """Write a value as a name: a number is its digits, and one with a fraction names nothing."""
     if type(value) is str:
         return value.strip()
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < _EXACT else ""
     return "" if value is None or isinstance(value, bool | dict | list) else str(value).strip()

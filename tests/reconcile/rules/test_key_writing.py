@@ -191,3 +191,21 @@ def test_normalising_twice_changes_nothing() -> None:
         assert folded(folded(sign)) == folded(sign)
         assert not set(normal(f"a{sign}b")) & set(" -_/.\t\r\n")
     assert normal("ORD\u207b1\ufe581") == "ORD11"
+
+
+@pytest.mark.parametrize(
+    ("said", "borne"),
+    [
+        ({"order_id": "5596.0"}, "55960"),
+        ({"order_id": "5596.00"}, "559600"),
+        ({"order_id": "５５９６．０"}, "55960"),
+        ({"order_id": "55960"}, "5596.0"),
+        ({"folio": "1.0"}, "x"),
+        ({"doc_type": "33", "folio": "1.0"}, "x"),
+    ],
+)
+def test_a_number_of_a_spreadsheet_is_not_ten_times_itself(case: "Case", said: dict[str, str], borne: str) -> None:
+    """5596.0 is what a spreadsheet makes of 5596: without its separator it would be order 55960."""
+    case.invoice("10", 50_000, order_ref=borne, customer_tax_id=BRUNO)
+    case.payment("pi_1", 20_000, metadata=json.dumps(said))
+    assert case.run().line("pi_1", "outcome", "doc_key") == ("no_document", None)

@@ -88,3 +88,22 @@ def test_only_plain_digits_declare_instalments(said: str, parts: bool) -> None: 
     """What a merchant wrote there never stops a run, however odd or long the number."""
     column = pd.Series([json.dumps({"installments": said})])
     assert read_metadata(column).in_parts().tolist() == [parts]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "named"),
+    [
+        ('{"order_id": 5596.0}', "cl:33::1"),
+        ('{"folio": 1.0}', "cl:33::1"),
+        ('{"order_id": 5.596}', None),
+        ('{"order_id": 1e22}', None),
+    ],
+)
+def test_a_number_with_a_point_is_never_ten_times_itself(case: "Case", metadata: str, named: str | None) -> None:
+    """5596.0 is order 5596 and not 55960; a number with a fraction, or too large for its digits, names nothing."""
+    case.invoice("1", 5_000, order_ref="5596")
+    case.invoice("10", 5_000, order_ref="55960")
+    case.invoice("3", 5_000, order_ref="1e+22")
+    case.payment("pi_1", 5_000, metadata=metadata)
+    expected = ("matched", named) if named else ("no_document", None)
+    assert case.run().line("pi_1", "outcome", "doc_key") == expected

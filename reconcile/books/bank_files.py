@@ -84,7 +84,7 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
         return outcome
     file = _file_row(connection, path.name, content, reading, account=account, at=utc_now())
     with house.store.transaction() if not dry_run else house.store.reading() as session:
-        return _keep(session, outcome, file, is_new_account=is_new_account, dry_run=dry_run)
+        return _keep(session, outcome, file, content, is_new_account=is_new_account, dry_run=dry_run)
 
 
 def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
@@ -120,7 +120,7 @@ def _file_row(
     lines = lines_said(reading.statements)
     last_day = sum(said.amount for said in lines if said.booked_on == until)
     return BankFile(
-        connection=connection.name, sha256=hashlib.sha256(content + number.encode()).hexdigest(), name=name,
+        connection=connection.name, sha256=_digest(content, number), name=name,
         account=number, file_format=reading.file_format, since=min(edge[0] for edge in edges), until=until,
         currency=reading.statements[0].currency, opening=opening.amount if opening else None,
         closing=closing.amount if closing else None, last_opening=closing.amount - last_day if closing else None,
@@ -128,8 +128,12 @@ def _file_row(
     )  # fmt: skip
 
 
+def _digest(content: bytes, account: str) -> str:
+    return hashlib.sha256(content + account.encode()).hexdigest()
+
+
 def _keep(
-    session: Session, outcome: BankOutcome, file: BankFile, *, is_new_account: bool, dry_run: bool
+    session: Session, outcome: BankOutcome, file: BankFile, content: bytes, *, is_new_account: bool, dry_run: bool
 ) -> BankOutcome:
     if not dry_run:
         take_turn(session, Turn.BOOKS)
@@ -150,7 +154,8 @@ def _keep(
     lines = list(_lines(said, file, place.before))
     known = set(_known(session, file.connection, [line["id"] for line in lines]))
     new = [line for line in lines if line["id"] not in known]
-    outcome = replace(outcome, added=len(new), known=len(known), notes=(*place.notes, *filter(None, [stranger])))
+    notes = (*place.notes, *filter(None, [stranger]), *_twice(session, file, content))
+    outcome = replace(outcome, added=len(new), known=len(known), notes=notes)
     if dry_run:
         return outcome
     file.added = len(new)
@@ -158,6 +163,15 @@ def _keep(
     if new:
         session.execute(sa.insert(BankLine), new)
     return replace(outcome, kept=True)
+
+
+def _twice(session: Session, file: BankFile, content: bytes) -> Iterator[str]:
+    """Say under which other accounts the very same file is kept: its money came in once."""
+    others = select(BankFile.account).where(BankFile.connection == file.connection, BankFile.account != file.account)
+    for account in sorted(session.exec(others.distinct())):
+        if session.get(BankFile, (file.connection, _digest(content, account))) is not None:
+            ends = account[-LAST_DIGITS:]
+            yield f"the same file is kept for the account ending in {ends}: its lines count on both, and one is wrong"
 
 
 def _earlier(session: Session, file: BankFile) -> Sequence[BankFile]:

@@ -1,5 +1,6 @@
 """What a bank file says, whatever its format: statements of lines with their balances, and if they add up; pure."""
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -72,7 +73,8 @@ class BankFileError(ValueError):
 
 def account_digits(number: str) -> str:
     """An account's number without the spaces, points, hyphens and leading zeros that every bank writes otherwise."""
-    return "".join(char for char in number.upper() if char.isalnum()).lstrip("0")
+    plain = unicodedata.normalize("NFKC", number).upper()
+    return "".join(char for char in plain if char.isascii() and char.isalnum()).lstrip("0")
 
 
 def check_statements(statements: Sequence[Statement], account: str) -> Iterator[Reject]:

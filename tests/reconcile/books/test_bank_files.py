@@ -224,3 +224,22 @@ def test_last_digits_are_no_account(house: House, main: Connection, tmp_path: Pa
     path.write_text(WHOLE, encoding="utf-8")
     outcome = import_bank_file(house, main, path, account="5678")
     assert outcome.rejects[0].reason == "--account must be the whole number of the account, not its last digits"
+
+
+def test_digits_of_any_width_are_one_account(house: House, main: Connection, tmp_path: Path) -> None:
+    """A number copied in wide digits is no second account, so its lines are there once."""
+    path = tmp_path / "bank.csv"
+    path.write_text(WHOLE, encoding="utf-8")
+    import_bank_file(house, main, path, account="12345678")
+    again = import_bank_file(house, main, path, account="１２３４５６７８")
+    assert (again.kept, len(_kept(house))) == (False, 2)
+
+
+def test_one_file_of_two_accounts_is_told(house: House, main: Connection, tmp_path: Path) -> None:
+    """The money came in once: nobody should find out by an account that looks paid."""
+    path = tmp_path / "bank.csv"
+    path.write_text(WHOLE, encoding="utf-8")
+    assert import_bank_file(house, main, path, account="12345678").notes == ()
+    told = ("the same file is kept for the account ending in 5678: its lines count on both, and one is wrong",)
+    assert import_bank_file(house, main, path, account="99991111", dry_run=True).notes == told
+    assert import_bank_file(house, main, path, account="99991111").notes == told

@@ -10,7 +10,8 @@ GENERIC_RFCS = frozenset({"XAXX010101000", "XEXX010101000"})
 _ACCOUNT_KEYS = frozenset({"account_number", "clabe", "iban"})
 _RFC = re.compile(r"[A-ZÑ&]{3,4}\d{6}[A-Z0-9]{3}")
 _NOT_RFC = re.compile(r"[\s.\-]")
-_RUT = re.compile(r"\d+[0-9K]")
+# Of any number of digits it could not be read as a number; no register has come past nine.
+_RUT = re.compile(r"\d{1,12}[0-9K]")
 _NOT_RUT = re.compile(r"[^0-9K]")
 
 

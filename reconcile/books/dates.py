@@ -41,6 +41,8 @@ _UNKNOWN = "unknown"
 _TWO_DIGIT_YEAR = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
 _TERMS = re.compile(r"(?:credito\s+)?(?:a\s+)?(\d{1,3})\s*d[ií]as?(?:\s+credito)?", re.IGNORECASE)
 _AT_ONCE = {"contado", "al contado", "pue"}
+# Programs write 0001-01-01 or 9999-12-31 for no date; no calendar of banks reaches there.
+_YEARS = range(1900, 2200)
 _ANY_ZONE = ZoneInfo("UTC")
 
 
@@ -57,9 +59,12 @@ def to_date(text: str, style: str, zone: ZoneInfo) -> date:
         return (_SERIAL_ZERO if style == _SERIAL else _SERIAL_ZERO_1904) + timedelta(days=int(match["serial"]))
     try:
         on = date(int(match["y"]), _month(match), int(match["d"]))
-        return _local(on, match, zone) if style == _WITH_ZONE and match["offset"] else on
+        on = _local(on, match, zone) if style == _WITH_ZONE and match["offset"] else on
     except (ValueError, OverflowError):
         raise DateError(f"is no day of the calendar (written {style})") from None
+    if on.year not in _YEARS:
+        raise DateError("is no day of trade: leave it empty where there is none")
+    return on
 
 
 def _why_not(text: str, style: str) -> str:

@@ -14,6 +14,7 @@ Data = Mapping[str, Any]
 
 _LONGEST_ID = 255
 _LARGEST = 2**63 - 1
+_YEARS = range(1900, 2200)
 _DATE_LENGTH = len("2026-10-31")
 _CURRENCY = re.compile(r"[A-Za-z]{3}")
 # What opens doors at the provider is not kept beside the facts.
@@ -104,10 +105,14 @@ def instant(data: Data, field: str) -> datetime | None:
         return None
     try:
         if len(value) == _DATE_LENGTH:
-            return datetime.combine(date.fromisoformat(value), time(), tzinfo=UTC)
-        return to_instant(value)
+            found = datetime.combine(date.fromisoformat(value), time(), tzinfo=UTC)
+        else:
+            found = to_instant(value)
     except (ValueError, OverflowError):
         raise UnusableObject(f"{field} is not an ISO 8601 time with a zone") from None
+    if found.year not in _YEARS:
+        raise UnusableObject(f"{field} is in the year {found.year}, of which no bank day is known")
+    return found
 
 
 def part(data: Data, field: str) -> Data:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from consumer.provider.rows import Observation, UnusableObject, to_row
+from consumer.provider.rows.fields import instant
 
 Payment = Callable[..., dict[str, Any]]
 SEEN = Observation("main", "test", datetime(2026, 10, 5, 12, 0, tzinfo=UTC), "evt_1")
@@ -79,3 +80,10 @@ def test_what_opens_doors_is_not_kept() -> None:
     row = to_row("link", {"id": "link_1", "link_token": "link_1_token_x", "holder_id": "1"}, READ)
 
     assert json.loads(row.body) == {"holder_id": "1", "id": "link_1"}
+
+
+@pytest.mark.parametrize("written", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31"])
+def test_a_moment_no_bank_day_is_known_of_is_unusable(written: str) -> None:
+    """Programs send these for no moment; a night that looks for their bank day would end."""
+    with pytest.raises(UnusableObject, match=r"^ended_at is in the year (1|9999), of which no bank day is known$"):
+        instant({"ended_at": written}, "ended_at")

@@ -1,9 +1,11 @@
 """Dates as invoice files write them: the day first, one way for the whole file."""
 
 from datetime import date
+from zoneinfo import ZoneInfo
 
 import pytest
 
+from reconcile.books.dates import DateError, to_date
 from tests.reconcile.books.invoice_texts import only_document, read_text, reasons_of
 
 
@@ -46,3 +48,10 @@ def test_due_dates_may_be_written_as_terms(terms: str, due: date | None) -> None
     """Days after issue, or at once."""
     text = f"Efecto;Folio;Fecha;Total;Condiciones\nI;1;2026-09-01;10.00;{terms}\n"
     assert only_document(text, country="mx").due_date == due
+
+
+@pytest.mark.parametrize("written", ["9999-12-31", "0001-01-01", "1899-12-31", "2200-01-01"])
+def test_what_programs_write_for_no_date_is_refused(written: str) -> None:
+    """No calendar of banks reaches there, and a night that asks it would end."""
+    with pytest.raises(DateError, match=r"^is no day of trade: leave it empty where there is none$"):
+        to_date(written, "yyyy-mm-dd", ZoneInfo("UTC"))

@@ -4,11 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from reconcile.rules.outcomes import Code
+from reconcile.rules.outcomes import WITHOUT_DOCUMENT, Code
 
 # These put the whole amount of their payout at risk.
 WHOLE_PAYOUT = frozenset({Code.PAYOUT_LATE, Code.PAYOUT_NOT_IN_BANK, Code.PAYOUT_RETURNED})
-_DOCUMENT = "document:"
+_DOCUMENT, _RESOURCE, _DISPUTE = "document:", "resource:", "dispute:"
+
+# A subject and where its amount stands: in a payout at risk whole, or in none.
+Places = dict[tuple[str | None, str], int]
 
 
 class AtRisk(Protocol):
@@ -26,6 +29,8 @@ class AtRisk(Protocol):
     def payout_id(self) -> str | None: ...
     @property
     def doc_key(self) -> str | None: ...
+    @property
+    def resource_id(self) -> str | None: ...
 
 
 class Stake(NamedTuple):
@@ -37,6 +42,7 @@ class Stake(NamedTuple):
     amount_at_risk: int
     payout_id: str | None = None
     doc_key: str | None = None
+    resource_id: str | None = None
 
 
 class Total(NamedTuple):
@@ -50,8 +56,9 @@ def totals_at_risk(found: Iterable[AtRisk]) -> dict[str, Total]:
     """Add up exceptions of one connection by currency.
 
     A subject counts once, with the largest of its amounts. A payout at risk as a whole counts once with everything in
-    it: the larger of its amount and of what is at risk inside. Of a document only what exceeds the payments, refunds
-    and disputes that name it is added. Where a row names several documents, or none, nothing is taken off.
+    it: the larger of its amount and of what is at risk inside. A payment without a certain document and its disputes are
+    the larger of it and of their sum. Of a document only what exceeds the payments, refunds and disputes that name it
+    is added. Where a row names several documents, or none, nothing is taken off.
     """
     by_currency: dict[str, list[AtRisk]] = defaultdict(list)
     for one in found:
@@ -61,27 +68,56 @@ def totals_at_risk(found: Iterable[AtRisk]) -> dict[str, Total]:
 
 def _once(rows: Sequence[AtRisk]) -> int:
     whole = {row.payout_id for row in rows if row.code in WHOLE_PAYOUT}
-    inside: dict[tuple[str, str], int] = {}
-    outside: dict[str, int] = {}
+    placed: Places = {}
     documents: dict[str, int] = {}
     named: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
         subject, amount = _base(row.subject), row.amount_at_risk
         if subject.startswith(_DOCUMENT):
             documents[subject] = max(amount, documents.get(subject, 0))
-        elif row.payout_id is not None and row.payout_id in whole:
-            place = (row.payout_id, subject)
-            inside[place] = max(amount, inside.get(place, 0))
-        else:
-            outside[subject] = max(amount, outside.get(subject, 0))
-        if row.doc_key is not None and not subject.startswith(_DOCUMENT):
+            continue
+        place = (row.payout_id if row.payout_id in whole else None, subject)
+        placed[place] = max(amount, placed.get(place, 0))
+        if row.doc_key is not None:
             of_document = named[subject]
             of_document[row.doc_key] = max(amount, of_document.get(row.doc_key, 0))
-    # An item of a payout at risk whole may be in another payout too.
-    inside = {(payout, subject): max(amount, outside.get(subject, 0)) for (payout, subject), amount in inside.items()}
-    for _, subject in inside:
-        outside.pop(subject, None)
-    return _whole_payouts(inside) + sum(outside.values()) + _beyond_payments(documents, named)
+    placed = _without_disputes(_inside_once(placed), _payments_disputed(rows))
+    outside = sum(amount for (payout_id, _), amount in placed.items() if payout_id is None)
+    return _whole_payouts(placed) + outside + _beyond_payments(documents, named)
+
+
+def _inside_once(placed: Places) -> Places:
+    """Take an item of a payout at risk whole out of any other payout it may be in."""
+    inside = {subject for payout_id, subject in placed if payout_id is not None}
+    return {
+        (payout_id, subject): max(amount, placed.get((None, subject), 0))
+        for (payout_id, subject), amount in placed.items()
+        if payout_id is not None or subject not in inside
+    }
+
+
+def _payments_disputed(rows: Sequence[AtRisk]) -> dict[str, str]:
+    """Give the payment of each dispute that names no document, where the payment is without one too."""
+    lonely = {row.subject for row in rows if row.code in WITHOUT_DOCUMENT}
+    payments = {
+        row.subject: f"{_RESOURCE}{row.resource_id}"
+        for row in rows
+        if row.subject.startswith(_DISPUTE) and row.doc_key is None
+    }
+    return {dispute: payment for dispute, payment in payments.items() if payment in lonely}
+
+
+def _without_disputes(placed: Places, payments: Mapping[str, str]) -> Places:
+    """Make a payment and its disputes at the same place one amount: the larger of it and of their sum."""
+    disputed: dict[tuple[str | None, str], int] = defaultdict(int)
+    kept = {}
+    for (payout_id, subject), amount in placed.items():
+        payment = (payout_id, payments.get(subject, ""))
+        if payment in placed:
+            disputed[payment] += amount
+        else:
+            kept[payout_id, subject] = amount
+    return {place: max(amount, disputed.get(place, 0)) for place, amount in kept.items()}
 
 
 def _base(subject: str) -> str:
@@ -89,10 +125,12 @@ def _base(subject: str) -> str:
     return subject if subject.startswith(_DOCUMENT) else subject.partition("@")[0]
 
 
-def _whole_payouts(inside: Mapping[tuple[str, str], int]) -> int:
+def _whole_payouts(placed: Places) -> int:
     payouts: dict[str, int] = {}
     items: dict[str, int] = defaultdict(int)
-    for (payout_id, subject), amount in inside.items():
+    for (payout_id, subject), amount in placed.items():
+        if payout_id is None:
+            continue
         if subject == f"payout:{payout_id}":
             payouts[payout_id] = amount
         else:

@@ -94,6 +94,13 @@ class Code(StrEnum):
     CALENDAR_GAP = "CALENDAR_GAP"
 
 
+# These say of a payment that it has no certain document: a document that they name is not applied.
+WITHOUT_DOCUMENT = frozenset(
+    {
+        Code.PAYMENT_NO_INVOICE, Code.AMBIGUOUS, Code.DUPLICATE_PAYMENT, Code.PAID_CANCELLED_DOC, Code.CURRENCY_DIFF,
+    }
+)  # fmt: skip
+
 # Whole numbers of evidence that are no amounts.
 COUNTED = frozenset(
     {

@@ -19,6 +19,10 @@ def _payout(identity: str, amount: int, code: str = "PAYOUT_NOT_IN_BANK") -> Sta
     return Stake(code, f"payout:{identity}", "CLP", amount, payout_id=identity)
 
 
+def _dispute(identity: str, amount: int, code: str = "DISPUTE_LOST", *, payment: str = "pi_1", **ids: str) -> Stake:
+    return Stake(code, f"dispute:{identity}", "CLP", amount, resource_id=payment, **ids)
+
+
 CASES: list[tuple[str, Sequence[Stake], int]] = [
     ("nothing to do with each other", [_payment("pi_1", 100), _document("A", 40), _payout("po_1", 7)], 147),
     (
@@ -117,6 +121,38 @@ CASES: list[tuple[str, Sequence[Stake], int]] = [
         "a lost dispute opens its document",
         [Stake("DISPUTE_LOST", "dispute:dp_1", "CLP", 50, doc_key="A"), _document("A", 50)],
         50,
+    ),
+    ("a payment without a document and its dispute", [_payment("pi_1", 500), _dispute("dp_1", 500)], 500),
+    (
+        "a payment without a document and a dispute of a part of it",
+        [_payment("pi_1", 500, "AMBIGUOUS"), _dispute("dp_1", 200, "DISPUTE_OPEN")],
+        500,
+    ),
+    (
+        "disputes of more than their payment",
+        [_payment("pi_1", 500, "DUPLICATE_PAYMENT"), _dispute("dp_1", 400), _dispute("dp_2", 300, "DISPUTE_OPEN")],
+        700,
+    ),
+    (
+        "a payment that was short and then disputed: its rest and what went back",
+        [_payment("pi_1", 10, "AMOUNT_DIFF", doc_key="A"), _dispute("dp_1", 90)],
+        100,
+    ),
+    ("the dispute of another payment", [_payment("pi_1", 500), _dispute("dp_1", 500, payment="pi_2")], 1_000),
+    (
+        "a dispute that names a document is of a payment that had one",
+        [_payment("pi_1", 500, doc_key="A"), _dispute("dp_1", 500, doc_key="A"), _document("A", 1_000)],
+        1_000,
+    ),
+    (
+        "a payment and its dispute in one payout at risk as a whole",
+        [_payout("po_1", 100), _payment("pi_1", 500, payout_id="po_1"), _dispute("dp_1", 500, payout_id="po_1")],
+        500,
+    ),
+    (
+        "a dispute taken out of another payout than the missing one with its payment",
+        [_payout("po_1", 900), _payment("pi_1", 500, payout_id="po_1"), _dispute("dp_1", 500, payout_id="po_2")],
+        1_400,
     ),
 ]
 

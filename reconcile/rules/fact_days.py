@@ -12,7 +12,7 @@ from pandas import DataFrame
 
 from reconcile.rules.columns import texts_of
 from reconcile.rules.inputs import Finding, Inputs
-from reconcile.rules.outcomes import Code
+from reconcile.rules.outcomes import WITHOUT_DOCUMENT, Code
 from reconcile.rules.timing import local_times
 
 # Which day the age of a code counts from: the first of these that is known. What is not listed counts from the payment
@@ -37,12 +37,14 @@ class _Known(NamedTuple):
 
 
 _NOTHING = _Known({})
+_RESOURCE = "resource:"
 
 
 def with_days(findings: Sequence[Finding], rows: DataFrame, summary: DataFrame, inputs: Inputs) -> list[Finding]:
     """Complete the days and customers that the rules did not tell themselves.
 
-    A finding of which no such day is known, as of a year without a calendar, keeps none.
+    Who paid or got back is the customer of a payment or refund. A document that a payment only names, and was not
+    applied to, says nothing of its customer nor of when it is due. A finding of which no such day is known, as of a year without a calendar, keeps none.
     """
     items = _items(_ids(found.resource_id for found in findings), rows)
     documents = _documents(_ids(found.doc_key for found in findings), inputs)
@@ -53,13 +55,17 @@ def with_days(findings: Sequence[Finding], rows: DataFrame, summary: DataFrame, 
         document = documents.get(found.doc_key or "", _NOTHING)
         payout = payouts.get(found.payout_id or "", _NOTHING)
         days = item.days | document.days | payout.days
+        own = _NOTHING if found.code in WITHOUT_DOCUMENT else document
+        names = (own.customer_name, item.customer_name)
+        if found.subject.startswith(_RESOURCE):
+            names = names[::-1]
         first = (days[name] for name in FACTS.get(found.code, _OTHERS) if days.get(name) is not None)
         completed.append(
             replace(
                 found,
                 fact_on=found.fact_on or next(first, None),
-                due_on=found.due_on or document.due_on,
-                customer_name=found.customer_name or document.customer_name or item.customer_name,
+                due_on=found.due_on or own.due_on,
+                customer_name=found.customer_name or names[0] or names[1],
             )
         )
     return completed

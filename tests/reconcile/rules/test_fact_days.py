@@ -42,10 +42,38 @@ def test_a_document_that_states_no_due_date_counts_from_the_day_the_rule_gives_i
 
 
 def test_a_payment_that_differs_from_its_document_names_the_due_date_of_the_document(case: "Case") -> None:
-    """The payment gives the day, the document its due date and its customer."""
+    """The payment gives the day and its payer, the document its due date."""
     case.invoice("1", 1000, customer_name="Ana Ltda")
     case.payment("pi_1", 1500, metadata='{"order_ref": "PED-1"}', customer_name="Ana")
+    assert _told(case, "AMOUNT_DIFF") == (date(2026, 10, 5), date(2026, 10, 30), "Ana")
+
+
+def test_the_document_names_the_customer_of_a_payment_whose_payer_has_no_name(case: "Case") -> None:
+    """It was applied to that document, so the document's customer is meant."""
+    case.invoice("1", 1000, customer_name="Ana Ltda")
+    case.payment("pi_1", 1500, metadata='{"order_ref": "PED-1"}')
     assert _told(case, "AMOUNT_DIFF") == (date(2026, 10, 5), date(2026, 10, 30), "Ana Ltda")
+
+
+@pytest.mark.parametrize("name", ["Ana", None])
+def test_a_document_that_a_payment_was_not_applied_to_names_no_customer_and_no_day(
+    case: "Case", name: str | None
+) -> None:
+    """Ana's payment of another amount names Bruno's document: what is to be done is to be done with Ana."""
+    case.invoice("1", 1000, customer_tax_id="22222222-2", customer_name="Bruno")
+    case.payment("pi_1", 777, metadata='{"order_ref": "PED-1"}', sender_tax_id="11111111-1", customer_name=name)
+    found = case.run().finding("PAYMENT_NO_INVOICE")
+    assert (found.doc_key, found.fact_on, found.due_on, found.customer_name) == (
+        "cl:33::1", date(2026, 10, 5), None, name,
+    )  # fmt: skip
+
+
+def test_a_second_payment_of_a_document_names_who_paid(case: "Case") -> None:
+    """The document was paid by the first payment, so its due date says nothing of this one."""
+    case.invoice("1", 1000, customer_name="Ana Ltda")
+    case.payment("pi_1", 1000, metadata='{"order_ref": "PED-1"}', customer_name="Ana")
+    case.payment("pi_2", 1000, metadata='{"order_ref": "PED-1"}', customer_name="Carla")
+    assert _told(case, "DUPLICATE_PAYMENT") == (date(2026, 10, 5), None, "Carla")
 
 
 def test_a_refund_without_a_credit_note_counts_from_the_refund(case: "Case") -> None:

@@ -15,17 +15,24 @@ from reconcile.rules.names import plain, plain_column
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 from reconcile.rules.spoken import exact_names, is_exact, is_grouped_so, texts_said, words_in
-from reconcile.rules.void_rivals import void_rivals
+from reconcile.rules.void_rivals import leave_to_void, void_rivals
 
 _SHORTEST = 2
 _MOST_BEARERS = 50  # a word that so many documents bear names none of them
 
 
 def match_references(ledger: Ledger) -> None:
-    """Match payments whose texts name documents of their amount, where the tax id agrees or nothing else could be."""
+    """Match payments whose texts name documents of their amount, where the tax id agrees or nothing else could be.
+
+    A void document of the payer's with that amount is a rival even where the text says which one is meant.
+    """
     edges = _edges(ledger)
+    voids = void_rivals(ledger, np.unique([payment for payment, _ in edges]).astype(np.int64))
     strong = {edge for edge in edges if _same_customer(ledger, edge)}
-    single = _only_candidates(ledger, [edge for edge in edges if edge not in strong])
+    single = _only_candidates(ledger, [edge for edge in edges if edge not in strong and edge[0] not in voids])
+    for payment in sorted({payment for payment, _ in strong} & voids.keys()):
+        leave_to_void(ledger, payment, "reference", [doc for place, doc in edges if place == payment], voids[payment])
+    strong = {edge for edge in strong if edge[0] not in voids}
     for component in components(sorted(strong | single)):
         _decide(ledger, component, single)
 
@@ -126,15 +133,14 @@ def _same_customer(ledger: Ledger, edge: Edge) -> bool:
 
 
 def _only_candidates(ledger: Ledger, edges: list[Edge]) -> set[Edge]:
-    """Keep references without the tax id only where no other document, open or void of the payer's, has that amount."""
+    """Keep references without the tax id only where no other open document has that amount."""
     balance = ledger.open_now()
     payments = np.array([payment for payment, _ in edges], dtype=np.int64)
-    voids = void_rivals(ledger, np.unique(payments))
     currencies, amounts = ledger.payments.currency[payments], ledger.payments.amount[payments]
     docs = np.flatnonzero(np.isin(balance, amounts) & (balance > 0))
     counts = Counter(zip(ledger.books.currency[docs].tolist(), balance[docs].tolist(), strict=True))
     asked = zip(edges, currencies.tolist(), amounts.tolist(), strict=True)
-    return {edge for edge, currency, amount in asked if counts[currency, amount] <= 1 and edge[0] not in voids}
+    return {edge for edge, currency, amount in asked if counts[currency, amount] <= 1}
 
 
 def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:

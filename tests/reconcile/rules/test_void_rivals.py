@@ -40,6 +40,33 @@ def test_a_void_document_is_a_rival_of_a_set(case: "Case") -> None:
     assert case.run().line("pi_1", "outcome", "match_rule") == ("ambiguous", "set:void_equal")
 
 
+def test_a_void_document_is_a_rival_of_a_text_reference(case: "Case") -> None:
+    """A text is no key: though it names the valid document, the payer's void one has the amount too."""
+    case.invoice("1", 50_000)
+    case.invoice("2", 50_000, status="void")
+    case.payment("pi_1", 50_000, sender_tax_id=ANA, texts="PED-1")
+    run = case.run()
+    assert run.line("pi_1", "outcome", "match_rule", "doc_key") == ("ambiguous", "reference:void_equal", None)
+    assert run.finding("AMBIGUOUS").evidence["rivals"] == ["cl:33::1", "cl:33::2"]
+    assert run.finding("AMBIGUOUS").evidence["void_documents"] == ["cl:33::2"]
+    case.rows["documents"][0] |= {"ref_type": "33", "ref_number": "2"}
+    assert case.run().line("pi_1", "outcome", "match_rule", "doc_key") == (
+        "matched", "reference:tax_id", "cl:33::1",
+    )  # fmt: skip
+
+
+def test_a_text_reference_beside_a_void_document_leaves_other_payments_alone(case: "Case") -> None:
+    """Bruno has no void document: his reference is believed as before."""
+    case.invoice("1", 50_000)
+    case.invoice("2", 50_000, status="void")
+    case.invoice("3", 50_000, customer_tax_id=BRUNO)
+    case.payment("pi_1", 50_000, sender_tax_id=ANA, texts="PED-1")
+    case.payment("pi_2", 50_000, sender_tax_id=BRUNO, texts="PED-3")
+    run = case.run()
+    assert run.line("pi_1", "outcome", "doc_key") == ("ambiguous", None)
+    assert run.line("pi_2", "outcome", "match_rule", "doc_key") == ("matched", "reference:tax_id", "cl:33::3")
+
+
 def test_a_void_document_that_a_valid_one_refers_to_is_no_rival(case: "Case") -> None:
     """What was issued again in its place is meant."""
     case.invoice("2", 50_000, status="void")
@@ -60,12 +87,17 @@ def test_only_the_payers_own_equal_void_documents_of_its_dates_are_rivals(case: 
 
 
 def test_a_key_is_believed_beside_a_void_document(case: "Case") -> None:
-    """Whoever names the valid document pays it."""
+    """Whoever names the valid document by a key pays it; a text that names it then finds only the void one."""
     case.invoice("1", 50_000)
     case.invoice("2", 50_000, status="void")
     case.payment("pi_1", 50_000, sender_tax_id=ANA, metadata='{"order_ref": "PED-1"}')
     case.payment("pi_2", 50_000, sender_tax_id=ANA, texts="PED-1", occurred_at="2026-10-05T16:00:00Z")
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1")
+    run = case.run()
+    assert run.line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1")
+    assert run.line("pi_2", "outcome", "doc_key") == ("no_document", None)
+    assert run.finding("PAYMENT_NO_INVOICE").evidence["nearest"] == {
+        "document": "cl:33::2", "total": 50_000, "failed": "the document is void",
+    }  # fmt: skip
 
 
 def test_a_void_document_of_the_amount_is_the_nearest_miss(case: "Case") -> None:

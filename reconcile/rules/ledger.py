@@ -43,7 +43,7 @@ class Ledger:
     written_off: list[tuple[int, int]] = field(default_factory=list)
     bulk: list[tuple[Any, Any, Any, Any]] = field(default_factory=list)
     single: list[tuple[int, int, int, int, int]] = field(default_factory=list)
-    unsearched: dict[int, int] = field(default_factory=dict)
+    unsearched: dict[int, dict[str, str]] = field(default_factory=dict)
     given_back: dict[Reversal, int] = field(default_factory=dict)
     went_back: dict[int, list[tuple[Reversal, int]]] = field(default_factory=dict)
 
@@ -142,6 +142,10 @@ class Ledger:
         for place in np.flatnonzero(np.isin(payments, list(self.payments.reversals))):
             self._reopen(int(payments[place]), int(docs[place]), int(amounts[place]))
         self.bulk.append((payments, docs, amounts, self.balances()[docs]))
+
+    def leave_unsearched(self, payment: int, what: str, pool: str) -> None:
+        """Note of what there was too much to search."""
+        self.unsearched.setdefault(payment, {})[what] = f"not searched: {pool}"
 
     def leave_rest(self) -> None:
         """Say of every payment no stage decided that it has no document."""

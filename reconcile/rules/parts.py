@@ -85,7 +85,7 @@ def _abstain(ledger: Ledger, payment: int, docs: tuple[int, ...], why: str, evid
 
 
 def _search(ledger: Ledger) -> list[Sum]:
-    """Search the days on which a customer made several payments that nothing explains; too many are left."""
+    """Search the days on which a customer made several payments that nothing explains; too many are left, and said so."""
     paid, books, balance = ledger.payments, ledger.books, ledger.open_now()
     left = np.flatnonzero(ledger.is_left() & (paid.customer != UNKNOWN))
     concerned = np.flatnonzero((balance > 0) & np.isin(books.customer, paid.customer[left]))
@@ -103,6 +103,9 @@ def _search(ledger: Ledger) -> list[Sum]:
         docs = docs[books.since[docs] <= paid.day[one]]
         if len(docs) and len(group) <= ledger.rules.set_pool:
             found += _sums(ledger, group.to_numpy(), docs, balance[docs])
+        elif len(docs):
+            for payment in group.tolist():
+                ledger.leave_unsearched(payment, "parts", f"{len(group)} payments of one day")
     return found
 
 

@@ -137,7 +137,7 @@ def _search(ledger: Ledger) -> dict[int, Fits]:
         if len(pool) < _SMALLEST:
             continue
         if len(pool) > ledger.rules.set_pool:
-            ledger.unsearched[payment] = len(pool)
+            ledger.leave_unsearched(payment, "sets", f"{len(pool)} open documents")
             continue
         amounts, target = balance[pool], int(ledger.payments.amount[payment])
         if int(np.sort(amounts)[-ledger.rules.set_size :].sum()) < target:

@@ -132,9 +132,7 @@ def _named(ledger: Ledger, payment: int, metadata: Any) -> dict[str, Any]:
     named = {name: str(said[name]) for name in _KEY_NAMES if said.get(name) not in (None, "")} if said else {}
     if named:
         evidence["keys_in_the_payment"] = named
-    if payment in ledger.unsearched:
-        evidence["sets"] = f"not searched: {ledger.unsearched[payment]} open documents"
-    return evidence
+    return evidence | ledger.unsearched.get(payment, {})
 
 
 def _short_parts(ledger: Ledger, applied: DataFrame) -> list[tuple[int, int]]:

@@ -15,7 +15,7 @@ from reports.wording.vocabulary import word
 
 _RULES = {"rule", "key"}
 # Texts that rules write; all others are names, which stay as they are whatever they look like.
-_SENTENCES = {"failed", "would_decide", "document_state", "reason"}
+_SENTENCES = {"failed", "would_decide", "document_state", "reason", "sets", "parts"}
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _GROUPS = {
     "direction": "direction", "dispute_state": "dispute", "fee_source": "fee", "return_reason": "return",
@@ -95,6 +95,7 @@ _SPANISH = {
     "nearest": "lo más cercano",
     "open_balance": "saldo abierto",
     "paid": "pagado",
+    "parts": "pagos que sumen un documento",
     "payer": "pagador",
     "payment": "pago",
     "item_currency": "moneda del movimiento",

@@ -44,6 +44,8 @@ _SENTENCES = {
 # What runs write into the history of an exception.
 _HISTORY = {"gone", "resolved", "open"}
 _BEFORE_A_NAME = {"lost dispute of ": "disputa perdida de ", "read only up to ": "leído solo hasta el "}
+_NOT_SEARCHED = re.compile(r"not searched: (\d+) (open documents|payments of one day)")
+_TOO_MANY = {"open documents": "documentos abiertos", "payments of one day": "pagos de un mismo día"}
 _ENGLISH = {"gone": "no longer in the data"}
 # Parts of a rule's name, as `key:order_ref:part`; English first.
 _RULES = {
@@ -102,7 +104,9 @@ def sentence(text: str, language: str) -> str:
 
 
 def _named(text: str, language: str) -> str:
-    """Say what names an item at its end."""
+    """Say what names an item at its end, or how much there was."""
+    if language != "en" and (found := _NOT_SEARCHED.fullmatch(text)):
+        return f"no se buscó: {found[1]} {_TOO_MANY[found[2]]}"
     words = {} if language == "en" else _BEFORE_A_NAME
     return next((told + text.removeprefix(said) for said, told in words.items() if text.startswith(said)), text)
 

@@ -68,6 +68,28 @@ def test_a_gap_is_told_with_its_moments(language: str, line: str) -> None:
     assert told("exceptions", language, evidence=text)["evidence"] == line
 
 
+@pytest.mark.parametrize(
+    ("text", "spanish", "english"),
+    [
+        (
+            '{"parts": "not searched: 26 payments of one day"}',
+            "pagos que sumen un documento: no se buscó: 26 pagos de un mismo día",
+            "parts: not searched: 26 payments of one day",
+        ),
+        (
+            '{"sets": "not searched: 30 open documents"}',
+            "conjuntos: no se buscó: 30 documentos abiertos",
+            "sets: not searched: 30 open documents",
+        ),
+        ('{"sets": [["cl:33::1", "cl:33::2"]]}', "conjuntos: cl:33::1 + cl:33::2", "sets: cl:33::1 + cl:33::2"),
+    ],
+)
+def test_what_was_too_much_to_search_is_told(text: str, spanish: str, english: str) -> None:
+    """The sentence and what there was too much of have their Spanish; keys of documents stay."""
+    assert evidence.told(text, "es-CL", "CLP") == spanish
+    assert evidence.told(text, "en", "CLP") == english
+
+
 def test_evidence_that_nobody_wrote_as_an_object_stays() -> None:
     """A text of another version is shown, not hidden."""
     assert evidence.told("seen twice", "es-CL", "CLP") == "seen twice"

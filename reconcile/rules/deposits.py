@@ -13,6 +13,7 @@ from reconcile.rules.inputs import Inputs, records
 from reconcile.rules.names import plain
 
 _SHORTEST = 4
+_BPS = 10_000
 _WORD = re.compile(r"[\w-]+")
 Keys = Callable[["_Line"], Iterable[tuple[Any, ...]]]
 
@@ -100,7 +101,7 @@ def _pair(shown: list[_Line], filed: list[_Line], inputs: Inputs) -> dict[str, _
         keep((a[0], b[0]) for a, b in _groups(free(shown), free(filed), keys) if len(a) == len(b) == 1)
     for keys in (_reference_and_amount, _reference_alone):
         for group in _groups(free(shown), free(filed), keys):
-            keep(_only_near(*group, near))
+            keep(pair for pair in _only_near(*group, near) if _are_alike(*pair, inputs.rules.bank_amount_bps))
     # Lines that name different payouts are two deposits, so of a pair by amount one at most names any.
     amounts = (_amount_of(is_named=True), _amount_of(is_twin_named=True), _amount_of())
     for keys in (_payout_and_amount, *amounts):
@@ -180,6 +181,12 @@ def _only_near(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Itera
         found = _within(filed, near.edges(line.row.booked_on))
         if len(found) == 1 and len(_within(shown, near.edges(found[0].row.booked_on))) == 1:
             yield line, found[0]
+
+
+def _are_alike(line: _Line, twin: _Line, most_bps: int) -> bool:
+    """Tell whether two amounts may be one deposit's: a bank keeps a charge, and a merchant's number is on every line."""
+    small, large = sorted((int(line.row.amount), int(twin.row.amount)))
+    return (large - small) * _BPS <= most_bps * large
 
 
 def _within(lines: list[_Line], edges: tuple[Any, Any]) -> list[_Line]:

@@ -113,6 +113,25 @@ def test_a_reference_that_several_lines_bear_decides_nothing(case: "Case") -> No
 
 
 @pytest.mark.parametrize(
+    ("amount", "is_one"),
+    [(500, True), (450, True), (449, False), (555, True), (556, False), (100, False), (5_000, False)],
+)
+def test_a_reference_alone_pairs_amounts_within_a_tenth(case: "Case", amount: int, *, is_one: bool) -> None:
+    """A merchant's number stands on every line: 100 on Monday and 500 on Tuesday are two deposits."""
+    _line(case, "mov_1", amount, reference="4711")
+    _filed(case, "bank_1", 500, reference="4711", booked_on=date(2026, 10, 6))
+    assert _deposits(case) == ([("mov_1", "bank_1")] if is_one else [("bank_1",), ("mov_1",)])
+
+
+def test_how_far_amounts_of_one_reference_may_differ_is_a_rule(case: "Case") -> None:
+    """With `bank_amount_bps` of 1 % a charge of 2 % makes two deposits."""
+    case.rules = {"bank_amount_bps": 100}
+    _line(case, "mov_1", 490, reference="4711")
+    _filed(case, "bank_1", 500, reference="4711")
+    assert _deposits(case) == [("bank_1",), ("mov_1",)]
+
+
+@pytest.mark.parametrize(
     ("movement", "filed"),
     [({"reference": "TRX-4711"}, {"reference": "TRX-4711"}), ({"text": "Liquidacion po_1"}, {"text": "ABONO po_1"})],
 )

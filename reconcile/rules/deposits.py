@@ -184,7 +184,7 @@ def _only_near(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Itera
 
 
 def _are_alike(line: _Line, twin: _Line, most_bps: int) -> bool:
-    """Tell whether two amounts may be one deposit's: a bank keeps a charge, and a merchant's number is on every line."""
+    """Tell whether two amounts may be one deposit's: banks keep charges, but some lines all bear one number."""
     small, large = sorted((int(line.row.amount), int(twin.row.amount)))
     return (large - small) * _BPS <= most_bps * large
 

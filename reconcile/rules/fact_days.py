@@ -44,7 +44,8 @@ def with_days(findings: Sequence[Finding], rows: DataFrame, summary: DataFrame, 
     """Complete the days and customers that the rules did not tell themselves.
 
     Who paid or got back is the customer of a payment or refund. A document that a payment only names, and was not
-    applied to, says nothing of its customer nor of when it is due. A finding of which no such day is known, as of a year without a calendar, keeps none.
+    applied to, says nothing of its customer nor of when it is due. A finding of which no such day is known, as of a
+    year without a calendar, keeps none.
     """
     items = _items(_ids(found.resource_id for found in findings), rows)
     documents = _documents(_ids(found.doc_key for found in findings), inputs)

@@ -85,7 +85,7 @@ def _abstain(ledger: Ledger, payment: int, docs: tuple[int, ...], why: str, evid
 
 
 def _search(ledger: Ledger) -> list[Sum]:
-    """Search the days on which a customer made several payments that nothing explains; too many are left, and said so."""
+    """Search the days on which a customer made several payments that nothing explains; of too many it is said."""
     paid, books, balance = ledger.payments, ledger.books, ledger.open_now()
     left = np.flatnonzero(ledger.is_left() & (paid.customer != UNKNOWN))
     concerned = np.flatnonzero((balance > 0) & np.isin(books.customer, paid.customer[left]))

@@ -50,7 +50,7 @@ def test_a_lost_dispute_opens_its_document_again(case: "Case", status: str) -> N
 
 
 def test_a_payment_without_a_document_and_its_lost_dispute_are_at_risk_once(case: "Case") -> None:
-    """Two exceptions tell of the same 500; of one that was short by 10 its rest and what may go back are two amounts."""
+    """Two exceptions tell of the same 500; of one that was short the rest and what may go back are two amounts."""
     case.payment("pi_1", 500)
     _dispute(case, 500)
     run = case.run()

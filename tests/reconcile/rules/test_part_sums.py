@@ -106,7 +106,7 @@ def test_a_payment_placed_otherwise_is_no_part(case: "Case") -> None:
 
 
 def test_a_sum_that_chance_would_make_is_ambiguous(case: "Case") -> None:
-    """Round payments beside many round documents sum to one of them whatever was paid; what is in no sum has nothing."""
+    """Round payments beside many round documents sum to one of them whatever was paid; one in no sum has nothing."""
     for place in range(8):
         case.invoice(str(place), 100_000 + 2_000 * place)
     pay(case, 64_000, 40_000, 37_000)

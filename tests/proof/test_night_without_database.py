@@ -48,4 +48,4 @@ def test_a_night_whose_database_goes_away(
     assert broken.returncode in {1, 3}, told
     assert "Traceback" not in told
     assert whole.returncode == 0, ended
-    assert "payouts explained to the peso, complete" in ended
+    assert "2 of 2 payouts explained to the peso, 2 of them shown by no bank data, complete" in ended

@@ -56,7 +56,7 @@ def filled(reconciled: House) -> set[str]:
 
 def test_rows_of_every_table_are_as_described(filled: set[str], client: FlaskClient) -> None:
     """Whatever a list shows has the fields and types of its description, also where a row says nothing."""
-    assert len(filled) > 60
+    assert len(filled) >= 60
     empty = set[str]()
     wrong: dict[tuple[str, str], object] = {}
     for path, methods in fetch(client, "openapi.json")["paths"].items():

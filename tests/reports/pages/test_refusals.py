@@ -11,7 +11,7 @@ from reports.pages.words import refusal
 ROOT = Path(__file__).resolve().parents[3]
 # Where the sentences come from that a page shows as they are said.
 ROOMS = (
-    "decisions", "desk/worklist", "closing/periods", "closing/procedure", "books/camt", "books/headers",
+    "desk/decisions", "desk/worklist", "closing/periods", "runs/close_period", "books/camt", "books/headers",
     "books/payout_reports", "books/words",
 )  # fmt: skip
 

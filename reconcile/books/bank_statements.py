@@ -7,6 +7,7 @@ from datetime import date, timedelta
 from itertools import pairwise
 
 from consumer.facts.money import format_decimal
+from reconcile.books.dates import NO_DAY, YEARS
 from reconcile.books.documents import Reject
 
 NO_LINE = 0
@@ -88,6 +89,7 @@ def check_statements(statements: Sequence[Statement], account: str) -> Iterator[
             ends = statement.account[-LAST_DIGITS:]
             reason = f"the file is of an account ending in {ends}, not of the one given"
             yield Reject(NO_LINE, "account", f"…{ends}", reason)
+        yield from _check_days(statement)
         yield from _check_sum(statement)
     for before, after in pairwise(statements):
         same = (before.account, before.currency) == (after.account, after.currency)
@@ -97,6 +99,15 @@ def check_statements(statements: Sequence[Statement], account: str) -> Iterator[
             closing, opening = (format_decimal(b.amount, before.currency) for b in (before.closing, after.opening))
             reason = f"a statement closes with {closing} and the next one opens with {opening}: one between is missing"
             yield Reject(NO_LINE, "opening", opening, reason)
+
+
+def _check_days(statement: Statement) -> Iterator[Reject]:
+    """Refuse days of years that no calendar of banks reaches, in which some programs write "no date"."""
+    edges = [balance.on for balance in (statement.opening, statement.closing) if balance is not None]
+    days = [*((row.line, row.booked_on) for row in statement.rows), *((NO_LINE, on) for on in edges)]
+    for line, on in days:
+        if on.year not in YEARS:
+            yield Reject(line, "booked_on", on.isoformat(), NO_DAY)
 
 
 def _check_sum(statement: Statement) -> Iterator[Reject]:

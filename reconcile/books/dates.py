@@ -42,7 +42,8 @@ _TWO_DIGIT_YEAR = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
 _TERMS = re.compile(r"(?:credito\s+)?(?:a\s+)?(\d{1,3})\s*d[ií]as?(?:\s+credito)?", re.IGNORECASE)
 _AT_ONCE = {"contado", "al contado", "pue"}
 # Programs write 0001-01-01 or 9999-12-31 for no date; no calendar of banks reaches there.
-_YEARS = range(1900, 2200)
+YEARS = range(1900, 2200)
+NO_DAY = "is no day of trade: leave it empty where there is none"
 _ANY_ZONE = ZoneInfo("UTC")
 
 
@@ -62,8 +63,8 @@ def to_date(text: str, style: str, zone: ZoneInfo) -> date:
         on = _local(on, match, zone) if style == _WITH_ZONE and match["offset"] else on
     except (ValueError, OverflowError):
         raise DateError(f"is no day of the calendar (written {style})") from None
-    if on.year not in _YEARS:
-        raise DateError("is no day of trade: leave it empty where there is none")
+    if on.year not in YEARS:
+        raise DateError(NO_DAY)
     return on
 
 

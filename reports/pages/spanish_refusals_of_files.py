@@ -106,6 +106,10 @@ SPANISH_REFUSALS_OF_FILES = (
     ),
     ("has a year of two digits: write four", "trae el año con dos dígitos: escriba cuatro"),
     ("is not a date written {a} as the rest of the file", "no es una fecha escrita {a} como el resto del archivo"),
+    (
+        "is no day of trade: leave it empty where there is none",
+        "no es un día de operaciones: déjelo vacío donde no lo hay",
+    ),
     ("is no day of the calendar (written {a})", "no es un día del calendario (escrito {a})"),
     # how marks and days are called in it
     ("comma", "coma"),

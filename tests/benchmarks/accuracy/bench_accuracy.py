@@ -34,7 +34,7 @@ OVER_HTTP = (("busy-month", 1), ("mexico", 2), ("busy-month", 1001))
 NOISY_TRADE, NOISY_SEEDS, FRESH_SEEDS = "month-end", (1, 2, 3), (11, 12, 13, 1002, 1003, 1004)
 PEER_TRADE, PEER_SEEDS = "month-end", (1, 2)
 KEPT = ROOT / "build" / "accuracy.pickle"
-PACKAGES = ("reconcile-mcp==0.0.7", "splink==5.0.0")
+PACKAGES = ("reconcile-mcp==0.0.7", "splink==5.0.0", "pandas>=2")
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""The disk check: what SQLite finds in its own file, kept in a file beside it for the doctor, alarms and metrics.
+"""The disk check: what SQLite finds in its own file, kept in a file next to it for the doctor, alarms and metrics.
 
 The finding does not go into the database: one that is damaged may take no row and answer no question.
 """
@@ -71,7 +71,7 @@ def refuse_damaged(store: Store) -> None:
 
 
 def examine(store: Store, *, whole: bool, now: datetime) -> DiskCheck:
-    """Let SQLite read its file, and keep what it says beside it."""
+    """Let SQLite read its file, and keep what it says in a file next to it."""
     found = DiskCheck(now, whole, embedded.find_damage(store.engine, whole=whole))
     path = _record(store)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
@@ -126,7 +126,7 @@ def check_database(store: Store, *, mounts: Path = _MOUNTS) -> Check:
 
 
 class DiskGauge(Collector):
-    """1 while the last check of the file found damage; read from beside it, so any number of processes agrees."""
+    """1 while the last check of the file found damage; every process reads the same record."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

@@ -35,7 +35,7 @@ class SchemaError(Exception):
 
 
 class DamagedError(Exception):
-    """What the database holds and nobody can read; the message names it and says what to do."""
+    """Content of the database that cannot be read; the message names it and says what to do."""
 
 
 _MOMENT = UtcDateTime()

@@ -16,7 +16,7 @@ from pandas import DataFrame
 from sqlmodel import Session, col
 
 from reconcile.kept.pieces import Piece
-from reconcile.rules.disputes import DEAD
+from reconcile.rules.outcomes import DEAD
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"

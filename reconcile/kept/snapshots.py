@@ -116,8 +116,8 @@ def take(
 
 def _digests(snapshot: Snapshot) -> dict[str, str]:
     """Digest every frame, the largest of them in another thread: hashing leaves the interpreter free."""
-    with background_thread() as beside:
-        items = beside.submit(digests.digest_of, snapshot.inputs.items)
+    with background_thread() as worker:
+        items = worker.submit(digests.digest_of, snapshot.inputs.items)
         others = {name: digests.digest_of(snapshot.frame(name)) for name in SCHEMAS if name != "items"}
         return others | {"items": items.result()}
 
@@ -150,7 +150,7 @@ def are_held(folder: Path) -> bool:
 
 
 @contextmanager
-def drafted(snapshot: Snapshot, data_dir: Path, beside: Executor) -> Iterator[Callable[[], Path]]:
+def drafted(snapshot: Snapshot, data_dir: Path, worker: Executor) -> Iterator[Callable[[], Path]]:
     """Write the inputs beside other work, with their manifest; their folder appears whole when the caller says so.
 
     Else nothing is left of them. A machine that dies leaves a draft at most.
@@ -164,7 +164,7 @@ def drafted(snapshot: Snapshot, data_dir: Path, beside: Executor) -> Iterator[Ca
     draft = Path(mkdtemp(prefix=f"{folder.name}.", suffix=DRAFT, dir=folder.parent))
     # As tables, which never change: a frame may move its columns together while the rules read it.
     tables = {name: pa.Table.from_pandas(snapshot.frame(name), preserve_index=False) for name in SCHEMAS}
-    writing = beside.submit(_write, draft, tables, snapshot.manifest)
+    writing = worker.submit(_write, draft, tables, snapshot.manifest)
     # The rows are the caller's to drop, while this block lasts.
     del snapshot, tables
     try:

@@ -132,9 +132,9 @@ def _by_pages(written: sa.Select[Any], table: sa.Table) -> sa.Select[Any]:
 def _all_parsed(pieces: Iterable[Piece], schema: Schema, marks: Marks) -> Iterator[pa.Table | None]:
     """Parse pieces in a thread while the next ones are read: neither the database nor Arrow holds the interpreter."""
     waiting = deque[Future[pa.Table | None]]()
-    with background_thread() as beside:
+    with background_thread() as worker:
         for piece in pieces:
-            waiting.append(beside.submit(parsed, piece, schema, marks))
+            waiting.append(worker.submit(parsed, piece, schema, marks))
             if len(waiting) > _AHEAD:
                 yield waiting.popleft().result()
         yield from (one.result() for one in waiting)

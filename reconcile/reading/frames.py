@@ -62,11 +62,11 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
     reader, calendar = _Reader(session, connection), read_calendar(settings.data_dir, connection.country_code)
     large = LargeTables(session.connection(), connection)
     # What was read is joined and sorted in a thread while the next tables are read.
-    with background_thread() as beside:
+    with background_thread() as worker:
         # The library of bank days is slow to load.
-        beside.submit(calendar.on_or_after, as_of)
-        items, unknown_customers = reader.items(large, beside)
-        documents = beside.submit(to_known_frame, large.read("local_invoice"), DOCUMENTS, "doc_key")
+        worker.submit(calendar.on_or_after, as_of)
+        items, unknown_customers = reader.items(large, worker)
+        documents = worker.submit(to_known_frame, large.read("local_invoice"), DOCUMENTS, "doc_key")
         fees = to_frame(in_order(large.read("provider_fee"), ("payout_id", "resource_id")), FEES)
         return Inputs(
             connection=connection.name,
@@ -140,12 +140,12 @@ class _Reader:
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
         return typed(found, PAYOUTS)
 
-    def items(self, large: LargeTables, beside: Executor) -> tuple[Future[DataFrame], Future[DataFrame]]:
+    def items(self, large: LargeTables, worker: Executor) -> tuple[Future[DataFrame], Future[DataFrame]]:
         """Read the items, and which payments name a customer who is not here."""
         carried = large.read("payout_item")
         listed = carried.filter(pc.is_in(carried["payout_id"], value_set=self._living()))
         facts = pa.concat_tables([large.read(name) for name in _RESOURCES]).combine_chunks()
-        placing = beside.submit(places_of_listed, listed, facts)
+        placing = worker.submit(places_of_listed, listed, facts)
         customers, sources = large.read("customer"), large.read("event")
         places = placing.result()
         if places.null_count:
@@ -153,8 +153,8 @@ class _Reader:
             facts = pa.concat_tables([facts, self._facts_of_lists(unknown)]).combine_chunks()
             places = places_of_listed(listed, facts)
         split = mark_own(facts["split"], self._own_entities())
-        unknown_customers = beside.submit(build_unknown_customers, facts, customers)
-        items = beside.submit(
+        unknown_customers = worker.submit(build_unknown_customers, facts, customers)
+        items = worker.submit(
             build_items,
             listed,
             facts.set_column(facts.column_names.index("split"), "split", split),

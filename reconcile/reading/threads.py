@@ -1,4 +1,4 @@
-"""A second thread beside a run's own, for work of libraries that leave the interpreter free: files, packing."""
+"""A second thread of a run, for work of libraries that leave the interpreter free: files, packing."""
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor

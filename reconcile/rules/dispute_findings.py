@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.disputes import CLOSED, DEAD, LOST, DisputeLine
+from reconcile.rules.disputes import CLOSED, LOST, DisputeLine
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Finding, Inputs, records
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.outcomes import Code
+from reconcile.rules.outcomes import DEAD, Code
 from reconcile.rules.payouts import DISPUTE
 from reconcile.rules.refunds import uncovered
 

@@ -9,11 +9,10 @@ from pandas import DataFrame
 
 from reconcile.rules.columns import looked_up
 from reconcile.rules.inputs import Inputs, records
-from reconcile.rules.outcomes import FeeSource
+from reconcile.rules.outcomes import DEAD, FeeSource
 
 LOST = ("lost", "expired")
 CLOSED = ("won", "canceled", *LOST)
-DEAD = ("canceled", "returned")
 _MOST_AT_ONCE = 12
 _BPS = 10_000
 

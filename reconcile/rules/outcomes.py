@@ -64,6 +64,10 @@ class FeeSource(StrEnum):
     RESIDUAL = "residual"
 
 
+# States of a payout whose items wait for another one.
+DEAD = ("canceled", "returned")
+
+
 class Code(StrEnum):
     PAYOUT_IDENTITY = "PAYOUT_IDENTITY"
     PAYOUT_LATE = "PAYOUT_LATE"

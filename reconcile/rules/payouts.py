@@ -9,7 +9,7 @@ from pandas import DataFrame
 from reconcile.rules.columns import codes_of, in_total_order, looked_up, worded
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, records
-from reconcile.rules.outcomes import Code
+from reconcile.rules.outcomes import DEAD, Code
 from reconcile.rules.splits import own_amounts
 from reconcile.rules.timing import bank_days, clock_times, local_times, shift
 
@@ -17,7 +17,6 @@ PAYMENT_TYPES = ("payment_intent", "charge")
 REFUND, REFUND_ADJUSTMENT, DISPUTE = "refund", "refund_adjustment", "dispute"
 SAID = ("metadata", "texts")
 _TYPES = (*PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT)
-_DEAD = ("canceled", "returned")
 _REFUND_MOVES_MONEY = ("succeeded", "in_progress")
 NO_PAYOUT_YET = 1 << 40
 
@@ -60,7 +59,7 @@ def _ranked(items: DataFrame, payouts: DataFrame) -> DataFrame:
     listed = DataFrame({"thing": rows["thing"], "payout": codes_of(rows["payout_id"])})
     rows = _without(rows, listed.duplicated() | (is_loose & rows["thing"].isin(rows["thing"][~is_loose])))
     rows["rank"] = looked_up(rows["payout_id"], ranks).fillna(NO_PAYOUT_YET).astype("int64")
-    dead = payouts.loc[payouts["status"].isin(_DEAD)]
+    dead = payouts.loc[payouts["status"].isin(DEAD)]
     freed = dead.set_index("payout_id")["ended_at"].fillna(dead.set_index("payout_id")["created_at"])
     rows["freed_at"] = looked_up(rows["payout_id"], freed).astype(MOMENT)
     rows["is_dead"] = rows["payout_id"].isin(dead["payout_id"])

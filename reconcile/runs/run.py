@@ -109,10 +109,10 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     """
     started_at = utc_now()
     scope = Scope(since, until, payout_id)
-    with low_memory(), background_thread() as beside:
+    with low_memory(), background_thread() as worker:
         watch("reading what the provider and the books say")
         # Rows as objects are not needed until everything is read.
-        beside.submit(configure_mappers)
+        worker.submit(configure_mappers)
         with house.store.reading() as session:
             snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
             earlier = session.get(Run, (connection.name, snapshot.run_id))
@@ -122,7 +122,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
         if dry_run:
             return explain(snapshot, rules)
-        with snapshots.drafted(snapshot, house.settings.data_dir, beside) as keep:
+        with snapshots.drafted(snapshot, house.settings.data_dir, worker) as keep:
             outcome = explain(snapshot, rules)
             snapshot = snapshot.without_rows()
             return _keep_and_publish(house, snapshot, outcome, keep, started_at=started_at, watch=watch)

@@ -177,8 +177,8 @@ def bench_pages(payouts: int, count: int) -> None:
         client.post("/login", data={"email": EMAIL, "password": PASSWORD, "csrf_token": token})
         answers: dict[str, Any] = {}
         pages = [path.replace("{middle}", f"{payouts // 2:07d}") for path in PAGES]
-        first = {path: seconds(lambda path=path: answers.update({path: client.get(path)})) for path in pages}  # type: ignore[misc]
-        times = rounds({path: lambda path=path: client.get(path) for path in pages}, count)  # type: ignore[misc]
+        first = {path: seconds(lambda path=path: answers.update({path: client.get(path)})) for path in pages}  # type: ignore[misc]  # a default binds the path
+        times = rounds({path: lambda path=path: client.get(path) for path in pages}, count)  # type: ignore[misc]  # a default binds the path
         for path, answer in answers.items():
             weight, (low, middle, high) = len(answer.data) / 1000, spread(times[path])
             told = f"first {1000 * first[path]:.0f} ms, then {middle:.0f} ms ({low:.0f}-{high:.0f}), {weight:.0f} kB"

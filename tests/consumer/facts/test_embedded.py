@@ -51,7 +51,7 @@ REFUSED = (
         ((3, 53, 4), True), ((3, 54, 1), True), ((4, 0, 0), True),
     ],
 )  # fmt: skip
-def test_versions_with_the_fault_do_not_run_wal(version: tuple[int, int, int], safe: bool) -> None:  # noqa: FBT001
+def test_versions_with_the_fault_do_not_run_wal(version: tuple[int, int, int], *, safe: bool) -> None:
     """From 3.7.0 to 3.51.2 two connections can lose a commit, but for the lines that bear the fix: 3.50.7+, 3.44.6+."""
     assert is_wal_safe(version) is safe
 

@@ -30,7 +30,7 @@ def _take(house: House, main: Connection, *, as_of: date = date(2026, 9, 11), sc
 
 
 def _keep(snapshot: Snapshot, house: House) -> Path:
-    with background_thread() as beside, snapshots.drafted(snapshot, house.settings.data_dir, beside) as settle:
+    with background_thread() as worker, snapshots.drafted(snapshot, house.settings.data_dir, worker) as settle:
         return settle()
 
 

@@ -72,9 +72,9 @@ def test_a_task_that_has_not_begun_is_dropped() -> None:
     done: list[str] = []
 
     def leave() -> None:
-        with background_thread() as beside:
-            beside.submit(going.wait, 120)
-            beside.submit(done.append, "second")
+        with background_thread() as worker:
+            worker.submit(going.wait, 120)
+            worker.submit(done.append, "second")
             threading.Timer(1.0, going.set).start()
             raise KeyboardInterrupt
 

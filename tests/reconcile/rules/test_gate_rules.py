@@ -100,7 +100,7 @@ def test_each_incomplete_stream_withholds_what_it_could_disprove(
 def test_every_stream_of_the_table_is_tried() -> None:
     """The rows above are the streams of the gate's table, no more and no fewer."""
     (marks,) = (
-        mark for mark in test_each_incomplete_stream_withholds_what_it_could_disprove.pytestmark  # type: ignore[attr-defined]
+        mark for mark in test_each_incomplete_stream_withholds_what_it_could_disprove.pytestmark  # type: ignore[attr-defined]  # pytest sets it
     )  # fmt: skip
     assert [row[0] for row in marks.args[1]] == list(STREAMS)
 

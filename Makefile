@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures format types lock clean
+.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures ways format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -76,6 +76,9 @@ types: install-dev
 
 figures: install-dev  ## how large the house is, how it hangs together, how it speaks
 	$(BIN)/python tools/figures.py --circles
+
+ways: install-dev  ## how many files one webhook, one payout and one invoice cross
+	PYTHONPATH=. $(BIN)/python tools/ways.py
 
 format: install-dev  ## put the code in the house's shape
 	$(BIN)/ruff format $(CODE)

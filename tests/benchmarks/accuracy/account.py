@@ -1,34 +1,33 @@
 """The account of a measurement, as docs/accuracy.md shows it."""
 # ruff: noqa: E501 - the page's own lines
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any
 
 from tests.benchmarks.accuracy.baselines import Graded
 from tests.benchmarks.accuracy.noise import Judged
-from tests.benchmarks.accuracy.page_texts import EXTERNAL, LEAD, PROPERTIES
-from tests.benchmarks.accuracy.scoring import AUTOMATIC, NONE, Score, wilson
+from tests.benchmarks.accuracy.page_texts import EXTERNAL, LEAD, METHOD, PROPERTIES
+from tests.benchmarks.accuracy.scoring import AUTOMATIC, Score, wilson
 
 
 def write(measured: Any, held_out: str) -> str:
-    parts = [LEAD.format(held_out=held_out.replace("-", " to "))]
-    parts += ["## What had to be reached\n", _targets(measured)]
-    for kind, title in (("dev", "Development seeds"), ("held out", f"Held-out seeds ({held_out})")):
-        parts.append(f"## {title}\n")
-        for rates in ("base", "stress"):
-            scores = list(_by(measured, "seed", kind=kind, rates=rates).values())
-            if scores:
-                parts += [f"### At {rates} rates\n", "\n".join(_figures(scores)), _shapes(scores), _codes(scores)]
-    parts += ["## By scenario\n", _trades(measured)]
-    parts += ["## Read over HTTP\n", _over_http(measured)]
+    groups = [
+        (f"{kind}, {rates}", list(_by(measured, "seed", kind=kind, rates=rates).values()))
+        for kind in ("dev", "held out")
+        for rates in ("base", "stress")
+    ]
+    measured_groups = [(name, scores) for name, scores in groups if scores]
     every = [found.score for found in measured.found.values()]
-    parts += ["## Confusion of exception codes\n", _confusion(every)]
-    parts += ["## Damages nobody planned for\n", _noise(measured)]
+    parts = [LEAD, _targets(measured)]
+    parts += ["## Figures\n", _figures(measured_groups), _shapes(measured_groups), _codes(measured_groups)]
+    parts += ["## By scenario\n", _trades(measured), _over_http(measured)]
+    parts += ["## What was wrong\n", _wrong(every)]
+    parts += ["## Damages that the rules were not written for\n", _noise(measured)]
     parts += [EXTERNAL]
     parts += ["## Beside others on the same files\n", _peers(measured.peers, measured.no_peers)]
-    parts += [PROPERTIES]
-    parts += ["## What was wrong\n", _wrong(every)]
+    parts += [METHOD.format(held_out=held_out.replace("-", " to ")), PROPERTIES]
     parts.append(f"Measured in {measured.seconds:.0f} s, peers included.\n")
     return "\n".join(part for part in parts if part)
 
@@ -99,36 +98,36 @@ def _share(right: int, of: int) -> str:
     return f"{right:,} of {of:,} = {right / of:.2%} ({low:.2%}–{high:.2%})" if of else "none"
 
 
-def _spread(values: Sequence[float]) -> str:
-    return f"{min(values):.2%} / {median(values):.2%} / {max(values):.2%}"
+Groups = list[tuple[str, list[Score]]]
 
 
-def _figures(scores: list[Score]) -> Iterator[str]:
-    total = _sum(scores)
-    macro = [_macro(found) for found in scores]
-    rows = [
-        ("automatic pairs that are right (precision)", _share(total.right_pairs, total.automatic_pairs),
-         _spread([found.precision for found in scores])),
-        ("decidable pairs found (solvable recall)", _share(total.right_pairs, total.true_pairs),
-         _spread([found.recall for found in scores])),
-        ("all true pairs found, undecidable ones too", _share(total.right_pairs, total.all_pairs), ""),
-        ("undecidable payments matched by itself", f"{total.undecidable_matched} of {total.undecidable:,}", ""),
-        ("suggestions that are right", _share(total.suggested_right, total.suggested), ""),
-        ("precision by amount", _share(total.right_amount, total.automatic_amount), ""),
-        ("exceptions, macro precision", f"{_macro(total)[0]:.2%}", _spread([pair[0] for pair in macro])),
-        ("exceptions, macro recall", f"{_macro(total)[1]:.2%}", _spread([pair[1] for pair in macro])),
-        ("amount at risk exactly right", _share(total.at_risk_right, total.subjects), ""),
-        ("documents with the right outcome", _share(total.documents_right, total.documents), ""),
-        ("payouts whose residual is zero or named", _share(total.residual_explained, total.payouts), ""),
-        ("reasons that hold when checked again", _share(total.explanations_true, total.explanations), ""),
-        ("utility, of the ceiling", f"{total.utility:,} of {_ceiling(total):,}", ""),
-        ("payments left to a person, of 1,000", f"{1000 * total.by_hand / total.payments:.0f}", ""),
-    ]  # fmt: skip
-    yield f"{len(scores)} seeds, {total.payments:,} payments judged, {total.documents:,} documents.\n"
-    yield "| figure | all seeds (95 % interval) | by seed: lowest / median / highest |"
-    yield "|---|---|---|"
-    yield from (f"| {name} | {value} | {spread} |" for name, value, spread in rows)
-    yield ""
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    cells = list(head)
+    lines = [cells, ["---"] * len(cells), *rows]
+    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), ""])
+
+
+def _figures(groups: Groups) -> str:
+    totals = [_sum(scores) for _, scores in groups]
+    asked: list[tuple[str, Callable[[Score], str]]] = [
+        ("payments; documents", lambda one: f"{one.payments:,}; {one.documents:,}"),
+        ("automatic pairs that are right (95 % interval)", lambda one: _share(one.right_pairs, one.automatic_pairs)),
+        ("decidable pairs found", lambda one: _share(one.right_pairs, one.true_pairs)),
+        ("all true pairs found, undecidable ones too", lambda one: _share(one.right_pairs, one.all_pairs)),
+        ("undecidable payments matched automatically", lambda one: f"{one.undecidable_matched} of {one.undecidable:,}"),
+        ("suggestions that are right", lambda one: _share(one.suggested_right, one.suggested)),
+        ("precision by amount", lambda one: _ratio(one.right_amount, one.automatic_amount)),
+        ("exceptions, macro precision and recall", lambda one: "{:.2%}, {:.2%}".format(*_macro(one))),
+        ("amount at risk exactly right", lambda one: _share(one.at_risk_right, one.subjects)),
+        ("documents with the right outcome", lambda one: _share(one.documents_right, one.documents)),
+        ("payouts whose residual is zero or named", lambda one: _share(one.residual_explained, one.payouts)),
+        ("reasons that hold when checked again", lambda one: _share(one.explanations_true, one.explanations)),
+        ("utility, of the ceiling", lambda one: f"{one.utility:,} of {_ceiling(one):,}"),
+        ("payments left to a person, of 1,000", lambda one: f"{1000 * one.by_hand / one.payments:.0f}"),
+    ]
+    rows = [[name, *map(of, totals)] for name, of in asked]
+    head = ["figure", *(f"{name}: {len(scores)} seeds" for name, scores in groups)]
+    return _table(head, rows)
 
 
 def _ceiling(total: Score) -> int:
@@ -142,22 +141,25 @@ def _macro(total: Score) -> tuple[float, float]:
     return (sum(precisions) / len(precisions), sum(recalls) / len(recalls)) if counts else (1.0, 1.0)
 
 
-def _shapes(scores: list[Score]) -> str:
-    rows = ["| true outcome of the payment | n | called so | linked exactly right |", "|---|---|---|---|"]
-    for word, shape in sorted(_sum(scores).shapes.items()):
-        rows.append(f"| {word} | {shape.n:,} | {shape.outcome / shape.n:.2%} | {shape.links / shape.n:.2%} |")
-    return "\n".join([*rows, ""])
+def _shapes(groups: Groups) -> str:
+    """Return for each true outcome how many payments have it and how many were linked exactly right."""
+    totals = [_sum(scores) for _, scores in groups]
+    rows = []
+    for word in sorted(set().union(*(total.shapes for total in totals))):
+        shapes = [total.shapes.get(word) for total in totals]
+        rows.append([word, *(f"{shape.links:,} of {shape.n:,}" if shape else "–" for shape in shapes)])
+    return _table(["true outcome: linked exactly right", *(name for name, _ in groups)], rows)
 
 
-def _codes(scores: list[Score]) -> str:
-    total = _sum(scores)
-    rows = ["| exception code | true | found | precision | recall |", "|---|---|---|---|---|"]
-    for code in total.named_codes():
-        right, found, true = total.of_code(code)
-        precision = f"{right / found:.2%}" if found else "–"
-        recall = f"{right / true:.2%}" if true else "–"
-        rows.append(f"| `{code}` | {true:,} | {found:,} | {precision} | {recall} |")
-    return "\n".join([*rows, ""])
+def _codes(groups: Groups) -> str:
+    """Return for each exception code how many are true, and its precision and recall."""
+    totals = [_sum(scores) for _, scores in groups]
+    rows = []
+    for code in sorted(set().union(*(total.named_codes() for total in totals))):
+        counts = [total.of_code(code) for total in totals]
+        cells = (f"{true:,}: {_ratio(right, found)}, {_ratio(right, true)}" for right, found, true in counts)
+        rows.append([f"`{code}`", *cells])
+    return _table(["exception: how many, precision, recall", *(name for name, _ in groups)], rows)
 
 
 def _trades(measured: Any) -> str:
@@ -176,40 +178,25 @@ def _trades(measured: Any) -> str:
 
 
 def _over_http(measured: Any) -> str:
-    rows = [
-        "Above, the provider's objects are put where a pull would put them, which saves most of the time. Here nothing is saved:",
-        "the sandbox serves HTTP, `cuadre backfill` and `cuadre pull all` read it, books and reports come in by their commands.\n",
-        "| scenario and seed | payments | precision | solvable recall | documents right | codes wrong | payouts explained |", "|---|---|---|---|---|---|---|",
-    ]  # fmt: skip
+    rows = []
     for task, found in measured.found.items():
         if task.kind == "over HTTP":
             one = found.score
             wrong = sum(count for (was, said), count in one.codes.items() if was != said)
-            rows.append(f"| {task.name} {task.seed} | {one.payments:,} | {one.precision:.2%} | {one.recall:.2%} | "
-                        f"{one.documents_right:,} of {one.documents:,} | {wrong} | {one.residual_explained} of {one.payouts} |")  # fmt: skip
-    return "\n".join([*rows, ""])
-
-
-def _confusion(scores: list[Score]) -> str:
-    """The matrix without its empty cells: each pair of codes that was seen."""
-    pairs = _sum(scores).codes
-    rows = ["All seeds and rates together; cells that are not listed are zero.\n",
-            "| true code | called | times |", "|---|---|---|"]  # fmt: skip
-    order = sorted(pairs.items(), key=lambda cell: (cell[0][0] == cell[0][1], cell[0]))
-    rows += [f"| {_code(was)} | {_code(said)} | {count:,} |" for (was, said), count in order]
-    return "\n".join([*rows, ""])
-
-
-def _code(code: str) -> str:
-    return code if code == NONE else f"`{code}`"
+            documents = f"{one.documents_right:,} of {one.documents:,}"
+            explained = f"{one.residual_explained} of {one.payouts}"
+            rows.append([f"{task.name} {task.seed}", f"{one.payments:,}", f"{one.precision:.2%}", f"{one.recall:.2%}",
+                         documents, str(wrong), explained])  # fmt: skip
+    head = ("over HTTP: scenario and seed", "payments", "precision", "solvable recall", "documents right", "codes wrong",
+            "payouts explained")  # fmt: skip
+    return _table(head, rows)
 
 
 def _noise(measured: Any) -> str:
     rows = [
-        "Done to what arrived (scenario `month-end`, last day), outside the sandbox and after its truth was written",
-        "(`tests/benchmarks/accuracy/damages.py`). Seeds 1 to 3 were looked at while rules were mended; 11 to 13 and 1002 to 1004",
-        "were not. What a payment was for is known from the undamaged trade; what of it could still be known after the damage is",
-        "not, so the last column is over all pairs, decidable or not (without damage 97 %), and is no target.\n",
+        "Each damage is done to what arrived (scenario `month-end`, last day), after the truth was written. Seeds 1 to 3 were",
+        "looked at while rules were mended; 11 to 13 and 1002 to 1004 were not. The last column is over all pairs, decidable or not",
+        "(97 % without damage), and is no target.\n",
         "| damage | precision, seeds looked at | precision, fresh seeds (95 % interval) | fewest right by one fresh seed | pairs found, fresh seeds |",
         "|---|---|---|---|---|",
     ]  # fmt: skip
@@ -231,18 +218,9 @@ def _noise(measured: Any) -> str:
     rows.append(
         f"| **all** | {_plain(old)} | {_share(fresh.right, fresh.automatic)} | | {_ratio(fresh.right, fresh.true)} |"
     )
-    wrong = [f"- {miss}" for miss in (*old.misses, *fresh.misses)]
-    more = [f"- and {len(wrong) - 30} more"] if len(wrong) > 30 else []
-    return "\n".join(
-        [
-            *rows,
-            "",
-            "Every wrong pair of these (what was meant, what was matched, by which rule):\n" if wrong else "",
-            *wrong[:30],
-            *more,
-            "",
-        ]
-    )
+    rules = Counter(miss.rpartition(" by ")[2] for miss in (*old.misses, *fresh.misses))
+    said = ", ".join(f"`{rule}` {count}" for rule, count in rules.most_common())
+    return "\n".join([*rows, f"\nWrong pairs by the rule that matched them: {said}." if rules else "", ""])
 
 
 def _plain(judged: Judged) -> str:
@@ -257,10 +235,9 @@ def _peers(peers: dict[str, list[Graded]], why_not: str) -> str:
     if not peers:
         return "Not measured in this run.\n"
     rows = [
-        "Scenario `month-end`, two seeds, the same payments and invoices as CSV files, one after the other in each round. Joins and",
-        "peers read the files; our seconds are the rules alone, on rows read from the database. Peers run in their best honest",
-        "form: reconcile-mcp with the order as reference and a window of 45 days, splink with our blocking, trained on the files,",
-        "then one to one by falling probability. They see neither payouts nor notes, and are not asked for exceptions.\n",
+        "Scenario `month-end`, two seeds, the same payments and invoices. Joins and peers read CSV files; our seconds are the rules",
+        "alone. reconcile-mcp gets the order as reference and a window of 45 days; splink our blocking, trained on the files, then one",
+        "to one by falling probability. Peers see neither payouts nor notes and are not asked for exceptions.\n",
         "| matcher | precision | recall of decidable pairs | utility | seconds, median |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for name, graded in peers.items():
@@ -279,7 +256,7 @@ def _peers(peers: dict[str, list[Graded]], why_not: str) -> str:
 def _wrong(scores: list[Score]) -> str:
     misses = [miss for found in scores for miss in found.misses]
     if not misses:
-        return "Nothing, in any seed above.\n"
+        return "No pair, in any seed above.\n"
     listed = [f"- {miss}" for miss in misses[:40]]
     more = [f"- and {len(misses) - len(listed)} more"] if len(misses) > len(listed) else []
     return "\n".join([*listed, *more, ""])

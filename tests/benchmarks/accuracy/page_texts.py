@@ -3,28 +3,33 @@
 
 LEAD = """# How right it is
 
-`make bench-accuracy` writes this page. What is right is read from the sandbox's truth, which is planned before anything is
-told to anybody and shares no code with the matcher; what arrives is the provider's objects as they change, the invoice file
-as it is downloaded, in `busy-month` the bank's own file, and the provider's own payout reports; three of the runs come over HTTP. Nothing is tuned to a seed: development looked at seeds 1 to 20,
-and seeds {held_out} were drawn once and are only measured.
+`make bench-accuracy` writes this page. A pair is a payment and a document it paid; *decidable* pairs are those that the damaged data still
+proves. An automatic match of an undecidable payment counts as wrong, even if luck made it right. Figures are of made-up trade whose truth is
+known; *Method and limits* below says what they do not show.
 
-**Read it with care.** The sandbox was written in this project, from the same written rules of money. A figure of 100 % says
-that the rules are kept on trade of these shapes, not that real trade has no other shapes. Real orders with their payments
-are public (Olist, a marketplace of Brazil, 2016 to 2018); a public set that joins a merchant's invoices, a provider's payouts
-and the bank's lines is not known to us. The part "Damages nobody planned for" is there for that reason. Rates of each trouble
-are choices of the sandbox (`sandbox/scenarios/damages.py`), not measured facts of the world.
-
-A pair is a payment and a document it paid. *Decidable* pairs are those the damaged data still proves; whatever is matched by
-itself without being decidable counts as wrong, even where luck made it right. Utility: +1 for a payment linked exactly
-right, 0 where it abstained, −20 where any link is wrong; the ceiling is what a matcher without fault would get. Intervals
-are Wilson's, 95 %. Scenarios at base rates are judged on two days, so most of
-their payments count twice, and the intervals are narrower than independent payments would make them.
+## What had to be reached
 """
 
-EXTERNAL = """## On data nobody here made
+METHOD = """## Method and limits
 
-`make bench-external FOLDER=…` reads the public orders and payments of a marketplace (Olist, 2016 to 2018; kept where you downloaded
-them, nothing is fetched) and hides from each payment which order it was for. Below an 8 % sample: 8,132 orders, 8,919 payments,
+The truth is planned by the sandbox before any object exists and shares no code with the matcher. The matcher gets the provider's objects as
+they change, the invoice file as it is downloaded, the provider's payout reports and, in `busy-month`, the bank's own file; three runs read all
+of it over HTTP. Development looked at seeds 1 to 20; seeds {held_out} were drawn once and are only measured.
+
+Utility is +1 for a payment linked exactly right, 0 where it abstained, −20 where any link is wrong; the ceiling is what a matcher without
+fault would get. Intervals are Wilson's, 95 %. Scenarios at base rates are judged on two days, so most of their payments count twice, and the
+intervals are narrower than those of independent payments.
+
+- The sandbox was written in this project, from the same rules of money. 100 % means that the rules are kept on trade of these shapes, not
+  that real trade has no other shapes. The damages above and the public orders of Olist are there for that reason.
+- Rates of each trouble are choices (`sandbox/scenarios/damages.py`), not measurements of the world.
+- No public set joins a merchant's invoices, a provider's payouts and the bank's lines.
+"""
+
+EXTERNAL = """## On public data
+
+`make bench-external FOLDER=…` reads the public orders and payments of a marketplace of Brazil (Olist, 2016 to 2018, downloaded by you)
+and hides from each payment which order it was for. Below an 8 % sample: 8,132 orders, 8,919 payments,
 1,310 of them of canceled or unavailable orders, which are void documents here. What finds no document there is "rightly none".
 Payments of one customer and amount are alike.
 
@@ -46,7 +51,7 @@ PROPERTIES = """## Properties, and the tests that are them
 |---|---|---|
 | 1 | rows in another order, ids renamed, files split, events in any order: the same matches | `test_the_order_of_rows_changes_nothing`, `test_other_names_for_the_ids_change_no_match`, `test_one_file_or_several_give_the_same_run`, `test_any_deliveries_end_as_the_orderly_ones` |
 | 2 | a second run writes nothing | `test_a_second_run_gives_the_same`, `test_the_same_content_is_the_same_run` |
-| 3 | an unrelated customer changes nobody else | `test_an_unrelated_customer_changes_nothing_for_the_others` |
+| 3 | an unrelated customer changes no other customer's matches | `test_an_unrelated_customer_changes_nothing_for_the_others` |
 | 4 | amounts and absolute tolerances times 100: the same matches | `test_a_hundred_times_the_money_gives_the_same_matches` |
 | 5 | whole weeks later in a calendar without holidays: the same | `test_whole_weeks_later_without_holidays_is_the_same` |
 | 6 | without one payment only its component changes | `test_without_one_payment_only_its_component_changes` |
@@ -59,6 +64,6 @@ PROPERTIES = """## Properties, and the tests that are them
 | 13 | sets of mixed signs, and never the empty set | `test_sets_hold_mixed_signs_and_never_nothing` |
 | 14 | two threads, one run | `test_two_threads_at_one_run_publish_it_once` |
 
-Variants that must fail, each run by a test that sees the measurement turn red (`tests/reconcile/test_must_fail_variants.py`):
+Variants that must fail, each run by a test that fails unless the measurement turns red (`tests/reconcile/test_must_fail_variants.py`):
 tolerance × 100, window × 10, tie rule off, fee rule off.
 """

@@ -74,13 +74,13 @@ lint: install-dev
 types: install-dev
 	$(BIN)/mypy $(CODE)
 
-figures: install-dev  ## how large the house is, how it hangs together, how it speaks
+figures: install-dev  ## how large the code is, how it hangs together, how it speaks
 	$(BIN)/python tools/figures.py --circles
 
 ways: install-dev  ## how many files one webhook, one payout and one invoice cross
 	PYTHONPATH=. $(BIN)/python tools/ways.py
 
-format: install-dev  ## put the code in the house's shape
+format: install-dev  ## put the code in shape
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 

@@ -21,7 +21,7 @@ from consumer.commands.working import start_worker
 from consumer.config import load
 from consumer.errands import errands
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
 from consumer.facts.work import Completion
@@ -33,7 +33,7 @@ from consumer.jobs.schedule import Job
 from consumer.jobs.worker import worker_name
 from consumer.logs import configure_logs
 from consumer.opening import are_counters_shared
-from consumer.opening import open_house as open_checked
+from consumer.opening import open_installation as open_checked
 from consumer.sync.backfill import A_NIGHT_BACK, backfill
 from consumer.sync.drift import drift
 from consumer.sync.outcome import Outcome
@@ -63,19 +63,19 @@ DEMO = "demo"
 NO_TERMS = Terms("http://127.0.0.1", "sk_test_demo", "whsec_demo", "cl", {})
 
 
-def open_house(environ: Mapping[str, str] = os.environ) -> House:
+def open_installation(environ: Mapping[str, str] = os.environ) -> Installation:
     return open_checked(environ, check=check_terms)
 
 
-def create_app(house: House) -> Flask:
+def create_app(installation: Installation) -> Flask:
     """Build the receiver and the pages of one installation."""
     app = Flask(__name__, static_folder=None)
-    app.config["SECRET_KEY"] = house.settings.secret_key.get_secret_value()
-    app.register_blueprint(webhooks(house))
-    pages.register(app, house, errands=errands(house))
-    gauges = (disk.DiskGauge(house.store), InboxGauges(house), MirrorGauges(house))
+    app.config["SECRET_KEY"] = installation.settings.secret_key.get_secret_value()
+    app.register_blueprint(webhooks(installation))
+    pages.register(app, installation, errands=errands(installation))
+    gauges = (disk.DiskGauge(installation.store), InboxGauges(installation), MirrorGauges(installation))
     app.register_blueprint(
-        health(house, is_allowed=pages.token_check(house), gauges=gauges, is_shared=are_counters_shared())
+        health(installation, is_allowed=pages.token_check(installation), gauges=gauges, is_shared=are_counters_shared())
     )
     return app
 
@@ -83,82 +83,82 @@ def create_app(house: House) -> Flask:
 def serve_all() -> Flask:
     """Receiver, pages, worker and scheduler in this process: what `cuadre serve` runs."""
     configure_logs()
-    house = open_house()
-    start_worker(house)
-    start_scheduler(house)
-    return pages.warm(create_app(house))
+    installation = open_installation()
+    start_worker(installation)
+    start_scheduler(installation)
+    return pages.warm(create_app(installation))
 
 
 def serve_without_nights() -> Flask:
     """Run the same without the scheduler: where another process runs the nights, and in the demo."""
     configure_logs()
-    house = open_house()
-    start_worker(house)
-    return pages.warm(create_app(house))
+    installation = open_installation()
+    start_worker(installation)
+    return pages.warm(create_app(installation))
 
 
 def serve_web() -> Flask:
     """Receiver and pages alone: what each process of `cuadre web` runs."""
     configure_logs()
-    return pages.warm(create_app(open_house()))
+    return pages.warm(create_app(open_installation()))
 
 
-def start_scheduler(house: House) -> Callable[[], None]:
+def start_scheduler(installation: Installation) -> Callable[[], None]:
     """Run the nights that fall due from threads of this process; returns what waits for those under way."""
-    scheduler = schedule.start(job_table(house), house.store, worker=worker_name())
+    scheduler = schedule.start(job_table(installation), installation.store, worker=worker_name())
     finish: Callable[[], None] = scheduler.shutdown
     return finish
 
 
-def job_table(house: House) -> Sequence[Job]:
+def job_table(installation: Installation) -> Sequence[Job]:
     """List what happens when; the nights are put together below."""
-    return table.job_table(house, night=run_night, cut=run_cut)
+    return table.job_table(installation, night=run_night, cut=run_cut)
 
 
-def run_night(house: House, connection: Connection, on: date) -> NightlyOutcome:
+def run_night(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:
     """Hand the night its steps, which live in rooms it may not see."""
     steps = Steps(
-        disk=lambda _c, day: disk.check_night(house.store, day),
-        backfill=lambda c: catch_up(house, c, back=A_NIGHT_BACK),
-        pull=lambda c: pull(house, c, list(STREAMS)),
-        drift=lambda c: drift(house, c, repair=True),
-        report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
+        disk=lambda _c, day: disk.check_night(installation.store, day),
+        backfill=lambda c: catch_up(installation, c, back=A_NIGHT_BACK),
+        pull=lambda c: pull(installation, c, list(STREAMS)),
+        drift=lambda c: drift(installation, c, repair=True),
+        report=lambda c, day: archive.night(installation, c, on=day, now=utc_now()),
     )
-    return nightly(house, connection, on=on, steps=steps)
+    return nightly(installation, connection, on=on, steps=steps)
 
 
-def run_cut(house: House, connection: Connection, on: date) -> NightlyOutcome:
+def run_cut(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:
     """Look at the running day once its payouts are made; the night compares and reads everything else."""
     steps = Steps(
-        disk=lambda _c, day: disk.check_night(house.store, day),
-        backfill=lambda c: catch_up(house, c),
-        pull=lambda c: pull(house, c, cut_streams(house, c)),
+        disk=lambda _c, day: disk.check_night(installation.store, day),
+        backfill=lambda c: catch_up(installation, c),
+        pull=lambda c: pull(installation, c, cut_streams(installation, c)),
         drift=lambda _c: Outcome(),
-        report=lambda c, day: archive.night(house, c, on=day, now=utc_now()),
+        report=lambda c, day: archive.night(installation, c, on=day, now=utc_now()),
     )
-    return nightly(house, connection, on=on, steps=steps)
+    return nightly(installation, connection, on=on, steps=steps)
 
 
-def cut_streams(house: House, connection: Connection) -> list[str]:
+def cut_streams(installation: Installation, connection: Connection) -> list[str]:
     """Name what a payout of the running day is made of, and what else a run reads and the night could not."""
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         left = {window.stream for window in unclosed_windows(session, connection.name)}
     return [name for name in STREAMS if name in CUT_STREAMS or (name in left and name in GATED)]
 
 
-def run_night_by_hand(house: House, connection: Connection, on: date) -> NightlyOutcome:
+def run_night_by_hand(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:
     """Run a night that somebody asked for, seen among the jobs like any other."""
-    with by_hand.noted(house.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
-        outcome = run_night(house, connection, on)
+    with by_hand.noted(installation.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
+        outcome = run_night(installation, connection, on)
         end(outcome.complete, "; ".join(outcome.lines))
     return outcome
 
 
-def catch_up(house: House, connection: Connection, *, back: timedelta = timedelta()) -> Outcome:
+def catch_up(installation: Installation, connection: Connection, *, back: timedelta = timedelta()) -> Outcome:
     """Backfill, then apply what came in, so that nothing older waits when the lists are read."""
     with show_pages() as on_page:
-        outcome = backfill(house, connection, back=back, on_page=on_page)
-    drain(house.store, house.settings, worker=worker_name())
+        outcome = backfill(installation, connection, back=back, on_page=on_page)
+    drain(installation.store, installation.settings, worker=worker_name())
     return outcome
 
 
@@ -175,29 +175,32 @@ class DemoMerchant:
     def open(self, terms: Terms) -> None:
         """Write the demo's settings, refuse a database with other data, make the login, start the server."""
         environ = _demo_environment(terms, public_url=self.served.url)
-        self.house = open_house(environ)
-        self.connection = self.house.settings.connection("main")
-        self.started_at = _claim_demo(self.house)
-        people.ensure_user(self.house.store, self.email, self.password, people.Role.ADMIN)
+        self.installation = open_installation(environ)
+        self.connection = self.installation.settings.connection("main")
+        self.started_at = _claim_demo(self.installation)
+        people.ensure_user(self.installation.store, self.email, self.password, people.Role.ADMIN)
         command = [sys.executable, "-m", "cuadre", "serve", "--no-nights", "--port", str(self.served.port)]
-        self.served.start(command, environ, log=self.house.settings.data_dir / "demo.log")
+        self.served.start(command, environ, log=self.installation.settings.data_dir / "demo.log")
 
     def catch_up(self) -> None:
-        for outcome in (catch_up(self.house, self.connection), pull(self.house, self.connection, list(STREAMS))):
+        for outcome in (
+            catch_up(self.installation, self.connection),
+            pull(self.installation, self.connection, list(STREAMS)),
+        ):
             if not outcome.complete:
                 raise Refusal("; ".join(outcome.lines), Completion.PARTLY_DONE)
-        drain(self.house.store, self.house.settings, worker=worker_name())
+        drain(self.installation.store, self.installation.settings, worker=worker_name())
 
     def conclude(self, files: Files, today: datetime) -> Findings:
-        house, connection = self.house, self.connection
-        _import_once(house, connection, files.invoices)
+        installation, connection = self.installation, self.connection
+        _import_once(installation, connection, files.invoices)
         if files.bank:
-            _import_bank(house, connection, files)
-        outcome = runs.run(house, connection, as_of=today.date())
-        with house.store.reading() as session:
+            _import_bank(installation, connection, files)
+        outcome = runs.run(installation, connection, as_of=today.date())
+        with installation.store.reading() as session:
             stored = session.exec(select(func.count()).select_from(Event)).one()
         ending = (ticks.TickState.COMPLETE, outcome.run_id)
-        ticks.finish(house.store, DEMO, self.started_at, worker=DEMO, now=utc_now(), ending=ending)
+        ticks.finish(installation.store, DEMO, self.started_at, worker=DEMO, now=utc_now(), ending=ending)
         no_bank = outcome.payouts_no_bank or 0
         return Findings(stored, outcome.payouts, outcome.payouts_closed, no_bank, outcome.exceptions, outcome.run_id)
 
@@ -217,35 +220,35 @@ def _demo_settings(own: Mapping[str, Any]) -> Settings:
     return load(os.environ, folder=Path.cwd(), overrides={**own, "connections": {}})
 
 
-def _claim_demo(house: House) -> datetime:
+def _claim_demo(installation: Installation) -> datetime:
     """Mark the database as a demo's; one that holds events or books and was never marked is somebody's real data."""
     now = utc_now()
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         is_used = any(session.exec(select(table).limit(1)).first() is not None for table in (Event, InvoiceFile))
-    if is_used and not ticks.has_run(house.store, DEMO):
+    if is_used and not ticks.has_run(installation.store, DEMO):
         raise Refusal(
             "this database holds events or invoices that no demo made: choose another CUADRE_DATA_DIR",
             Completion.MISUSED,
         )
-    ticks.claim(house.store, DEMO, now, worker=DEMO, now=now)
+    ticks.claim(installation.store, DEMO, now, worker=DEMO, now=now)
     return now
 
 
-def _import_once(house: House, connection: Connection, books: bytes) -> None:
-    path = house.settings.data_dir / "demo-invoices.csv"
+def _import_once(installation: Installation, connection: Connection, books: bytes) -> None:
+    path = installation.settings.data_dir / "demo-invoices.csv"
     path.write_bytes(books)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         if session.get(InvoiceFile, (connection.name, hashlib.sha256(books).hexdigest())) is not None:
             return
-    imported = import_invoices(house, connection, path)
+    imported = import_invoices(installation, connection, path)
     if not imported.accepted:
         raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
 
 
-def _import_bank(house: House, connection: Connection, files: Files) -> None:
-    path = house.settings.data_dir / "demo-bank.csv"
+def _import_bank(installation: Installation, connection: Connection, files: Files) -> None:
+    path = installation.settings.data_dir / "demo-bank.csv"
     path.write_bytes(files.bank)
-    imported = import_bank_file(house, connection, path, account=files.bank_account)
+    imported = import_bank_file(installation, connection, path, account=files.bank_account)
     if not imported.accepted:
         raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
 

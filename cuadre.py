@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 # Reading the settings and the store costs more than most commands themselves, and the help needs neither.
-_OPEN_HOUSE = "consumer.opening:open_house"
+_OPEN_INSTALLATION = "consumer.opening:open_installation"
 _CHECK_TERMS = "reconcile.rules.terms:check_terms"
 _TO_REFUSAL = "consumer.commands.refusals:to_refusal"
 _CONFIGURE_LOGS = "consumer.logs:configure_logs"
@@ -162,10 +162,10 @@ def cli(ctx: click.Context) -> None:
     """Keep every event of a payments provider and reconcile every payout to the peso."""
 
     def open_for_the_command() -> Any:
-        open_house: Callable[..., Any] = _load(_OPEN_HOUSE)
-        house = open_house(check=_load(_CHECK_TERMS))
-        ctx.call_on_close(house.store.close)
-        return house
+        open_installation: Callable[..., Any] = _load(_OPEN_INSTALLATION)
+        installation = open_installation(check=_load(_CHECK_TERMS))
+        ctx.call_on_close(installation.store.close)
+        return installation
 
     ctx.obj = open_for_the_command
     _load(_CONFIGURE_LOGS)()

@@ -13,7 +13,7 @@ from consumer import disk
 from consumer.checks import Check, Verdict
 from consumer.doctor import ENDPOINT, check_inbox
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.inbox.watch import endpoint_trouble
 from consumer.jobs.worker import keep_at
 
@@ -25,22 +25,22 @@ log = structlog.get_logger("cuadre.alarms")
 class Alarms:
     """Remembers what it has said, so a state is one line however long it lasts; a restart says it once more."""
 
-    def __init__(self, house: House, *, now: Callable[[], datetime] = utc_now) -> None:
-        self._house = house
+    def __init__(self, installation: Installation, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._installation = installation
         self._now = now
         self._raised: set[tuple[str, str]] = set()
 
     def look(self) -> None:
         """Compare what is with what was said; a database that is away is the worker's to report."""
         # A damaged file may answer no question any more.
-        for check in disk.check_disk(self._house.store):
+        for check in disk.check_disk(self._installation.store):
             self._say(check)
         try:
-            self._say(disk.check_database(self._house.store))
-            with self._house.store.reading() as session:
+            self._say(disk.check_database(self._installation.store))
+            with self._installation.store.reading() as session:
                 found = [
                     check
-                    for connection in self._house.settings.all_connections
+                    for connection in self._installation.settings.all_connections
                     for check in self._checks(session, connection.name)
                 ]
         except sa.exc.SQLAlchemyError:
@@ -66,9 +66,9 @@ class Alarms:
             log.info("alarm over", connection=check.connection, check=check.check, found=check.found)
 
 
-def start(house: House, *, until: threading.Event) -> None:
+def start(installation: Installation, *, until: threading.Event) -> None:
     """Look every minute, from a thread of the process that works; where several work, each says what it sees."""
-    alarms = Alarms(house)
+    alarms = Alarms(installation)
 
     def look() -> float:
         alarms.look()

@@ -8,7 +8,7 @@ from sqlmodel import Session
 from consumer import disk
 from consumer.checks import Check, Verdict
 from consumer.facts.clock import format_duration, format_instant, utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.lateness import Way, percentiles
 from consumer.facts.settings import Connection
 from consumer.inbox.handlers import HANDLERS
@@ -44,7 +44,7 @@ def withholds_nothing(_streams: Iterable[str]) -> Sequence[str]:
 
 
 def examine(
-    house: House,
+    installation: Installation,
     name: str | None,
     *,
     transport: Transport | None = None,
@@ -52,24 +52,26 @@ def examine(
 ) -> Iterator[Check]:
     """Look at the database, then at each connection's provider, endpoint, gaps and inbox."""
     yield Check("", "settings", Verdict.OK, "read")
-    yield disk.check_database(house.store)
-    yield from disk.check_disk(house.store)
-    for connection in house.connections(name):
-        yield from _secrets(house, connection)
-        with open_provider(house, connection, transport=transport) as provider:
-            yield from _provider(provider, house)
-        with house.store.reading() as session:
+    yield disk.check_database(installation.store)
+    yield from disk.check_disk(installation.store)
+    for connection in installation.connections(name):
+        yield from _secrets(installation, connection)
+        with open_provider(installation, connection, transport=transport) as provider:
+            yield from _provider(provider, installation)
+        with installation.store.reading() as session:
             yield from _gaps(session, connection, withheld_by)
             yield from _sums(session, connection.name)
             yield from _drift(session, connection.name)
-            yield check_lateness(session, connection.name, floor=timedelta(seconds=house.settings.overlap_seconds))
+            yield check_lateness(
+                session, connection.name, floor=timedelta(seconds=installation.settings.overlap_seconds)
+            )
             yield from check_inbox(session, connection.name, now=utc_now())
 
 
-def _secrets(house: House, connection: Connection) -> Iterator[Check]:
+def _secrets(installation: Installation, connection: Connection) -> Iterator[Check]:
     """Name the secrets of the settings and of rotation that are valid now, and when each was last used."""
-    with house.store.reading() as session:
-        known = known_secrets(session, house.settings, connection, now=utc_now())
+    with installation.store.reading() as session:
+        known = known_secrets(session, installation.settings, connection, now=utc_now())
     if known:
         are = "is" if len(known) == 1 else "are"
         found = f"{len(known)} {are} valid: {'; '.join(_describe(secret) for secret in known)}"
@@ -92,7 +94,7 @@ def _describe(secret: KnownSecret) -> str:
     return f"{secret.label} ({', '.join(words)})"
 
 
-def _provider(provider: Provider, house: House) -> Iterator[Check]:
+def _provider(provider: Provider, installation: Installation) -> Iterator[Check]:
     """Ask for what every key may read: products that were not bought are no failure."""
     name = provider.connection.name
     try:
@@ -107,23 +109,23 @@ def _provider(provider: Provider, house: House) -> Iterator[Check]:
     except ProviderError as error:
         yield _failed(name, ENDPOINT, error, "ask the provider, naming the request")
         return
-    yield _endpoint(provider.connection, endpoints, house)
+    yield _endpoint(provider.connection, endpoints, installation)
 
 
 def _failed(name: str, check: str, error: ProviderError, otherwise: str) -> Check:
     return Check(name, check, Verdict.FAILURE, str(error), _ADVICE.get(type(error), otherwise))
 
 
-def check_endpoint(house: House, connection: Connection, *, transport: Transport | None = None) -> Check:
+def check_endpoint(installation: Installation, connection: Connection, *, transport: Transport | None = None) -> Check:
     """Look at the webhook endpoint alone, as the hourly job does."""
-    if house.settings.public_url is None and not Keyring(house).secrets_of(connection, now=utc_now()):
+    if installation.settings.public_url is None and not Keyring(installation).secrets_of(connection, now=utc_now()):
         return Check(connection.name, ENDPOINT, Verdict.OK, "none is expected: no public address and no secret")
-    with open_provider(house, connection, transport=transport) as provider:
+    with open_provider(installation, connection, transport=transport) as provider:
         try:
             endpoints, _now = list_endpoints(provider)
         except ProviderError as error:
             return _failed(connection.name, ENDPOINT, error, "the next hour looks again")
-    return _endpoint(connection, endpoints, house)
+    return _endpoint(connection, endpoints, installation)
 
 
 def _skew(name: str, at: datetime | None) -> Check:
@@ -136,9 +138,9 @@ def _skew(name: str, at: datetime | None) -> Check:
     return Check(name, "clock", Verdict.WARNING, f"{format_duration(skew)} from the provider's", advice)
 
 
-def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], house: House) -> Check:
+def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], installation: Installation) -> Check:
     name = connection.name
-    address = None if house.settings.public_url is None else to_address(house.settings, connection)
+    address = None if installation.settings.public_url is None else to_address(installation.settings, connection)
     ours = [e for e in endpoints if address is None or e.url == address]
     enabled = [e for e in ours if e.status == "enabled"]
     if not enabled:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from consumer.facts.clock import utc_now
 from consumer.facts.errands import Errands
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import WorkError
 from consumer.inbox.apply import drain
 from consumer.inbox.replay import Replay
@@ -18,34 +18,39 @@ from consumer.sync.streams import STREAMS
 ALL = "all"
 
 
-def errands(house: House) -> Errands:
-    """Tie each errand to this house; long ones run beside the page that asked."""
+def errands(installation: Installation) -> Errands:
+    """Tie each errand to this installation; long ones run beside the page that asked."""
 
     def replay(names: Sequence[tuple[str, str]], by: str) -> list[dict[str, object]]:
-        return [one.to_line() for one in Replay(house.store, house.settings, utc_now, by).run(names)]
+        return [one.to_line() for one in Replay(installation.store, installation.settings, utc_now, by).run(names)]
 
     def start_pull(connection: Connection, stream: str, by: str) -> None:
         wanted = list(STREAMS) if stream == ALL else [stream]
-        _start(house, f"pull:{connection.name}:{stream}", by, lambda: _told(lambda: pull(house, connection, wanted)))
+        _start(
+            installation,
+            f"pull:{connection.name}:{stream}",
+            by,
+            lambda: _told(lambda: pull(installation, connection, wanted)),
+        )
 
     def start_backfill(connection: Connection, by: str) -> None:
         def work() -> tuple[bool, str]:
-            told = _told(lambda: backfill(house, connection))
+            told = _told(lambda: backfill(installation, connection))
             # Without this a page that shows the events would be ahead of the facts behind the lists.
-            drain(house.store, house.settings, worker=worker_name())
+            drain(installation.store, installation.settings, worker=worker_name())
             return told
 
-        _start(house, f"backfill:{connection.name}", by, work)
+        _start(installation, f"backfill:{connection.name}", by, work)
 
     return Errands(replay, start_pull, start_backfill, (ALL, *STREAMS))
 
 
-def _start(house: House, job: str, by: str, work: by_hand.Work) -> None:
+def _start(installation: Installation, job: str, by: str, work: by_hand.Work) -> None:
     def signed() -> tuple[bool, str]:
         complete, told = work()
         return complete, f"{told} ({by})"
 
-    by_hand.start(house.store, job, signed, worker=worker_name())
+    by_hand.start(installation.store, job, signed, worker=worker_name())
 
 
 def _told(do: Callable[[], Outcome]) -> tuple[bool, str]:

@@ -10,7 +10,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from consumer.facts import schema
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswer, Patience
 from consumer.facts.store import SchemaError
 
@@ -19,7 +19,11 @@ LOOPBACK = {"127.0.0.1", "::1"}
 
 
 def health(
-    house: House, *, is_allowed: Callable[[], bool], gauges: Sequence[Collector] = (), is_shared: bool = False
+    installation: Installation,
+    *,
+    is_allowed: Callable[[], bool],
+    gauges: Sequence[Collector] = (),
+    is_shared: bool = False,
 ) -> Blueprint:
     """Make the routes.
 
@@ -37,7 +41,7 @@ def health(
     @blueprint.get("/readyz")
     def readyz() -> ResponseReturnValue:
         try:
-            found, status = patience.ask(lambda: readiness(house))
+            found, status = patience.ask(lambda: readiness(installation))
         except NoAnswer:
             found, status = {"status": "no database", "reason": "it does not answer"}, 503
         return jsonify(found), status
@@ -63,10 +67,10 @@ def _registries(gauges: Sequence[Collector], *, is_shared: bool) -> list[Collect
     return [counters, read]
 
 
-def readiness(house: House) -> tuple[dict[str, str], int]:
+def readiness(installation: Installation) -> tuple[dict[str, str], int]:
     """Say whether the database is reachable and migrated, and the status that says so."""
     try:
-        schema.check_migrated(house.store)
+        schema.check_migrated(installation.store)
     except SchemaError as error:
         return {"status": "not migrated", "reason": str(error)}, 503
     except sa.exc.SQLAlchemyError as error:

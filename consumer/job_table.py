@@ -7,7 +7,7 @@ from typing import Protocol
 from consumer.checks import Verdict
 from consumer.doctor import check_endpoint
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.inbox.retention import prune
 from consumer.jobs import days, ticks
@@ -35,10 +35,10 @@ class Ended(Protocol):
     def lines(self) -> list[str]: ...
 
 
-Night = Callable[[House, Connection, date], Ended]
+Night = Callable[[Installation, Connection, date], Ended]
 
 
-def job_table(house: House, *, night: Night, cut: Night) -> list[Job]:
+def job_table(installation: Installation, *, night: Night, cut: Night) -> list[Job]:
     """List every job of the installation; the night and the run after the banking cut reach into rooms above this one.
 
     | job | when |
@@ -49,27 +49,29 @@ def job_table(house: House, *, night: Night, cut: Night) -> list[Job]:
     | endpoint | every hour |
     | retention | every night at 04:30 |
     """
-    jobs = [_retention(house)]
-    for connection in house.settings.all_connections:
-        jobs += _of(house, connection, night=night, cut=cut)
+    jobs = [_retention(installation)]
+    for connection in installation.settings.all_connections:
+        jobs += _of(installation, connection, night=night, cut=cut)
     return jobs
 
 
-def _of(house: House, connection: Connection, *, night: Night, cut: Night) -> list[Job]:
+def _of(installation: Installation, connection: Connection, *, night: Night, cut: Night) -> list[Job]:
     zone = connection.country.zone
 
     def by(work: Night) -> Callable[[date], str]:
-        return lambda on: _told(work(house, connection, on))
+        return lambda on: _told(work(installation, connection, on))
 
     def fiscal(on: date) -> str:
-        return _told(pull(house, connection, days.fiscal_streams(on)))
+        return _told(pull(installation, connection, days.fiscal_streams(on)))
 
     jobs = [
-        Job(f"nightly:{connection.name}", house.settings.nightly_at, zone, by(night)),
-        HourlyJob(_endpoint_name(connection), ENDPOINT_MINUTE, zone, lambda _on: _look_at_endpoint(house, connection)),
+        Job(f"nightly:{connection.name}", installation.settings.nightly_at, zone, by(night)),
+        HourlyJob(
+            _endpoint_name(connection), ENDPOINT_MINUTE, zone, lambda _on: _look_at_endpoint(installation, connection)
+        ),
     ]
     if connection.country_code == "cl":
-        is_bank_day = days.bank_days_of(house.settings.data_dir, "cl")
+        is_bank_day = days.bank_days_of(installation.settings.data_dir, "cl")
         name = f"banking-cut:{connection.name}"
         jobs.append(Job(name, CUT_AT, zone, by(cut), is_bank_day, days_back=0, grace=CUT_GRACE))
         if connection.link_tokens:
@@ -87,20 +89,20 @@ def _endpoint_name(connection: Connection) -> str:
     return f"endpoint:{connection.name}"
 
 
-def _look_at_endpoint(house: House, connection: Connection) -> str:
-    check = check_endpoint(house, connection)
+def _look_at_endpoint(installation: Installation, connection: Connection) -> str:
+    check = check_endpoint(installation, connection)
     if check.verdict is not Verdict.OK:
         raise Noticed(f"{connection.name}: {check.check}: {check.found}; {check.advice}")
     return f"{connection.name}: {check.check}: {check.found}"
 
 
-def _retention(house: House) -> Job:
+def _retention(installation: Installation) -> Job:
     def run(_on: date) -> str:
         now = utc_now()
-        dropped = prune(house.store, house.settings, now=now)
-        for connection in house.settings.all_connections:
-            ticks.forget(house.store, _endpoint_name(connection), before=now - _HOURS_KEPT)
+        dropped = prune(installation.store, installation.settings, now=now)
+        for connection in installation.settings.all_connections:
+            ticks.forget(installation.store, _endpoint_name(connection), before=now - _HOURS_KEPT)
         return f"{dropped} bodies dropped"
 
-    zone = house.settings.connection("main").country.zone
+    zone = installation.settings.connection("main").country.zone
     return Job(RETENTION, RETENTION_AT, zone, run)

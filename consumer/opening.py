@@ -9,14 +9,14 @@ from pathlib import Path
 
 from consumer.config import load
 from consumer.facts import schema
-from consumer.facts.house import House, Settings
+from consumer.facts.installation import Installation, Settings
 from consumer.facts.store import Store
 
 # What the library of metrics looks for when it is loaded.
 COUNTERS = "PROMETHEUS_MULTIPROC_DIR"
 
 
-def open_house(environ: Mapping[str, str] = os.environ, *, check: Callable[[Settings], None]) -> House:
+def open_installation(environ: Mapping[str, str] = os.environ, *, check: Callable[[Settings], None]) -> Installation:
     """Read the settings and open the store; an empty database gets its tables, an older PostgreSQL is refused.
 
     `check` refuses what only the rooms below can judge of the settings.
@@ -28,7 +28,7 @@ def open_house(environ: Mapping[str, str] = os.environ, *, check: Callable[[Sett
         schema.upgrade(store)
     else:
         schema.check_migrated(store)
-    return House(settings=settings, store=store)
+    return Installation(settings=settings, store=store)
 
 
 def are_counters_shared() -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from consumer.facts.turns import Turn, take_turn
 from consumer.facts.work import Completion
@@ -37,7 +37,7 @@ class ChangedFileError(RuntimeError):
 
 
 def keep(
-    house: House,
+    installation: Installation,
     made: Sequence[Report],
     shape: Shape,
     *,
@@ -49,7 +49,9 @@ def keep(
     name = files.name_of(report, shape.format)
     folder = Path("reports") / report.as_of.isoformat() / f"{shape.profile}-{shape.language}"
     try:
-        digest = files.write(house.settings.data_dir / folder / name, files.pieces(made, shape), on_bytes=on_bytes)
+        digest = files.write(
+            installation.settings.data_dir / folder / name, files.pieces(made, shape), on_bytes=on_bytes
+        )
     except OSError as error:
         raise NotWritableError(f"{folder / name} cannot be written in the data folder: {error.strerror}") from error
     row = ReportFile(
@@ -69,7 +71,7 @@ def keep(
         calendars=report.facts["calendars"],
         sums=json.dumps(sums_of(report)),
     )
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         take_turn(session, Turn.FILES)
         session.execute(sa.delete(ReportFile).where(col(ReportFile.path) == row.path))
         session.add(row)
@@ -89,16 +91,16 @@ class Night:
     lines: list[str]
 
 
-def night(house: House, connection: Connection, *, on: date, now: datetime) -> Night:
+def night(installation: Installation, connection: Connection, *, on: date, now: datetime) -> Night:
     """Make the day's files, and say whether the run they show is whole."""
     try:
-        kept = keep_nightly(house, connection, on=on, now=now)
+        kept = keep_nightly(installation, connection, on=on, now=now)
     except (NoRunError, NotWritableError, DamagedRowsError) as error:
         return Night(Completion.NOTHING_DONE, [f"{connection.name}: report: {error}"])
     return Night(Completion.DONE, [f"{connection.name}: report: {len(kept)} files of {on}"])
 
 
-def keep_nightly(house: House, connection: Connection, *, on: date, now: datetime) -> list[ReportFile]:
+def keep_nightly(installation: Installation, connection: Connection, *, on: date, now: datetime) -> list[ReportFile]:
     """Keep the files of one business day: machine CSV for programs and XLSX in the country's own shape for people."""
     country = connection.country
     people = Shape(Format.XLSX, country.profile, country.language)
@@ -107,8 +109,8 @@ def keep_nightly(house: House, connection: Connection, *, on: date, now: datetim
         # Payouts of the day; lists of what is open cover everything.
         span = Span(on, on) if name.startswith("payout-") else Span()
         query = Query(name, (connection,), today=on, span=span, as_of=on)
-        made = catalogue.make_sheets(house, query)
-        kept.extend(keep(house, made, shape, now=now) for shape in (Shape(), people))
+        made = catalogue.make_sheets(installation, query)
+        kept.extend(keep(installation, made, shape, now=now) for shape in (Shape(), people))
     return kept
 
 
@@ -117,9 +119,9 @@ def kept_files(session: Session, *, limit: int = 200) -> Sequence[ReportFile]:
     return session.scalars(newest).all()
 
 
-def open_kept(house: House, file: ReportFile) -> Path:
+def open_kept(installation: Installation, file: ReportFile) -> Path:
     """Find a kept file, whole and as it was written: what is sent is what its digest says."""
-    path = house.settings.data_dir / file.path
+    path = installation.settings.data_dir / file.path
     try:
         with path.open("rb") as content:
             found = hashlib.file_digest(content, "sha256").hexdigest()

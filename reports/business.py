@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from consumer.facts.clock import local_date, to_instant
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 from consumer.facts.taxids import TaxIdError, mask_account, to_tax_id
 from reports.shapes.spans import Row, Span
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow.compute as pc
 from sqlmodel import Session
 
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from reconcile.kept import extracts
 from reconcile.tables import Run
 from reports import changes, frames, mirror, run_history, standing
@@ -31,22 +31,22 @@ def _uncounted(_rows: int) -> None:
     """Nobody waits for the rows one by one."""
 
 
-def make(house: House, query: Query, on_rows: OnRows = _uncounted) -> Report:
+def make(installation: Installation, query: Query, on_rows: OnRows = _uncounted) -> Report:
     """Build one report; `incomplete` and `missing` in its facts name the connections that are not whole."""
-    with house.store.reading() as session:
-        return _build(house, session, query, on_rows)
+    with installation.store.reading() as session:
+        return _build(installation, session, query, on_rows)
 
 
-def make_sheets(house: House, query: Query, on_rows: OnRows = _uncounted) -> list[Report]:
+def make_sheets(installation: Installation, query: Query, on_rows: OnRows = _uncounted) -> list[Report]:
     """Build a report with those that explain it, of one moment: the sheets of its workbook."""
-    with house.store.reading() as session:
-        first = _build(house, session, query, on_rows)
+    with installation.store.reading() as session:
+        first = _build(installation, session, query, on_rows)
         beside = BESIDE.get(query.name, ())
         further = (replace(query, name=name, as_of=first.as_of) for name in beside)
-        return [first, *(_build(house, session, each, on_rows) for each in further)]
+        return [first, *(_build(installation, session, each, on_rows) for each in further)]
 
 
-def source_of(house: House, session: Session, query: Query) -> Source:
+def source_of(installation: Installation, session: Session, query: Query) -> Source:
     """Find the runs that answer a query, and the day they answer it for."""
     names = [connection.name for connection in query.connections]
     runs = frames.latest_runs(session, names, today=query.today, as_of=query.as_of, span=query.span)
@@ -54,12 +54,12 @@ def source_of(house: House, session: Session, query: Query) -> Source:
         raise NoRunError("there is no finished run to report on: cuadre reconcile")
     # A clock that is behind the run, as in a demo, must not hide what the run found.
     as_of = query.as_of or max([query.today, *(run.as_of for run in runs)])
-    return Source(session, runs, query, as_of, house)
+    return Source(session, runs, query, as_of, installation)
 
 
-def _build(house: House, session: Session, query: Query, on_rows: OnRows) -> Report:
+def _build(installation: Installation, session: Session, query: Query, on_rows: OnRows) -> Report:
     definition = definition_of(query.name)
-    source = source_of(house, session, query)
+    source = source_of(installation, session, query)
     if query.name in IN_COLUMNS:
         table = build.from_columns(definition, _counted_parts(IN_COLUMNS[query.name](source), on_rows))
     else:

@@ -24,7 +24,7 @@ def run_diff(source: Source) -> Iterator[Row]:
     for after in source.runs:
         before = run_history.before(source.session, after, source.query.span)
         if before is not None:
-            for change in comparison.diff(source.session, source.house.settings.data_dir, before, after):
+            for change in comparison.diff(source.session, source.installation.settings.data_dir, before, after):
                 yield {
                     "kind": change.kind,
                     "subject": change.subject,

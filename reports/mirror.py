@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 from consumer.facts.tables.business import (
     AccountMovement,
     AccountStatement,

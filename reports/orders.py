@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.turns import Turn, take_turn
 from reconcile.kept.pieces import DamagedRowsError
 from reports import archive, catalogue, frames
@@ -58,10 +58,10 @@ def is_large(rows: int, shape: Shape) -> bool:
     return rows > MOST_ROWS[shape.format]
 
 
-def order(house: House, query: Query, shape: Shape, *, who: str, rows: int, now: datetime) -> int:
+def order(installation: Installation, query: Query, shape: Shape, *, who: str, rows: int, now: datetime) -> int:
     """Begin a large file, or find the one that is being made for the same question, and return its number."""
     asked = to_text(query, shape)
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         take_turn(session, Turn.ORDERS)
         is_alive = (col(ReportOrder.state) == State.MAKING, col(ReportOrder.seen_at) > now - _SILENCE)
         making = {row.asked: row.id for row in session.scalars(sa.select(ReportOrder).where(*is_alive))}
@@ -76,7 +76,7 @@ def order(house: House, query: Query, shape: Shape, *, who: str, rows: int, now:
         assert row.id is not None
         number = row.id
     threading.Thread(
-        target=_make, args=(house, query, shape, number), name=f"report order {number}", daemon=True
+        target=_make, args=(installation, query, shape, number), name=f"report order {number}", daemon=True
     ).start()
     return number
 
@@ -93,12 +93,12 @@ def to_text(query: Query, shape: Shape) -> str:
     return json.dumps(words, sort_keys=True)
 
 
-def _make(house: House, query: Query, shape: Shape, number: int) -> None:
-    progress = _Progress(house, number)
+def _make(installation: Installation, query: Query, shape: Shape, number: int) -> None:
+    progress = _Progress(installation, number)
     try:
         make = catalogue.make_sheets if shape.format is Format.XLSX else _alone
-        made = make(house, query, progress.count)
-        kept = archive.keep(house, made, shape, now=utc_now(), on_bytes=progress.tell)
+        made = make(installation, query, progress.count)
+        kept = archive.keep(installation, made, shape, now=utc_now(), on_bytes=progress.tell)
     except (NoRunError, TooManyRowsError, DamagedRowsError, archive.NotWritableError) as error:
         progress.end(State.FAILED, error=str(error))
     except BaseException as error:
@@ -108,15 +108,15 @@ def _make(house: House, query: Query, shape: Shape, number: int) -> None:
         progress.end(State.DONE, file_id=kept.id)
 
 
-def _alone(house: House, query: Query, on_rows: Callable[[int], None]) -> Sequence[Report]:
-    return [catalogue.make(house, query, on_rows)]
+def _alone(installation: Installation, query: Query, on_rows: Callable[[int], None]) -> Sequence[Report]:
+    return [catalogue.make(installation, query, on_rows)]
 
 
 class _Progress:
     """Tells the table how far an order is, at most once a second."""
 
-    def __init__(self, house: House, number: int) -> None:
-        self._house, self._number = house, number
+    def __init__(self, installation: Installation, number: int) -> None:
+        self._installation, self._number = installation, number
         self._rows, self._told_at = 0, utc_now()
 
     def count(self, rows: int) -> None:
@@ -136,7 +136,7 @@ class _Progress:
         self._write({**ending, "rows_done": self._rows})
 
     def _write(self, values: dict[str, object]) -> None:
-        with self._house.store.transaction() as session:
+        with self._installation.store.transaction() as session:
             session.execute(sa.update(ReportOrder).where(col(ReportOrder.id) == self._number).values(values))
 
 

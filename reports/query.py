@@ -8,7 +8,7 @@ from sqlmodel import Session
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar, to_calendar
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from reconcile.tables import Run
 from reports.shapes.build import DUE_DAYS
 from reports.shapes.spans import Span
@@ -34,7 +34,7 @@ class Source:
     runs: Sequence[Run]
     query: Query
     as_of: date
-    house: House
+    installation: Installation
 
     @property
     def names(self) -> list[str]:
@@ -42,19 +42,21 @@ class Source:
 
     @property
     def due_days(self) -> int:
-        return int(self.house.settings.rules.get("due_days", DUE_DAYS))
+        return int(self.installation.settings.rules.get("due_days", DUE_DAYS))
 
     @property
     def calendars(self) -> Mapping[str, BankCalendar]:
-        return calendars_of(self.house, self.query.connections, self.runs)
+        return calendars_of(self.installation, self.query.connections, self.runs)
 
 
-def calendars_of(house: House, connections: Sequence[Connection], runs: Sequence[Run]) -> Mapping[str, BankCalendar]:
-    """Bring back the bank days each connection's run counted with; without a run, those of the house today."""
+def calendars_of(
+    installation: Installation, connections: Sequence[Connection], runs: Sequence[Run]
+) -> Mapping[str, BankCalendar]:
+    """Bring back the bank days each connection's run counted with; without a run, those of the installation today."""
     editions = {run.connection: run.calendar for run in runs}
     return {
         own.name: to_calendar(own.country_code, editions[own.name])
         if own.name in editions
-        else read_calendar(house.settings.data_dir, own.country_code)
+        else read_calendar(installation.settings.data_dir, own.country_code)
         for own in connections
     }

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from reconcile.desk import worklist
 from reconcile.desk.worklist import RowOutcome
 from reconcile.tables import Run
@@ -31,14 +31,14 @@ SHEET = Definition(
 )
 
 
-def make(house: House, connections: Sequence[Connection], *, today: date) -> Report:
+def make(installation: Installation, connections: Sequence[Connection], *, today: date) -> Report:
     """List what is open with its row version, so that a row that somebody changed meanwhile is refused alone."""
     names = [connection.name for connection in connections]
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         runs = runs_now(session, names, today)
         rows = list(frames.exception_rows(session, frames.exceptions_open(names)))
     as_of = _day(runs, today)
-    calendars = calendars_of(house, connections, runs)
+    calendars = calendars_of(installation, connections, runs)
     aged = (
         {
             **row,
@@ -62,14 +62,20 @@ def _day(runs: Sequence[Run], today: date) -> date:
 
 
 def take_back(
-    house: House, connections: Sequence[Connection], content: bytes, *, author: str, at: datetime, today: date
+    installation: Installation,
+    connections: Sequence[Connection],
+    content: bytes,
+    *,
+    author: str,
+    at: datetime,
+    today: date,
 ) -> Iterator[tuple[str, RowOutcome]]:
     """Apply a returned sheet, each row on its own; only where there is one connection may a row leave its name out.
 
     Raises `worklist.SheetRefused` before anything is applied where the file is no such sheet.
     """
     by_name = {connection.name: connection for connection in connections}
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         days = {name: _day(runs_now(session, [name], today), today) for name in by_name}
     for line, cells in worklist.read_sheet(content, labels=_labels()):
         name = cells.get("connection", "").strip() or (connections[0].name if len(connections) == 1 else "")
@@ -78,7 +84,7 @@ def take_back(
             yield name, RowOutcome(line, cells.get("exception_id", ""), (), refusal)
             continue
         row = (line, {**cells, "state": _STATES.get(cells.get("state", "").strip().lower(), cells.get("state", ""))})
-        for outcome in worklist.take_back(house.store, name, [row], author=author, on=days[name], at=at):
+        for outcome in worklist.take_back(installation.store, name, [row], author=author, on=days[name], at=at):
             yield name, outcome
 
 

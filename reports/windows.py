@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.kept import chunks, extracts, slices
 from reconcile.kept.slices import Stretch
 from reconcile.tables import Run
@@ -37,32 +37,32 @@ _KINDS = {
 }
 
 
-def find_balances(house: House, query: Query, start: int, count: int, *, are_credits: bool) -> Window:
+def find_balances(installation: Installation, query: Query, start: int, count: int, *, are_credits: bool) -> Window:
     """Read some rows of receivables: of what customers owe, or of what they paid too much."""
     is_meant = pc.less if are_credits else pc.greater
-    with house.store.reading() as session:
-        source = catalogue.source_of(house, session, query)
+    with installation.store.reading() as session:
+        source = catalogue.source_of(installation, session, query)
         own = [extracts.read(session, run, extracts.RECEIVABLE, ["balance"]) for run in _in_order(source)]
     places = pc.indices_nonzero(is_meant(pa.concat_tables(own)["balance"], 0)) if own else pa.array([], pa.uint64())
     chosen = places.slice(start, count)
     first = chosen[0].as_py() if len(chosen) else 0
     # Both sides lie in one order: what lies between the first and the last row is read and left out.
-    window = find(house, query, first, chosen[-1].as_py() + 1 - first if len(chosen) else 0)
+    window = find(installation, query, first, chosen[-1].as_py() + 1 - first if len(chosen) else 0)
     table = window.report.table
     report = replace(window.report, table=table.filter(is_meant(table["balance"], 0)))
     return Window(report, len(places), window.silent)
 
 
-def find(house: House, query: Query, start: int, count: int) -> Window:
+def find(installation: Installation, query: Query, start: int, count: int) -> Window:
     """Read `count` rows from `start`; a report that is not kept in pieces is made whole for it."""
-    with house.store.reading() as session:
-        source = catalogue.source_of(house, session, query)
+    with installation.store.reading() as session:
+        source = catalogue.source_of(installation, session, query)
         found = _stretches(source) if query.name in _KINDS and query.payout_id is None else None
         if found is not None:
             return _of_pieces(source, found, start, count)
         if query.name == "exceptions":
             return _of_exceptions(source, start, count)
-    whole = catalogue.make(house, query)
+    whole = catalogue.make(installation, query)
     silent = (name for name in whole.definition.names if whole.table[name].null_count == whole.table.num_rows)
     part = Report(whole.definition, whole.table.slice(start, count), whole.span, whole.as_of, facts=whole.facts)
     return Window(part, whole.table.num_rows, frozenset(silent if whole.table.num_rows else ()))
@@ -130,12 +130,12 @@ _COMPLETED: Mapping[str, Callable[[Source, str, pa.Table], pa.Table]] = {
 }
 
 
-def ages(house: House, query: Query) -> dict[str, dict[str, int]]:
+def ages(installation: Installation, query: Query) -> dict[str, dict[str, int]]:
     """Add up what is owed by currency and age, and apart from any age what customers paid too much."""
     found: dict[str, dict[str, int]] = {}
     names = ["currency", "due_date", "issue_date", "balance"]
-    with house.store.reading() as session:
-        source = catalogue.source_of(house, session, query)
+    with installation.store.reading() as session:
+        source = catalogue.source_of(installation, session, query)
         for run in source.runs:
             owed = extracts.read(session, run, extracts.RECEIVABLE, names)
             owed = owed.append_column("is_credit", pc.less(owed["balance"], 0))

@@ -16,7 +16,7 @@ from hypothesis import settings as examples
 
 from consumer.config import load
 from consumer.facts import schema
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from tests.thoroughness import for_run
@@ -208,5 +208,5 @@ def settings(tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def house(settings: Settings, store: Store) -> House:
-    return House(settings=settings, store=store)
+def installation(settings: Settings, store: Store) -> Installation:
+    return Installation(settings=settings, store=store)

@@ -1,4 +1,4 @@
-"""The rules of the house that a test can hold: arrows, homes of libraries, pure modules, sizes and manners."""
+"""The rules of the code that a test can hold: arrows, homes of libraries, pure modules, sizes and manners."""
 
 import ast
 import sys
@@ -288,8 +288,8 @@ RULES = {
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_the_house_keeps_its_rules(rule: str) -> None:
-    """No file breaks a rule of the house."""
+def test_the_code_keeps_its_rules(rule: str) -> None:
+    """No file breaks a rule of the code."""
     assert offences(rule) == []
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from app import _claim_demo
 from consumer.commands.terminal import Refusal
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import InvoiceFile
 from sandbox.child import alone_in
 
@@ -20,20 +20,20 @@ def _books() -> InvoiceFile:
     return InvoiceFile(connection="main", sha256="0" * 64, name="ours.csv", imported_at=at, rows=1, added=1, changed=0)
 
 
-def test_a_database_with_books_of_its_own_is_refused(house: House) -> None:
+def test_a_database_with_books_of_its_own_is_refused(installation: Installation) -> None:
     """Invoices that somebody imported are as real as events are."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.add(_books())
     with pytest.raises(Refusal, match="choose another CUADRE_DATA_DIR"):
-        _claim_demo(house)
+        _claim_demo(installation)
 
 
-def test_the_demo_comes_back_to_its_own_database(house: House) -> None:
+def test_the_demo_comes_back_to_its_own_database(installation: Installation) -> None:
     """An empty database becomes the demo's, and stays it once the demo has filled it."""
-    _claim_demo(house)
-    with house.store.transaction() as session:
+    _claim_demo(installation)
+    with installation.store.transaction() as session:
         session.add(_books())
-    assert _claim_demo(house).tzinfo is not None
+    assert _claim_demo(installation).tzinfo is not None
 
 
 def test_a_second_demo_of_one_folder_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 import app
 from consumer.config import setting_names
 from consumer.facts import schema
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from cuadre import cli
@@ -66,9 +66,9 @@ def test_every_setting_is_documented_and_every_documented_one_exists() -> None:
     assert sorted(row[0] for row in table("Settings")) == sorted(setting_names())
 
 
-def test_every_route_is_documented_and_every_documented_one_exists(house: House) -> None:
+def test_every_route_is_documented_and_every_documented_one_exists(installation: Installation) -> None:
     """The reference lists exactly the routes that answer."""
-    rules = app.create_app(house).url_map.iter_rules()
+    rules = app.create_app(installation).url_map.iter_rules()
     served = {f"{m} {rule}" for rule in rules for m in (rule.methods or set()) - {"HEAD", "OPTIONS"}}
     # Other methods on the receiving routes exist only to be refused.
     served = {route for route in served if not re.match(r"(GET|PUT|PATCH|DELETE) /webhooks", route)}
@@ -125,9 +125,9 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 @pytest.fixture
-def house(settings: Settings, tmp_path: Path) -> Iterator[House]:
-    """One house is enough here; the kind of database changes no route."""
+def installation(settings: Settings, tmp_path: Path) -> Iterator[Installation]:
+    """One installation is enough here; the kind of database changes no route."""
     store = Store(f"sqlite:///{tmp_path / 'cuadre.db'}")
     schema.upgrade(store)
-    yield House(settings=settings, store=store)
+    yield Installation(settings=settings, store=store)
     store.close()

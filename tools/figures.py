@@ -1,4 +1,4 @@
-"""Figures of the house: how large it is, how its modules hang together, and how it speaks.
+"""Figures of the code: how large it is, how its modules hang together, and how it speaks.
 
     python tools/figures.py [FOLDER …]
 

@@ -176,7 +176,7 @@ def trace_ways(tracer: Tracer, folder: Path) -> None:
             url = f"http://127.0.0.1:{server.port}/webhooks"
             settings["WEBHOOK_SECRETS"] = steer.create_endpoint(url, ["payment_intent.succeeded"])["secret"]
             os.environ.update({f"CUADRE_{name}": value for name, value in settings.items()})
-            installation = app.open_house()
+            installation = app.open_installation()
             server.app = app.create_app(installation)
             serving = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
             serving.start()

@@ -12,7 +12,7 @@ from consumer.commands.terminal import connection_option, json_option, leave, pr
 from consumer.doctor import WithheldBy, examine
 from consumer.facts import schema
 from consumer.facts.embedded import INSTALL, UnsafeJournalError
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.store import Store
 from consumer.facts.work import Completion
 
@@ -24,10 +24,10 @@ def doctor_command(withheld_by: WithheldBy) -> click.Command:
     @connection_option(None)
     @json_option
     @click.pass_obj
-    def doctor(open_house: OpenHouse, *, connection_name: str | None, as_json: bool) -> None:
+    def doctor(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
         """Look at everything that could be wrong and say what to do."""
         try:
-            checks = list(examine(open_house(), connection_name, withheld_by=withheld_by))
+            checks = list(examine(open_installation(), connection_name, withheld_by=withheld_by))
         except UnsafeJournalError as error:
             checks = [Check("", disk.DATABASE, Verdict.FAILURE, str(error), INSTALL)]
         if as_json:

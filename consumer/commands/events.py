@@ -21,7 +21,7 @@ from consumer.commands.terminal import (
     say,
 )
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventState
 from consumer.facts.taxids import mask_accounts
 from consumer.facts.work import Completion
@@ -62,13 +62,19 @@ def events() -> None:
 @json_option
 @click.pass_obj
 def list_(
-    open_house: OpenHouse, /, *, connection_name: str | None, limit: int | None, as_json: bool, **filters: Any
+    open_installation: OpenInstallation,
+    /,
+    *,
+    connection_name: str | None,
+    limit: int | None,
+    as_json: bool,
+    **filters: Any,
 ) -> None:
     """List events, newest first."""
-    house = open_house()
+    installation = open_installation()
     wanted = to_filter(**filters)
-    with house.store.reading() as session:
-        rows = list_events(session, house.connections(connection_name), wanted, limit)
+    with installation.store.reading() as session:
+        rows = list_events(session, installation.connections(connection_name), wanted, limit)
         print_rows(rows, EVENT_KEYS, as_json=as_json)
 
 
@@ -79,12 +85,12 @@ def list_(
 @json_option
 @click.pass_obj
 def quarantine(
-    open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
 ) -> None:
     """List the events that were set aside, with the reason."""
-    house = open_house()
-    with house.store.reading() as session:
-        rows = list_events(session, house.connections(connection_name), Filter(state="quarantined"), limit)
+    installation = open_installation()
+    with installation.store.reading() as session:
+        rows = list_events(session, installation.connections(connection_name), Filter(state="quarantined"), limit)
         _print_found(rows, EVENT_KEYS, check=check, as_json=as_json)
 
 
@@ -95,12 +101,12 @@ def quarantine(
 @json_option
 @click.pass_obj
 def conflicts(
-    open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
 ) -> None:
     """List what arrived under a known id with another meaning."""
-    house = open_house()
-    with house.store.reading() as session:
-        rows = list_conflicts(session, house.connections(connection_name), limit)
+    installation = open_installation()
+    with installation.store.reading() as session:
+        rows = list_conflicts(session, installation.connections(connection_name), limit)
         _print_found(rows, CONFLICT_KEYS, check=check, as_json=as_json)
 
 
@@ -117,11 +123,11 @@ def _print_found(rows: Iterator[dict[str, Any]], keys: tuple[str, ...], *, check
 @connection_option("main")
 @json_option
 @click.pass_obj
-def show(open_house: OpenHouse, event_id: str, *, connection_name: str, as_json: bool) -> None:
+def show(open_installation: OpenInstallation, event_id: str, *, connection_name: str, as_json: bool) -> None:
     """Show one event with its body; account numbers by their last digits."""
-    house = open_house()
-    name = house.settings.connection(connection_name).name
-    with house.store.reading() as session:
+    installation = open_installation()
+    name = installation.settings.connection(connection_name).name
+    with installation.store.reading() as session:
         event = find_event(session, name, event_id)
     if event is None:
         raise Refusal(f"there is no event {event_id!r} in connection {name}: cuadre events list")
@@ -153,7 +159,7 @@ def to_body(event: Event) -> Any:
 @json_option
 @click.pass_obj
 def replay(
-    open_house: OpenHouse,
+    open_installation: OpenInstallation,
     /,
     event_ids: tuple[str, ...],
     *,
@@ -168,17 +174,17 @@ def replay(
         raise Refusal(
             "name events by id, or by --type, --state, --since and --until: one of the two", Completion.MISUSED
         )
-    house = open_house()
-    names = _named(house, connection_name, event_ids, wanted)
-    replaying = Replay(house.store, house.settings, utc_now, getpass.getuser())
+    installation = open_installation()
+    names = _named(installation, connection_name, event_ids, wanted)
+    replaying = Replay(installation.store, installation.settings, utc_now, getpass.getuser())
     done = list(replaying.preview(names) if dry_run else replaying.run(names))
     print_rows((one.to_line() for one in done), REPLAY_KEYS, as_json=as_json)
     _conclude(names, done, dry_run=dry_run)
 
 
-def _named(house: House, connection_name: str, event_ids: tuple[str, ...], wanted: Filter) -> list[Name]:
-    connection = house.settings.connection(connection_name)
-    with house.store.reading() as session:
+def _named(installation: Installation, connection_name: str, event_ids: tuple[str, ...], wanted: Filter) -> list[Name]:
+    connection = installation.settings.connection(connection_name)
+    with installation.store.reading() as session:
         if not event_ids:
             return names_of(session, wanted.condition((connection,)))
         unknown = [one for one in event_ids if find_event(session, connection.name, one) is None]

@@ -6,7 +6,7 @@ import click
 
 from consumer.commands.terminal import connection_option, json_option, leave, limit_option, print_rows, say
 from consumer.facts.clock import utc_now
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.tables.sync import GAP_KEYS, to_gap
 from consumer.facts.work import Completion
 from consumer.sync.reach import MOST_NAMED, short_of_today
@@ -21,12 +21,14 @@ _WIDTH, _UNDER = 100, "  "
 @click.option("--check", is_flag=True, help="Exit 3 where there is a gap.")
 @json_option
 @click.pass_obj
-def gaps(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool) -> None:
+def gaps(
+    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+) -> None:
     """List what was asked of the provider and is not read to its end, newest first."""
-    house = open_house()
-    connections = house.connections(connection_name)
+    installation = open_installation()
+    connections = installation.connections(connection_name)
     names, now = {connection.name for connection in connections}, utc_now()
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         windows = [window for window in unclosed_windows(session) if window.connection in names]
         short = [(one.name, short) for one in connections for short in short_of_today(session, one, now=now)]
     print_rows(map(to_gap, windows[:limit]), GAP_KEYS, as_json=as_json)

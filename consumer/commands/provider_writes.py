@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from consumer.commands.terminal import Command, Refusal, connection_option, json_option, print_rows, say
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from consumer.provider.client import Provider, open_provider
@@ -27,7 +27,7 @@ from consumer.provider.writes import (
 KEYS = ("connection", "mode", "id", "status", "amount", "currency", "resource_id", "idempotency_key", "sent")
 _LONGEST_KEY = 255
 
-Planner = Callable[[House, Provider], Plan]
+Planner = Callable[[Installation, Provider], Plan]
 
 
 class _Key(click.ParamType[str]):
@@ -61,7 +61,7 @@ def refunds() -> None:
 @click.option("--amount", help="In major units, such as 1500 or 15.00; default all that is left.")
 @_write_options
 @click.pass_obj
-def create(open_house: OpenHouse, /, *, payment_id: str, amount: str | None, **options: Any) -> None:
+def create(open_installation: OpenInstallation, /, *, payment_id: str, amount: str | None, **options: Any) -> None:
     """Give back a payment, whole or in part."""
     again = options["key"] is not None
     if again and amount is None:
@@ -69,8 +69,8 @@ def create(open_house: OpenHouse, /, *, payment_id: str, amount: str | None, **o
             "--idempotency-key needs --amount: what is left may have changed since that attempt", Completion.MISUSED
         )
     _write(
-        open_house,
-        lambda house, provider: plan_refund(house, provider, payment_id, amount, is_repeat=again),
+        open_installation,
+        lambda installation, provider: plan_refund(installation, provider, payment_id, amount, is_repeat=again),
         **options,
     )
 
@@ -79,10 +79,14 @@ def create(open_house: OpenHouse, /, *, payment_id: str, amount: str | None, **o
 @click.argument("refund_id", metavar="REFUND")
 @_write_options
 @click.pass_obj
-def cancel(open_house: OpenHouse, /, *, refund_id: str, **options: Any) -> None:
+def cancel(open_installation: OpenInstallation, /, *, refund_id: str, **options: Any) -> None:
     """Stop a refund that was not sent yet."""
     again = options["key"] is not None
-    _write(open_house, lambda _house, provider: plan_cancellation(provider, refund_id, is_repeat=again), **options)
+    _write(
+        open_installation,
+        lambda _installation, provider: plan_cancellation(provider, refund_id, is_repeat=again),
+        **options,
+    )
 
 
 @click.group()
@@ -94,14 +98,18 @@ def billing() -> None:
 @click.argument("invoice_id", metavar="INVOICE")
 @_write_options
 @click.pass_obj
-def mark_paid(open_house: OpenHouse, /, *, invoice_id: str, **options: Any) -> None:
+def mark_paid(open_installation: OpenInstallation, /, *, invoice_id: str, **options: Any) -> None:
     """Record that an open invoice was paid outside the provider."""
     again = options["key"] is not None
-    _write(open_house, lambda _house, provider: plan_outside_payment(provider, invoice_id, is_repeat=again), **options)
+    _write(
+        open_installation,
+        lambda _installation, provider: plan_outside_payment(provider, invoice_id, is_repeat=again),
+        **options,
+    )
 
 
 def _write(  # noqa: PLR0913 - one parameter for each option
-    open_house: OpenHouse,
+    open_installation: OpenInstallation,
     to_plan: Planner,
     *,
     connection_name: str,
@@ -110,16 +118,16 @@ def _write(  # noqa: PLR0913 - one parameter for each option
     key: str | None,
     as_json: bool,
 ) -> None:
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     is_repeat, key = key is not None, key or str(uuid.uuid4())
-    with open_provider(house, connection) as provider:
-        plan = to_plan(house, provider)
+    with open_provider(installation, connection) as provider:
+        plan = to_plan(installation, provider)
         again = ", unless the attempt under this key has done it" if is_repeat else ""
         say(f"{connection.name} ({connection.mode}): {plan.told}{again}")
         if not dry_run:
             _check_agreed(yes=yes)
-        done = {} if dry_run else _send(house, provider, plan, key)
+        done = {} if dry_run else _send(installation, provider, plan, key)
     row = {
         "connection": connection.name,
         "mode": connection.mode,
@@ -145,7 +153,7 @@ def _check_agreed(*, yes: bool) -> None:
         raise Refusal("nothing was sent")
 
 
-def _send(house: House, provider: Provider, plan: Plan, key: str) -> dict[str, Any]:
+def _send(installation: Installation, provider: Provider, plan: Plan, key: str) -> dict[str, Any]:
     # Whatever ends this process from here on, the key is with whoever must repeat.
     say(f"idempotency key {key}")
     try:
@@ -156,7 +164,7 @@ def _send(house: House, provider: Provider, plan: Plan, key: str) -> dict[str, A
         again = f"repeat with {plan.repeat}--idempotency-key {key}, and it is done at most once"
         raise Refusal(f"{error}; whether it was done is not known: {again}") from None
     try:
-        keep(house, provider, plan, answer)
+        keep(installation, provider, plan, answer)
     except NotKept as error:
         done = f"it was done, as {answer.value.get('id')}, under idempotency key {key}"
         raise Refusal(f"{done}, and could not be kept here: {error}: cuadre pull all brings it") from None

@@ -23,7 +23,7 @@ from granian.server.mp import MPServer
 
 from consumer.commands.stopping import STOP_SECONDS, Stop
 from consumer.commands.terminal import Refusal, say
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.installation import Installation, OpenInstallation
 
 # They wait for a commit, not for a processor.
 THREADS = 32
@@ -188,7 +188,7 @@ def _stop_once(before: object) -> None:
     handler(signal.SIGTERM, None)
 
 
-def serve_command(*, greet: Callable[[House, str], None]) -> click.Command:
+def serve_command(*, greet: Callable[[Installation, str], None]) -> click.Command:
     """Make the command; whom to greet is known to the rooms above."""
 
     @click.command()
@@ -196,17 +196,17 @@ def serve_command(*, greet: Callable[[House, str], None]) -> click.Command:
     @_PORT
     @_NIGHTS
     @click.pass_obj
-    def serve(open_house: OpenHouse, *, host: str, port: int, nights: bool) -> None:
+    def serve(open_installation: OpenInstallation, *, host: str, port: int, nights: bool) -> None:
         """Receive, show, apply and schedule, all in one process."""
-        house = open_house()
-        greet(house, f"http://{host}:{port}")
-        house.store.close()
+        installation = open_installation()
+        greet(installation, f"http://{host}:{port}")
+        installation.store.close()
         listen("app:serve_all" if nights else "app:serve_without_nights", host, port)
 
     return serve
 
 
-def web_command(*, greet: Callable[[House, str], None], share_counters: Callable[[], None]) -> click.Command:
+def web_command(*, greet: Callable[[Installation, str], None], share_counters: Callable[[], None]) -> click.Command:
     """Make the command, as above; counters must be shared before anything that counts is loaded."""
 
     @click.command()
@@ -214,12 +214,12 @@ def web_command(*, greet: Callable[[House, str], None], share_counters: Callable
     @_PORT
     @_PROCESSES
     @click.pass_obj
-    def web(open_house: OpenHouse, *, host: str, port: int, processes: int) -> None:
+    def web(open_installation: OpenInstallation, *, host: str, port: int, processes: int) -> None:
         """Receive webhooks and show pages; cuadre worker does the rest."""
-        house = open_house()
-        greet(house, f"http://{host}:{port}")
-        house.store.close()
-        if house.store.is_sqlite:
+        installation = open_installation()
+        greet(installation, f"http://{host}:{port}")
+        installation.store.close()
+        if installation.store.is_sqlite:
             processes = 1
         if processes > 1:
             share_counters()

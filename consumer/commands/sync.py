@@ -17,7 +17,7 @@ from consumer.commands.terminal import (
     say,
 )
 from consumer.facts.clock import to_utc
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.settings import Connection
 from consumer.facts.work import Completion
 from consumer.inbox.apply import drain
@@ -42,7 +42,7 @@ _UNTIL = click.option("--until", type=Moment(), help="Up to here, not included."
 @json_option
 @click.pass_obj
 def backfill(
-    open_house: OpenHouse,
+    open_installation: OpenInstallation,
     *,
     connection_name: str,
     since: date | datetime | None,
@@ -50,13 +50,13 @@ def backfill(
     as_json: bool,
 ) -> None:
     """Read the event log until no event is missing and apply it; without dates, all of it and later what is new."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)
     with show_pages() as on_page:
-        outcome = run_backfill(house, connection, since=first, until=last, on_page=on_page)
+        outcome = run_backfill(installation, connection, since=first, until=last, on_page=on_page)
     # Where no worker runs, events that only wait would leave the facts older than the log.
-    drain(house.store, house.settings, worker=worker_name())
+    drain(installation.store, installation.settings, worker=worker_name())
     _report(outcome, as_json=as_json)
 
 
@@ -68,7 +68,7 @@ def backfill(
 @json_option
 @click.pass_obj
 def pull(
-    open_house: OpenHouse,
+    open_installation: OpenInstallation,
     *,
     streams: Sequence[str],
     connection_name: str,
@@ -82,12 +82,12 @@ def pull(
     payment-methods transfers accounts account-numbers account-movements account-statements account-verifications
     entities links link-accounts link-movements tax-invoices tax-returns tax-statements institutions webhook-endpoints
     """
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)
     wanted = [name for name in STREAMS if name in streams or ALL in streams]
     with show_streams(len(wanted)) as on_read:
-        outcome = run_pull(house, connection, wanted, since=first, until=last, on_read=on_read)
+        outcome = run_pull(installation, connection, wanted, since=first, until=last, on_read=on_read)
     _report(outcome, as_json=as_json)
 
 
@@ -100,7 +100,7 @@ def pull(
 @json_option
 @click.pass_obj
 def drift(  # noqa: PLR0913 - one parameter for each option
-    open_house: OpenHouse,
+    open_installation: OpenInstallation,
     *,
     connection_name: str,
     days: int,
@@ -110,10 +110,10 @@ def drift(  # noqa: PLR0913 - one parameter for each option
     as_json: bool,
 ) -> None:
     """Hold our mirror against the provider, for every object touched in the last days."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     with show_streams(len(STREAMS)) as on_read:
-        outcome = run_drift(house, connection, days=days, repair=repair, on_read=on_read)
+        outcome = run_drift(installation, connection, days=days, repair=repair, on_read=on_read)
     rows = [
         {
             "connection": connection_name,

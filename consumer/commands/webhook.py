@@ -9,7 +9,7 @@ import click
 
 from consumer.commands.terminal import Refusal, connection_option, json_option, print_rows, say
 from consumer.facts.clock import format_instant
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.work import Completion
 from consumer.inbox.handlers import HANDLERS
 from consumer.provider.client import Provider, open_provider
@@ -29,10 +29,10 @@ def webhook() -> None:
 
 
 @contextmanager
-def _at_provider(open_house: OpenHouse, connection_name: str) -> Iterator[tuple[House, Provider]]:
-    house = open_house()
-    with open_provider(house, house.settings.connection(connection_name)) as provider:
-        yield house, provider
+def _at_provider(open_installation: OpenInstallation, connection_name: str) -> Iterator[tuple[Installation, Provider]]:
+    installation = open_installation()
+    with open_provider(installation, installation.settings.connection(connection_name)) as provider:
+        yield installation, provider
 
 
 @webhook.command("create")
@@ -42,11 +42,16 @@ def _at_provider(open_house: OpenHouse, connection_name: str) -> Iterator[tuple[
 @json_option
 @click.pass_obj
 def create(
-    open_house: OpenHouse, *, connection_name: str, events: tuple[str, ...], name: str | None, as_json: bool
+    open_installation: OpenInstallation,
+    *,
+    connection_name: str,
+    events: tuple[str, ...],
+    name: str | None,
+    as_json: bool,
 ) -> None:
     """Open the endpoint for CUADRE_PUBLIC_URL; its secret is kept encrypted in the database."""
-    with _at_provider(open_house, connection_name) as (house, provider):
-        endpoint = create_endpoint(house, provider, events=events or sorted(HANDLERS), name=name)
+    with _at_provider(open_installation, connection_name) as (installation, provider):
+        endpoint = create_endpoint(installation, provider, events=events or sorted(HANDLERS), name=name)
     _print([endpoint], connection_name, as_json=as_json)
     say("its secret is kept, encrypted; receivers use it within five seconds")
 
@@ -55,9 +60,9 @@ def create(
 @connection_option("main")
 @json_option
 @click.pass_obj
-def list_(open_house: OpenHouse, *, connection_name: str, as_json: bool) -> None:
+def list_(open_installation: OpenInstallation, *, connection_name: str, as_json: bool) -> None:
     """List the endpoints the provider has for us, newest first."""
-    with _at_provider(open_house, connection_name) as (_, provider):
+    with _at_provider(open_installation, connection_name) as (_, provider):
         endpoints, _now = list_endpoints(provider)
     _print(endpoints, connection_name, as_json=as_json)
 
@@ -72,7 +77,7 @@ def list_(open_house: OpenHouse, *, connection_name: str, as_json: bool) -> None
 @json_option
 @click.pass_obj
 def update(  # noqa: PLR0913 - one parameter for each option
-    open_house: OpenHouse,
+    open_installation: OpenInstallation,
     *,
     endpoint_id: str,
     connection_name: str,
@@ -88,7 +93,7 @@ def update(  # noqa: PLR0913 - one parameter for each option
     changes = {key: value for key, value in given.items() if value is not None}
     if not changes:
         raise Refusal("nothing to change: give --enable, --disable, --url, --name or --event", Completion.MISUSED)
-    with _at_provider(open_house, connection_name) as (_, provider):
+    with _at_provider(open_installation, connection_name) as (_, provider):
         provider.update(WEBHOOK_ENDPOINTS, endpoint_id, changes)
         endpoints, _now = list_endpoints(provider)
     _print([found for found in endpoints if found.id == endpoint_id], connection_name, as_json=as_json)
@@ -104,10 +109,10 @@ def update(  # noqa: PLR0913 - one parameter for each option
     help="How long both endpoints deliver before the old one may go.",
 )
 @click.pass_obj
-def rotate(open_house: OpenHouse, *, connection_name: str, overlap_hours: float) -> None:
+def rotate(open_installation: OpenInstallation, *, connection_name: str, overlap_hours: float) -> None:
     """Renew the endpoint's secret: run once to open a second endpoint, again after the overlap to delete the first."""
-    with _at_provider(open_house, connection_name) as (house, provider):
-        done = rotate_secret(house, provider, overlap=timedelta(hours=overlap_hours))
+    with _at_provider(open_installation, connection_name) as (installation, provider):
+        done = rotate_secret(installation, provider, overlap=timedelta(hours=overlap_hours))
     old = ", ".join(endpoint.id for endpoint in done.old)
     if done.made:
         say(f"{done.new.id} is open beside {old}; run this again after {format_instant(done.ends_at)} to delete {old}")
@@ -122,9 +127,9 @@ def rotate(open_house: OpenHouse, *, connection_name: str, overlap_hours: float)
 @connection_option("main")
 @click.option("--type", "type_", type=click.Choice(sorted(HANDLERS)), default="payout.succeeded", show_default=True)
 @click.pass_obj
-def test(open_house: OpenHouse, *, endpoint_id: str, connection_name: str, type_: str) -> None:
+def test(open_installation: OpenInstallation, *, endpoint_id: str, connection_name: str, type_: str) -> None:
     """Let the provider send a made-up event to an endpoint."""
-    with _at_provider(open_house, connection_name) as (_, provider):
+    with _at_provider(open_installation, connection_name) as (_, provider):
         provider.create(
             WEBHOOK_ENDPOINTS, {"type": type_}, idempotency_key=str(uuid.uuid4()), action=f"{endpoint_id}/test"
         )

@@ -10,16 +10,16 @@ import click
 from consumer import alarms
 from consumer.commands.stopping import STOP_SECONDS, Stop
 from consumer.commands.terminal import say
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.installation import Installation, OpenInstallation
 from consumer.inbox.apply import drain
 from consumer.jobs.worker import Worker, worker_name
 
 
-def start_worker(house: House) -> Worker:
+def start_worker(installation: Installation) -> Worker:
     """Apply the inbox and watch it, from threads of this process."""
-    worker = Worker(lambda: drain(house.store, house.settings, worker=worker_name()).claimed)
+    worker = Worker(lambda: drain(installation.store, installation.settings, worker=worker_name()).claimed)
     worker.start()
-    alarms.start(house, until=worker.stopped)
+    alarms.start(installation, until=worker.stopped)
     return worker
 
 
@@ -33,16 +33,16 @@ def _wait_for(endings: Sequence[Callable[[], None]], *, seconds: float) -> None:
         thread.join(max(0.0, ends - time.monotonic()))
 
 
-def worker_command(*, start_scheduler: Callable[[House], Callable[[], None]]) -> click.Command:
+def worker_command(*, start_scheduler: Callable[[Installation], Callable[[], None]]) -> click.Command:
     """Make the command; which jobs there are is known to `app.py`."""
 
     @click.command()
     @click.pass_obj
-    def worker(open_house: OpenHouse) -> None:
+    def worker(open_installation: OpenInstallation) -> None:
         """Apply the inbox and run the nights; start as many as needed."""
-        house = open_house()
-        work = start_worker(house)
-        finish_jobs = start_scheduler(house)
+        installation = open_installation()
+        work = start_worker(installation)
+        finish_jobs = start_scheduler(installation)
         stopped = threading.Event()
         Stop("events and jobs under way", begin=stopped.set).listen()
         say("working; Ctrl-C stops")

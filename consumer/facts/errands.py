@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 
 
 class ErrandRefusedError(Exception):

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswer, Patience
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
 from consumer.facts.tables.jobs import Tick
@@ -105,8 +105,8 @@ def _silent_at(session: Session, connection: str, moment: datetime) -> timedelta
 class InboxGauges(Collector):
     """Gauges read from the database when they are asked for, so that any number of processes agrees."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
         self._patience = Patience[list[Inbox]](_ANSWER_SECONDS)
 
     def describe(self) -> Iterator[Metric]:
@@ -128,8 +128,8 @@ class InboxGauges(Collector):
     def _look(self, now: datetime) -> list[Inbox]:
         """Measure every connection; without its database the process still has counters to show."""
         try:
-            with self.house.store.reading() as session:
-                return [look(session, one.name, now=now) for one in self.house.settings.all_connections]
+            with self.installation.store.reading() as session:
+                return [look(session, one.name, now=now) for one in self.installation.settings.all_connections]
         except sa.exc.SQLAlchemyError:
             return []
 

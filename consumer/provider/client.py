@@ -17,7 +17,7 @@ import msgspec
 from pydantic import SecretStr
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.provider.bodies import read_in_time, to_utf8
 from consumer.provider.budget import Budget
@@ -251,12 +251,14 @@ class Provider:
         return read(response)
 
 
-def open_provider(house: House, connection: Connection, *, transport: Transport | None = None) -> Provider:
+def open_provider(
+    installation: Installation, connection: Connection, *, transport: Transport | None = None
+) -> Provider:
     """Build the client of one connection on the installation's shared budget."""
-    budget = Budget(house.store, house.settings.rate_limit)
+    budget = Budget(installation.store, installation.settings.rate_limit)
     # A person who waits is told why; a log is told once, when it is over.
     tell = _tell if sys.stderr.isatty() else None
-    return Provider(connection, house.settings, budget, transport=transport, tell=tell)
+    return Provider(connection, installation.settings, budget, transport=transport, tell=tell)
 
 
 def _tell(line: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.observed import MixedModes, core_of
 from consumer.facts.tables.provider import Refund
@@ -49,7 +49,7 @@ class Plan:
 
 
 def plan_refund(
-    house: House, provider: Provider, payment_id: str, amount: str | None, *, is_repeat: bool = False
+    installation: Installation, provider: Provider, payment_id: str, amount: str | None, *, is_repeat: bool = False
 ) -> Plan:
     """Look at a payment and say what giving it back, whole or in part, would mean.
 
@@ -59,7 +59,7 @@ def plan_refund(
     status, paid, currency = _money(payment, payment_id)
     if status != "succeeded" and not is_repeat:
         raise NotPossible(f"{payment_id} is {status}: only a succeeded payment can be given back")
-    before = _given_back(house, provider.connection.name, payment_id)
+    before = _given_back(installation, provider.connection.name, payment_id)
     left = paid if is_repeat else max(0, paid - before)
     wanted = left if amount is None else _to_minor(amount, currency)
     if not 0 < wanted <= left:
@@ -102,13 +102,13 @@ def send(provider: Provider, plan: Plan, *, key: str) -> Answer[dict[str, Any]]:
     return provider.create(plan.collection, plan.body, idempotency_key=key, action=plan.action)
 
 
-def keep(house: House, provider: Provider, plan: Plan, answer: Answer[dict[str, Any]]) -> None:
+def keep(installation: Installation, provider: Provider, plan: Plan, answer: Answer[dict[str, Any]]) -> None:
     """Keep what the provider answered as a fact."""
     connection = provider.connection
     seen = Observation(connection=connection.name, mode=connection.mode, seen_at=answer.at or utc_now())
     try:
         row = to_row(plan.kind, answer.value, seen)
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             merge_all(session, [row])
     except (UnusableObject, MixedModes) as error:
         raise NotKept(str(error)) from error
@@ -138,10 +138,10 @@ def _to_minor(amount: str, currency: str) -> int:
         raise NotPossible(f"--amount: {error}") from error
 
 
-def _given_back(house: House, connection: str, payment_id: str) -> int:
+def _given_back(installation: Installation, connection: str, payment_id: str) -> int:
     """Add up the refunds of a payment that we know of; the provider itself has the last word."""
     columns = core_of(Refund).c
     mine = (columns.connection == connection) & (columns.resource_id == payment_id) & columns.gone_at.is_(None)
     asked = sa.select(columns.status, columns.amount).where(mine)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         return sum(row.amount for row in session.execute(asked) if row.status not in _CAME_TO_NOTHING)

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.completeness import BEGINNING, complete_until
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.tables.sync import Window
 from consumer.inbox.record import is_listing_marked
@@ -41,7 +41,7 @@ _DOUBLINGS = 12
 
 
 def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
-    house: House,
+    installation: Installation,
     connection: Connection,
     *,
     since: datetime | None = None,
@@ -55,12 +55,12 @@ def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
     Without dates, at least `back` of what was complete already is read again. With dates the whole range is, unless
     a run was killed or failed within the last day: then what it began is gone on with.
     """
-    with open_provider(house, connection, transport=transport) as provider:
-        return read_log(house, provider, since=since, until=until, back=back, on_page=on_page)
+    with open_provider(installation, connection, transport=transport) as provider:
+        return read_log(installation, provider, since=since, until=until, back=back, on_page=on_page)
 
 
 def read_log(
-    house: House,
+    installation: Installation,
     provider: Provider,
     *,
     since: datetime | None = None,
@@ -75,7 +75,7 @@ def read_log(
     3. Read all windows side by side, a page and its cursor in one transaction.
     4. Close a window when a repeated read added nothing; a window that fails stays with its reason.
     """
-    run = _Run(house, provider, on_page)
+    run = _Run(installation, provider, on_page)
     try:
         horizon = run.find_horizon()
         asked = since is not None or until is not None
@@ -90,10 +90,10 @@ def read_log(
 class _Run:
     """One run over one connection's log."""
 
-    def __init__(self, house: House, provider: Provider, on_page: OnPage) -> None:
+    def __init__(self, installation: Installation, provider: Provider, on_page: OnPage) -> None:
         self.name = provider.connection.name
-        self._store = house.store
-        self._settings = house.settings
+        self._store = installation.store
+        self._settings = installation.settings
         self._provider = provider
         self._counts = Counts(on_page)
         self._sightings = Sightings(self.name)
@@ -102,7 +102,7 @@ class _Run:
         self._reads: deque[Future[None]] = deque()
         self._pool = ThreadPoolExecutor(max_workers=WORKERS)
         self._reader = WindowReader(
-            house.store,
+            installation.store,
             provider,
             workers=WORKERS,
             counts=self._counts,

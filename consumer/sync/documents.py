@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.observed import core_of
 from consumer.facts.settings import Connection
 from consumer.facts.store import put
@@ -32,14 +32,14 @@ class Fetched:
     findings: list[Finding] = field(default_factory=list)
 
 
-def fetch_documents(house: House, provider: Provider) -> Fetched:
+def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
     """Fetch what is not in the archive yet; a document elsewhere keeps its link alone, and the row says why."""
     done, connection = Fetched(), provider.connection
     core = core_of(AccountStatement)
     mine = (core.c.connection == connection.name) & core.c.gone_at.is_(None)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         kept = select(StatementDocument).where(StatementDocument.connection == connection.name)
-        here = {row.statement_id for row in session.exec(kept) if _is_here(house, row)}
+        here = {row.statement_id for row in session.exec(kept) if _is_here(installation, row)}
         asked = sa.select(core.c.id, core.c.body).where(mine).order_by(core.c.id)
         statements = [(row.id, row.body) for row in session.execute(asked) if row.id not in here]
     for statement_id, body in statements:
@@ -47,30 +47,30 @@ def fetch_documents(house: House, provider: Provider) -> Fetched:
         if not isinstance(link, str) or not link:
             continue
         try:
-            content = download(link, house.settings, transport=provider.transport, turn=provider.turn)
+            content = download(link, installation.settings, transport=provider.transport, turn=provider.turn)
         except NotAllowed as reason:
-            _note(house, connection, statement_id, told=str(reason))
+            _note(installation, connection, statement_id, told=str(reason))
         except NotFetched as reason:
             told = f"{statement_id}: its document: {reason}"
-            _note(house, connection, statement_id, told=str(reason))
+            _note(installation, connection, statement_id, told=str(reason))
             if reason.may_come:
                 done.problems.append(told)
             else:
                 done.findings.append(Finding(f"{statement_id} document", told))
         else:
-            _keep(house, connection, statement_id, content)
+            _keep(installation, connection, statement_id, content)
     return done
 
 
-def _is_here(house: House, row: StatementDocument) -> bool:
-    return row.path is not None and (house.settings.data_dir / row.path).is_file()
+def _is_here(installation: Installation, row: StatementDocument) -> bool:
+    return row.path is not None and (installation.settings.data_dir / row.path).is_file()
 
 
-def _keep(house: House, connection: Connection, statement_id: str, content: bytes) -> None:
+def _keep(installation: Installation, connection: Connection, statement_id: str, content: bytes) -> None:
     """Write the file whole before its row: a row always has its file."""
     name = hashlib.sha256(statement_id.encode()).hexdigest()[:_NAME_LENGTH]
     path = FOLDER / connection.name / f"{name}.pdf"
-    place = house.settings.data_dir / path
+    place = installation.settings.data_dir / path
     place.parent.mkdir(parents=True, exist_ok=True)
     draft = place.with_suffix(f".{os.getpid()}.draft")
     with draft.open("wb") as file:
@@ -79,11 +79,11 @@ def _keep(house: House, connection: Connection, statement_id: str, content: byte
         os.fsync(file.fileno())
     draft.replace(place)
     digest = hashlib.sha256(content).hexdigest()
-    _note(house, connection, statement_id, path=str(path), sha256=digest, size=len(content))
+    _note(installation, connection, statement_id, path=str(path), sha256=digest, size=len(content))
 
 
-def _note(house: House, connection: Connection, statement_id: str, **found: object) -> None:
+def _note(installation: Installation, connection: Connection, statement_id: str, **found: object) -> None:
     row = {"connection": connection.name, "statement_id": statement_id, "looked_at": utc_now()}
     empty = dict.fromkeys(("path", "sha256", "size", "told"))
-    with house.store.connection() as writing:
+    with installation.store.connection() as writing:
         put(writing, StatementDocument, {**empty, **found, **row}, keys=["connection", "statement_id"])

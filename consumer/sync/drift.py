@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
@@ -27,7 +27,7 @@ class DriftOutcome(Outcome):
 
 
 def drift(
-    house: House,
+    installation: Installation,
     connection: Connection,
     *,
     days: int = 7,
@@ -36,12 +36,12 @@ def drift(
     on_read: OnRead = read_quietly,
 ) -> DriftOutcome:
     """Compare every stream of one connection with the provider; with `repair`, mend what differs."""
-    with open_provider(house, connection, transport=transport) as provider:
-        return compare_streams(house, provider, STREAMS.values(), days=days, repair=repair, on_read=on_read)
+    with open_provider(installation, connection, transport=transport) as provider:
+        return compare_streams(installation, provider, STREAMS.values(), days=days, repair=repair, on_read=on_read)
 
 
 def compare_streams(
-    house: House,
+    installation: Installation,
     provider: Provider,
     streams: Iterable[Stream],
     *,
@@ -61,12 +61,12 @@ def compare_streams(
     for stream in streams:
         if stream.by_link and not provider.connection.link_tokens:
             continue
-        mirror = Mirror(house, provider, stream, since=now - timedelta(days=days), on_read=on_read)
+        mirror = Mirror(installation, provider, stream, since=now - timedelta(days=days), on_read=on_read)
         try:
             mirror.compare_all()
             failure = _mend(mirror) if repair else None
         except ProviderError as error:
-            if was_unoffered(house.store, name, stream.name, error):
+            if was_unoffered(installation.store, name, stream.name, error):
                 continue
             outcome.results.append(StreamResult(name, stream.name, StreamState.INCOMPLETE, reason=str(error)))
             if isinstance(error, (KeyRefused, Unreachable)):

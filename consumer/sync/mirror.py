@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.observed import core_of
 from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Drift
@@ -33,7 +33,13 @@ class Mirror:
     """One stream's rows beside the provider's objects."""
 
     def __init__(
-        self, house: House, provider: Provider, stream: Stream, *, since: datetime, on_read: OnRead = read_quietly
+        self,
+        installation: Installation,
+        provider: Provider,
+        stream: Stream,
+        *,
+        since: datetime,
+        on_read: OnRead = read_quietly,
     ) -> None:
         self.found: list[Difference] = []
         self.unusable: list[str] = []
@@ -41,7 +47,7 @@ class Mirror:
         self._on_read = on_read
         self.pages = 0
         self.read = 0
-        self._store = house.store
+        self._store = installation.store
         self._provider = provider
         self._name = provider.connection.name
         self._kind = KINDS[stream.kind]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
@@ -17,7 +17,7 @@ __all__ = ["STREAMS", "pull", "read_streams"]
 
 
 def pull(  # noqa: PLR0913 - what to read, from where, how far, and who watches
-    house: House,
+    installation: Installation,
     connection: Connection,
     streams: Sequence[str],
     *,
@@ -28,12 +28,12 @@ def pull(  # noqa: PLR0913 - what to read, from where, how far, and who watches
 ) -> Outcome:
     """Fetch and keep the named streams of one connection; `on_read` is told how far it is."""
     wanted = [STREAMS[name] for name in streams]
-    with open_provider(house, connection, transport=transport) as provider:
-        return read_streams(house, provider, wanted, since=since, until=until, on_read=on_read)
+    with open_provider(installation, connection, transport=transport) as provider:
+        return read_streams(installation, provider, wanted, since=since, until=until, on_read=on_read)
 
 
 def read_streams(
-    house: House,
+    installation: Installation,
     provider: Provider,
     streams: Iterable[Stream],
     *,
@@ -49,7 +49,7 @@ def read_streams(
     over: str | None = None
     was_away = True  # nothing has been heard of the provider yet
     for stream in streams:
-        reading = Reading(house, provider, stream, since=since, until=until, on_read=on_read)
+        reading = Reading(installation, provider, stream, since=since, until=until, on_read=on_read)
         if stream.by_link and not provider.connection.link_tokens:
             reason = "skipped, no link token is set (CUADRE_LINK_TOKENS)"
             results.append(StreamResult(provider.connection.name, stream.name, StreamState.SKIPPED, reason=reason))

@@ -6,7 +6,7 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.observed import MixedModes
 from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Window, WindowState
@@ -48,7 +48,7 @@ class Reading:
 
     def __init__(
         self,
-        house: House,
+        installation: Installation,
         provider: Provider,
         stream: Stream,
         *,
@@ -61,8 +61,8 @@ class Reading:
         self.changed = 0
         self.connection = provider.connection.name
         self.stream = stream
-        self._house = house
-        self._store = house.store
+        self._installation = installation
+        self._store = installation.store
         self._provider = provider
         self._asked = (since, until)
         self._on_read = on_read
@@ -91,7 +91,7 @@ class Reading:
             if since is None and until is None:
                 closed = [window for window in windows if window.state == WindowState.CLOSED]
                 known = covered_until(closed)
-                overlap = timedelta(seconds=self._house.settings.overlap_seconds)
+                overlap = timedelta(seconds=self._installation.settings.overlap_seconds)
                 since = None if known is None else known - max(overlap, self.stream.lookback)
             now = utc_now()
             span = (since, until or now)
@@ -259,7 +259,7 @@ class Reading:
         self._unusable += done.problems
 
     def _fetch_documents(self) -> None:
-        done = fetch_documents(self._house, self._provider)
+        done = fetch_documents(self._installation, self._provider)
         self._unusable += done.problems
         self.findings = done.findings
 

@@ -10,7 +10,7 @@ from prometheus_client.registry import Collector
 from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.patience import NoAnswer, Patience
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window, WindowState
@@ -73,8 +73,8 @@ def _counts(session: Session, table: sa.Table, condition: sa.ColumnElement[bool]
 class MirrorGauges(Collector):
     """Gauges read from the database when they are asked for, so that any number of processes agrees."""
 
-    def __init__(self, house: House) -> None:
-        self.house = house
+    def __init__(self, installation: Installation) -> None:
+        self.installation = installation
         self._patience = Patience[tuple[list[Standing], list[Late]]](_ANSWER_SECONDS)
 
     def describe(self) -> Iterator[Metric]:
@@ -100,9 +100,9 @@ class MirrorGauges(Collector):
     def _look(self) -> tuple[list[Standing], list[Late]]:
         """Without its database the process still has counters to show."""
         now = utc_now()
-        names = [connection.name for connection in self.house.settings.all_connections]
+        names = [connection.name for connection in self.installation.settings.all_connections]
         try:
-            with self.house.store.reading() as session:
+            with self.installation.store.reading() as session:
                 measured = [(name, way, percentiles(session, name, way, now=now)) for name in names for way in Way]
                 return look(session), [(name, way, found) for name, way, found in measured if found is not None]
         except sa.exc.SQLAlchemyError:

@@ -13,7 +13,7 @@ from flask.blueprints import BlueprintSetupState
 from prometheus_client import Counter, Gauge
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError, Connection
 from consumer.facts.tables.inbox import Source
 from consumer.inbox.record import UnusableEvent, Verdict, read_arrival
@@ -56,7 +56,7 @@ class Answer:
 class Receiver:
     """What one process receives webhooks with."""
 
-    house: House
+    installation: Installation
     keyring: Keyring
     writer: Writer
     now: Callable[[], datetime]
@@ -88,7 +88,7 @@ class Receiver:
             raise Refused(503, "store_down") from None
         if not secrets:
             raise Refused(404, "no_secret")
-        settings = self.house.settings
+        settings = self.installation.settings
         body = _body(environ, settings.max_body_bytes)
         header = environ.get(_variable(settings.header_prefix))
         values = [secret.value for secret in secrets]
@@ -108,7 +108,7 @@ class Receiver:
 
     def _connection(self, name: str) -> Connection:
         try:
-            return self.house.settings.connection(name)
+            return self.installation.settings.connection(name)
         except ConfigError:
             raise Refused(404, "unknown_connection") from None
 
@@ -127,11 +127,13 @@ class Receiver:
         return dispatch
 
 
-def webhooks(house: House, *, now: Callable[[], datetime] = utc_now, writer: Writer | None = None) -> Blueprint:
+def webhooks(
+    installation: Installation, *, now: Callable[[], datetime] = utc_now, writer: Writer | None = None
+) -> Blueprint:
     """Build the blueprint; no login and no CSRF token belong on it, the signature is the proof."""
     blueprint = Blueprint("webhooks", __name__)
-    keyring = Keyring(house)
-    receiver = Receiver(house, keyring, writer or Writer(house.store, also=keyring.write_use), now)
+    keyring = Keyring(installation)
+    receiver = Receiver(installation, keyring, writer or Writer(installation.store, also=keyring.write_use), now)
 
     @blueprint.record
     def _stand_before(state: BlueprintSetupState) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError, Connection, Settings
 from consumer.provider.client import Provider
 from consumer.provider.errors import ProviderError, Unreadable
@@ -66,23 +66,25 @@ def list_endpoints(provider: Provider) -> tuple[list[Endpoint], datetime]:
     return sorted(found.values(), key=lambda endpoint: (endpoint.created_at, endpoint.id), reverse=True), now
 
 
-def create_endpoint(house: House, provider: Provider, *, events: Sequence[str], name: str | None = None) -> Endpoint:
+def create_endpoint(
+    installation: Installation, provider: Provider, *, events: Sequence[str], name: str | None = None
+) -> Endpoint:
     """Open an endpoint for our address and keep its secret encrypted; a second one is only made by rotation."""
-    address = to_address(house.settings, provider.connection)
+    address = to_address(installation.settings, provider.connection)
     there = [endpoint for endpoint in list_endpoints(provider)[0] if endpoint.url == address]
     if there:
         raise EndpointProblem(f"{there[0].id} already delivers to {address}; cuadre webhook rotate renews its secret")
-    return _open(house, provider, {"url": address, "enabled_events": list(events), "name": name})
+    return _open(installation, provider, {"url": address, "enabled_events": list(events), "name": name})
 
 
-def rotate(house: House, provider: Provider, *, overlap: timedelta = OVERLAP) -> Rotation:
+def rotate(installation: Installation, provider: Provider, *, overlap: timedelta = OVERLAP) -> Rotation:
     """Renew the secret of our endpoint in two calls that lie an overlap apart.
 
     1. With one endpoint at our address: open a second one with the same events and keep its secret.
     2. With several, once the newest is older than the overlap: delete the others and let their secrets end.
        Before that, nothing is changed.
     """
-    address = to_address(house.settings, provider.connection)
+    address = to_address(installation.settings, provider.connection)
     listed, now = list_endpoints(provider)
     there = [endpoint for endpoint in listed if endpoint.url == address]
     if not there:
@@ -90,30 +92,30 @@ def rotate(house: House, provider: Provider, *, overlap: timedelta = OVERLAP) ->
     if len(there) == 1:
         old = there[0]
         body = {"url": address, "enabled_events": list(old.enabled_events), "name": old.name}
-        new = _open(house, provider, body)
+        new = _open(installation, provider, body)
         return Rotation(new, (old,), new.created_at + overlap, made=True, deleted=False)
     new, *rest = there
     ends_at = new.created_at + overlap
     if now >= ends_at:
-        _close(house, provider, rest)
+        _close(installation, provider, rest)
     return Rotation(new, tuple(rest), ends_at, made=False, deleted=now >= ends_at)
 
 
-def _open(house: House, provider: Provider, body: dict[str, Any]) -> Endpoint:
+def _open(installation: Installation, provider: Provider, body: dict[str, Any]) -> Endpoint:
     answer = provider.create(WEBHOOK_ENDPOINTS, body, idempotency_key=str(uuid.uuid4()))
     endpoint, secret = _to_endpoint(answer.body), answer.value.get("secret")
     if not isinstance(secret, str) or not secret:
         raise Unreadable(f"webhook_endpoints: {endpoint.id} was made and its secret was not shown; delete it")
     new = NewSecret(provider.connection.name, endpoint.created_at.date().isoformat(), endpoint.id, secret)
-    with house.store.transaction() as session:
-        keep_secret(session, house.settings, new, now=utc_now())
+    with installation.store.transaction() as session:
+        keep_secret(session, installation.settings, new, now=utc_now())
     return endpoint
 
 
-def _close(house: House, provider: Provider, endpoints: Sequence[Endpoint]) -> None:
+def _close(installation: Installation, provider: Provider, endpoints: Sequence[Endpoint]) -> None:
     for endpoint in endpoints:
         provider.delete(WEBHOOK_ENDPOINTS, endpoint.id)
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             end_secret(
                 session,
                 connection=provider.connection.name,

@@ -15,7 +15,7 @@ from cryptography.fernet import Fernet, InvalidToken
 from sqlalchemy.engine import Connection as DatabaseConnection
 from sqlmodel import Session, select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import put
 from consumer.facts.tables.inbox import Secret, SecretUse
@@ -118,15 +118,17 @@ def end_secret(session: Session, *, connection: str, endpoint_id: str, ends_at: 
 class Keyring:
     """Answers from memory; the database is read again in the background, so a frozen one never holds a request."""
 
-    def __init__(self, house: House) -> None:
-        self._house = house
+    def __init__(self, installation: Installation) -> None:
+        self._installation = installation
         self._kept: dict[str, tuple[WebhookSecret, ...]] | None = None
         self._read_at = float("-inf")
         self._reading = threading.Lock()
         self._noting = threading.Lock()
         self._used: dict[int | tuple[str, str], datetime] = {}
         self._noted: dict[int | tuple[str, str], datetime] = {}
-        self._configured = {one.name: configured_secrets(house.settings, one) for one in house.settings.all_connections}
+        self._configured = {
+            one.name: configured_secrets(installation.settings, one) for one in installation.settings.all_connections
+        }
 
     def secrets_of(self, connection: Connection, *, now: datetime) -> list[WebhookSecret]:
         """Return the secrets that may sign for the connection now, the settings' first."""
@@ -171,12 +173,12 @@ class Keyring:
 
     def _read(self) -> None:
         try:
-            with self._house.store.reading() as session:
+            with self._installation.store.reading() as session:
                 rows = session.exec(select(Secret).order_by(sa.desc(_SECRET.c.created_at))).all()
         except sa.exc.SQLAlchemyError as problem:
             _LOG.warning("the webhook secrets in the database cannot be read: %s", type(problem).__name__)
             return
-        fernet = cipher(self._house.settings)
+        fernet = cipher(self._installation.settings)
         kept: dict[str, list[WebhookSecret]] = {}
         for row in rows:
             value = _decrypt(fernet, row)

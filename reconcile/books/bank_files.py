@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import batches
 from consumer.facts.tables.provider import Payout
 from consumer.facts.turns import Turn, take_turn
@@ -60,7 +60,7 @@ class BankOutcome:
 
 
 def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows of it
-    house: House, connection: Connection, path: Path, *, account: str, mapping: str | None = None,
+    installation: Installation, connection: Connection, path: Path, *, account: str, mapping: str | None = None,
     is_new_account: bool = False, dry_run: bool = False,
 ) -> BankOutcome:  # fmt: skip
     """Read one file and keep its lines in one transaction; a dry run says what would happen.
@@ -71,7 +71,7 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
     try:
         _check_account(account)
         content = path.read_bytes()
-        folder = house.settings.data_dir / "mappings"
+        folder = installation.settings.data_dir / "mappings"
         columns = read_mapping(folder, mapping, words=COLUMNS) if mapping else {}
         reading = read_bank_file(content, country=connection.country_code, mapping=columns)
     except OSError as error:
@@ -83,7 +83,7 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
     if rejects:
         return outcome
     file = _file_row(connection, path.name, content, reading, account=account, at=utc_now())
-    with house.store.transaction() if not dry_run else house.store.reading() as session:
+    with installation.store.transaction() if not dry_run else installation.store.reading() as session:
         return _keep(session, outcome, file, content, is_new_account=is_new_account, dry_run=dry_run)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import Statement
 from reconcile.books.documents import AMOUNTS, Reject
@@ -56,13 +56,13 @@ class Intake:
         return not self.rejects and not self.earlier and not self.kept
 
 
-def mappings(house: House) -> list[str]:
+def mappings(installation: Installation) -> list[str]:
     """Name the mappings of columns that were saved for files with headings of their own."""
-    return sorted(path.stem for path in (house.settings.data_dir / "mappings").glob("*.toml"))
+    return sorted(path.stem for path in (installation.settings.data_dir / "mappings").glob("*.toml"))
 
 
 def take_in(  # noqa: PLR0913 - one file with what its kind needs
-    house: House, connection: Connection, kind: Kind, path: Path, *, account: str = "",
+    installation: Installation, connection: Connection, kind: Kind, path: Path, *, account: str = "",
     mapping: str | None = None, seen: str | None = None, accept_totals: bool = False, dry_run: bool,
 ) -> Intake:  # fmt: skip
     """Read one file and keep it whole or not at all; a dry run says what would happen.
@@ -72,13 +72,13 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
     if kind is Kind.BANK:
         # The page shows what the file would do, and that nobody pays to its account, before anybody keeps it.
         outcome = import_bank_file(
-            house, connection, path, account=account, mapping=mapping, is_new_account=True, dry_run=dry_run
+            installation, connection, path, account=account, mapping=mapping, is_new_account=True, dry_run=dry_run
         )
         return _of_bank(outcome)
     if kind is Kind.PAYOUT:
-        return _of_report(import_payout_report(house, connection, path, seen=seen, dry_run=dry_run))
+        return _of_report(import_payout_report(installation, connection, path, seen=seen, dry_run=dry_run))
     return _of_invoices(
-        import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
+        import_invoices(installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
     )
 
 

@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import batches, insert_once
 from consumer.facts.tables.business import Entity
 from consumer.facts.taxids import TaxIdError, to_tax_id
@@ -53,7 +53,7 @@ class ImportOutcome:
 
 
 def import_invoices(
-    house: House,
+    installation: Installation,
     connection: Connection,
     path: Path,
     *,
@@ -67,13 +67,13 @@ def import_invoices(
     """
     try:
         content = path.read_bytes()
-        columns = read_mapping(house.settings.data_dir / "mappings", mapping) if mapping else {}
+        columns = read_mapping(installation.settings.data_dir / "mappings", mapping) if mapping else {}
     except OSError as error:
         return _refused(path.name, "", f"the file cannot be read: {error.strerror}")
     except MappingError as error:
         return _refused(path.name, "", str(error))
     sha256 = _digest(content, columns)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         earlier = session.get(InvoiceFile, (connection.name, sha256))
         if earlier is not None:
             return _known_already(path.name, sha256, earlier)
@@ -89,9 +89,9 @@ def import_invoices(
     if reading.rejects:
         return outcome
     if dry_run:
-        with house.store.reading() as session:
+        with installation.store.reading() as session:
             return _with_counts(outcome, find_changes(session, connection, reading))
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         return keep(session, connection, outcome, at=utc_now())
 
 

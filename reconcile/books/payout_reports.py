@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.tables.provider import PayoutItem
 from consumer.facts.turns import Turn, take_turn
 from consumer.facts.work import Completion
@@ -92,8 +92,8 @@ class ReportError(ValueError):
 
 
 def import_payout_report(
-    house: House, connection: Connection, path: Path, *, payout_id: str | None = None, seen: str | None = None,
-    dry_run: bool = False,
+    installation: Installation, connection: Connection, path: Path, *, payout_id: str | None = None,
+    seen: str | None = None, dry_run: bool = False,
 ) -> ReportOutcome:  # fmt: skip
     """Keep one report's fees in one transaction; a later report of the same payout replaces them.
 
@@ -112,7 +112,7 @@ def import_payout_report(
         return replace(outcome, rows=len(rows), rejects=rejects)
     outcome = replace(outcome, sha256=hashlib.sha256(content).hexdigest(), rows=len(rows))
     try:
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             return keep_report(session, connection, outcome, rows, seen=seen, at=None if dry_run else utc_now())
     except ReportError as error:
         return replace(outcome, rejects=(Reject(0, "", "", str(error)),))

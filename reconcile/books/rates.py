@@ -6,7 +6,7 @@ from pathlib import Path
 from zoneinfo import ZoneInfo
 
 from consumer.facts.countries import COUNTRIES
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import put
 from reconcile.books.cells import SheetError
 from reconcile.books.dates import DateError, decide_style, to_date
@@ -31,7 +31,7 @@ class RatesOutcome:
         return not self.rejects
 
 
-def import_rates(house: House, connection: Connection, path: Path, *, currency: str) -> RatesOutcome:
+def import_rates(installation: Installation, connection: Connection, path: Path, *, currency: str) -> RatesOutcome:
     """Keep the rates of one file; a later value of a day replaces the earlier one."""
     try:
         outcome = read_rates(path.name, path.read_bytes(), country=connection.country_code)
@@ -40,7 +40,7 @@ def import_rates(house: House, connection: Connection, path: Path, *, currency: 
     except SheetError as error:
         return _refused(path.name, str(error))
     if outcome.accepted:
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             for on, value in outcome.rates:
                 row = {"connection": connection.name, "currency": currency, "on": on, "value": value}
                 put(session.connection(), ExchangeRate, row, keys=["connection", "currency", "on"])

@@ -14,7 +14,7 @@ from pandas import DataFrame
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import day_start
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 from consumer.facts.turns import Turn, take_turn
 from reconcile.closing.figures import KEYS, Moved, figures_of, moved
 from reconcile.kept.closings import closed, last_closed

@@ -9,7 +9,7 @@ import click
 from sqlmodel import col, select
 
 from consumer.commands.terminal import connection_option, counted, json_option, leave, limit_option, print_rows, say
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.money import format_decimal
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
@@ -43,15 +43,21 @@ def bank() -> None:
 @json_option
 @click.pass_obj
 def import_files(  # noqa: PLR0913 - one argument per option
-    open_house: OpenHouse, *, files: tuple[Path, ...], account: str, mapping: str | None, is_new_account: bool,
-    dry_run: bool, connection_name: str, as_json: bool,
+    open_installation: OpenInstallation, *, files: tuple[Path, ...], account: str, mapping: str | None,
+    is_new_account: bool, dry_run: bool, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Bring bank files (CSV, XLSX, MT940, camt.053) in, each whole or not at all."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     outcomes = [
         import_bank_file(
-            house, connection, path, account=account, mapping=mapping, is_new_account=is_new_account, dry_run=dry_run
+            installation,
+            connection,
+            path,
+            account=account,
+            mapping=mapping,
+            is_new_account=is_new_account,
+            dry_run=dry_run,
         )
         for path in files
     ]
@@ -68,12 +74,14 @@ def import_files(  # noqa: PLR0913 - one argument per option
 @limit_option
 @json_option
 @click.pass_obj
-def list_lines(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+def list_lines(
+    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
+) -> None:
     """The lines of the merchant's own bank files, newest first."""
-    house = open_house()
-    names = [connection.name for connection in house.connections(connection_name)]
+    installation = open_installation()
+    names = [connection.name for connection in installation.connections(connection_name)]
     newest = select(BankLine).where(col(BankLine.connection).in_(names))
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         found = session.exec(newest.order_by(col(BankLine.booked_on).desc(), col(BankLine.id)).limit(limit)).all()
     rows = [
         {name: getattr(line, name) for name in LINE_KEYS if hasattr(line, name)}
@@ -144,12 +152,12 @@ def rates() -> None:
 @json_option
 @click.pass_obj
 def import_rate_files(
-    open_house: OpenHouse, *, files: tuple[Path, ...], currency: str, connection_name: str, as_json: bool
+    open_installation: OpenInstallation, *, files: tuple[Path, ...], currency: str, connection_name: str, as_json: bool
 ) -> None:
     """Bring rates in (CSV or XLSX with fecha and valor), each file whole or not at all."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
-    outcomes = [import_rates(house, connection, path, currency=currency) for path in files]
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    outcomes = [import_rates(installation, connection, path, currency=currency) for path in files]
     rows = [
         {
             "connection": connection.name, "file": one.name, "currency": currency, "accepted": one.accepted,

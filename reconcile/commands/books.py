@@ -18,7 +18,7 @@ from consumer.commands.terminal import (
     say,
 )
 from consumer.facts.clock import format_instant
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.invoices import ImportOutcome, import_invoices
@@ -50,7 +50,7 @@ def invoices() -> None:
 @json_option
 @click.pass_obj
 def import_files(  # noqa: PLR0913 - one parameter per option
-    open_house: OpenHouse,
+    open_installation: OpenInstallation,
     *,
     files: tuple[Path, ...],
     mapping: str | None,
@@ -60,10 +60,10 @@ def import_files(  # noqa: PLR0913 - one parameter per option
     as_json: bool,
 ) -> None:
     """Bring invoice files (CSV or XLSX) into the books, each whole or not at all."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     outcomes = [
-        import_invoices(house, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
+        import_invoices(installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
         for path in files
     ]
     if as_json:
@@ -79,12 +79,14 @@ def import_files(  # noqa: PLR0913 - one parameter per option
 @limit_option
 @json_option
 @click.pass_obj
-def list_invoices(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+def list_invoices(
+    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
+) -> None:
     """The documents of the books, newest first."""
-    house = open_house()
-    with house.store.reading() as session:
+    installation = open_installation()
+    with installation.store.reading() as session:
         rows = [
-            row for found in house.connections(connection_name) for row in records.invoices(session, found.name)
+            row for found in installation.connections(connection_name) for row in records.invoices(session, found.name)
         ]  # fmt: skip
     rows.sort(key=lambda row: row["issue_date"], reverse=True)
     print_rows(rows[:limit], records.INVOICE_KEYS, as_json=as_json)
@@ -95,11 +97,11 @@ def list_invoices(open_house: OpenHouse, *, connection_name: str | None, limit: 
 @connection_option("main")
 @json_option
 @click.pass_obj
-def show_history(open_house: OpenHouse, *, doc_key: str, connection_name: str, as_json: bool) -> None:
+def show_history(open_installation: OpenInstallation, *, doc_key: str, connection_name: str, as_json: bool) -> None:
     """What later files changed of one document, field by field."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
-    with house.store.reading() as session:
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    with installation.store.reading() as session:
         document = session.get(LocalInvoice, (connection.name, doc_key))
         if document is None:
             raise Refusal(f"there is no document {doc_key} in connection {connection.name}: cuadre invoices list")
@@ -122,14 +124,19 @@ def payout_report() -> None:
 @json_option
 @click.pass_obj
 def import_reports(
-    open_house: OpenHouse, *, files: tuple[Path, ...], payout_id: str | None, connection_name: str, as_json: bool
+    open_installation: OpenInstallation,
+    *,
+    files: tuple[Path, ...],
+    payout_id: str | None,
+    connection_name: str,
+    as_json: bool,
 ) -> None:
     """Bring payout reports (CSV) in, each whole or not at all."""
     if payout_id is not None and len(files) > 1:
         raise Refusal("--payout names the payout of one file", Completion.MISUSED)
-    house = open_house()
-    connection = house.settings.connection(connection_name)
-    outcomes = [import_payout_report(house, connection, path, payout_id=payout_id) for path in files]
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    outcomes = [import_payout_report(installation, connection, path, payout_id=payout_id) for path in files]
     print_files([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
     for outcome in outcomes:
         if outcome.earlier or outcome.note:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from consumer.commands.terminal import Refusal, connection_option, json_option, print_rows
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.work import Completion
 from reconcile.commands.authors import signature
@@ -32,15 +32,15 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
     @json_option
     @click.pass_obj
     def command(  # noqa: PLR0913 - one argument per option
-        open_house: OpenHouse, *, one: str, other: str, reason: str, seen: int | None, author: str | None,
+        open_installation: OpenInstallation, *, one: str, other: str, reason: str, seen: int | None, author: str | None,
         connection_name: str, as_json: bool, amount: str | None = None,
     ) -> None:  # fmt: skip
-        house = open_house()
-        connection = house.settings.connection(connection_name)
+        installation = open_installation()
+        connection = installation.settings.connection(connection_name)
         resource_id, doc_key = (other, one) if is_doc_key(one) else (one, other)
         pair, signed = Pair(connection.name, resource_id, doc_key), signature(author, reason)
         try:
-            with house.store.transaction() as session:
+            with installation.store.transaction() as session:
                 currency = decisions.currency_of(session, pair)
                 extra = {"amount": _to_amount(amount, currency)} if with_amount else {}
                 decision = decide(session, pair, signed, seen=seen, **extra)
@@ -65,15 +65,15 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
 @json_option
 @click.pass_obj
 def adjust(  # noqa: PLR0913 - one argument per option
-    open_house: OpenHouse, *, subject: str, kind: str, amount: str | None, reason: str, seen: int | None,
+    open_installation: OpenInstallation, *, subject: str, kind: str, amount: str | None, reason: str, seen: int | None,
     author: str | None, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
     try:
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             currency = decisions.currency_of(session, pair)
             money, signed = _to_amount(amount, currency), signature(author, reason)
             decision = decisions.adjust(session, pair, signed, amount=money, kind=Adjustment(kind), seen=seen)

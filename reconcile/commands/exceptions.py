@@ -13,7 +13,7 @@ from consumer.commands.terminal import Refusal, connection_option, json_option, 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import Connection, House, OpenHouse
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.commands import printed
@@ -47,14 +47,20 @@ def exceptions() -> None:
 @json_option
 @click.pass_obj
 def list_exceptions(
-    open_house: OpenHouse, /, *, connection_name: str | None, limit: int | None, as_json: bool, **filters: str | None
+    open_installation: OpenInstallation,
+    /,
+    *,
+    connection_name: str | None,
+    limit: int | None,
+    as_json: bool,
+    **filters: str | None,
 ) -> None:
     """Every exception, newest first."""
-    house = open_house()
+    installation = open_installation()
     rows: list[dict[str, Any]] = []
-    with house.store.reading() as session:
-        for connection in house.connections(connection_name):
-            on, calendar = reference_day(session, connection), _calendar(house, connection)
+    with installation.store.reading() as session:
+        for connection in installation.connections(connection_name):
+            on, calendar = reference_day(session, connection), _calendar(installation, connection)
             found = records.exceptions(session, connection.name, filters)
             rows += [records.to_exception_row(row, on, calendar) | {"subject": row.subject} for row in found]
     rows.sort(key=lambda row: row["opened_on"], reverse=True)
@@ -64,8 +70,8 @@ def list_exceptions(
     print_rows([_to_glance(row) for row in rows[:limit]], GLANCE_KEYS, as_json=False)
 
 
-def _calendar(house: House, connection: Connection) -> BankCalendar:
-    return read_calendar(house.settings.data_dir, connection.country_code)
+def _calendar(installation: Installation, connection: Connection) -> BankCalendar:
+    return read_calendar(installation.settings.data_dir, connection.country_code)
 
 
 def _to_glance(row: dict[str, Any]) -> dict[str, Any]:
@@ -88,16 +94,18 @@ def reference_day(session: Session, connection: Connection) -> date:
 @connection_option("main")
 @json_option
 @click.pass_obj
-def show_exception(open_house: OpenHouse, *, exception_id: str, connection_name: str, as_json: bool) -> None:
+def show_exception(
+    open_installation: OpenInstallation, *, exception_id: str, connection_name: str, as_json: bool
+) -> None:
     """One exception with its evidence and its history."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
-    with house.store.reading() as session:
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    with installation.store.reading() as session:
         row = session.get(ExceptionRow, (connection.name, exception_id))
         if row is None:
             raise Refusal(f"there is no exception {exception_id} in connection {connection.name}")
         on = reference_day(session, connection)
-        shown = records.to_exception_row(row, on, _calendar(house, connection))
+        shown = records.to_exception_row(row, on, _calendar(installation, connection))
         shown |= {"note": row.note, "version": row.version, "subject": row.subject}
         changes = [
             {name: getattr(change, name) for name in CHANGE_KEYS} | _in_major(change, row.currency)
@@ -152,17 +160,17 @@ def _fields(shown: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @json_option
 @click.pass_obj
 def assign_exception(  # noqa: PLR0913 - one argument per option
-    open_house: OpenHouse, *, exception_id: str, owner: str, reason: str, author: str | None, version: int | None,
-    connection_name: str, as_json: bool,
+    open_installation: OpenInstallation, *, exception_id: str, owner: str, reason: str, author: str | None,
+    version: int | None, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Give an exception to an owner; an empty owner takes it away."""
-    house = open_house()
+    installation = open_installation()
 
     def edit(session: Session, connection: str) -> ExceptionRow:
         signed = signature(author, reason)
         return decisions.assign(session, connection, exception_id, signed, owner=owner, version=version)
 
-    _edit(house, connection_name, edit, as_json=as_json)
+    _edit(installation, connection_name, edit, as_json=as_json)
 
 
 @exceptions.command("note")
@@ -173,17 +181,17 @@ def assign_exception(  # noqa: PLR0913 - one argument per option
 @json_option
 @click.pass_obj
 def note_exception(  # noqa: PLR0913 - one argument per option
-    open_house: OpenHouse, *, exception_id: str, text: str, author: str | None, version: int | None,
+    open_installation: OpenInstallation, *, exception_id: str, text: str, author: str | None, version: int | None,
     connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Write the note of an exception."""
-    house = open_house()
+    installation = open_installation()
 
     def edit(session: Session, connection: str) -> ExceptionRow:
         signed = signature(author, "noted")
         return decisions.note(session, connection, exception_id, signed, text=text, version=version)
 
-    _edit(house, connection_name, edit, as_json=as_json)
+    _edit(installation, connection_name, edit, as_json=as_json)
 
 
 @exceptions.command("resolve")
@@ -194,18 +202,18 @@ def note_exception(  # noqa: PLR0913 - one argument per option
 @json_option
 @click.pass_obj
 def resolve_exception(  # noqa: PLR0913 - one argument per option
-    open_house: OpenHouse, *, exception_id: str, reason: str, author: str | None, version: int | None,
+    open_installation: OpenInstallation, *, exception_id: str, reason: str, author: str | None, version: int | None,
     connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Close an exception; it opens again when what is at risk changes."""
-    house = open_house()
+    installation = open_installation()
 
     def edit(session: Session, connection: str) -> ExceptionRow:
-        on = reference_day(session, house.settings.connection(connection))
+        on = reference_day(session, installation.settings.connection(connection))
         signed = signature(author, reason)
         return decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
 
-    _edit(house, connection_name, edit, as_json=as_json)
+    _edit(installation, connection_name, edit, as_json=as_json)
 
 
 @exceptions.command("export")
@@ -213,12 +221,12 @@ def resolve_exception(  # noqa: PLR0913 - one argument per option
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), default="-", show_default=True)
 @connection_option("main")
 @click.pass_obj
-def export_exceptions(open_house: OpenHouse, *, state: str, out: Path, connection_name: str) -> None:
+def export_exceptions(open_installation: OpenInstallation, *, state: str, out: Path, connection_name: str) -> None:
     """The work list as a CSV sheet: fill in owner, note, state and resolution, and import it."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
-    with house.store.reading() as session:
-        on, calendar = reference_day(session, connection), _calendar(house, connection)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    with installation.store.reading() as session:
+        on, calendar = reference_day(session, connection), _calendar(installation, connection)
         found = records.exceptions(session, connection.name, {"state": state})
         rows = [
             records.to_exception_row(row, on, calendar)
@@ -238,19 +246,19 @@ def export_exceptions(open_house: OpenHouse, *, state: str, out: Path, connectio
 @json_option
 @click.pass_obj
 def import_exceptions(
-    open_house: OpenHouse, *, file: Path, author: str | None, connection_name: str, as_json: bool
+    open_installation: OpenInstallation, *, file: Path, author: str | None, connection_name: str, as_json: bool
 ) -> None:
     """Take an exported sheet back, row by row; a row that somebody changed meanwhile is refused alone."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
-    with house.store.reading() as session:
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    with installation.store.reading() as session:
         on = reference_day(session, connection)
     try:
         rows = worklist.read_sheet(file.read_bytes())
     except worklist.SheetRefused as error:
         raise Refusal(f"{file.name}: {error}") from None
     who = author or login_name()
-    taken = list(worklist.take_back(house.store, connection.name, rows, author=who, on=on, at=utc_now()))
+    taken = list(worklist.take_back(installation.store, connection.name, rows, author=who, on=on, at=utc_now()))
     shown = [
         {"line": row.line, "exception_id": row.exception_id, "changed": ", ".join(row.changed), "refused": row.refused}
         for row in taken
@@ -262,13 +270,15 @@ def import_exceptions(
         leave(Completion.NOTHING_DONE if refused == len(taken) else Completion.PARTLY_DONE)
 
 
-def _edit(house: House, name: str, edit: Callable[[Session, str], ExceptionRow], *, as_json: bool) -> None:
-    connection = house.settings.connection(name)
+def _edit(
+    installation: Installation, name: str, edit: Callable[[Session, str], ExceptionRow], *, as_json: bool
+) -> None:
+    connection = installation.settings.connection(name)
     try:
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             row = edit(session, connection.name)
             on = reference_day(session, connection)
-            shown = records.to_exception_row(row, on, _calendar(house, connection))
+            shown = records.to_exception_row(row, on, _calendar(installation, connection))
     except DecisionError as error:
         raise Refusal(str(error)) from None
     shown |= {"note": row.note, "version": row.version}

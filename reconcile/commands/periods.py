@@ -7,7 +7,7 @@ import click
 
 from consumer.commands.terminal import LocalDate, Refusal, connection_option, json_option, print_rows
 from consumer.facts.clock import utc_now
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from reconcile.closing import periods
 from reconcile.commands.authors import login_name
 from reconcile.runs import close_period as closing
@@ -36,15 +36,21 @@ def period_group() -> None:
 @json_option
 @click.pass_obj
 def close_period(  # noqa: PLR0913 - one argument per option
-    open_house: OpenHouse, *, until: date, as_of: date | None, reason: str, author: str | None, connection_name: str,
-    as_json: bool,
+    open_installation: OpenInstallation, *, until: date, as_of: date | None, reason: str, author: str | None,
+    connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Close every day up to one: decisions about it are refused, later facts become adjustment lines."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     try:
         period = closing.close_period(
-            house, connection, until=until, as_of=as_of, author=author or login_name(), reason=reason, at=utc_now()
+            installation,
+            connection,
+            until=until,
+            as_of=as_of,
+            author=author or login_name(),
+            reason=reason,
+            at=utc_now(),
         )
     except PeriodError as error:
         raise Refusal(str(error)) from None
@@ -59,13 +65,13 @@ def close_period(  # noqa: PLR0913 - one argument per option
 @json_option
 @click.pass_obj
 def reopen_period(
-    open_house: OpenHouse, *, reason: str, author: str | None, connection_name: str, as_json: bool
+    open_installation: OpenInstallation, *, reason: str, author: str | None, connection_name: str, as_json: bool
 ) -> None:
     """Open the newest closed period again; the closing stays in the history."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     try:
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             period = periods.reopen(
                 session, connection.name, author=author or login_name(), reason=reason, at=utc_now()
             )
@@ -79,13 +85,13 @@ def reopen_period(
 @connection_option(None)
 @json_option
 @click.pass_obj
-def list_periods(open_house: OpenHouse, *, connection_name: str | None, as_json: bool) -> None:
+def list_periods(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
     """Every closing, newest first, with how many adjustment lines later runs added."""
-    house = open_house()
-    with house.store.reading() as session:
+    installation = open_installation()
+    with installation.store.reading() as session:
         rows = [
             _to_row(period, len(periods.adjustments(session, period)))
-            for connection in house.connections(connection_name)
+            for connection in installation.connections(connection_name)
             for period in periods.history(session, connection.name)
         ]
     print_rows(rows, PERIOD_KEYS, as_json=as_json)
@@ -96,11 +102,11 @@ def list_periods(open_house: OpenHouse, *, connection_name: str | None, as_json:
 @connection_option("main")
 @json_option
 @click.pass_obj
-def show_period(open_house: OpenHouse, *, period: int, connection_name: str, as_json: bool) -> None:
+def show_period(open_installation: OpenInstallation, *, period: int, connection_name: str, as_json: bool) -> None:
     """The adjustment lines of one period: what later runs found otherwise, before and after."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
-    with house.store.reading() as session:
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    with installation.store.reading() as session:
         found = session.get(Period, period)
         if found is None or found.connection != connection.name:
             raise Refusal(f"there is no period {period} in connection {connection.name}: cuadre periods list")

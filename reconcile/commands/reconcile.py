@@ -21,7 +21,7 @@ from consumer.commands.terminal import (
 )
 from consumer.facts.calendars import read_calendar
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import House, OpenHouse
+from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.money import format_decimal
 from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
@@ -64,25 +64,25 @@ GLANCE_KEYS = ("code", "severity", "at risk", "about")
 @json_option
 @click.pass_obj
 def reconcile(  # noqa: PLR0913 - one argument per option
-    open_house: OpenHouse, *, since: date | None, until: date | None, as_of: date | None, payout_id: str | None,
-    dry_run: bool, fail_on: str | None, connection_name: str, as_json: bool,
+    open_installation: OpenInstallation, *, since: date | None, until: date | None, as_of: date | None,
+    payout_id: str | None, dry_run: bool, fail_on: str | None, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Match payouts, payments and documents once, and say what does not tie out."""
     check_range(since, until, "--from and --to")
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     day = as_of or local_date(utc_now(), connection.country.zone)
     try:
         with show_steps() as watch:
             outcome = start_run(
-                house, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
+                installation, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
                 watch=watch,
             )  # fmt: skip
     except UnknownPayout as error:
         raise Refusal(str(error)) from None
     except ChecksFailed as error:
         raise Refusal(str(error), Completion.PARTLY_DONE) from None
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         standings = standings_of(session, outcome)
     _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
     is_severe = fail_on is not None and has_severity(outcome, fail_on)
@@ -158,8 +158,8 @@ def figures_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield {"figure": _FIGURES.get(key, key), "value": row[key]}
 
 
-def run_called(session: Session, house: House, connection_name: str, name: str) -> Run:
-    connection = house.settings.connection(connection_name)
+def run_called(session: Session, installation: Installation, connection_name: str, name: str) -> Run:
+    connection = installation.settings.connection(connection_name)
     found = records.find_run(session, connection.name, name)
     if found is None:
         raise Refusal(f"no single run of connection {connection.name} is called {name}: cuadre runs list")
@@ -173,19 +173,19 @@ def run_called(session: Session, house: House, connection_name: str, name: str) 
 @json_option
 @click.pass_obj
 def explain(
-    open_house: OpenHouse, *, identity: str, run_id: str | None, connection_name: str, as_json: bool
+    open_installation: OpenInstallation, *, identity: str, run_id: str | None, connection_name: str, as_json: bool
 ) -> None:  # fmt: skip
     """Why a payout, resource or document is what it is, as the newest run says."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
-    with house.store.reading() as session:
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    with installation.store.reading() as session:
         today = local_date(utc_now(), connection.country.zone)
         last = records.last_run(session, connection.name, today=today)
-        found = run_called(session, house, connection_name, run_id) if run_id else last
+        found = run_called(session, installation, connection_name, run_id) if run_id else last
         if found is None:
             raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
-        calendar = read_calendar(house.settings.data_dir, connection.country_code)
-        rows = list(explanations.explain(session, house.settings.data_dir, found, identity, calendar))
+        calendar = read_calendar(installation.settings.data_dir, connection.country_code)
+        rows = list(explanations.explain(session, installation.settings.data_dir, found, identity, calendar))
     if not rows:
         raise Refusal(f"run {found.number} knows no payout, resource or document {identity}")
     if not as_json:
@@ -205,16 +205,16 @@ def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
     @click.option("--date", "on", type=LocalDate(), help="The business date (default yesterday, local).")
     @connection_option(None)
     @click.pass_obj
-    def nightly(open_house: OpenHouse, *, on: date | None, connection_name: str | None) -> None:
+    def nightly(open_installation: OpenInstallation, *, on: date | None, connection_name: str | None) -> None:
         """Backfill, pull, compare, reconcile and report one business day."""
-        house = open_house()
-        connections = house.connections(connection_name)
+        installation = open_installation()
+        connections = installation.connections(connection_name)
         today = {one.name: local_date(utc_now(), one.country.zone) for one in connections}
         if on is not None and on > min(today.values()):
             raise Refusal(f"--date {on} has not come yet: give today or a day before it", Completion.MISUSED)
         outcomes = []
         for connection in connections:
-            outcomes.append(run_night(house, connection, on or today[connection.name] - timedelta(days=1)))
+            outcomes.append(run_night(installation, connection, on or today[connection.name] - timedelta(days=1)))
             for line in outcomes[-1].lines:
                 say(line)
         leave(join(outcome.status for outcome in outcomes))

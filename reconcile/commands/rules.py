@@ -9,7 +9,7 @@ import click
 
 from consumer.commands.terminal import Refusal, connection_option, counted, json_option, print_rows, say
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.kept import records, snapshots
 from reconcile.kept.closings import last_closed
@@ -29,9 +29,9 @@ def rule_group() -> None:
 @rule_group.command("list")
 @json_option
 @click.pass_obj
-def list_rules(open_house: OpenHouse, *, as_json: bool) -> None:
+def list_rules(open_installation: OpenInstallation, *, as_json: bool) -> None:
     """Every number of [rules] as it holds, beside its default."""
-    chosen, defaults = asdict(to_rules(open_house().settings.rules)), asdict(to_rules({}))
+    chosen, defaults = asdict(to_rules(open_installation().settings.rules)), asdict(to_rules({}))
     rows = [{"rule": name, "value": _plain(value), "default": _plain(defaults[name])} for name, value in chosen.items()]
     print_rows(rows, RULE_KEYS, as_json=as_json)
 
@@ -48,13 +48,19 @@ def _plain(value: Any) -> Any:
 @json_option
 @click.pass_obj
 def preview_rules(
-    open_house: OpenHouse, *, file: Path, run_id: str | None, only_closed: bool, connection_name: str, as_json: bool
+    open_installation: OpenInstallation,
+    *,
+    file: Path,
+    run_id: str | None,
+    only_closed: bool,
+    connection_name: str,
+    as_json: bool,
 ) -> None:
     """What the [rules] or [tariff] of a TOML FILE would alter of a run that was made; nothing is written."""
-    house = open_house()
-    connection = house.settings.connection(connection_name)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
     given = _read(file)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         name = connection.name
         today = local_date(utc_now(), connection.country.zone)
         found = records.find_run(session, name, run_id) if run_id else records.last_run(session, name, today=today)
@@ -62,7 +68,7 @@ def preview_rules(
     if found is None:
         raise Refusal(f"connection {name} has no such run: cuadre runs list")
     try:
-        kept = snapshots.read(house.settings.data_dir, name, found.id).inputs
+        kept = snapshots.read(installation.settings.data_dir, name, found.id).inputs
         rules = to_rules(given["rules"]) if "rules" in given else kept.rules
         tariff = to_tariff(given["tariff"]) if "tariff" in given else kept.tariff
     except snapshots.SnapshotError as problem:

@@ -16,7 +16,7 @@ from consumer.commands.terminal import (
     say,
 )
 from consumer.facts.clock import format_instant
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.commands.progress import show_steps
 from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, standings_of, to_outcome_row
@@ -44,11 +44,13 @@ def runs() -> None:
 @limit_option
 @json_option
 @click.pass_obj
-def list_runs(open_house: OpenHouse, *, connection_name: str | None, limit: int | None, as_json: bool) -> None:
+def list_runs(
+    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, as_json: bool
+) -> None:
     """Every run, newest first."""
-    house = open_house()
-    with house.store.reading() as session:
-        found = [run for one in house.connections(connection_name) for run in records.runs(session, one.name)]
+    installation = open_installation()
+    with installation.store.reading() as session:
+        found = [run for one in installation.connections(connection_name) for run in records.runs(session, one.name)]
     found.sort(key=lambda run: run.finished_at, reverse=True)
     print_rows([records.to_run_row(run) for run in found[:limit]], records.RUN_KEYS, as_json=as_json)
 
@@ -58,11 +60,11 @@ def list_runs(open_house: OpenHouse, *, connection_name: str | None, limit: int 
 @connection_option("main")
 @json_option
 @click.pass_obj
-def show_run(open_house: OpenHouse, *, run_id: str, connection_name: str, as_json: bool) -> None:
+def show_run(open_installation: OpenInstallation, *, run_id: str, connection_name: str, as_json: bool) -> None:
     """One run by its id, the beginning of it, or its number."""
-    house = open_house()
-    with house.store.reading() as session:
-        found = RunOutcome.of(run_called(session, house, connection_name, run_id))
+    installation = open_installation()
+    with installation.store.reading() as session:
+        found = RunOutcome.of(run_called(session, installation, connection_name, run_id))
         row = to_outcome_row(found, standings_of(session, found), dry_run=False)
     if as_json:
         print_rows([row], OUTCOME_KEYS, as_json=True)
@@ -76,16 +78,18 @@ def show_run(open_house: OpenHouse, *, run_id: str, connection_name: str, as_jso
 @connection_option("main")
 @json_option
 @click.pass_obj
-def diff_runs(open_house: OpenHouse, *, before: str, after: str, connection_name: str, as_json: bool) -> None:
+def diff_runs(
+    open_installation: OpenInstallation, *, before: str, after: str, connection_name: str, as_json: bool
+) -> None:
     """What changed between two runs, and why."""
-    house = open_house()
-    with house.store.reading() as session:
+    installation = open_installation()
+    with installation.store.reading() as session:
         old, new = (
-            run_called(session, house, connection_name, before),
-            run_called(session, house, connection_name, after),
+            run_called(session, installation, connection_name, before),
+            run_called(session, installation, connection_name, after),
         )
         try:
-            changes = list(comparison.diff(session, house.settings.data_dir, old, new))
+            changes = list(comparison.diff(session, installation.settings.data_dir, old, new))
         except comparison.PrunedRun as error:
             raise Refusal(str(error)) from None
     rows = [{key: getattr(change, key) for key in diffs.KEYS} | {"connection": old.connection} for change in changes]
@@ -106,19 +110,19 @@ def diff_runs(open_house: OpenHouse, *, before: str, after: str, connection_name
 @json_option
 @click.pass_obj
 def rerun_run(
-    open_house: OpenHouse, *, run_id: str, restore: bool, limit: int, connection_name: str, as_json: bool
+    open_installation: OpenInstallation, *, run_id: str, restore: bool, limit: int, connection_name: str, as_json: bool
 ) -> None:  # fmt: skip
     """Make a run again from its kept inputs and say whether every row is as it was published; 3 if any is not."""
-    house = open_house()
-    with house.store.reading() as session:
-        found = run_called(session, house, connection_name, run_id)
-    made = _made_again(house.settings.data_dir, found)
-    with house.store.reading() as session:
+    installation = open_installation()
+    with installation.store.reading() as session:
+        found = run_called(session, installation, connection_name, run_id)
+    made = _made_again(installation.settings.data_dir, found)
+    with installation.store.reading() as session:
         held = list(reruns.compare(session, found, made, most=limit))
     is_same = not any(one.differing for one in held)
     restored = restore and is_same and not made.changed_since and not is_published(found)
     if restored:
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             reruns.restore(session, found, made)
     _show(found, made, held, limit=limit, restored=restored, as_json=as_json)
     is_refused = restore and not restored and not is_published(found)

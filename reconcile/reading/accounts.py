@@ -9,7 +9,7 @@ from pandas import DataFrame
 from sqlmodel import SQLModel
 
 from consumer.facts.bankdays import BankCalendar
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 from consumer.facts.tables.business import AccountMovement, AccountNumber, LinkAccount, LinkMovement
 from consumer.facts.tables.provider import Payout
 from reconcile.books.bank_statements import account_digits

@@ -14,7 +14,7 @@ from sqlmodel import Session, SQLModel
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar
-from consumer.facts.house import Connection, Settings
+from consumer.facts.installation import Connection, Settings
 from consumer.facts.store import batches
 from consumer.facts.tables.business import Entity, Transfer
 from consumer.facts.tables.inbox import Event, EventConflict

@@ -8,7 +8,7 @@ import pyarrow as pa
 import sqlalchemy as sa
 from sqlmodel import SQLModel
 
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, PayoutItem, Refund
 from reconcile.reading.bodies import SALE

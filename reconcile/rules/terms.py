@@ -1,7 +1,7 @@
 """The merchant's own terms, which must be readable when the program starts: tariff, rules and calendars."""
 
 from consumer.facts.calendars import CalendarError, read_calendar
-from consumer.facts.house import ConfigError, Settings
+from consumer.facts.installation import ConfigError, Settings
 from reconcile.rules.settings import RulesError, to_rules
 from reconcile.rules.tariff import TariffError, to_tariff
 

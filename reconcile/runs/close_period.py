@@ -3,7 +3,7 @@
 from datetime import date, datetime, timedelta
 
 from consumer.facts.clock import local_date
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from reconcile.closing import periods
 from reconcile.closing.periods import PeriodError
 from reconcile.runs.run import run
@@ -14,7 +14,14 @@ __all__ = ["PeriodError", "close_period", "reopen_period"]
 
 
 def close_period(  # noqa: PLR0913 - what is closed, by whom, why, when
-    house: House, connection: Connection, *, until: date, as_of: date | None, author: str, reason: str, at: datetime
+    installation: Installation,
+    connection: Connection,
+    *,
+    until: date,
+    as_of: date | None,
+    author: str,
+    reason: str,
+    at: datetime,
 ) -> Period:
     """Close every day up to one that is over, on a run of `as_of` (default today) over everything that is known."""
     today = local_date(at, connection.country.zone)
@@ -23,7 +30,7 @@ def close_period(  # noqa: PLR0913 - what is closed, by whom, why, when
         raise PeriodError(f"{until} is not over yet: close up to {today - timedelta(days=1)} at the latest")
     if day < until:
         raise PeriodError(f"a run as of {day} stands for no later day: close up to {day} at the latest")
-    seen = run(house, connection, as_of=day, dry_run=True)
+    seen = run(installation, connection, as_of=day, dry_run=True)
     # Published, an incomplete run would be the newest one that everybody sees.
     if not seen.complete and as_of is None:
         raise PeriodError(
@@ -31,16 +38,18 @@ def close_period(  # noqa: PLR0913 - what is closed, by whom, why, when
         )
     if not seen.complete:
         raise PeriodError(f"the data of {day} is incomplete (DATA_GAP): a period is closed on complete data only")
-    kept = run(house, connection, as_of=day)
+    kept = run(installation, connection, as_of=day)
     if seen.result is None or seen.run_id != kept.run_id:
         raise PeriodError("facts came in while the period was being closed: close it again")
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         return periods.close(
             session, connection, seen.result, run_id=kept.run_id, until=until, author=author, reason=reason, at=at
         )
 
 
-def reopen_period(house: House, connection: Connection, *, author: str, reason: str, at: datetime) -> Period:
+def reopen_period(
+    installation: Installation, connection: Connection, *, author: str, reason: str, at: datetime
+) -> Period:
     """Open the newest closed period again; the closing stays in the history."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         return periods.reopen(session, connection.name, author=author, reason=reason, at=at)

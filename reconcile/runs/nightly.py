@@ -6,7 +6,7 @@ from datetime import date, timedelta
 from typing import Protocol
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import Completion, WorkError
 from reconcile.kept.retention import drop_inputs, prune
 from reconcile.rules.checks import ChecksFailed
@@ -70,7 +70,7 @@ def join(statuses: Iterable[Completion]) -> Completion:
     return Completion.PARTLY_DONE if len(set(found)) > 1 else worst
 
 
-def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> NightlyOutcome:
+def nightly(installation: Installation, connection: Connection, *, on: date, steps: Steps) -> NightlyOutcome:
     """Bring everything in, reconcile the day and hand out its reports.
 
     1. Check the database's file. On a damaged one the night ends here: nothing is published from it.
@@ -92,8 +92,8 @@ def nightly(house: House, connection: Connection, *, on: date, steps: Steps) -> 
     before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
     for name, step in before.items():
         _take(outcome, name, lambda step=step: step(connection), is_named=False)  # type: ignore[misc]
-    _reconcile(house, connection, outcome)
-    _prune(house, connection, outcome)
+    _reconcile(installation, connection, outcome)
+    _prune(installation, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
     if not outcome.complete:
         failed = ", ".join(name for name, status in outcome.statuses.items() if status is not Completion.DONE)
@@ -117,9 +117,9 @@ def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *
         outcome.lines += [f"{whose}{name}: {line.removeprefix(whose)}" for line in answer.lines]
 
 
-def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) -> None:
+def _reconcile(installation: Installation, connection: Connection, outcome: NightlyOutcome) -> None:
     try:
-        outcome.run = run(house, connection, as_of=outcome.on)
+        outcome.run = run(installation, connection, as_of=outcome.on)
     except ChecksFailed as problem:
         outcome.statuses["reconcile"] = Completion.PARTLY_DONE
         outcome.lines.append(f"{connection.name}: reconcile: {problem}")
@@ -132,11 +132,11 @@ def _reconcile(house: House, connection: Connection, outcome: NightlyOutcome) ->
     outcome.lines.append(f"{connection.name}: reconcile: run {found.number}, {closed}, {state}")
 
 
-def _prune(house: House, connection: Connection, outcome: NightlyOutcome) -> None:
-    months_until = timedelta(days=house.settings.retention_days)
-    with house.store.transaction() as session:
+def _prune(installation: Installation, connection: Connection, outcome: NightlyOutcome) -> None:
+    months_until = timedelta(days=installation.settings.retention_days)
+    with installation.store.transaction() as session:
         dropped = prune(session, connection.name, today=outcome.on, months_until=months_until, at=utc_now())
-    with house.store.reading() as session:
-        drop_inputs(session, house.settings.data_dir, connection.name, at=utc_now())
+    with installation.store.reading() as session:
+        drop_inputs(session, installation.settings.data_dir, connection.name, at=utc_now())
     if dropped:
         outcome.lines.append(f"{connection.name}: the rows of {len(dropped)} earlier runs were dropped")

@@ -12,7 +12,7 @@ from sqlalchemy.orm import configure_mappers
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.turns import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
@@ -85,7 +85,7 @@ class RunOutcome:
 
 
 def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
-    house: House,
+    installation: Installation,
     connection: Connection,
     *,
     as_of: date,
@@ -113,8 +113,8 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         watch("reading what the provider and the books say")
         # Rows as objects are not needed until everything is read.
         worker.submit(configure_mappers)
-        with house.store.reading() as session:
-            snapshot = take_snapshot(session, house, connection, as_of=as_of, scope=scope)
+        with installation.store.reading() as session:
+            snapshot = take_snapshot(session, installation, connection, as_of=as_of, scope=scope)
             earlier = session.get(Run, (connection.name, snapshot.run_id))
         release_arrow_memory()
         if is_published(earlier) and not dry_run:
@@ -122,15 +122,15 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
         if dry_run:
             return explain(snapshot, rules)
-        with snapshots.drafted(snapshot, house.settings.data_dir, worker) as keep:
+        with snapshots.drafted(snapshot, installation.settings.data_dir, worker) as keep:
             outcome = explain(snapshot, rules)
             snapshot = snapshot.without_rows()
-            return _keep_and_publish(house, snapshot, outcome, keep, started_at=started_at, watch=watch)
+            return _keep_and_publish(installation, snapshot, outcome, keep, started_at=started_at, watch=watch)
 
 
 def _keep_and_publish(
-    house: House, snapshot: Snapshot, outcome: RunOutcome, keep: Callable[[], Path], *, started_at: datetime,
-    watch: Watch,
+    installation: Installation, snapshot: Snapshot, outcome: RunOutcome, keep: Callable[[], Path], *,
+    started_at: datetime, watch: Watch,
 ) -> RunOutcome:  # fmt: skip
     """Give the inputs their place, then publish; results are packed beside all of it."""
     assert outcome.result is not None
@@ -139,14 +139,18 @@ def _keep_and_publish(
     with prepared(outcome.connection, outcome.result) as rows:
         keep()
         watch("publishing the result")
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             return publish(session, snapshot, outcome, rows, started_at=started_at, at=utc_now())
 
 
-def take_snapshot(session: Session, house: House, connection: Connection, *, as_of: date, scope: Scope) -> Snapshot:
-    inputs = read_inputs(session, connection, house.settings, as_of=as_of, now=utc_now())
+def take_snapshot(
+    session: Session, installation: Installation, connection: Connection, *, as_of: date, scope: Scope
+) -> Snapshot:
+    inputs = read_inputs(session, connection, installation.settings, as_of=as_of, now=utc_now())
     transfers = read_transfers(session, connection)
-    return snapshots.take(inputs, transfers, scope, tariff=house.settings.tariff, chosen_rules=house.settings.rules)
+    return snapshots.take(
+        inputs, transfers, scope, tariff=installation.settings.tariff, chosen_rules=installation.settings.rules
+    )
 
 
 def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:

@@ -10,7 +10,7 @@ from sqlmodel import col
 
 from consumer.commands.terminal import Refusal, json_option, limit_option, print_rows, say
 from consumer.facts.clock import utc_now
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from reports.people import PeopleError, Role, add_user, disable_user, new_password, to_user
 from reports.tables import User
 from reports.tokens import Scope, create_token, revoke_token
@@ -29,12 +29,12 @@ def users() -> None:
 @click.option("--role", type=_ROLES, default=Role.VIEWER.value, show_default=True)
 @click.option("--password-file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.pass_obj
-def users_add(open_house: OpenHouse, *, email: str, role: str, password_file: Path | None) -> None:
+def users_add(open_installation: OpenInstallation, *, email: str, role: str, password_file: Path | None) -> None:
     """Add a person; the password comes from a file or a prompt, or is made up and printed once."""
     password, is_made_up = _password(password_file)
     try:
         user = to_user(email, password, Role(role), now=utc_now())
-        with open_house().store.transaction() as session:
+        with open_installation().store.transaction() as session:
             add_user(session, user)
     except PeopleError as error:
         raise Refusal(str(error)) from None
@@ -58,9 +58,9 @@ def _password(file: Path | None) -> tuple[str, bool]:
 @json_option
 @limit_option
 @click.pass_obj
-def users_list(open_house: OpenHouse, *, as_json: bool, limit: int | None) -> None:
+def users_list(open_installation: OpenInstallation, *, as_json: bool, limit: int | None) -> None:
     """List people, newest first."""
-    with open_house().store.reading() as session:
+    with open_installation().store.reading() as session:
         newest = sa.select(User).order_by(col(User.created_at).desc(), col(User.id).desc()).limit(limit)
         rows = [_user_row(user) for user in session.scalars(newest)]
     print_rows(rows, ("email", "role", "created_at", "disabled_at", "locked_until"), as_json=as_json)
@@ -79,10 +79,10 @@ def _user_row(user: User) -> dict[str, Any]:
 @users.command("disable")
 @click.argument("email")
 @click.pass_obj
-def users_disable(open_house: OpenHouse, *, email: str) -> None:
+def users_disable(open_installation: OpenInstallation, *, email: str) -> None:
     """Shut a person out, at once and also where they are logged in."""
     try:
-        with open_house().store.transaction() as session:
+        with open_installation().store.transaction() as session:
             disable_user(session, email, now=utc_now())
     except PeopleError as error:
         raise Refusal(str(error)) from None
@@ -99,11 +99,11 @@ def tokens() -> None:
 @click.option("--role", type=_ROLES, default=Role.VIEWER.value, show_default=True)
 @click.option("--scope", "scopes", multiple=True, type=_SCOPES, help="What it opens; repeat (default all).")
 @click.pass_obj
-def tokens_create(open_house: OpenHouse, *, name: str, role: str, scopes: tuple[str, ...]) -> None:
+def tokens_create(open_installation: OpenInstallation, *, name: str, role: str, scopes: tuple[str, ...]) -> None:
     """Make a token and print it; it cannot be shown again."""
     wanted = tuple(map(Scope, scopes)) or tuple(Scope)
     try:
-        with open_house().store.transaction() as session:
+        with open_installation().store.transaction() as session:
             token = create_token(session, name, Role(role), now=utc_now(), scopes=wanted)
     except PeopleError as error:
         raise Refusal(str(error)) from None
@@ -114,10 +114,10 @@ def tokens_create(open_house: OpenHouse, *, name: str, role: str, scopes: tuple[
 @tokens.command("revoke")
 @click.argument("name")
 @click.pass_obj
-def tokens_revoke(open_house: OpenHouse, *, name: str) -> None:
+def tokens_revoke(open_installation: OpenInstallation, *, name: str) -> None:
     """End a token at once."""
     try:
-        with open_house().store.transaction() as session:
+        with open_installation().store.transaction() as session:
             revoke_token(session, name, now=utc_now())
     except PeopleError as error:
         raise Refusal(str(error)) from None

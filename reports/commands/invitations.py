@@ -8,7 +8,7 @@ from sqlmodel import Session, col
 
 from consumer.commands.terminal import say
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from reports.people import PeopleError, Role, add_user, to_user
 from reports.tables import Invitation, User
@@ -32,11 +32,11 @@ def invite(store: Store, *, now: datetime) -> str | None:
     return key
 
 
-def greet(house: House, address: str) -> None:
+def greet(installation: Installation, address: str) -> None:
     """Tell who starts the pages how the first person gets in; where somebody can already, say nothing."""
-    key = invite(house.store, now=utc_now())
+    key = invite(installation.store, now=utc_now())
     if key is not None:
-        link = f"{house.settings.public_url or address}/welcome/{key}"
+        link = f"{installation.settings.public_url or address}/welcome/{key}"
         say(f"nobody can log in yet; this link makes the first admin, once, within 24 hours: {link}")
 
 

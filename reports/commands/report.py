@@ -8,7 +8,7 @@ import click
 
 from consumer.commands.terminal import LocalDate, Refusal, check_range, connection_option, leave, say
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.house import OpenHouse
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.kept.pieces import DamagedRowsError
 from reports import catalogue, files
@@ -36,7 +36,7 @@ from reports.workbook import TooManyRowsError
 @connection_option(None)
 @click.pass_obj
 def report(  # noqa: PLR0913 - one parameter an option
-    open_house: OpenHouse,
+    open_installation: OpenInstallation,
     *,
     name: str,
     since: date | None,
@@ -54,13 +54,13 @@ def report(  # noqa: PLR0913 - one parameter an option
     shapes = _shapes(_formats(formats, out), profile, language)
     if out == "-" and len(shapes) > 1:
         raise Refusal("standard output takes one format", Completion.MISUSED)
-    house = open_house()
-    connections = house.connections(connection_name)
+    installation = open_installation()
+    connections = installation.connections(connection_name)
     today = local_date(utc_now(), connections[0].country.zone)
     query = Query(name, connections, today, Span(since, until), as_of, payout_id)
     try:
         with_sheets = any(shape.format is Format.XLSX for shape in shapes)
-        made = catalogue.make_sheets(house, query) if with_sheets else [catalogue.make(house, query)]
+        made = catalogue.make_sheets(installation, query) if with_sheets else [catalogue.make(installation, query)]
         if payout_id is not None and not made[0].table.num_rows:
             raise Refusal(f"{name} holds no payout {payout_id}")
         for shape in shapes:

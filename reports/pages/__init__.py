@@ -14,7 +14,7 @@ from markupsafe import Markup
 from werkzeug.exceptions import HTTPException
 
 from consumer.facts.errands import Errands
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.texts import shorten
 from reconcile.kept.pieces import DamagedRowsError
 from reports.list_catalogue import NUMBERS
@@ -77,11 +77,13 @@ def pages() -> list[Blueprint]:
     ]
 
 
-def register(app: Flask, house: House, *, errands: Errands | None = None, public: Collection[str] = PUBLIC) -> None:
+def register(
+    app: Flask, installation: Installation, *, errands: Errands | None = None, public: Collection[str] = PUBLIC
+) -> None:
     """Add the pages to an application; `public` names endpoints or blueprints that answer without a login."""
-    app.extensions[EXTENSION] = house
+    app.extensions[EXTENSION] = installation
     app.extensions[ERRANDS] = errands
-    app.config["SESSION_COOKIE_SECURE"] = (house.settings.public_url or "").startswith("https://")
+    app.config["SESSION_COOKIE_SECURE"] = (installation.settings.public_url or "").startswith("https://")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.finalize = _shorten
     protect(app, public)
@@ -112,11 +114,11 @@ def _compile(app: Flask) -> None:
         app.jinja_env.get_template(name)
 
 
-def token_check(house: House) -> Callable[[], bool]:
+def token_check(installation: Installation) -> Callable[[], bool]:
     """Make the check of a request's token, for routes outside the pages such as the metrics."""
 
     def may_read_metrics() -> bool:
-        machine = find_machine(house.store, request.headers.get("Authorization", ""))
+        machine = find_machine(installation.store, request.headers.get("Authorization", ""))
         return machine is not None and Scope.METRICS in machine.scopes
 
     return may_read_metrics
@@ -166,7 +168,7 @@ def _words() -> dict[str, Any]:
         # Asked only where a page offers files: a page that refuses an unknown connection has none to offer.
         "offered_profile": lambda: desk.home_connection().country.profile,
         "currency_of": desk.currency_of,
-        "connections": desk.house().settings.all_connections,
+        "connections": desk.installation().settings.all_connections,
         "reader": current_user,
     }
 

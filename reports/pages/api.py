@@ -69,7 +69,7 @@ def _report(name: str) -> ResponseReturnValue:
         request.args.get("payout") or None,
     )
     try:
-        found = windows.find(desk.house(), query, start, limit)
+        found = windows.find(desk.installation(), query, start, limit)
     except NoRunError as error:
         abort(404, str(error))
     report = found.report
@@ -92,7 +92,7 @@ def _list(listing: Listing) -> ResponseReturnValue:
     limit, (start, anchor) = _limit(), _cursor()
     state = desk.choice("state", listing.states)
     wanted = Wanted(desk.names(), state, desk.search(), size=limit)
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         total = count(session, listing, wanted)
         skip = _after(session, listing, wanted, start, anchor=anchor, total=total)
         page = read(session, listing, wanted, skip=skip)

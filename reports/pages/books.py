@@ -5,7 +5,7 @@ from datetime import date
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 from reconcile.books import intake
 from reconcile.books.intake import Kind
 from reconcile.runs.close_period import PeriodError, close_period, reopen_period
@@ -28,7 +28,7 @@ _LISTS = {Kind.INVOICES: "invoice-files", Kind.BANK: "bank-files", Kind.PAYOUT: 
 @blueprint.get("")
 def overview() -> ResponseReturnValue:
     """Show what came in lately, up to when the books are closed, and the form for the next file."""
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         wanted = Wanted(desk.names(), size=_LATEST)
         files = {name: read(session, LISTINGS[name], wanted) for name in _LISTS.values()}
         closed = [(own, bookkeeping.closed_until(session, own.name)) for own in desk.connections()]
@@ -37,7 +37,7 @@ def overview() -> ResponseReturnValue:
         listings=listings(),
         files=[(LISTINGS[name], page) for name, page in files.items()],
         closed=closed,
-        mappings=intake.mappings(desk.house()),
+        mappings=intake.mappings(desk.installation()),
         may_bring=desk.reader().role.may(Role.FINANCE),
     )
 
@@ -52,7 +52,7 @@ def index(name: str) -> ResponseReturnValue:
         abort(404)
     listing = LISTINGS[name]
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         page = read(session, listing, wanted)
         closed = [(own, bookkeeping.closed_until(session, own.name)) for own in desk.connections()]
     return render_template(
@@ -74,7 +74,7 @@ def look() -> ResponseReturnValue:
     need(Role.FINANCE)
     try:
         upload = uploads.stage(
-            desk.house(),
+            desk.installation(),
             request.files.get("file"),
             who=desk.reader().name,
             now=desk.now(),
@@ -95,7 +95,7 @@ def look() -> ResponseReturnValue:
 def looked(key: str) -> ResponseReturnValue:
     """Show what a staged file would change: totals to compare, or every reason why it cannot be kept."""
     need(Role.FINANCE)
-    upload = uploads.find(desk.house(), key, who=desk.reader().name)
+    upload = uploads.find(desk.installation(), key, who=desk.reader().name)
     if upload is None:
         flash(translate("upload.gone", desk.language()), "alert")
         return redirect(url_for("books.overview"))
@@ -107,7 +107,7 @@ def looked(key: str) -> ResponseReturnValue:
 def keep() -> ResponseReturnValue:
     """Keep the file that was looked at; a second click finds it gone, and the file itself is never kept twice."""
     need(Role.FINANCE)
-    upload = uploads.find(desk.house(), request.form.get("key", ""), who=desk.reader().name)
+    upload = uploads.find(desk.installation(), request.form.get("key", ""), who=desk.reader().name)
     if upload is None:
         flash(translate("upload.gone", desk.language()), "alert")
         return redirect(url_for("books.overview"))
@@ -137,7 +137,7 @@ def period(connection: str, number: int) -> ResponseReturnValue:
     """Show one closing: who and why, what it froze, and what later runs found otherwise."""
     desk.known(connection)
     wanted = Wanted([connection], desk.choice("kind", bookkeeping.FIGURE_KINDS), str(number), desk.page_number())
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         found = bookkeeping.find_period(session, connection, number)
         if found is None:
             abort(404)
@@ -166,7 +166,7 @@ def close() -> ResponseReturnValue:
         raise BadQueryError("until: choose the last day to close")
     try:
         made = close_period(
-            desk.house(),
+            desk.installation(),
             connection,
             until=until,
             as_of=_day_of_figures(connection, until),
@@ -183,7 +183,7 @@ def close() -> ResponseReturnValue:
 
 def _day_of_figures(connection: Connection, until: date) -> date | None:
     """Choose the newest complete run's day, whose data is all here; today's may still be on its way."""
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         found = run_history.newest_complete(session, connection.name, desk.today())
     return found.as_of if found is not None and found.as_of >= until else None
 
@@ -195,7 +195,7 @@ def reopen() -> ResponseReturnValue:
     connection = desk.known(request.form.get("connection", ""))
     try:
         made = reopen_period(
-            desk.house(), connection, author=desk.reader().name, reason=taking.text("reason"), at=desk.now()
+            desk.installation(), connection, author=desk.reader().name, reason=taking.text("reason"), at=desk.now()
         )  # fmt: skip
     except PeriodError as error:
         return _told(refusal(str(error), desk.language()), "alert")
@@ -208,7 +208,7 @@ def _take_in(
 ) -> intake.Intake:
     terms = upload.terms
     return intake.take_in(
-        desk.house(),
+        desk.installation(),
         desk.known(terms["connection"]),
         Kind(terms["kind"]),
         upload.path,

@@ -23,13 +23,13 @@ blueprint = Blueprint("case", __name__, url_prefix="/exceptions")
 @blueprint.get("/<connection>/<exception_id>")
 def show(connection: str, exception_id: str) -> ResponseReturnValue:
     own = desk.known(connection)
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, [own.name], desk.today())
         case = cases.find_case(session, runs, connection, exception_id)
     if case is None:
         abort(404)
     as_of = max((run.as_of for run in runs), default=case.row.last_seen_on)
-    calendar = calendars_of(desk.house(), [own], runs)[connection]
+    calendar = calendars_of(desk.installation(), [own], runs)[connection]
     return render_template(
         "case.html",
         case=case,

@@ -1,4 +1,4 @@
-"""What every page works with: the house, the reader's language and connections, and strict query parameters."""
+"""What every page works with: the installation, the reader's language and connections, and strict query parameters."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from flask_login import current_user
 
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.errands import Errands
-from consumer.facts.house import ConfigError, Connection, House
+from consumer.facts.installation import ConfigError, Connection, Installation
 from reports import standing, trail
 from reports.people import Role
 from reports.shapes.columns import LANGUAGES
@@ -46,8 +46,8 @@ class Person:
         return self.id
 
 
-def house() -> House:
-    found: House = current_app.extensions[EXTENSION]
+def installation() -> Installation:
+    found: Installation = current_app.extensions[EXTENSION]
     return found
 
 
@@ -77,7 +77,7 @@ def address() -> str:
 def connections() -> tuple[Connection, ...]:
     """Return the connection the address names, or all."""
     try:
-        return house().connections(request.args.get("connection") or None)
+        return installation().connections(request.args.get("connection") or None)
     except ConfigError as error:
         raise BadQueryError(f"connection: {error}") from None
 
@@ -88,7 +88,7 @@ def names() -> list[str]:
 
 def known(name: str) -> Connection:
     """Find a connection that an address or a form names; one that is not in the settings is not found."""
-    found = next((own for own in house().settings.all_connections if own.name == name), None)
+    found = next((own for own in installation().settings.all_connections if own.name == name), None)
     if found is None:
         abort(404)
     return found
@@ -96,7 +96,7 @@ def known(name: str) -> Connection:
 
 def note(action: str, subject: str) -> None:
     """Write into the trail what the reader just did."""
-    trail.note(house().store, reader().name, action, subject, now=now())
+    trail.note(installation().store, reader().name, action, subject, now=now())
 
 
 def home_connection() -> Connection:
@@ -105,11 +105,11 @@ def home_connection() -> Connection:
 
 
 def zone_of(connection: str) -> str:
-    return house().settings.connection(connection).country.zone
+    return installation().settings.connection(connection).country.zone
 
 
 def currency_of(connection: str) -> str:
-    return house().settings.connection(connection).country.currency
+    return installation().settings.connection(connection).country.currency
 
 
 def today() -> date:
@@ -120,13 +120,13 @@ def language() -> str:
     chosen: str | None = session.get("language")
     if chosen in LANGUAGES:
         return chosen
-    return house().settings.all_connections[0].country.language
+    return installation().settings.all_connections[0].country.language
 
 
 def bank_name(institution: str | None) -> str:
     """Name a bank as the provider's directory does; one it does not list keeps its id."""
     if "bank_names" not in g:
-        with house().store.reading() as opened:
+        with installation().store.reading() as opened:
             g.bank_names = standing.bank_names(opened)
     names: Mapping[str, str] = g.bank_names
     return names.get(institution or "", institution or "")

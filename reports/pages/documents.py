@@ -17,7 +17,7 @@ blueprint = Blueprint("documents", __name__, url_prefix="/documents")
 
 @blueprint.get("/<connection>/<path:doc_key>")
 def show(connection: str, doc_key: str) -> ResponseReturnValue:
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, [desk.known(connection).name], desk.today())
         dossier = find_dossier(session, runs, connection, doc_key)
     if dossier is None:

@@ -5,7 +5,7 @@ import json
 from flask import Blueprint, Response, abort, redirect, render_template, request, send_file, url_for
 from flask.typing import ResponseReturnValue
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports import archive, catalogue, files, orders, standing
 from reports.catalogue import NoRunError
 from reports.export import PROFILES, Format
@@ -32,7 +32,7 @@ _OF_LISTS = {"connection", "state", "q", "profile", "language"}
 
 @blueprint.get("")
 def index() -> ResponseReturnValue:
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         kept = [(file, json.loads(file.sums)) for file in archive.kept_files(session)]
         runs = standing.runs_now(session, desk.names(), desk.today())
     as_of = desk.day("as_of") or max((run.as_of for run in runs), default=None)
@@ -65,18 +65,18 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     if name in LISTINGS:
         return _download_list(LISTINGS[name], file_format)
     query, shape = _asked(name, file_format)
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         rows = orders.rows_of(session, query)
     if orders.is_large(rows, shape) and not desk.reader().is_machine:
         try:
-            number = orders.order(desk.house(), query, shape, who=desk.reader().name, rows=rows, now=desk.now())
+            number = orders.order(desk.installation(), query, shape, who=desk.reader().name, rows=rows, now=desk.now())
         except orders.TooManyOrdersError as error:
             return _sentence(str(error), 429)
         desk.note("order", f"{name}.{file_format}")
         return redirect(url_for("downloads.ordered", number=number), 303)
     try:
         build = catalogue.make_sheets if shape.format is Format.XLSX else _make_alone
-        made = build(desk.house(), query)
+        made = build(desk.installation(), query)
         content = files.pieces(made, shape)
         body = content if shape.format is Format.CSV else [b"".join(content)]
     except NoRunError as error:
@@ -95,7 +95,7 @@ def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
     shape = _shape(file_format)
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search())
     try:
-        with desk.house().store.reading() as session:
+        with desk.installation().store.reading() as session:
             report = to_report(session, listing, wanted, label=_label, as_of=desk.today())
     except TooLongError as error:
         return _sentence(str(error), 413)
@@ -109,8 +109,8 @@ def _label(key: str, language: str) -> str:
     return translate(title if title != key else f"key.{key}", language)
 
 
-def _make_alone(house: House, query: Query) -> list[Report]:
-    return [catalogue.make(house, query)]
+def _make_alone(installation: Installation, query: Query) -> list[Report]:
+    return [catalogue.make(installation, query)]
 
 
 def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
@@ -160,7 +160,7 @@ def _sentence(text: str, status: int) -> Response:
 @blueprint.get("/orders/<int(max=2147483647):number>")
 def ordered(number: int) -> ResponseReturnValue:
     """Show how far a large file is; the page looks again by itself until it is done."""
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         row = orders.find(session, number, now=desk.now())
         file = session.get(ReportFile, row.file_id) if row is not None and row.file_id is not None else None
     if row is None:
@@ -172,12 +172,12 @@ def ordered(number: int) -> ResponseReturnValue:
 
 @blueprint.get("/archive/<int(max=2147483647):number>")
 def kept(number: int) -> ResponseReturnValue:
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         row = session.get(ReportFile, number)
     if row is None:
         abort(404)
     try:
-        path = archive.open_kept(desk.house(), row)
+        path = archive.open_kept(desk.installation(), row)
     except archive.ChangedFileError as error:
         return _sentence(str(error), 409)
     desk.note("download", row.path)

@@ -46,12 +46,12 @@ def index() -> ResponseReturnValue:
         closed_from=desk.day("closed_from"),
         payout_id=request.args.get("payout", "")[:100],
     )
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
         page = standing.exceptions(session, desk.names(), asked, desk.page_number())
         owners = standing.owners(session, desk.names())
     day_of = {run.connection: run.as_of for run in runs}
-    calendars = calendars_of(desk.house(), desk.connections(), runs)
+    calendars = calendars_of(desk.installation(), desk.connections(), runs)
     ages = {}
     for row in page.rows:
         until = row["resolved_on"] or day_of.get(row["connection"], row["last_seen_on"])
@@ -82,7 +82,7 @@ def warnings(runs: Sequence[Run]) -> Iterator[str]:
     """Say what a reader must know of the runs behind the list before trusting that it is the whole truth."""
     if any(run.as_of > desk.today() for run in runs):
         yield "This run is of a day to come: what is shown holds only if nothing else arrives."
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         for run in runs:
             if standing.only_gaps(run):
                 yield _ONLY_GAPS if standing.has_seen_more(session, run.connection) else _NO_LOOK_YET
@@ -100,7 +100,7 @@ def bulk() -> ResponseReturnValue:
         connection, _, rest = pick.partition("/")
         exception_id, _, version = rest.partition("/")
         seen = desk.whole_number(version)
-        if connection not in {own.name for own in desk.house().settings.all_connections} or seen is None:
+        if connection not in {own.name for own in desk.installation().settings.all_connections} or seen is None:
             raise BadQueryError(f"pick: {pick[:100]!r} is not an exception of the list")
         refusal = decide_one(action, connection, exception_id, version=seen)
         outcomes.append((connection, exception_id, refusal))
@@ -109,14 +109,14 @@ def bulk() -> ResponseReturnValue:
 
 def _told(outcome: dict[str, Any]) -> ResponseReturnValue:
     """Lead to a page of its own, which can be left and come back to without sending the form again."""
-    key = staging.stage(desk.house(), staging.OUTCOMES, outcome, who=desk.reader().name, now=desk.now()).key
+    key = staging.stage(desk.installation(), staging.OUTCOMES, outcome, who=desk.reader().name, now=desk.now()).key
     return redirect(url_for("exceptions.outcome", key=key), 303)
 
 
 @blueprint.get("/outcome/<key>")
 def outcome(key: str) -> ResponseReturnValue:
     """Show what became of each exception that one form was about."""
-    found = staging.find(desk.house(), staging.OUTCOMES, key, who=desk.reader().name)
+    found = staging.find(desk.installation(), staging.OUTCOMES, key, who=desk.reader().name)
     if found is None:
         abort(404)
     return render_template(found.told["template"], **found.told)
@@ -128,7 +128,7 @@ def sheet(file_format: str) -> ResponseReturnValue:
     need(Role.FINANCE)
     country = desk.home_connection().country
     shape = Shape(Format(file_format), country.profile, desk.language())
-    report = sheets.make(desk.house(), desk.connections(), today=desk.today())
+    report = sheets.make(desk.installation(), desk.connections(), today=desk.today())
     desk.note("download", f"exceptions-sheet.{file_format}")
     headers = {"Content-Disposition": f'attachment; filename="{files.name_of(report, shape.format)}"'}
     return Response(b"".join(files.pieces([report], shape)), headers=headers, content_type=MIME[shape.format])
@@ -147,12 +147,12 @@ def take_sheet() -> ResponseReturnValue:
     who, now = desk.reader().name, desk.now()
     try:
         taken = list(
-            sheets.take_back(desk.house(), desk.connections(), content, author=who, at=now, today=desk.today())
+            sheets.take_back(desk.installation(), desk.connections(), content, author=who, at=now, today=desk.today())
         )
     except SheetRefused as error:
         flash(refusal(str(error), desk.language()), "alert")
         return redirect(url_for("exceptions.index"))
-    note(desk.house().store, who, "upload", f"exceptions-sheet of {len(taken)} rows", now=now)
+    note(desk.installation().store, who, "upload", f"exceptions-sheet of {len(taken)} rows", now=now)
     touched = [(name, row) for name, row in taken if row.changed or row.refused]
     rows = [(name, row.line, row.exception_id, row.changed, refusal(row.refused, desk.language()))
             for name, row in touched]  # fmt: skip

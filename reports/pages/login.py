@@ -27,7 +27,7 @@ def enter() -> ResponseReturnValue:
     email, password = request.form.get("email", ""), request.form.get("password", "")
     target = request.form.get("next", "")
     try:
-        user = login(desk.house().store, email, password, now=desk.now(), address=desk.address())
+        user = login(desk.installation().store, email, password, now=desk.now(), address=desk.address())
     except AddressShutError:
         return render_template("login.html", failed="login.shut", next=target, email=email), 429
     except LoginRefusedError:
@@ -43,14 +43,14 @@ def _open(user: User) -> None:
     session.permanent = True
     if language:
         session["language"] = language
-    key = sessions.open_session(desk.house().store, user, now=desk.now())
+    key = sessions.open_session(desk.installation().store, user, now=desk.now())
     login_user(Person(id=key, name=user.email, role=Role(user.role)))
 
 
 @blueprint.get("/welcome/<key>")
 def welcome(key: str) -> ResponseReturnValue:
     """Ask for the first admin's address and password; a link that is over leads nowhere."""
-    if not invitations.is_open(desk.house().store, key, now=desk.now()):
+    if not invitations.is_open(desk.installation().store, key, now=desk.now()):
         abort(404)
     return render_template("welcome.html", key=key, refusal=None)
 
@@ -59,12 +59,12 @@ def welcome(key: str) -> ResponseReturnValue:
 def accept(key: str) -> ResponseReturnValue:
     email, password = request.form.get("email", ""), request.form.get("password", "")
     try:
-        user = invitations.accept(desk.house().store, key, email, password, now=desk.now())
+        user = invitations.accept(desk.installation().store, key, email, password, now=desk.now())
     except InvitationOverError:
         abort(404)
     except PeopleError as error:
         return render_template("welcome.html", key=key, refusal=str(error), email=email), 400
-    note(desk.house().store, user.email, "first admin", "login", now=desk.now())
+    note(desk.installation().store, user.email, "first admin", "login", now=desk.now())
     _open(user)
     return redirect(url_for("today.show"))
 
@@ -79,7 +79,7 @@ def _own_address(target: str) -> str | None:
 def leave() -> ResponseReturnValue:
     """End the session on the server: a copy of the cookie is worth nothing from here on."""
     desk.note("logout", "login")
-    sessions.end_session(desk.house().store, desk.reader().id, now=desk.now())
+    sessions.end_session(desk.installation().store, desk.reader().id, now=desk.now())
     logout_user()
     session.clear()
     return redirect(url_for("login.form"))

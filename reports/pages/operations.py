@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from consumer.facts.completeness import complete_until
 from consumer.facts.errands import ErrandRefusedError, Errands
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 from consumer.facts.lateness import Percentiles, Way, percentiles
 from reconcile.runs import comparison
 from reconcile.tables import Run
@@ -51,7 +51,7 @@ class Part:
 @blueprint.get("")
 def overview() -> ResponseReturnValue:
     """Show at a glance whether everything comes in, and how late."""
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         found = [_part(session, connection) for connection in desk.connections()]
     return render_template("overview.html", parts_of=found, listings=_listings())
 
@@ -90,7 +90,7 @@ def index(name: str) -> ResponseReturnValue:
     if listing.for_admins:
         need(Role.ADMIN)
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         page = read(session, listing, wanted)
         trouble = operations.trouble(session, wanted.connections) if name == "events" else ()
     errands = desk.errands() if desk.reader().role.may(Role.FINANCE) else None
@@ -111,7 +111,7 @@ def index(name: str) -> ResponseReturnValue:
 def run(connection: str, number: int) -> ResponseReturnValue:
     """Show one run: its figures, what it found, and where asked what changed since another one."""
     desk.known(connection)
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         found = run_history.find_run(session, connection, number)
         if found is None:
             abort(404)
@@ -119,7 +119,7 @@ def run(connection: str, number: int) -> ResponseReturnValue:
         before = _to_compare(others)
         changes = None
         if before is not None and found.pruned_at is None:
-            differing = comparison.diff(session, desk.house().settings.data_dir, before, found)
+            differing = comparison.diff(session, desk.installation().settings.data_dir, before, found)
             changes = list(islice(differing, _MOST_CHANGES + 1))
         codes = run_history.found_by(session, found)
     return render_template(
@@ -152,7 +152,7 @@ def _to_compare(others: Sequence[Run]) -> Run | None:
 def event(connection: str, event_id: str) -> ResponseReturnValue:
     """Show one event: what is known of it and the body as it came."""
     desk.known(connection)
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         found = operations.find_event(session, connection, event_id)
     if found is None:
         abort(404)
@@ -169,13 +169,15 @@ def replay() -> ResponseReturnValue:
         raise BadQueryError("pick: choose an event first")
     names = [(desk.known(connection).name, event_id) for connection, _, event_id in picks]
     lines = errands.replay(names, desk.reader().name)
-    key = staging.stage(desk.house(), staging.OUTCOMES, {"lines": lines}, who=desk.reader().name, now=desk.now()).key
+    key = staging.stage(
+        desk.installation(), staging.OUTCOMES, {"lines": lines}, who=desk.reader().name, now=desk.now()
+    ).key
     return redirect(url_for("operations.replayed", key=key), 303)
 
 
 @blueprint.get("/replayed/<key>")
 def replayed(key: str) -> ResponseReturnValue:
-    found = staging.find(desk.house(), staging.OUTCOMES, key, who=desk.reader().name)
+    found = staging.find(desk.installation(), staging.OUTCOMES, key, who=desk.reader().name)
     if found is None:
         abort(404)
     return render_template("replayed.html", outcomes=found.told["lines"])

@@ -33,7 +33,7 @@ _NOT_IN_BANK = "PAYOUT_NOT_IN_BANK"
 @blueprint.get("")
 def index() -> ResponseReturnValue:
     asked = PayoutFilter(status=desk.choice("status", STATUSES), search=desk.search(), span=desk.span())
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
         page = standing.payouts(session, runs, asked, desk.page_number())
     return render_template("payouts.html", page=page, asked=asked, statuses=STATUSES, runs=runs)
@@ -41,7 +41,7 @@ def index() -> ResponseReturnValue:
 
 @blueprint.get("/<payout_id>")
 def show(payout_id: str) -> ResponseReturnValue:
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
         payout = standing.find_payout(session, runs, payout_id)
         if payout is None:

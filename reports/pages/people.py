@@ -16,7 +16,7 @@ blueprint = Blueprint("people", __name__, url_prefix="/people")
 @blueprint.get("")
 def show() -> ResponseReturnValue:
     need(Role.ADMIN)
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         users = session.scalars(sa.select(User).order_by(col(User.email))).all()
         tokens = session.scalars(sa.select(Token).order_by(col(Token.name))).all()
     return render_template("people.html", users=users, tokens=tokens)

@@ -120,12 +120,12 @@ def _login_manager() -> LoginManager:
 
 
 def _person(key: str) -> Person | None:
-    user = user_of_session(desk.house().store, key, now=desk.now())
+    user = user_of_session(desk.installation().store, key, now=desk.now())
     return None if user is None else Person(id=key, name=user.email, role=Role(user.role))
 
 
 def _machine(incoming: Request) -> Person | None:
-    return find_machine(desk.house().store, incoming.headers.get("Authorization", ""))
+    return find_machine(desk.installation().store, incoming.headers.get("Authorization", ""))
 
 
 def find_machine(store: Store, authorization: str) -> Person | None:

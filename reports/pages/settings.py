@@ -32,7 +32,7 @@ class Price:
 
 @blueprint.get("")
 def show() -> ResponseReturnValue:
-    settings = desk.house().settings
+    settings = desk.installation().settings
     names = (name for name in sorted(type(settings).model_fields) if name not in _HIDDEN)
     tariff: Mapping[str, Any] = settings.tariff or {}
     return render_template(
@@ -61,7 +61,7 @@ def _percent(bps: Any) -> str:
 def _flat(minor: Any) -> str:
     if minor is None:
         return ""
-    currency, amount = desk.house().settings.all_connections[0].country.currency, Decimal(str(minor))
+    currency, amount = desk.installation().settings.all_connections[0].country.currency, Decimal(str(minor))
     whole = amount == amount.to_integral_value()
     return notation.format_amount(int(amount), currency, desk.language()) if whole else str(minor)
 

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 
 _LASTS = timedelta(days=1)
 _KEY = re.compile(r"[0-9a-f]{32}")
@@ -29,21 +29,21 @@ class Staged:
     told: Mapping[str, Any]
 
 
-def stage(house: House, place: str, told: Mapping[str, Any], *, who: str, now: datetime) -> Staged:
+def stage(installation: Installation, place: str, told: Mapping[str, Any], *, who: str, now: datetime) -> Staged:
     """Put something aside for its reader; what waited for more than a day goes."""
-    _drop_old(house.settings.data_dir / place, now)
+    _drop_old(installation.settings.data_dir / place, now)
     key = secrets.token_hex(16)
-    folder = house.settings.data_dir / place / key
+    folder = installation.settings.data_dir / place / key
     folder.mkdir(parents=True)
     (folder / _KEPT).write_text(json.dumps({"who": who, "told": told}), encoding="utf-8")
     return Staged(key, folder, told)
 
 
-def find(house: House, place: str, key: str, *, who: str) -> Staged | None:
+def find(installation: Installation, place: str, key: str, *, who: str) -> Staged | None:
     """Find what waits for this reader under a key."""
     if not _KEY.fullmatch(key):
         return None
-    folder = house.settings.data_dir / place / key
+    folder = installation.settings.data_dir / place / key
     try:
         kept = json.loads((folder / _KEPT).read_text(encoding="utf-8"))
     except FileNotFoundError:

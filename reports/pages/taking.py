@@ -26,7 +26,7 @@ def take(act: Callable[[Session, Signature], object], *, reason: str | None = No
     try:
         if not signed.reason:
             raise decisions.Impossible(translate("Give a reason.", desk.language()))
-        with desk.house().store.transaction() as session:
+        with desk.installation().store.transaction() as session:
             act(session, signed)
     except DecisionError as error:
         return refusal(str(error), desk.language())

@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.completeness import complete_until
-from consumer.facts.house import Connection
+from consumer.facts.installation import Connection
 from reconcile.tables import Run
 from reports import operations, run_history, standing, trends
 from reports.pages import desk, drawing
@@ -116,7 +116,7 @@ def value_at_risk(shown: Sequence[Trend], runs: Mapping[str, Run]) -> dict[str, 
 
 @blueprint.get("/")
 def show() -> ResponseReturnValue:
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
         statuses = standing.payouts_by_status(session, runs)
         codes = standing.open_by_code(session, desk.names())

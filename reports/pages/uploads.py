@@ -9,7 +9,7 @@ from typing import Any
 
 from werkzeug.datastructures import FileStorage
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports.pages import staging
 from reports.pages.staging import Staged
 
@@ -46,7 +46,9 @@ class Upload:
         return self.staged.folder / "file" / name
 
 
-def stage(house: House, given: FileStorage | None, *, who: str, now: datetime, terms: Mapping[str, str]) -> Upload:
+def stage(
+    installation: Installation, given: FileStorage | None, *, who: str, now: datetime, terms: Mapping[str, str]
+) -> Upload:
     """Put a file aside until somebody confirms it."""
     content = given.read(LARGEST + 1) if given else b""
     if not content or given is None:
@@ -56,15 +58,15 @@ def stage(house: House, given: FileStorage | None, *, who: str, now: datetime, t
     # A name is shown and kept beside the rows; as a path of its own it might lead elsewhere.
     name = _UNSAFE.sub("_", Path((given.filename or "").replace("\\", "/")).name)
     short = name.encode()[-_LONGEST_NAME:].decode(errors="ignore").lstrip(".") or "file"
-    upload = Upload(staging.stage(house, _PLACE, {**terms, "name": short}, who=who, now=now))
+    upload = Upload(staging.stage(installation, _PLACE, {**terms, "name": short}, who=who, now=now))
     upload.path.parent.mkdir()
     upload.path.write_bytes(content)
     return upload
 
 
-def find(house: House, key: str, *, who: str) -> Upload | None:
+def find(installation: Installation, key: str, *, who: str) -> Upload | None:
     """Find a staged file of this reader; nobody confirms what somebody else looked at."""
-    found = staging.find(house, _PLACE, key, who=who)
+    found = staging.find(installation, _PLACE, key, who=who)
     return None if found is None else Upload(found)
 
 

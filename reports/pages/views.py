@@ -58,11 +58,11 @@ def show(place: str) -> ResponseReturnValue:
     start, too_much, ages = (number - 1) * ROWS, None, {}
     try:
         if place in _AGED:
-            found = windows.find_balances(desk.house(), query, start, ROWS, are_credits=False)
-            too_much = windows.find_balances(desk.house(), query, 0, ROWS, are_credits=True)
-            ages = windows.ages(desk.house(), query)
+            found = windows.find_balances(desk.installation(), query, start, ROWS, are_credits=False)
+            too_much = windows.find_balances(desk.installation(), query, 0, ROWS, are_credits=True)
+            ages = windows.ages(desk.installation(), query)
         else:
-            found = windows.find(desk.house(), query, start, ROWS)
+            found = windows.find(desk.installation(), query, start, ROWS)
     except NoRunError:
         return render_template("view.html", report=None, place=place, name=PLACES[place])
     return render_template(
@@ -80,14 +80,14 @@ def show(place: str) -> ResponseReturnValue:
 
 
 def _day_of_runs() -> date | None:
-    with desk.house().store.reading() as session:
+    with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, desk.names(), desk.today())
     return max((run.as_of for run in runs), default=None)
 
 
 def shown(found: Window) -> list[Column]:
     """Leave out columns that say nothing in this report, and the connection where there is one."""
-    single = len(desk.house().settings.all_connections) == 1
+    single = len(desk.installation().settings.all_connections) == 1
     return [
         column
         for column in found.report.definition.columns

@@ -15,7 +15,7 @@ from consumer.alarms import Alarms
 from consumer.checks import Verdict
 from consumer.doctor import check_inbox
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
 from consumer.inbox.record import read_arrival, record_all
@@ -28,48 +28,48 @@ TROUBLE = "main: webhook endpoint: disabled by the provider; cuadre webhook upda
 
 
 @pytest.fixture
-def alarms(house: House, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alarms]:
+def alarms(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alarms]:
     monkeypatch.setattr("consumer.inbox.watch._ANSWER_SECONDS", 60.0)
-    yield Alarms(house, now=lambda: NOW)
-    house.store.close()
+    yield Alarms(installation, now=lambda: NOW)
+    installation.store.close()
 
 
-def receive(house: House, event_id: str, at: datetime, **changes: Any) -> None:
+def receive(installation: Installation, event_id: str, at: datetime, **changes: Any) -> None:
     event = {"id": event_id, "type": "refund.succeeded", "mode": "test", "data": {"id": "re_1"}}
     body = json.dumps(event | {"created_at": at.isoformat()} | changes).encode()
-    with house.store.connection() as connection:
-        main = house.settings.connection("main")
+    with installation.store.connection() as connection:
+        main = installation.settings.connection("main")
         record_all(connection, [read_arrival(body, connection=main, source="webhook", received_at=at)])
 
 
-def look_at_the_endpoint(house: House, minute: int, state: str, outcome: str) -> None:
+def look_at_the_endpoint(installation: Installation, minute: int, state: str, outcome: str) -> None:
     at = NOW + timedelta(minutes=minute)
     row = Tick(job="endpoint:main", planned_at=at, state=state, worker="w", started_at=at, lease_until=at)
     row.finished_at, row.outcome = at, outcome
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.add(row)
 
 
-def begin(house: House, what: str) -> None:
+def begin(installation: Installation, what: str) -> None:
     if what == "inbox":
-        receive(house, "evt_1", NOW - timedelta(minutes=6))
+        receive(installation, "evt_1", NOW - timedelta(minutes=6))
     elif what == "quarantine":
-        receive(house, "evt_1", NOW, mode="live")
+        receive(installation, "evt_1", NOW, mode="live")
     elif what == "silence":
         for week in range(1, 5):
-            receive(house, f"evt_{week}", NOW - timedelta(weeks=week, minutes=5), type="nothing.known")
-        receive(house, "evt_5", NOW - timedelta(hours=3), type="nothing.known")
+            receive(installation, f"evt_{week}", NOW - timedelta(weeks=week, minutes=5), type="nothing.known")
+        receive(installation, "evt_5", NOW - timedelta(hours=3), type="nothing.known")
     else:
-        look_at_the_endpoint(house, 0, "incomplete", TROUBLE)
+        look_at_the_endpoint(installation, 0, "incomplete", TROUBLE)
 
 
-def end(house: House, what: str) -> None:
+def end(installation: Installation, what: str) -> None:
     if what == "silence":
-        receive(house, "evt_6", NOW, type="nothing.known")
+        receive(installation, "evt_6", NOW, type="nothing.known")
     elif what == "webhook endpoint":
-        look_at_the_endpoint(house, 60, "complete", "enabled and subscribed to every type")
+        look_at_the_endpoint(installation, 60, "complete", "enabled and subscribed to every type")
     else:
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             event = session.get(Event, ("main", "evt_1"))
             assert event is not None
             event.state = "applied"
@@ -85,20 +85,20 @@ def end(house: House, what: str) -> None:
     ],
 )
 def test_a_state_is_said_once_when_it_begins_and_once_when_it_ends(
-    alarms: Alarms, house: House, what: str, metric: str, found: str
+    alarms: Alarms, installation: Installation, what: str, metric: str, found: str
 ) -> None:
     """However often one looks there is a line at each change; meanwhile metric and doctor say the same."""
     metrics = CollectorRegistry()
-    metrics.register(InboxGauges(house))
+    metrics.register(InboxGauges(installation))
     with structlog.testing.capture_logs() as lines:
         alarms.look()
-        begin(house, what)
+        begin(installation, what)
         alarms.look()
         alarms.look()
         raised = metrics.get_sample_value(f"cuadre_inbox_{metric}", {"connection": "main"})
-        with house.store.reading() as session:
+        with installation.store.reading() as session:
             checks = {check.check: check.found for check in check_inbox(session, "main", now=NOW)}
-        end(house, what)
+        end(installation, what)
         alarms.look()
         alarms.look()
 
@@ -111,11 +111,11 @@ def test_a_state_is_said_once_when_it_begins_and_once_when_it_ends(
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_nothing_is_said_of_a_quiet_inbox(alarms: Alarms, house: House) -> None:
+def test_nothing_is_said_of_a_quiet_inbox(alarms: Alarms, installation: Installation) -> None:
     """Where all is well there is no line, and every check of the inbox is ok."""
     with structlog.testing.capture_logs() as lines:
         alarms.look()
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         verdicts = {check.check: check.verdict for check in check_inbox(session, "main", now=NOW)}
 
     assert lines == []
@@ -123,7 +123,9 @@ def test_nothing_is_said_of_a_quiet_inbox(alarms: Alarms, house: House) -> None:
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_a_look_that_fails_is_logged_and_the_next_one_comes(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_look_that_fails_is_logged_and_the_next_one_comes(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whatever goes wrong in one look, the thread is there for the next."""
     looks, over = [], threading.Event()
 
@@ -138,7 +140,7 @@ def test_a_look_that_fails_is_logged_and_the_next_one_comes(house: House, monkey
     monkeypatch.setattr(worker, "FAILED_SECONDS", 0.01)
     until = threading.Event()
     with structlog.testing.capture_logs() as lines:
-        watch.start(house, until=until)
+        watch.start(installation, until=until)
         assert over.wait(120)
     until.set()
 

@@ -19,7 +19,7 @@ from consumer.commands.refusals import to_refusal
 from consumer.disk import DiskCheck, DiskGauge, check_database, check_disk, check_night, is_whole_on, last_check
 from consumer.doctor import withholds_nothing
 from consumer.facts.embedded import UnsafeJournalError
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.work import Completion
@@ -73,7 +73,7 @@ def test_a_damaged_file_is_told_everywhere_until_it_is_whole(
     path: Path, file: Store, settings: Settings, migrated_sqlite: Path
 ) -> None:
     """The night refuses with what to do; log, metric and doctor say so until a check finds the file whole."""
-    house = House(settings, file)
+    installation = Installation(settings, file)
     metrics = CollectorRegistry()
     metrics.register(DiskGauge(file))
 
@@ -81,7 +81,7 @@ def test_a_damaged_file_is_told_everywhere_until_it_is_whole(
         return metrics.get_sample_value("cuadre_database_damaged")
 
     assert metric() is None
-    alarms = Alarms(house)
+    alarms = Alarms(installation)
     file.close()
     damage_a_page(path)
     with structlog.testing.capture_logs() as lines:
@@ -172,7 +172,7 @@ def test_the_doctor_warns_of_an_outdated_sqlite_without_wal(tmp_path: Path, monk
 def test_the_doctor_is_red_where_the_file_is_refused() -> None:
     """The doctor cannot open what every command refuses, and says so as a failure, exit 1."""
 
-    def refuse() -> House:
+    def refuse() -> Installation:
         raise UnsafeJournalError("SQLite 3.40.1 can lose commits")
 
     answer = CliRunner().invoke(doctor_command(withholds_nothing), [], obj=refuse)
@@ -189,12 +189,12 @@ def test_the_log_says_once_that_the_sqlite_is_outdated(
 ) -> None:
     """A process that works says so when it starts, and not every minute."""
     monkeypatch.setattr("consumer.facts.embedded.VERSION", (3, 40, 1))
-    house = House(settings, Store(f"sqlite:///{tmp_path / 'old.db'}"))
-    alarms = Alarms(house)
+    installation = Installation(settings, Store(f"sqlite:///{tmp_path / 'old.db'}"))
+    alarms = Alarms(installation)
     with structlog.testing.capture_logs() as lines:
         alarms.look()
         alarms.look()
-    house.store.close()
+    installation.store.close()
 
     assert [line["found"][:13] for line in lines if line["check"] == "database"] == ["SQLite 3.40.1"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from consumer.config import load
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.job_table import job_table
@@ -40,15 +40,15 @@ def settings(tmp_path: Path) -> Settings:
 @pytest.fixture
 def jobs(settings: Settings, store: Store) -> Callable[..., dict[str, Job]]:
     def build(ended: Ended | None = None, done: list[tuple[str, str, date]] | None = None) -> dict[str, Job]:
-        def work(name: str) -> Callable[[House, Connection, date], Ended]:
-            def run(_house: House, connection: Connection, on: date) -> Ended:
+        def work(name: str) -> Callable[[Installation, Connection, date], Ended]:
+            def run(_installation: Installation, connection: Connection, on: date) -> Ended:
                 if done is not None:
                     done.append((name, connection.name, on))
                 return ended or Ended()
 
             return run
 
-        table = job_table(House(settings=settings, store=store), night=work("night"), cut=work("cut"))
+        table = job_table(Installation(settings=settings, store=store), night=work("night"), cut=work("cut"))
         return {job.name: job for job in table}
 
     return build

@@ -5,7 +5,7 @@ import threading
 import pytest
 from flask import Flask
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswer, Patience
 from consumer.health import health
 
@@ -32,11 +32,11 @@ def test_a_question_that_hangs_is_asked_once() -> None:
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_a_ready_database_is_said_so(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_ready_database_is_said_so(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     """The probe answers 200 when the database is there and migrated."""
     monkeypatch.setattr("consumer.health.ANSWER_SECONDS", 60.0)
     app = Flask("health")
-    app.register_blueprint(health(house, is_allowed=lambda: False))
+    app.register_blueprint(health(installation, is_allowed=lambda: False))
 
     answer = app.test_client().get("/readyz")
 

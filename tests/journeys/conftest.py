@@ -1,4 +1,4 @@
-"""The way through the whole house that journeys share: a sandbox, a receiver on a real port, and the commands."""
+"""The way through the whole product that journeys share: a sandbox, a receiver on a real port, and the commands."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -30,17 +30,17 @@ AS_OF = "2026-10-02"
 @contextmanager
 def _receiving(port: int) -> Iterator[None]:
     """The receiver and the pages on a real port, and the worker beside them."""
-    house = app.open_house()
-    server = make_server("127.0.0.1", port, app.create_app(house), threaded=True)
+    installation = app.open_installation()
+    server = make_server("127.0.0.1", port, app.create_app(installation), threaded=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
-    worker = start_worker(house)
+    worker = start_worker(installation)
     yield
     server.shutdown()
     server.server_close()
     thread.join()
     worker.stop()
-    house.store.close()
+    installation.store.close()
 
 
 @pytest.fixture

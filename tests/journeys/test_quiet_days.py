@@ -1,4 +1,4 @@
-"""Two quiet days through the whole house, once delivered by webhook and once lost and read back: the same rows."""
+"""Two quiet days through the whole product, once delivered by webhook and once lost and read back: the same rows."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,10 +13,10 @@ EXPECTED = Path(__file__).resolve().parent.parent / "data" / "journeys"
 
 
 def sources() -> dict[str, int]:
-    house = app.open_house()
-    with house.store.reading() as session:
+    installation = app.open_installation()
+    with installation.store.reading() as session:
         counted = session.exec(select(Event.source, func.count()).group_by(Event.source)).all()
-    house.store.close()
+    installation.store.close()
     return dict(counted)
 
 

@@ -10,7 +10,7 @@ from flask import Flask
 
 from consumer.commands.serving import listen
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.health import health
 from consumer.inbox.apply import drain
@@ -20,33 +20,33 @@ from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.writer import PATIENCE_SECONDS, Writer
 
 
-def open_house() -> House:
+def open_installation() -> Installation:
     configure_logs()
     settings = load(os.environ, folder=Path.cwd())
-    return House(settings, Store(settings.database_url))
+    return Installation(settings, Store(settings.database_url))
 
 
 def receiver() -> Flask:
     """What each process of the server builds."""
-    house = open_house()
+    installation = open_installation()
     app = Flask("receiver")
     # The short form of the proofs does not wait the contract's ten seconds.
     patience = float(os.environ.get("CUADRE_TEST_PATIENCE", PATIENCE_SECONDS))
-    app.register_blueprint(webhooks(house, writer=Writer(house.store, patience=patience)))
-    app.register_blueprint(health(house, is_allowed=lambda: False))
+    app.register_blueprint(webhooks(installation, writer=Writer(installation.store, patience=patience)))
+    app.register_blueprint(health(installation, is_allowed=lambda: False))
     return app
 
 
 def work(*, batch: int = 20) -> None:
-    house = open_house()
-    worker = Worker(lambda: drain(house.store, house.settings, worker=worker_name(), batch=batch).claimed)
+    installation = open_installation()
+    worker = Worker(lambda: drain(installation.store, installation.settings, worker=worker_name(), batch=batch).claimed)
     worker.start()
     worker.wait()
 
 
 def write() -> None:
     """Be in the middle of a write a third of the time, as a command beside the others would be."""
-    store = open_house().store
+    store = open_installation().store
     while True:
         with store.connection() as connection:
             connection.execute(sa.text("UPDATE event SET arrivals = arrivals WHERE id = 'evt_0'"))

@@ -11,7 +11,7 @@ import httpx
 
 from consumer.commands.terminal import EXIT_STATUSES
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
@@ -47,12 +47,16 @@ def _read(environ: dict[str, str], what: str, kill_at: int, since: datetime | No
     folder = Path(environ["CUADRE_DATA_DIR"])
     settings = load(environ, folder=folder)
     store = Store(settings.database_url)
-    house = House(settings, store)
+    installation = Installation(settings, store)
     with Provider(
         settings.connection("main"), settings, Budget(store, 100_000), transport=_Countdown(folder / "asked", kill_at)
     ) as provider:
         is_log = what == "events"
-        outcome = read_log(house, provider, since=since) if is_log else read_streams(house, provider, [STREAMS[what]])
+        outcome = (
+            read_log(installation, provider, since=since)
+            if is_log
+            else read_streams(installation, provider, [STREAMS[what]])
+        )
     store.close()
     raise SystemExit(EXIT_STATUSES[outcome.status])
 

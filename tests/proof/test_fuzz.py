@@ -19,7 +19,7 @@ from flask import Flask
 from sqlmodel import select
 
 from consumer.facts import meaning
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.meaning import read_object
 from consumer.facts.settings import Settings
 from consumer.facts.tables.inbox import Event
@@ -166,10 +166,10 @@ def test_mutated_bodies(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_mutated_requests_through_the_app(house: House) -> None:
+def test_mutated_requests_through_the_app(installation: Installation) -> None:
     """Through the whole route: an unsigned request is a 4xx and no row, a sealed one 200 or 422, and none is a 5xx."""
     app = Flask("receiver")
-    app.register_blueprint(webhooks(house, now=lambda: NOW))
+    app.register_blueprint(webhooks(installation, now=lambda: NOW))
     # Signed for a body that no mutation arrives at.
     headers = Mutator([seal(b"somebody else's body"), b"t=1791201600,v1=" + b"0" * 64, b""])
     bodies = Mutator([json.dumps(EVENT).encode(), b"{}", b"[]"])
@@ -199,7 +199,7 @@ def test_mutated_requests_through_the_app(house: House) -> None:
             assert status in {200, 422}, answer
             if status == 200:
                 kept.add(read_object(body)["id"])
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         stored = {row.id for row in session.exec(select(Event))}
     assert stored == kept
 

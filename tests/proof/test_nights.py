@@ -17,7 +17,7 @@ from werkzeug.serving import make_server
 
 import app
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.jobs import Tick
@@ -57,12 +57,12 @@ READ: dict[str, dict[str, Any]] = {
 class Merchant:
     """An installation whose receiver listens beside a provider of its own."""
 
-    house: House
+    installation: Installation
     steer: Steer
     url: str
 
     def night(self) -> NightlyOutcome:
-        return app.run_night_by_hand(self.house, self.house.settings.connection("main"), DAY)
+        return app.run_night_by_hand(self.installation, self.installation.settings.connection("main"), DAY)
 
     def sent(self) -> set[str]:
         """Every event of the provider's log, read without any care."""
@@ -73,7 +73,7 @@ class Merchant:
         return found
 
     def stored(self) -> set[str]:
-        with self.house.store.reading() as session:
+        with self.installation.store.reading() as session:
             return set(session.exec(select(Event.id)))
 
 
@@ -102,10 +102,10 @@ def live(migrated_url: str, tmp_path: Path) -> Iterator[Live]:
                 "CUADRE_RATE_LIMIT": "1000",
             }
             settings = load(environ, folder=tmp_path)
-            house = House(settings, Store(migrated_url))
-            with _receiving(house, port):
-                yield Merchant(house, steer, running.url)
-            house.store.close()
+            installation = Installation(settings, Store(migrated_url))
+            with _receiving(installation, port):
+                yield Merchant(installation, steer, running.url)
+            installation.store.close()
 
     def begin(**faults: dict[str, Any]) -> Merchant:
         opened.append(merchant())
@@ -121,9 +121,9 @@ def live(migrated_url: str, tmp_path: Path) -> Iterator[Live]:
 
 
 @contextmanager
-def _receiving(house: House, port: int) -> Iterator[None]:
+def _receiving(installation: Installation, port: int) -> Iterator[None]:
     receiver = Flask("receiver")
-    receiver.register_blueprint(webhooks(house))
+    receiver.register_blueprint(webhooks(installation))
     server = make_server("127.0.0.1", port, receiver, threaded=True)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -165,7 +165,7 @@ def test_two_nights_at_once_end_as_one(live: Live) -> None:
         both = [future.result() for future in [pool.submit(merchant.night) for _ in range(2)]]
     assert [one.status for one in both] == [Completion.DONE, Completion.DONE]
     assert merchant.stored() == merchant.sent()
-    with merchant.house.store.reading() as session:
+    with merchant.installation.store.reading() as session:
         ticks = [tick.state for tick in session.exec(select(Tick))]
     assert ticks == ["complete", "complete"]
 
@@ -173,11 +173,12 @@ def test_two_nights_at_once_end_as_one(live: Live) -> None:
 def test_two_pulls_at_once_leave_no_gap(live: Live) -> None:
     """Two pulls of every stream side by side are both complete, and close every window they opened."""
     merchant = live()
-    connection = merchant.house.settings.connection("main")
+    connection = merchant.installation.settings.connection("main")
     with ThreadPoolExecutor(2) as pool:
         both = [
-            future.result() for future in [pool.submit(pull, merchant.house, connection, list(STREAMS)) for _ in "ab"]
+            future.result()
+            for future in [pool.submit(pull, merchant.installation, connection, list(STREAMS)) for _ in "ab"]
         ]
     assert [one.status for one in both] == [Completion.DONE, Completion.DONE]
-    with merchant.house.store.reading() as session:
+    with merchant.installation.store.reading() as session:
         assert unclosed_windows(session) == []

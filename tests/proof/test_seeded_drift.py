@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.observed import core_of
 from consumer.facts.store import Store
 from consumer.inbox.apply import drain
@@ -44,7 +44,7 @@ def running() -> Iterator[RunningSandbox]:
 @pytest.fixture(scope="module")
 def mirrored(
     running: RunningSandbox, migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[House]:
+) -> Iterator[Installation]:
     """An installation that holds all the trade of a month."""
     folder = tmp_path_factory.mktemp("mirror")
     shutil.copy(migrated_sqlite, folder / "cuadre.db")
@@ -59,13 +59,13 @@ def mirrored(
         "CUADRE_RATE_LIMIT": "100000",
     }
     settings = load(environ, folder=folder)
-    house = House(settings, Store(settings.database_url))
-    with open_provider(house, settings.connection("main")) as provider:
-        assert read_log(house, provider).complete
-        drain(house.store, settings, worker="test")
-        assert read_streams(house, provider, STREAMS.values()).complete
-    yield house
-    house.store.close()
+    installation = Installation(settings, Store(settings.database_url))
+    with open_provider(installation, settings.connection("main")) as provider:
+        assert read_log(installation, provider).complete
+        drain(installation.store, settings, worker="test")
+        assert read_streams(installation, provider, STREAMS.values()).complete
+    yield installation
+    installation.store.close()
 
 
 def _known_ids(session: Session, name: str) -> list[str]:
@@ -73,10 +73,10 @@ def _known_ids(session: Session, name: str) -> list[str]:
     return sorted(session.execute(sa.select(core.c.id).where(core.c.gone_at.is_(None))).scalars())
 
 
-def _damage(house: House, luck: Random, seed: int) -> Found:
+def _damage(installation: Installation, luck: Random, seed: int) -> Found:
     """Lose, change, invent or bury two dozen objects of any stream, and say what must be found."""
     planted: Found = set()
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         ids = {name: _known_ids(session, name) for name in TABLES}
         for number in range(DAMAGES):
             name = luck.choice([name for name in sorted(ids) if ids[name]])
@@ -106,7 +106,7 @@ def _damage(house: House, luck: Random, seed: int) -> Found:
     return planted
 
 
-def test_every_seeded_difference_is_found_and_none_invented(mirrored: House) -> None:
+def test_every_seeded_difference_is_found_and_none_invented(mirrored: Installation) -> None:
     """For each seed exactly the planted differences are found; after the repair the comparison finds nothing."""
     with open_provider(mirrored, mirrored.settings.connection("main")) as provider:
 

@@ -17,7 +17,7 @@ from flask import Flask
 
 from consumer.config import load
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.inbox.apply import drain
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
@@ -137,11 +137,11 @@ def test_a_secret_renewed_under_load(own_url: str, install: Callable[[str], Any]
     assert installation.ids() == {f"evt_{number}" for number, _, status in told if status == 200}
 
 
-def test_a_clock_that_is_set_back(house: House, settings: Any) -> None:
+def test_a_clock_that_is_set_back(installation: Installation, settings: Any) -> None:
     """An hour back, what is signed by the true time is refused aloud; the rest is stored, applied and never twice."""
     clock = [utc_now()]
     app = Flask("receiver")
-    app.register_blueprint(webhooks(house, now=lambda: clock[0]))
+    app.register_blueprint(webhooks(installation, now=lambda: clock[0]))
 
     def post(number: int, *, signed_at: datetime) -> int:
         body = json.dumps(refund(number)).encode()
@@ -159,12 +159,12 @@ def test_a_clock_that_is_set_back(house: House, settings: Any) -> None:
     assert post(2, signed_at=true) == 400
     assert post(2, signed_at=clock[0]) == 200
     assert post(1, signed_at=clock[0]) == 200
-    drain(house.store, settings, worker="w", now=lambda: clock[0])
+    drain(installation.store, settings, worker="w", now=lambda: clock[0])
     clock[0] = true
     assert post(2, signed_at=true) == 200
-    drain(house.store, settings, worker="w", now=lambda: clock[0])
+    drain(installation.store, settings, worker="w", now=lambda: clock[0])
 
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         told = (
             session.connection().execute(sa.text("SELECT id, state, attempts, arrivals FROM event ORDER BY id")).all()
         )

@@ -14,7 +14,7 @@ import pytest
 from sqlmodel import select
 
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
@@ -98,21 +98,21 @@ class Log:
     ids=["03:15", "in the hour that Chile skips or repeats"],
     indirect=True,
 )
-def test_each_tick_of_a_year_is_run_once(house: House) -> None:
+def test_each_tick_of_a_year_is_run_once(installation: Installation) -> None:
     """Woken together again and again around every planned moment, eight schedulers run each tick of each job once."""
     log = Log()
-    jobs = [log.watch(job) for job in job_table(house, night=_not_run, cut=_not_run)]
+    jobs = [log.watch(job) for job in job_table(installation, night=_not_run, cut=_not_run)]
     luck = Random(20_260_101)  # noqa: S311 - skews that are the same every time
     schedulers = [Scheduler(f"w{number}", timedelta(seconds=luck.randint(-240, 240))) for number in range(SCHEDULERS)]
     days = for_run(short=AROUND_THE_CHANGES, full=YEAR)
     with ThreadPoolExecutor(SCHEDULERS) as pool:
         for moment, woken in sorted(_moments(jobs, days).items()):
-            list(pool.map(lambda one, at=moment, woken=woken: one.wake(woken, house.store, at), schedulers))
+            list(pool.map(lambda one, at=moment, woken=woken: one.wake(woken, installation.store, at), schedulers))
     by_day = {key: times for key, times in log.ran.items() if not key[0].startswith("endpoint:")}
     assert by_day == dict.fromkeys(_due(days), 1)
     hourly = {key: times for key, times in log.ran.items() if key[0].startswith("endpoint:")}
     assert hourly == HOURS
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         states = Counter(session.exec(select(Tick.state)))
     assert states["complete"] == log.ran.total()
     assert states["running"] == states["failed"] == 0

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from click.testing import Result as Answer
 from sqlmodel import SQLModel
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.sales import sale_of
 from consumer.facts.settings import Connection
 from consumer.facts.store import Store
@@ -113,17 +113,17 @@ def world(store: Store) -> World:
 
 
 @pytest.fixture
-def main(house: House) -> Connection:
-    return house.settings.connection("main")
+def main(installation: Installation) -> Connection:
+    return installation.settings.connection("main")
 
 
 @pytest.fixture
-def call(house: House) -> Callable[..., Answer]:
-    """Call commands as a terminal does, on the house of the test."""
+def call(installation: Installation) -> Callable[..., Answer]:
+    """Call commands as a terminal does, on the installation of the test."""
     group = Commands()
 
     def invoke(*arguments: object) -> Answer:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
+        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: installation)
 
     return invoke
 

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 import app
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.business import AccountMovement, AccountNumber, AccountStatement, LinkAccount, LinkMovement
@@ -81,28 +81,28 @@ def trade(large_trade: "World") -> "World":
 
 @pytest.mark.usefixtures("trade")
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_every_stream_a_run_reads_is_in_the_gate(house: House, main: Connection) -> None:
+def test_every_stream_a_run_reads_is_in_the_gate(installation: Installation, main: Connection) -> None:
     """A reader of one more table brings its stream into the gate's table; accounts say whose movements there are."""
-    with house.store.reading() as session, read_tables(session.connection()) as tables:
-        take_snapshot(session, house, main, as_of=date(2026, 9, 11), scope=Scope())
+    with installation.store.reading() as session, read_tables(session.connection()) as tables:
+        take_snapshot(session, installation, main, as_of=date(2026, 9, 11), scope=Scope())
     assert streams_of(tables) | {"accounts"} == set(STREAMS)
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_a_reader_of_a_further_table_would_be_noticed(house: House) -> None:
+def test_a_reader_of_a_further_table_would_be_noticed(installation: Installation) -> None:
     """What finds the streams sees a table that no run reads today, and that the gate does not know."""
-    with house.store.reading() as session, read_tables(session.connection()) as tables:
+    with installation.store.reading() as session, read_tables(session.connection()) as tables:
         session.connection().execute(sa.select(AccountStatement.__table__)).all()  # type: ignore[attr-defined]
     assert streams_of(tables) - set(STREAMS) == {"account-statements"}
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_the_cut_reads_again_what_the_night_could_not(house: House, main: Connection) -> None:
+def test_the_cut_reads_again_what_the_night_could_not(installation: Installation, main: Connection) -> None:
     """A failed list of customers would keep the run after the cut incomplete; what no run reads can wait."""
     failed: dict[str, Any] = {"connection": "main", "until": NOON, "state": "failed", "opened_at": NOON}
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.add_all([Window(stream=name, **failed) for name in ("customers", "tax-returns")])
-    assert app.cut_streams(house, main) == [
+    assert app.cut_streams(installation, main) == [
         "payouts", "payment-intents", "charges", "refunds", "disputes", "customers", "transfers", "account-movements",
     ]  # fmt: skip
 
@@ -127,26 +127,26 @@ def provider(running: RunningSandbox, store: Store, tmp_path: Path) -> Iterator[
         yield provider
 
 
-def night(house: House, provider: Provider, as_of: date) -> RunOutcome:
+def night(installation: Installation, provider: Provider, as_of: date) -> RunOutcome:
     """Read everything, whatever comes of it, and reconcile."""
-    read_log(house, provider)
-    read_streams(house, provider, PULLED.values())
-    return runs.run(house, provider.connection, as_of=as_of)
+    read_log(installation, provider)
+    read_streams(installation, provider, PULLED.values())
+    return runs.run(installation, provider.connection, as_of=as_of)
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_a_night_without_movements_calls_no_payout_absent(
-    house: House, provider: Provider, running: RunningSandbox
+    installation: Installation, provider: Provider, running: RunningSandbox
 ) -> None:
     """Days after the movements stopped coming, the new payouts are incomplete and none is called missing."""
-    whole = night(house, provider, date(2026, 10, 1))
+    whole = night(installation, provider, date(2026, 10, 1))
     assert whole.complete
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         account = session.scalars(sa.select(AccountMovement.account_id).limit(1)).one()  # type: ignore[call-overload]
     with Steer(running.url) as steer:
         steer.advance(4 * 24 * 60 * 60)
         steer.switch_on("server-error", 1.0, path=f"/v2/accounts/{account}/movements")
-    short = night(house, provider, date(2026, 10, 5))
+    short = night(installation, provider, date(2026, 10, 5))
     assert short.result is not None
     assert [one.subject for one in short.result.findings if one.code == "DATA_GAP"] == ["stream:account-movements"]
     assert "PAYOUT_NOT_IN_BANK" not in short.exceptions
@@ -156,17 +156,19 @@ def test_a_night_without_movements_calls_no_payout_absent(
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_what_a_gap_withholds_stays_on_the_work_list(house: House, provider: Provider, running: RunningSandbox) -> None:
+def test_what_a_gap_withholds_stays_on_the_work_list(
+    installation: Installation, provider: Provider, running: RunningSandbox
+) -> None:
     """A run without transfers says nothing of those that went back, and what a run before said of them stays open."""
-    opened = night(house, provider, date(2026, 10, 1)).exceptions["TRANSFER_RETURNED"]
+    opened = night(installation, provider, date(2026, 10, 1)).exceptions["TRANSFER_RETURNED"]
     with Steer(running.url) as steer:
         steer.switch_on("server-error", 1.0, path="/v1/transfers")
-    short = night(house, provider, date(2026, 10, 1))
+    short = night(installation, provider, date(2026, 10, 1))
     assert "TRANSFER_RETURNED" not in short.exceptions
     assert short.result is not None
     gaps = [one.subject for one in short.result.findings if one.code == "DATA_GAP"]
     # At the provider, accounts and the movements they name lie below that path too.
     assert gaps == ["stream:account-movements", "stream:accounts", "stream:transfers"]
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         rows = session.scalars(sa.select(ExceptionRow).where(ExceptionRow.code == "TRANSFER_RETURNED")).all()  # type: ignore[arg-type]
     assert [row.state for row in rows] == ["open"] * opened

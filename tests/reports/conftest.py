@@ -18,7 +18,7 @@ from sqlmodel import Session, col
 
 from consumer.config import load
 from consumer.facts import schema
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from reconcile.kept import chunks, extracts
@@ -151,27 +151,27 @@ def drop_extracts(session: Session) -> None:
 
 
 @pytest.fixture
-def take_out() -> Callable[[House], None]:
+def take_out() -> Callable[[Installation], None]:
     """Take out again what pages ask of the made-up run as a whole, where a test has changed its rows."""
 
-    def keep(house: House) -> None:
-        with house.store.transaction() as session:
+    def keep(installation: Installation) -> None:
+        with installation.store.transaction() as session:
             take_out_of(session)
 
     return keep
 
 
 @pytest.fixture
-def keep_credits() -> Callable[[House], None]:
+def keep_credits() -> Callable[[Installation], None]:
     """Keep the made-up run with two documents more that were paid too much, one on each side of what is owed."""
 
-    def keep(house: House) -> None:
+    def keep(installation: Installation) -> None:
         paid = {**DOCUMENTS[0], "outcome": "overpaid"}
         more = [
             {**paid, "doc_key": "cl:33::0001", "customer_tax_id": "10000000-1", "balance": -60_000},
             {**paid, "doc_key": "cl:33::9999", "customer_tax_id": "99999999-9", "balance": -40_000},
         ]
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             session.execute(sa.delete(ResultChunk))
             keep_results(session, LINES, [*DOCUMENTS, *more])
 
@@ -179,7 +179,7 @@ def keep_credits() -> Callable[[House], None]:
 
 
 @pytest.fixture
-def as_before(reconciled: House) -> House:
+def as_before(reconciled: Installation) -> Installation:
     """The made-up run as it was published before anything was taken out of it."""
     with reconciled.store.transaction() as session:
         drop_extracts(session)
@@ -221,23 +221,23 @@ def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def house(settings: Settings, tmp_path: Path, migrated: Path) -> Iterator[House]:
-    """A house on SQLite; what differs between databases is tested in `test_both_databases`."""
+def installation(settings: Settings, tmp_path: Path, migrated: Path) -> Iterator[Installation]:
+    """An installation on SQLite; what differs between databases is tested in `test_both_databases`."""
     shutil.copy(migrated, tmp_path / "reports.db")
     store = Store(f"sqlite:///{tmp_path / 'reports.db'}")
-    yield House(settings=settings, store=store)
+    yield Installation(settings=settings, store=store)
     store.close()
 
 
 @pytest.fixture
-def reconciled(house: House) -> House:
-    """A house whose books were reconciled once: one payout that ties out, one payment without a document."""
-    fill(house.store)
-    return house
+def reconciled(installation: Installation) -> Installation:
+    """An installation whose books were reconciled once: one payout that ties out, one payment without a document."""
+    fill(installation.store)
+    return installation
 
 
 @pytest.fixture
-def two(reconciled: House, tmp_path: Path) -> House:
+def two(reconciled: Installation, tmp_path: Path) -> Installation:
     """The Chilean books of the made-up run, and a Mexican connection beside them."""
     (tmp_path / "cuadre.toml").write_text(
         '[connections.mexico]\napi_key = "sk_test_mexico"\ncountry = "mx"\n', encoding="utf-8"
@@ -248,7 +248,7 @@ def two(reconciled: House, tmp_path: Path) -> House:
         "CUADRE_COUNTRY": "cl",
         "CUADRE_DATA_DIR": str(tmp_path / "instance"),
     }
-    return House(settings=load(environ, folder=tmp_path), store=reconciled.store)
+    return Installation(settings=load(environ, folder=tmp_path), store=reconciled.store)
 
 
 def fill(store: Store) -> None:
@@ -258,16 +258,16 @@ def fill(store: Store) -> None:
 
 
 @pytest.fixture
-def anywhere(settings: Settings, store: Store) -> House:
+def anywhere(settings: Settings, store: Store) -> Installation:
     """The same books, once on each kind of database."""
     fill(store)
-    return House(settings=settings, store=store)
+    return Installation(settings=settings, store=store)
 
 
-def _make_app(house: House, **more: Any) -> Flask:
+def _make_app(installation: Installation, **more: Any) -> Flask:
     app = Flask("cuadre_test")
     app.config.update(TESTING=True, SECRET_KEY="only for tests")
-    register(app, house, **more)
+    register(app, installation, **more)
     return app
 
 
@@ -277,16 +277,16 @@ def make_app() -> Callable[..., Flask]:
 
 
 @pytest.fixture
-def app(reconciled: House) -> Flask:
+def app(reconciled: Installation) -> Flask:
     return _make_app(reconciled)
 
 
 @pytest.fixture
-def bare_app(house: House) -> Flask:
+def bare_app(installation: Installation) -> Flask:
     """An application whose books were never reconciled."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         add_user(session, to_user(EMAIL, PASSWORD, Role.ADMIN, now=FINISHED))
-    return _make_app(house)
+    return _make_app(installation)
 
 
 @pytest.fixture

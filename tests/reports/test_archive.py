@@ -13,7 +13,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlmodel import col
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.work import Completion
 from reconcile.tables import ExceptionRow
 from reports import archive
@@ -23,7 +23,7 @@ NOW = datetime(2026, 10, 9, 6, 30, tzinfo=UTC)
 DAY = date(2026, 10, 8)
 
 
-def test_a_night_keeps_files_for_programs_and_for_people(reconciled: House) -> None:
+def test_a_night_keeps_files_for_programs_and_for_people(reconciled: Installation) -> None:
     """Each report is kept as CSV and as XLSX in the country's shape, and the record's digest is the file's."""
     night = archive.night(reconciled, reconciled.settings.connection("main"), on=DAY, now=NOW)
     assert (night.status, night.lines) == (Completion.DONE, ["main: report: 14 files of 2026-10-08"])
@@ -40,7 +40,7 @@ def test_a_night_keeps_files_for_programs_and_for_people(reconciled: House) -> N
     assert "reports/2026-10-08/machine-en/start_2026-10-08_cl_receivables_main_r0042.csv" in paths
 
 
-def test_the_same_night_again_replaces_its_own_files(reconciled: House) -> None:
+def test_the_same_night_again_replaces_its_own_files(reconciled: Installation) -> None:
     """A rerun leaves one record and the same bytes."""
     connection = reconciled.settings.connection("main")
     first = {row.path: row.sha256 for row in archive.keep_nightly(reconciled, connection, on=DAY, now=NOW)}
@@ -50,7 +50,7 @@ def test_the_same_night_again_replaces_its_own_files(reconciled: House) -> None:
         assert session.scalar(sa.select(sa.func.count()).select_from(ReportFile)) == 14
 
 
-def test_a_night_of_an_earlier_day_lists_what_is_open(reconciled: House, keep_run: Callable[..., None]) -> None:
+def test_a_night_of_an_earlier_day_lists_what_is_open(reconciled: Installation, keep_run: Callable[..., None]) -> None:
     """Whatever opened only in the run of a later day is still open, so it is in the file; what came and went is not."""
     day = date(2026, 10, 6)
     with reconciled.store.transaction() as session:
@@ -63,7 +63,7 @@ def test_a_night_of_an_earlier_day_lists_what_is_open(reconciled: House, keep_ru
     assert (len(wanted), {line.partition(",")[0] for line in lines[1:]}) == (2, wanted)
 
 
-def test_a_workbook_of_payouts_carries_what_explains_them(reconciled: House) -> None:
+def test_a_workbook_of_payouts_carries_what_explains_them(reconciled: Installation) -> None:
     """Summary, detail, exceptions, totals and parameters are sheets of one file."""
     kept = archive.keep_nightly(reconciled, reconciled.settings.connection("main"), on=date(2026, 10, 8), now=NOW)
     (row,) = (row for row in kept if row.name == "payout-summary" and row.format == "xlsx")
@@ -78,9 +78,9 @@ def test_a_workbook_of_payouts_carries_what_explains_them(reconciled: House) -> 
     book.close()
 
 
-def test_a_night_without_a_run_makes_nothing(house: House) -> None:
+def test_a_night_without_a_run_makes_nothing(installation: Installation) -> None:
     """No run is nothing done, in one line."""
-    night = archive.night(house, house.settings.connection("main"), on=DAY, now=NOW)
+    night = archive.night(installation, installation.settings.connection("main"), on=DAY, now=NOW)
     assert night.status is Completion.NOTHING_DONE
     assert night.lines == ["main: report: there is no finished run to report on: cuadre reconcile"]
 
@@ -94,8 +94,8 @@ def test_a_night_without_a_run_makes_nothing(house: House) -> None:
     ids=["gone", "changed"],
 )
 def test_a_file_that_is_no_longer_what_was_written_is_not_sent(
-    reconciled: House,
-    make_app: Callable[[House], Flask],
+    reconciled: Installation,
+    make_app: Callable[[Installation], Flask],
     login: Callable[[Flask], FlaskClient],
     damage: Callable[[Path], object],
     sentence: str,
@@ -109,7 +109,7 @@ def test_a_file_that_is_no_longer_what_was_written_is_not_sent(
     assert (answer.status_code, answer.get_data(as_text=True)) == (409, f"{Path(row.path).name} {sentence}\n")
 
 
-def test_a_data_folder_that_takes_no_file_is_named(reconciled: House) -> None:
+def test_a_data_folder_that_takes_no_file_is_named(reconciled: Installation) -> None:
     """A night says which file could not be written and why, and leaves no record of it."""
     reconciled.settings.data_dir.mkdir(parents=True, exist_ok=True)
     (reconciled.settings.data_dir / "reports").write_bytes(b"in the way")

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from flask.testing import FlaskClient
 from sqlmodel import col
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import ExceptionRow, Run
 from reports import catalogue, sheet
 from reports.query import Query, calendars_of
@@ -18,7 +18,7 @@ SHUT = "holidays cl +2026-10-06 +2026-10-07"
 
 
 @pytest.fixture
-def shut(reconciled: House) -> House:
+def shut(reconciled: Installation) -> Installation:
     """The made-up run with two days more that were no bank days, and exceptions of facts of the Monday before."""
     with reconciled.store.transaction() as session:
         session.execute(sa.update(Run).values(calendar=SHUT))
@@ -26,7 +26,7 @@ def shut(reconciled: House) -> House:
     return reconciled
 
 
-def test_the_report_and_the_sheet_age_by_the_run_s_days(shut: House) -> None:
+def test_the_report_and_the_sheet_age_by_the_run_s_days(shut: Installation) -> None:
     """From Monday to Thursday are three bank days by the library, and one where two of them were shut."""
     own, today = shut.connections(None), date(2026, 10, 8)
     report = catalogue.make(shut, Query("exceptions", own, today, as_of=today))
@@ -36,18 +36,18 @@ def test_the_report_and_the_sheet_age_by_the_run_s_days(shut: House) -> None:
     assert set(sheet.make(shut, own, today=today).table["age_business_days"].to_pylist()) == {1}
 
 
-def test_the_page_ages_by_the_run_s_days(shut: House, client: FlaskClient) -> None:
+def test_the_page_ages_by_the_run_s_days(shut: Installation, client: FlaskClient) -> None:
     """The list on the page says the same age as the file."""
     with shut.store.transaction() as session:
         session.execute(sa.delete(ExceptionRow).where(col(ExceptionRow.id) != "00aa00aa00aa00aa"))
     assert '<td class="n">1</td>' in client.get("/exceptions").get_data(as_text=True)
 
 
-def test_without_a_run_the_merchant_s_file_counts(house: House) -> None:
+def test_without_a_run_the_merchant_s_file_counts(installation: Installation) -> None:
     """Where no run says what it counted with, the days written down now do."""
-    folder = Path(house.settings.data_dir) / "calendars"
+    folder = Path(installation.settings.data_dir) / "calendars"
     folder.mkdir(parents=True)
     (folder / "cl.toml").write_text('[[add]]\non = 2026-10-06\nreason = "Law 21.999"\n', encoding="utf-8")
-    calendars = calendars_of(house, house.connections(None), [])
+    calendars = calendars_of(installation, installation.connections(None), [])
     assert not calendars["main"].is_bank_day(date(2026, 10, 6))
     assert calendars["main"].is_bank_day(date(2026, 10, 7))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Drift
 from reconcile.tables import PayoutResult, RunFinding
 from reports import catalogue
@@ -18,7 +18,7 @@ TODAY = date(2026, 10, 9)
 
 
 @pytest.fixture
-def a_day_later(reconciled: House, keep_run: Callable[..., None]) -> House:
+def a_day_later(reconciled: Installation, keep_run: Callable[..., None]) -> Installation:
     """A second run: the payout no longer adds up, and its items are gone from the result."""
     with reconciled.store.transaction() as session:
         keep_run(session, run_id="run-2", number=43, as_of=TODAY)
@@ -49,13 +49,13 @@ def a_day_later(reconciled: House, keep_run: Callable[..., None]) -> House:
     return reconciled
 
 
-def rows(house: House, name: str, **asked: Any) -> list[dict[str, Any]]:
-    report = catalogue.make(house, Query(name, house.connections(None), TODAY, **asked))
+def rows(installation: Installation, name: str, **asked: Any) -> list[dict[str, Any]]:
+    report = catalogue.make(installation, Query(name, installation.connections(None), TODAY, **asked))
     found: list[dict[str, Any]] = report.table.select(list(report.definition.names)).to_pylist()
     return found
 
 
-def test_a_run_is_compared_with_the_one_before(a_day_later: House) -> None:
+def test_a_run_is_compared_with_the_one_before(a_day_later: Installation) -> None:
     """Each subject that changed is a row, in the words and with the causes of `cuadre runs diff`."""
     found = {(row["kind"], row["subject"]): (row["before"], row["after"]) for row in rows(a_day_later, "run-diff")}
     assert found["payout", "po_1"] == ("closed, difference 0, fees 2410", "open, difference -5, fees 0")
@@ -67,20 +67,20 @@ def test_a_run_is_compared_with_the_one_before(a_day_later: House) -> None:
     }
 
 
-def test_the_first_run_has_nothing_to_compare_with(reconciled: House) -> None:
+def test_the_first_run_has_nothing_to_compare_with(reconciled: Installation) -> None:
     """One run alone makes an empty report, and so does a range that begins before every run."""
     assert rows(reconciled, "run-diff") == []
 
 
-def test_a_range_compares_with_the_last_run_before_it(a_day_later: House) -> None:
+def test_a_range_compares_with_the_last_run_before_it(a_day_later: Installation) -> None:
     """From the second day on, the first day's run is what came before."""
     assert rows(a_day_later, "run-diff", span=Span(date(2026, 10, 9), None)) != []
     assert rows(a_day_later, "run-diff", span=Span(date(2026, 10, 8), None)) == []
 
 
-def test_only_what_still_differs_is_listed(house: House) -> None:
+def test_only_what_still_differs_is_listed(installation: Installation) -> None:
     """Drift needs no run; what was mended is not in the report."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         for field, repaired_at in (("amount", None), ("status", NOW)):
             session.add(
                 Drift(
@@ -95,7 +95,7 @@ def test_only_what_still_differs_is_listed(house: House) -> None:
                     repaired_at=repaired_at,
                 )
             )
-    assert rows(house, "drift") == [
+    assert rows(installation, "drift") == [
         {
             "connection": "main",
             "stream": "payouts",

@@ -11,7 +11,7 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports import catalogue, files
 from reports.export import PROFILES, Format, to_csv
 from reports.files import Shape
@@ -25,8 +25,8 @@ GOLDEN = Path(__file__).parent.parent / "data" / "reports"
 TODAY = date(2026, 10, 8)
 
 
-def made(house: House, name: str, **changes: Any) -> Report:
-    return catalogue.make(house, Query(name, house.connections(None), today=TODAY, **changes))
+def made(installation: Installation, name: str, **changes: Any) -> Report:
+    return catalogue.make(installation, Query(name, installation.connections(None), today=TODAY, **changes))
 
 
 def content(report: Report, shape: Shape) -> bytes:
@@ -42,7 +42,7 @@ def control(rows: list[dict[str, Any]]) -> Report:
 
 
 @pytest.mark.parametrize("profile", ["machine", "cl", "mx"])
-def test_csv_is_the_golden_file(anywhere: House, profile: str) -> None:
+def test_csv_is_the_golden_file(anywhere: Installation, profile: str) -> None:
     """Every report of the made-up run is, byte for byte and on each database, the file that was read and approved."""
     shape = files.to_shape("csv", profile, None)
     for name in catalogue.AVAILABLE:
@@ -50,7 +50,7 @@ def test_csv_is_the_golden_file(anywhere: House, profile: str) -> None:
 
 
 @pytest.mark.parametrize("file_format", list(Format))
-def test_a_rerun_is_byte_identical(reconciled: House, file_format: Format) -> None:
+def test_a_rerun_is_byte_identical(reconciled: Installation, file_format: Format) -> None:
     """The same run gives the same bytes again, in every format."""
     shape = Shape(file_format, "cl", "es-CL")
     first = content(made(reconciled, "payout-detail"), shape)
@@ -105,7 +105,7 @@ def test_an_empty_report_is_its_header() -> None:
 
 
 @pytest.fixture
-def workbook(reconciled: House) -> Iterator[openpyxl.Workbook]:
+def workbook(reconciled: Installation) -> Iterator[openpyxl.Workbook]:
     data = content(made(reconciled, "payout-detail"), Shape(Format.XLSX, "cl", "es-CL"))
     book = openpyxl.load_workbook(io.BytesIO(data))
     yield book
@@ -151,7 +151,7 @@ def test_only_amounts_of_one_kind_are_added_up(workbook: openpyxl.Workbook) -> N
     assert "Suma: Monto CLP" not in names
 
 
-def test_a_workbook_for_programs_keeps_its_keys(reconciled: House) -> None:
+def test_a_workbook_for_programs_keeps_its_keys(reconciled: Installation) -> None:
     """Scripts find the facts of the sheet under the names the archive has."""
     data = content(made(reconciled, "control"), Shape(Format.XLSX))
     sheet = openpyxl.load_workbook(io.BytesIO(data))["Parameters"]
@@ -159,7 +159,7 @@ def test_a_workbook_for_programs_keeps_its_keys(reconciled: House) -> None:
     assert (facts["Report"], facts["modes"], facts["calendars"]) == ("control", "test", "holidays cl")
 
 
-def test_parquet_holds_major_units_as_decimals(reconciled: House) -> None:
+def test_parquet_holds_major_units_as_decimals(reconciled: Installation) -> None:
     """A program reads the same amounts from Parquet as from CSV."""
     table = pq.read_table(io.BytesIO(content(made(reconciled, "payout-summary"), Shape(Format.PARQUET))))
     assert table.column_names == list(CATALOGUE["payout-summary"].names)
@@ -168,7 +168,7 @@ def test_parquet_holds_major_units_as_decimals(reconciled: House) -> None:
     assert table.schema.metadata[b"runs"] == b"main:run-1"
 
 
-def test_a_file_is_named_by_window_country_report_and_run(reconciled: House) -> None:
+def test_a_file_is_named_by_window_country_report_and_run(reconciled: Installation) -> None:
     """A name sorts by day and says what is inside."""
     report = made(reconciled, "payout-detail", span=Span(date(2026, 10, 1), date(2026, 10, 6)))
     assert files.name_of(report, Format.CSV) == "2026-10-01_2026-10-06_cl_payout-detail_main_r0042.csv"

@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime
 import pytest
 from click.testing import CliRunner
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from cuadre import Commands
 from reports import catalogue, windows
 from reports.query import Query
@@ -21,9 +21,9 @@ Read = Callable[..., list[tuple[str, ...]]]
 
 
 @pytest.fixture
-def world(house: House) -> World:
+def world(installation: Installation) -> World:
     """One payment that pays two documents, in a payout that was canceled on Friday, where it was made."""
-    world = World(house.store)
+    world = World(installation.store)
     for folio, total in (("1", 70_300), ("2", 90_100)):
         world.invoice(folio, total, customer_tax_id="11111111-1", order_ref=f"PED-{folio}")
     world.payment("pi_1", 160_400, customer_tax_id="11111111-1")
@@ -36,12 +36,12 @@ def world(house: House) -> World:
 
 
 @pytest.fixture
-def read(house: House) -> Read:
+def read(installation: Installation) -> Read:
     """Reconcile and read some columns of a report as its file has them."""
 
     def cells(name: str, columns: str, *arguments: str) -> list[tuple[str, ...]]:
         for command in (["reconcile", "--as-of", "2026-09-11"], ["report", name, "--out", "-", *arguments]):
-            answer = CliRunner().invoke(Commands(), command, obj=lambda: house)
+            answer = CliRunner().invoke(Commands(), command, obj=lambda: installation)
             assert answer.exit_code == 0, answer.output
         return [tuple(row[word] for word in columns.split()) for row in csv.DictReader(io.StringIO(answer.stdout))]
 
@@ -71,15 +71,15 @@ def test_an_item_of_a_canceled_payout_stands_once_more_without_one(read: Read) -
     ("2026-09-12", "2026-09-30", []),
 ])  # fmt: skip
 def test_a_range_takes_such_a_line_by_the_local_date_of_its_item(
-    read: Read, house: House, since: str, until: str, rows: list[tuple[str, ...]]
+    read: Read, installation: Installation, since: str, until: str, rows: list[tuple[str, ...]]
 ) -> None:
     """The payout's own line goes by the payout's date, as always; a page has the rows of the file."""
     assert read("payout-detail", DETAIL, "--from", since, "--to", until) == rows
     span = Span(date.fromisoformat(since), date.fromisoformat(until))
-    query = Query("payout-detail", house.connections(None), date(2026, 9, 11), span)
-    found = windows.find(house, query, 0, 10)
+    query = Query("payout-detail", installation.connections(None), date(2026, 9, 11), span)
+    found = windows.find(installation, query, 0, 10)
     assert found.total == len(rows)
-    assert found.report.table.to_pylist() == catalogue.make(house, query).table.to_pylist()
+    assert found.report.table.to_pylist() == catalogue.make(installation, query).table.to_pylist()
 
 
 def test_an_item_that_is_held_again_stands_in_its_payouts_alone(world: World, read: Read) -> None:
@@ -100,16 +100,18 @@ def test_what_never_was_in_a_payout_is_no_line_of_the_file(world: World, read: R
 
 
 @pytest.mark.usefixtures("world")
-def test_the_file_of_one_payout_has_its_own_lines_alone(read: Read, house: House) -> None:
+def test_the_file_of_one_payout_has_its_own_lines_alone(read: Read, installation: Installation) -> None:
     """A further line belongs to no payout."""
     assert read("payout-detail", DETAIL) == [HELD, *FREED]
-    made = catalogue.make(house, Query("payout-detail", house.connections(None), date(2026, 9, 11), payout_id="po_1"))
+    made = catalogue.make(
+        installation, Query("payout-detail", installation.connections(None), date(2026, 9, 11), payout_id="po_1")
+    )
     assert [row["line"] for row in made.table.to_pylist()] == [1]
 
 
-def test_a_lost_dispute_is_in_transit_and_its_document_receivable(house: House, read: Read) -> None:
+def test_a_lost_dispute_is_in_transit_and_its_document_receivable(installation: Installation, read: Read) -> None:
     """Until a payout takes it, what the provider owes is less by it; the customer owes the document again."""
-    world = World(house.store)
+    world = World(installation.store)
     world.invoice("1", 70_000, order_ref="PED-1")
     world.payment("pi_1", 70_000, body={"metadata": {"order_ref": "PED-1"}})
     world.payout("po_1", 70_000, ("payment_intent", "pi_1", 70_000))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.turns import Turn, take_turn
 from reports import archive, orders
 from reports.export import Format
@@ -21,14 +21,14 @@ from reports.tables import ReportFile, ReportOrder
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
 
 
-def asked(house: House, name: str = "payout-detail") -> Query:
-    return Query(name, house.connections(None), today=date(2026, 10, 8))
+def asked(installation: Installation, name: str = "payout-detail") -> Query:
+    return Query(name, installation.connections(None), today=date(2026, 10, 8))
 
 
-def wait(house: House, number: int) -> ReportOrder:
+def wait(installation: Installation, number: int) -> ReportOrder:
     until = time.monotonic() + 120
     while time.monotonic() < until:
-        with house.store.reading() as session:
+        with installation.store.reading() as session:
             row = orders.find(session, number, now=NOW)
         assert row is not None
         if row.state != State.MAKING:
@@ -37,7 +37,7 @@ def wait(house: House, number: int) -> ReportOrder:
     raise AssertionError("the order was never done")
 
 
-def test_an_order_ends_in_the_archive(reconciled: House) -> None:
+def test_an_order_ends_in_the_archive(reconciled: Installation) -> None:
     """The file is the report's, with its runs, window, zone, calendar, rows, sums and digest beside it."""
     number = orders.order(reconciled, asked(reconciled), Shape(), who="ana", rows=4, now=NOW)
     row = wait(reconciled, number)
@@ -52,13 +52,13 @@ def test_an_order_ends_in_the_archive(reconciled: House) -> None:
     assert (len(whole.splitlines()), file.sha256) == (4, hashlib.sha256(whole).hexdigest())
 
 
-def test_a_failure_is_told(house: House) -> None:
+def test_a_failure_is_told(installation: Installation) -> None:
     """Without a run there is no file, and the order says why."""
-    row = wait(house, orders.order(house, asked(house), Shape(), who="ana", rows=0, now=NOW))
+    row = wait(installation, orders.order(installation, asked(installation), Shape(), who="ana", rows=0, now=NOW))
     assert (row.state, row.error) == ("failed", "there is no finished run to report on: cuadre reconcile")
 
 
-def test_the_same_order_is_not_made_twice(reconciled: House) -> None:
+def test_the_same_order_is_not_made_twice(reconciled: Installation) -> None:
     """Who asks again while it is being made gets the same number; another question gets its own."""
     with reconciled.store.transaction() as session:
         query, shape = asked(reconciled), Shape()
@@ -69,7 +69,7 @@ def test_the_same_order_is_not_made_twice(reconciled: House) -> None:
     assert wait(reconciled, other).state == "done"
 
 
-def test_only_two_are_made_at_once(reconciled: House) -> None:
+def test_only_two_are_made_at_once(reconciled: Installation) -> None:
     """A third question waits until one is done; two whose process died ten minutes ago hold nobody back."""
     with reconciled.store.transaction() as session:
         for place in ("one", "another"):
@@ -81,7 +81,7 @@ def test_only_two_are_made_at_once(reconciled: House) -> None:
     assert wait(reconciled, later).state == "done"
 
 
-def test_asked_twice_in_one_moment_it_is_made_once(anywhere: House) -> None:
+def test_asked_twice_in_one_moment_it_is_made_once(anywhere: Installation) -> None:
     """Who asks while the same order is being written down waits for it and gets its number, on every database."""
     query, shape = asked(anywhere), Shape()
     with ThreadPoolExecutor(1) as pool:
@@ -97,7 +97,7 @@ def test_asked_twice_in_one_moment_it_is_made_once(anywhere: House) -> None:
         assert second.result(120) == first.id
 
 
-def test_an_order_dies_with_its_process(reconciled: House) -> None:
+def test_an_order_dies_with_its_process(reconciled: Installation) -> None:
     """After ten silent minutes an order has failed and may be given again."""
     with reconciled.store.transaction() as session:
         row = ReportOrder(who="luz", asked="{}", state="making", ordered_at=NOW, seen_at=NOW)
@@ -124,14 +124,14 @@ def test_what_is_large_depends_on_the_format(rows: int, shape: Shape, *, is_larg
     assert orders.is_large(rows, shape) is is_large
 
 
-def test_lines_are_counted_without_being_read(reconciled: House) -> None:
+def test_lines_are_counted_without_being_read(reconciled: Installation) -> None:
     """Reports of lines are sized by the run's chunks; one payout, and reports without lines, are small."""
     with reconciled.store.reading() as session:
         assert orders.rows_of(session, asked(reconciled)) == 4
         assert orders.rows_of(session, asked(reconciled, "exceptions")) == 0
 
 
-def test_the_archive_lies_in_the_data_folder(reconciled: House) -> None:
+def test_the_archive_lies_in_the_data_folder(reconciled: Installation) -> None:
     """An ordered file is where the nightly ones are."""
     row = wait(reconciled, orders.order(reconciled, asked(reconciled), Shape(), who="ana", rows=4, now=NOW))
     with reconciled.store.reading() as session:

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from cuadre import Commands
 from reports.people import login
 
@@ -16,7 +16,7 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def run(reconciled: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(reconciled: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.chdir(tmp_path)
 
     def invoke(name: str, *args: str) -> Result:
@@ -91,22 +91,24 @@ def test_a_workbook_for_programs_says_so(run: Run) -> None:
     assert run("report", "control", "--out", "c.csv").stderr == ""
 
 
-def test_without_a_run_nothing_is_written(house: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_run_nothing_is_written(
+    installation: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No finished run is exit status 1, and no empty file that looks like a clean slate."""
     monkeypatch.chdir(tmp_path)
-    result = CliRunner().invoke(Commands(), ["report", "payout-summary"], obj=lambda: house)
+    result = CliRunner().invoke(Commands(), ["report", "payout-summary"], obj=lambda: installation)
     assert (result.exit_code, result.stderr) == (1, "Error: there is no finished run to report on: cuadre reconcile\n")
     assert list(tmp_path.glob("*.csv")) == []
 
 
-def test_a_user_s_made_up_password_works(run: Run, reconciled: House) -> None:
+def test_a_user_s_made_up_password_works(run: Run, reconciled: Installation) -> None:
     """Without a terminal or a file a password is made up, printed once, and opens the door."""
     result = run("users", "add", "Luz@Tienda.test", "--role", "finance")
     assert result.exit_code == 0
     assert login(reconciled.store, "luz@tienda.test", result.stdout.strip(), now=utc_now()).role == "finance"
 
 
-def test_a_password_comes_from_a_file(run: Run, reconciled: House, tmp_path: Path) -> None:
+def test_a_password_comes_from_a_file(run: Run, reconciled: Installation, tmp_path: Path) -> None:
     """A password in a file is never printed."""
     (tmp_path / "password").write_text("otra clave larga\n", encoding="utf-8")
     result = run("users", "add", "luz@tienda.test", "--password-file", "password")

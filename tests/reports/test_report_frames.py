@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 from sqlmodel import col
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.kept import chunks, extracts
 from reconcile.tables import ExceptionRow, ResultChunk
 from reports import frames
@@ -19,12 +19,12 @@ from reports.shapes.spans import WHOLE, Span
 TODAY = date(2026, 10, 8)
 
 
-def shown(house: House, as_of: date | None = None) -> list[int]:
-    with house.store.reading() as session:
+def shown(installation: Installation, as_of: date | None = None) -> list[int]:
+    with installation.store.reading() as session:
         return [run.number for run in frames.latest_runs(session, ["main"], today=TODAY, as_of=as_of)]
 
 
-def test_a_run_of_days_to_come_is_not_what_pages_show(reconciled: House, keep_run: Callable[..., None]) -> None:
+def test_a_run_of_days_to_come_is_not_what_pages_show(reconciled: Installation, keep_run: Callable[..., None]) -> None:
     """Who asks what will be due at the end of the year does not change what everybody sees today."""
     with reconciled.store.transaction() as session:
         keep_run(session, run_id="run-9", number=99, as_of=date(2026, 12, 31))
@@ -32,15 +32,15 @@ def test_a_run_of_days_to_come_is_not_what_pages_show(reconciled: House, keep_ru
     assert shown(reconciled, as_of=date(2026, 12, 31)) == [99]
 
 
-def test_a_demo_ahead_of_the_clock_is_shown(house: House, keep_run: Callable[..., None]) -> None:
+def test_a_demo_ahead_of_the_clock_is_shown(installation: Installation, keep_run: Callable[..., None]) -> None:
     """Where every run is of days to come, the latest of them is better than nothing."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         keep_run(session, run_id="run-1", number=1, as_of=date(2026, 11, 1))
         keep_run(session, run_id="run-2", number=2, as_of=date(2026, 11, 2))
-    assert shown(house) == [2]
+    assert shown(installation) == [2]
 
 
-def test_lines_are_counted_by_whole_chunks(reconciled: House) -> None:
+def test_lines_are_counted_by_whole_chunks(reconciled: Installation) -> None:
     """A range that meets no chunk holds no line."""
     with reconciled.store.reading() as session:
         runs = frames.latest_runs(session, ["main"], today=TODAY)
@@ -49,7 +49,7 @@ def test_lines_are_counted_by_whole_chunks(reconciled: House) -> None:
 
 
 @pytest.fixture
-def doubled(reconciled: House) -> House:
+def doubled(reconciled: Installation) -> Installation:
     """The made-up run where every line is followed by a further one, as of a second document."""
     with reconciled.store.transaction() as session:
         chunk = session.scalars(sa.select(ResultChunk).where(col(ResultChunk.kind) == chunks.LINE)).one()
@@ -63,7 +63,7 @@ def doubled(reconciled: House) -> House:
     return reconciled
 
 
-def test_a_second_document_of_an_item_adds_no_money(doubled: House) -> None:
+def test_a_second_document_of_an_item_adds_no_money(doubled: Installation) -> None:
     """Further lines of an item carry documents, not amounts: neither the balance nor the totals count them."""
     with doubled.store.reading() as session:
         runs = frames.latest_runs(session, ["main"], today=TODAY)
@@ -88,13 +88,13 @@ def test_a_second_document_of_an_item_adds_no_money(doubled: House) -> None:
         (date(2026, 11, 9), date(2026, 11, 10), False),
     ],
 )
-def test_exceptions_of_a_range(house: House, opened: date, resolved: date | None, is_shown: bool) -> None:  # noqa: FBT001
+def test_exceptions_of_a_range(installation: Installation, opened: date, resolved: date | None, is_shown: bool) -> None:  # noqa: FBT001
     """Opening or closing inside the range, open on the day or still open; nothing that came and went after that day."""
     span = Span(date(2026, 10, 1), date(2026, 10, 31))
     row: dict[str, Any] = {"connection": "main", "id": "e1", "opened_on": opened, "resolved_on": resolved}
     words: tuple[str, ...] = ("code", "severity", "subject", "title", "currency", "state", "run_first", "run_last")
     row |= dict.fromkeys(words, "x")
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.add(ExceptionRow(**row, last_seen_on=opened, amount_at_risk=1))
         session.flush()
         shown = frames.exceptions_shown(["main"], span, date(2026, 11, 8))

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from sqlmodel import col
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import ExceptionRow
 from reports import files, sheet
 from reports.export import Format
@@ -25,7 +25,7 @@ ROW = {
 
 
 @pytest.mark.parametrize("beginning", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "'"])
-def test_a_note_that_begins_like_a_formula_comes_back_as_it_was(reconciled: House, beginning: str) -> None:
+def test_a_note_that_begins_like_a_formula_comes_back_as_it_was(reconciled: Installation, beginning: str) -> None:
     """What the sheet defuses on its way out is taken off on its way back: a row nobody touched changes nothing."""
     with reconciled.store.transaction() as session:
         session.execute(sa.update(ExceptionRow).values(note=f"{beginning}1 llamar"))
@@ -37,7 +37,7 @@ def test_a_note_that_begins_like_a_formula_comes_back_as_it_was(reconciled: Hous
         assert [(row.changed, row.refused) for _, row in taken] == [((), "")] * 2
 
 
-def test_a_row_without_its_connection_is_refused_where_there_are_several(two: House) -> None:
+def test_a_row_without_its_connection_is_refused_where_there_are_several(two: Installation) -> None:
     """The same exception number may stand in both: which one is meant is not guessed."""
     content = (",".join(ROW) + "\r\n" + ",".join(ROW.values()) + "\r\n").encode()
     asked = {"author": "ana", "at": utc_now(), "today": TODAY}
@@ -51,7 +51,7 @@ def test_a_row_without_its_connection_is_refused_where_there_are_several(two: Ho
     assert [row.changed for _, row in taken] == [("owner",)]
 
 
-def test_a_resolution_without_its_state_is_refused(reconciled: House) -> None:
+def test_a_resolution_without_its_state_is_refused(reconciled: Installation) -> None:
     """Why something needs no more work, written beside an open state, is not dropped in silence."""
     filled = ROW | {"owner": "", "resolution": "pagado en caja"}
     content = (",".join(filled) + "\r\n" + ",".join(filled.values()) + "\r\n").encode()

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlmodel import Session
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports import catalogue, files
 from reports.commands.report import report
 from reports.export import Format
@@ -19,13 +19,13 @@ from reports.query import Query
 
 
 @pytest.fixture
-def with_mexico(two: House, keep_mexican_payout: Callable[[Session], None]) -> House:
+def with_mexico(two: Installation, keep_mexican_payout: Callable[[Session], None]) -> Installation:
     with two.store.transaction() as session:
         keep_mexican_payout(session)
     return two
 
 
-def test_each_row_has_its_own_currency(with_mexico: House) -> None:
+def test_each_row_has_its_own_currency(with_mexico: Installation) -> None:
     """Pesos of Mexico have centavos beside pesos of Chile that have none."""
     query = Query("payout-summary", with_mexico.connections(None), today=date(2026, 10, 8))
     report = catalogue.make(with_mexico, query)
@@ -39,7 +39,7 @@ def test_each_row_has_its_own_currency(with_mexico: House) -> None:
 
 
 def test_a_connection_without_a_run_is_said_and_exits_3(
-    two: House, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    two: Installation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is there is made; what is missing is named, and the script sees it."""
     monkeypatch.chdir(tmp_path)
@@ -49,7 +49,9 @@ def test_a_connection_without_a_run_is_said_and_exits_3(
     assert result.stdout.startswith("figure,source,")
 
 
-def test_pages_name_the_connection_and_filter_by_it(with_mexico: House, login: Callable[..., FlaskClient]) -> None:
+def test_pages_name_the_connection_and_filter_by_it(
+    with_mexico: Installation, login: Callable[..., FlaskClient]
+) -> None:
     """Lists of several connections say which row is whose."""
     app = Flask("cuadre_two")
     app.config.update(TESTING=True, SECRET_KEY="only for tests")

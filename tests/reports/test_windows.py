@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.kept import chunks, extracts
 from reconcile.rules.inputs import Result
 from reports import catalogue, frames, windows
@@ -21,12 +21,12 @@ NAMES = ("payout-summary", "payout-detail", "documents", "receivables", "in-tran
 OF_RUNS = (*NAMES, "clearing-rollforward", "control")
 
 
-def query(house: House, name: str, span: Span = WHOLE) -> Query:
-    return Query(name, house.connections(None), TODAY, span)
+def query(installation: Installation, name: str, span: Span = WHOLE) -> Query:
+    return Query(name, installation.connections(None), TODAY, span)
 
 
-def rows_of(house: House, name: str, span: Span = WHOLE) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = catalogue.make(house, query(house, name, span)).table.to_pylist()
+def rows_of(installation: Installation, name: str, span: Span = WHOLE) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = catalogue.make(installation, query(installation, name, span)).table.to_pylist()
     return rows
 
 
@@ -40,7 +40,7 @@ def test_what_was_taken_out_says_what_the_lines_say(request: pytest.FixtureReque
 
 @pytest.mark.parametrize("span", [WHOLE, OCTOBER, Span(None, date(2026, 9, 30))], ids=["whole", "october", "before"])
 @pytest.mark.parametrize("name", NAMES)
-def test_pages_together_are_the_report(reconciled: House, name: str, span: Span) -> None:
+def test_pages_together_are_the_report(reconciled: Installation, name: str, span: Span) -> None:
     """One row a page, page after page: every row once, in the order of the file, and the total on every page."""
     whole = rows_of(reconciled, name, span)
     found = [windows.find(reconciled, query(reconciled, name, span), start, 1) for start in range(len(whole) + 1)]
@@ -48,20 +48,20 @@ def test_pages_together_are_the_report(reconciled: House, name: str, span: Span)
     assert [row for window in found for row in window.report.table.to_pylist()] == whole
 
 
-def test_columns_without_a_word_are_named(reconciled: House) -> None:
+def test_columns_without_a_word_are_named(reconciled: Installation) -> None:
     """A page leaves out what says nothing in any row, not only in those it shows."""
     found = windows.find(reconciled, query(reconciled, "documents"), 0, 1)
     assert {"series", "uuid"} <= found.silent
     assert not {"doc_key", "total"} & found.silent
 
 
-def test_what_is_owed_adds_up_by_age(reconciled: House) -> None:
+def test_what_is_owed_adds_up_by_age(reconciled: Installation) -> None:
     """The picture of receivables adds up every row, whichever page is shown."""
     assert windows.ages(reconciled, query(reconciled, "receivables")) == {"CLP": {"1-30": 50_000}}
 
 
 def test_credit_balances_stand_apart_from_what_is_owed(
-    reconciled: House, take_out: Callable[[House], None], keep_credits: Callable[[House], None]
+    reconciled: Installation, take_out: Callable[[Installation], None], keep_credits: Callable[[Installation], None]
 ) -> None:
     """100,000 paid too much lower neither the age of what is owed nor its total; each side ties to the documents."""
     keep_credits(reconciled)
@@ -82,7 +82,7 @@ def test_credit_balances_stand_apart_from_what_is_owed(
     assert totals["credit balances of customers"] == (-100_000, -100_000, "ties")
 
 
-def test_one_payout_ties_by_itself(reconciled: House) -> None:
+def test_one_payout_ties_by_itself(reconciled: Installation) -> None:
     """The totals of a workbook of one payout are of that payout, and the receivables of all."""
     made = catalogue.make(reconciled, Query("control", reconciled.connections(None), TODAY, payout_id="po_1"))
     totals = {row["figure"]: (row["amount"], row["verdict"]) for row in made.table.to_pylist()}
@@ -90,7 +90,7 @@ def test_one_payout_ties_by_itself(reconciled: House) -> None:
     assert totals["receivables"] == (50_000, "ties")
 
 
-def test_a_balance_that_cannot_be_counted_stops_no_run(reconciled: House) -> None:
+def test_a_balance_that_cannot_be_counted_stops_no_run(reconciled: Installation) -> None:
     """An item without a day is told to who asks for the balance; everything else is kept."""
     with reconciled.store.reading() as session:
         run = frames.latest_runs(session, ["main"], today=TODAY)[0]

@@ -65,8 +65,8 @@ def judge_at(merchant: Merchant, days: int, label: str) -> tuple[Score, float]:
     at = START + timedelta(days=days)
     merchant.live_until(at)
     on = local_date(at, merchant.connection.country.zone)
-    with merchant.house.store.reading() as session:
-        snapshot = take_snapshot(session, merchant.house, merchant.connection, as_of=on, scope=Scope())
+    with merchant.installation.store.reading() as session:
+        snapshot = take_snapshot(session, merchant.installation, merchant.connection, as_of=on, scope=Scope())
     started = time.perf_counter()
     result = judge(snapshot)
     seconds = time.perf_counter() - started

@@ -20,7 +20,7 @@ import sqlalchemy as sa
 from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.clock import local_date
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.observed import Known
 from consumer.facts.store import Store
 from consumer.facts.tables.provider import PayoutCount, PayoutItem
@@ -54,7 +54,7 @@ STREAMS = ("events", "payouts", "payment-intents", "charges", "refunds", "disput
 class Merchant:
     """One installation, as complete as its clock says."""
 
-    house: House
+    installation: Installation
     scenario: Scenario
     books: Path
     played: int = 0
@@ -63,7 +63,7 @@ class Merchant:
 
     @property
     def connection(self) -> Connection:
-        return self.house.settings.connection("main")
+        return self.installation.settings.connection("main")
 
     def live_until(self, at: datetime) -> None:
         """Receive everything up to a moment, and take in the invoice file and the bank file of that day."""
@@ -72,7 +72,7 @@ class Merchant:
         while self.played < len(happenings) and happenings[self.played].at <= at:
             seen += self._see(happenings[self.played])
             self.played += 1
-        with self.house.store.transaction() as session:
+        with self.installation.store.transaction() as session:
             merge_all(session, seen)
             self._keep_lists(session.connection(), at)
             _complete(session.connection(), at)
@@ -122,7 +122,7 @@ class Merchant:
         writer.writeheader()
         writer.writerows(rows)
         self.books.write_text(text.getvalue(), encoding="utf-8")
-        outcome = import_invoices(self.house, self.connection, self.books)
+        outcome = import_invoices(self.installation, self.connection, self.books)
         if not outcome.accepted:
             raise SystemExit(f"the books were refused: {outcome.rejects[:3]}")
 
@@ -141,7 +141,7 @@ class Merchant:
         writer.writerows(lines)
         path = self.books.with_name("bank.csv")
         path.write_text(text.getvalue(), encoding="utf-8")
-        outcome = import_bank_file(self.house, self.connection, path, account=file.account)
+        outcome = import_bank_file(self.installation, self.connection, path, account=file.account)
         if not outcome.accepted:
             raise SystemExit(f"the bank file was refused: {outcome.rejects[:3]}")
 
@@ -159,7 +159,7 @@ class Merchant:
             writer.writeheader()
             writer.writerows(self._reported(row) for row in rows)
             path.write_text(text.getvalue(), encoding="utf-8")
-            outcome = import_payout_report(self.house, self.connection, path)
+            outcome = import_payout_report(self.installation, self.connection, path)
             if not outcome.accepted:
                 raise SystemExit(f"the report of {payout} was refused: {outcome.rejects[:3]}")
 
@@ -179,8 +179,8 @@ class Merchant:
     def inputs(self, at: datetime) -> Inputs:
         """Everything a run as of that moment reads."""
         day = local_date(at, self.connection.country.zone)
-        with self.house.store.reading() as session:
-            return take_snapshot(session, self.house, self.connection, as_of=day, scope=Scope()).inputs
+        with self.installation.store.reading() as session:
+            return take_snapshot(session, self.installation, self.connection, as_of=day, scope=Scope()).inputs
 
 
 def _subtype(found: dict[str, Any]) -> str:
@@ -209,9 +209,9 @@ def merchant_of(name: str, seed: int, *, scale: float = 1.0) -> Iterator[Merchan
             "CUADRE_DATABASE_URL": url, "CUADRE_COUNTRY": scenario.country, "CUADRE_PROVIDER_URL": "http://127.0.0.1:1",
             "CUADRE_API_KEY": "sk_test_sandbox", "CUADRE_DATA_DIR": folder, "CUADRE_SECRET_KEY": "measured",
         }, folder=Path(folder), overrides={"tariff": scenario.tariff})  # fmt: skip
-        house = House(settings, Store(url))
-        schema.upgrade(house.store)
+        installation = Installation(settings, Store(url))
+        schema.upgrade(installation.store)
         try:
-            yield Merchant(house, scenario, Path(folder) / "invoices.csv")
+            yield Merchant(installation, scenario, Path(folder) / "invoices.csv")
         finally:
-            house.store.close()
+            installation.store.close()

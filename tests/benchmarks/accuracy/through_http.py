@@ -13,7 +13,7 @@ import msgspec
 
 from consumer.config import load
 from consumer.facts.clock import local_date
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.runs.run import take_snapshot
@@ -74,10 +74,10 @@ def _cuadre(folder: Path, *arguments: str) -> None:
 
 def _snapshot(folder: Path, moment: datetime) -> Snapshot:
     settings = load({}, folder=folder)
-    house = House(settings, Store(settings.database_url))
+    installation = Installation(settings, Store(settings.database_url))
     connection = settings.connection("main")
     day: date = local_date(moment.astimezone(UTC), connection.country.zone)
-    with house.store.reading() as session:
-        snapshot = take_snapshot(session, house, connection, as_of=day, scope=Scope())
-    house.store.close()
+    with installation.store.reading() as session:
+        snapshot = take_snapshot(session, installation, connection, as_of=day, scope=Scope())
+    installation.store.close()
     return snapshot

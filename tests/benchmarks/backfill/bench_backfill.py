@@ -24,7 +24,7 @@ import sqlalchemy as sa
 
 from consumer.config import load
 from consumer.facts import schema
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.provider.client import open_provider
@@ -82,9 +82,9 @@ def read(variant: Variant) -> Reading:
         settings = load(environ, folder=Path(folder))
         store = Store(settings.database_url)
         schema.upgrade(store)
-        with open_provider(House(settings, store), settings.connection("main")) as provider:
+        with open_provider(Installation(settings, store), settings.connection("main")) as provider:
             started, cpu = time.monotonic(), time.process_time()
-            outcome = backfill.read_log(House(settings, store), provider, since=NOW - variant.events * STEP)
+            outcome = backfill.read_log(Installation(settings, store), provider, since=NOW - variant.events * STEP)
             seconds, cpu = time.monotonic() - started, time.process_time() - cpu
         with store.reading() as session:
             stored = session.execute(sa.select(sa.func.count()).select_from(Event)).scalar_one()

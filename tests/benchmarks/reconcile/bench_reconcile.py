@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from reconcile.reading.columnar import read_table
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
@@ -46,24 +46,24 @@ PEERS = ROOT / "build" / "peers" / "bin" / "python"
 MATCHERS = ("reconcile-mcp 1:1", "splink p>=.99")
 
 
-def house_at(folder: Path) -> House:
+def installation_at(folder: Path) -> Installation:
     url = f"sqlite:///{folder}/cuadre.db"
     settings = load({
         "CUADRE_DATABASE_URL": url, "CUADRE_COUNTRY": "cl", "CUADRE_PROVIDER_URL": "http://127.0.0.1:1",
         "CUADRE_API_KEY": "sk_test_sandbox", "CUADRE_DATA_DIR": str(folder), "CUADRE_SECRET_KEY": "measured",
     }, folder=folder, overrides={"tariff": trade.TARIFF})  # fmt: skip
-    return House(settings, Store(url))
+    return Installation(settings, Store(url))
 
 
 def run_once(folder: Path) -> dict[str, Any]:
     """One run by its steps, in this process; files and chunks are written beside them on the second core."""
-    house = house_at(folder)
+    installation = installation_at(folder)
     before, clock, ended = _peak(), _Clock(), ["start", *STAGES]
 
     def watch(_step: str) -> None:
         clock.mark(ended.pop(0))
 
-    outcome = run(house, house.settings.connection("main"), as_of=trade.AS_OF, watch=watch)
+    outcome = run(installation, installation.settings.connection("main"), as_of=trade.AS_OF, watch=watch)
     clock.mark(*ended)
     assert outcome.result is not None
     counts = {name: outcome.summary[name] for name in ("items", "documents")}
@@ -73,7 +73,7 @@ def run_once(folder: Path) -> dict[str, Any]:
 
 def night_once(folder: Path) -> dict[str, Any]:
     """One hundredth of the trade arrived since the run before."""
-    store = house_at(folder).store
+    store = installation_at(folder).store
     with store.connection() as database:
         books = int(database.execute(sa.text("SELECT count(*) FROM local_invoice")).scalar_one())
     trade.add(store, books // 100, of=books)
@@ -87,9 +87,9 @@ def keyed_once(folder: Path) -> dict[str, Any]:
     `books_frame` is the books as a typed frame, `books_table` the same rows still in Arrow; `from_metadata` begins with
     metadata as JSON text and ends with every keyed payment decided and its customer compared.
     """
-    house = house_at(folder)
-    connection = house.settings.connection("main")
-    with house.store.reading() as session:
+    installation = installation_at(folder)
+    connection = installation.settings.connection("main")
+    with installation.store.reading() as session:
         read_transfers(session, connection)
         table = LocalInvoice.__table__  # type: ignore[attr-defined]  # SQLModel does not declare its table
         reading = sa.select(*(table.c[name] for name in DOCUMENTS))
@@ -98,7 +98,7 @@ def keyed_once(folder: Path) -> dict[str, Any]:
         clock.mark("books_table")
         read_documents(session, connection)
         clock.mark("books_frame")
-        inputs = read_inputs(session, connection, house.settings, as_of=trade.AS_OF, now=utc_now())
+        inputs = read_inputs(session, connection, installation.settings, as_of=trade.AS_OF, now=utc_now())
     rows = place_items(inputs)
     ledger, said = open_ledger(rows, inputs)
     metadata = payment_rows(rows, inputs.items)["metadata"]
@@ -160,10 +160,10 @@ def matchers(folder: Path) -> dict[str, dict[str, Any]]:
     # Not at the top: the sandbox's rooms would be counted as memory of a run.
     from tests.benchmarks.accuracy.baselines import invoices_of, payments_of, run_peer  # noqa: PLC0415 - for peers alone
 
-    house = house_at(folder)
-    with house.store.reading() as session:
+    installation = installation_at(folder)
+    with installation.store.reading() as session:
         inputs = read_inputs(
-            session, house.settings.connection("main"), house.settings, as_of=trade.AS_OF, now=utc_now()
+            session, installation.settings.connection("main"), installation.settings, as_of=trade.AS_OF, now=utc_now()
         )
     payments_of(inputs).to_csv(folder / "payments.csv", index=False)
     invoices_of(inputs).to_csv(folder / "invoices.csv", index=False)
@@ -175,10 +175,10 @@ def matchers(folder: Path) -> dict[str, dict[str, Any]]:
 def measure(size: int, rounds: int, *, with_peers: bool, with_matchers: bool) -> None:
     with TemporaryDirectory() as name:
         folder = Path(name)
-        house = house_at(folder)
-        schema.upgrade(house.store)
-        trade.fill(house.store, size)
-        house.store.close()
+        installation = installation_at(folder)
+        schema.upgrade(installation.store)
+        trade.fill(installation.store, size)
+        installation.store.close()
         found: dict[str, list[dict[str, Any]]] = {}
         for _ in range(rounds):
             again = folder / "again"

@@ -25,7 +25,7 @@ import xlsxwriter
 
 from consumer.config import load
 from consumer.facts import schema
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from reports import files
 from reports.export import Format
@@ -165,7 +165,7 @@ def bench_pages(payouts: int, count: int) -> None:
         app = Flask("bench")
         app.config["SECRET_KEY"] = "only for the measurement"
         settings = load({**environ, "CUADRE_DATA_DIR": folder}, folder=Path(folder))
-        register(app, House(settings=settings, store=store))
+        register(app, Installation(settings=settings, store=store))
         # As where it is served: the templates are compiled while the process starts.
         warm(app)
         for thread in threading.enumerate():

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from sqlmodel import select
 
 from consumer.commands.events import events
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event, EventReplay
 from consumer.facts.tables.provider import Refund
 from consumer.inbox.apply import drain
@@ -23,11 +23,11 @@ NOW = datetime(2026, 10, 5, 12, 5, tzinfo=UTC)
 
 
 @pytest.fixture
-def cuadre(house: House) -> Callable[..., Result]:
-    """Run `cuadre events …` against the test's house."""
+def cuadre(installation: Installation) -> Callable[..., Result]:
+    """Run `cuadre events …` against the test's installation."""
 
     def run(*arguments: str) -> Result:
-        return CliRunner().invoke(events, arguments, obj=lambda: house)
+        return CliRunner().invoke(events, arguments, obj=lambda: installation)
 
     return run
 
@@ -36,20 +36,20 @@ def lines(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def record(house: House, *arrivals: Arrival) -> None:
-    with house.store.connection() as connection:
+def record(installation: Installation, *arrivals: Arrival) -> None:
+    with installation.store.connection() as connection:
         record_all(connection, arrivals)
 
 
-def apply(house: House) -> None:
-    drain(house.store, house.settings, worker="w", now=lambda: NOW)
+def apply(installation: Installation) -> None:
+    drain(installation.store, installation.settings, worker="w", now=lambda: NOW)
 
 
 def test_list_gives_the_contracts_keys(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:
     """A line of the list has exactly the stated keys, times in UTC with a Z."""
-    record(house, deliver(make_event(), source="backfill"))
+    record(installation, deliver(make_event(), source="backfill"))
 
     assert lines(cuadre("list", "--json")) == [
         {
@@ -91,10 +91,10 @@ SELECTIONS: list[tuple[tuple[str, ...], list[str]]] = [
 
 
 def test_list_filters_and_sorts(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:
     """Newest by created_at comes first, ranges are half-open, and a bare date is local midnight (Chile: 03:00Z)."""
-    record(house, *some_events(deliver, make_event))
+    record(installation, *some_events(deliver, make_event))
 
     for arguments, ids in SELECTIONS:
         assert [line["id"] for line in lines(cuadre("list", "--json", *arguments))] == ids, arguments
@@ -119,11 +119,11 @@ def test_wrong_usage_exits_2(cuadre: Callable[..., Result], arguments: tuple[str
 
 
 def test_quarantine_and_conflicts(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:
     """What is set aside and what contradicts each have their list."""
     first, other = deliver(make_event()), deliver(make_event(type="refund.failed"), source="backfill")
-    record(house, first, other, other, deliver(make_event("evt_2", mode="live")))
+    record(installation, first, other, other, deliver(make_event("evt_2", mode="live")))
 
     assert [line["id"] for line in lines(cuadre("quarantine", "--json"))] == ["evt_2"]
     assert lines(cuadre("conflicts", "--json")) == [
@@ -141,12 +141,12 @@ def test_quarantine_and_conflicts(
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_check_exits_three_on_findings(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:
     """The lists exit 0 whatever they find; with --check a row is 3, as a script's alarm wants it."""
-    record(house, deliver(make_event()))
+    record(installation, deliver(make_event()))
     assert [cuadre(name, "--check").exit_code for name in ("quarantine", "conflicts")] == [0, 0]
-    record(house, deliver(make_event(type="refund.failed")), deliver(make_event("evt_2", mode="live")))
+    record(installation, deliver(make_event(type="refund.failed")), deliver(make_event("evt_2", mode="live")))
     for name in ("quarantine", "conflicts"):
         assert cuadre(name, "--json").exit_code == 0
         checked = cuadre(name, "--check", "--json", "--limit", "1")
@@ -154,11 +154,11 @@ def test_check_exits_three_on_findings(
 
 
 def test_show_adds_body_and_deliveries(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:
     """One event is shown with its body as JSON and how often it was delivered; an unknown id exits 1."""
     event = make_event()
-    record(house, deliver(event), deliver(event))
+    record(installation, deliver(event), deliver(event))
 
     (line,) = lines(cuadre("show", "evt_1", "--json"))
     assert (line["body"], line["deliveries"], line["state"]) == (event, 2, "waiting")
@@ -169,12 +169,12 @@ def test_show_adds_body_and_deliveries(
 
 
 def test_a_dry_run_says_what_would_change_and_changes_nothing(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:
     """A replay can be asked about first: the object and its columns are named, the tables stay as they are."""
-    record(house, deliver(make_event()))
-    apply(house)
-    with house.store.transaction() as session:
+    record(installation, deliver(make_event()))
+    apply(installation)
+    with installation.store.transaction() as session:
         session.exec(select(Refund)).one().amount = 9
 
     dry = lines(cuadre("replay", "evt_1", "--dry-run", "--json"))
@@ -190,11 +190,11 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
             "error": None,
         }
     ]
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.exec(select(Refund.amount)).one() == 9
         assert session.exec(select(EventReplay)).all() == []
     assert lines(cuadre("replay", "evt_1", "--json")) == dry
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.exec(select(Refund.amount)).one() == 1500
         (audit,) = session.exec(select(EventReplay))
     assert (audit.event_id, audit.state_before, audit.state_after, audit.changed) == ("evt_1", "applied", "applied", 1)
@@ -202,16 +202,16 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
 
 
 def test_a_replay_by_filter_takes_quarantined_events_again(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make, make_refund: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make, make_refund: Make
 ) -> None:
     """Events set aside are judged anew; what still cannot be applied makes the exit 3 and says why."""
     record(
-        house,
+        installation,
         deliver(make_event("evt_bad", data=make_refund(amount=None))),
         deliver(make_event("evt_good")),
     )
-    apply(house)
-    with house.store.transaction() as session:
+    apply(installation)
+    with installation.store.transaction() as session:
         session.get_one(Event, ("main", "evt_good")).state = "quarantined"
 
     done = cuadre("replay", "--state", "quarantined", "--json")
@@ -225,34 +225,34 @@ def test_a_replay_by_filter_takes_quarantined_events_again(
 
 
 def test_replaying_an_unknown_event_changes_nothing(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:
     """One wrong id stops the whole replay before it begins."""
-    record(house, deliver(make_event()))
+    record(installation, deliver(make_event()))
 
     done = cuadre("replay", "evt_1", "evt_9")
 
     assert (done.exit_code, done.stdout) == (1, "")
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.exec(select(Event.state)).one() == "waiting"
 
 
 def test_pruned_events_keep_their_identity(
-    house: House, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
+    installation: Installation, cuadre: Callable[..., Result], deliver: Deliver, make_event: Make
 ) -> None:
     """After 400 days the body is gone; a redelivery is still a duplicate, another meaning still a conflict."""
     event = make_event()
-    record(house, deliver(event), deliver(make_event("evt_2", mode="live")))
-    apply(house)
-    assert prune(house.store, house.settings, now=NOW + timedelta(days=399)) == 0
-    assert prune(house.store, house.settings, now=NOW + timedelta(days=401)) == 1
+    record(installation, deliver(event), deliver(make_event("evt_2", mode="live")))
+    apply(installation)
+    assert prune(installation.store, installation.settings, now=NOW + timedelta(days=399)) == 0
+    assert prune(installation.store, installation.settings, now=NOW + timedelta(days=401)) == 1
 
-    with house.store.connection() as connection:
+    with installation.store.connection() as connection:
         verdicts = record_all(connection, [deliver(event), deliver(make_event(type="refund.failed"))])
     assert [str(verdict) for verdict in verdicts] == ["duplicate", "conflict"]
     (line,) = lines(cuadre("show", "evt_1", "--json"))
     assert (line["body"], line["state"], line["deliveries"]) == (None, "applied", 3)
     replayed = cuadre("replay", "evt_1", "--json")
     assert (replayed.exit_code, lines(replayed)[0]["error"]) == (3, "the body was pruned by retention")
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.get_one(Event, ("main", "evt_2")).body is not None

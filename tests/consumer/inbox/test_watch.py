@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from prometheus_client import CollectorRegistry
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.inbox.record import Arrival, record_all
 from consumer.inbox.watch import InboxGauges, look, silence
@@ -72,11 +72,11 @@ def test_without_a_history_no_silence_is_unusual(store: Store, deliver: Deliver,
 
 
 @pytest.fixture
-def gauges(house: House) -> Iterator[CollectorRegistry]:
+def gauges(installation: Installation) -> Iterator[CollectorRegistry]:
     registry = CollectorRegistry()
-    registry.register(InboxGauges(house))
+    registry.register(InboxGauges(installation))
     yield registry
-    house.store.close()
+    installation.store.close()
 
 
 def test_the_gauges_are_read_from_the_database(

@@ -9,7 +9,7 @@ from sqlmodel import select
 
 from consumer.commands.jobs import jobs
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick, is_in_state, to_shown
 from consumer.jobs import ticks
@@ -38,10 +38,10 @@ def test_a_running_tick_is_dead_when_its_lease_is_over(
     assert found == {"running": [], "dead": [], "failed": []} | {state: ["nightly:main by hand"]}
 
 
-def test_the_list_of_jobs_says_dead(house: House) -> None:
+def test_the_list_of_jobs_says_dead(installation: Installation) -> None:
     """`cuadre jobs` shows a tick begun an hour ago and never renewed as dead."""
-    ticks.claim_alone(house.store, "nightly:main by hand", worker="w", now=utc_now() - timedelta(hours=1))
-    shown = CliRunner().invoke(jobs, ["--json"], obj=lambda: house)
+    ticks.claim_alone(installation.store, "nightly:main by hand", worker="w", now=utc_now() - timedelta(hours=1))
+    shown = CliRunner().invoke(jobs, ["--json"], obj=lambda: installation)
     assert shown.exit_code == 0, shown.output
     rows = [json.loads(line) for line in shown.stdout.splitlines()]
     assert [row["state"] for row in rows if row["job"] == "nightly:main by hand"] == ["dead"]

@@ -11,7 +11,7 @@ from sqlmodel import select
 
 from consumer.commands.webhook import webhook
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Secret
@@ -46,56 +46,60 @@ def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def house(settings: Settings, store: Store) -> House:
-    return House(settings=settings, store=store)
+def installation(settings: Settings, store: Store) -> Installation:
+    return Installation(settings=settings, store=store)
 
 
 @pytest.fixture
-def provider(house: House) -> Iterator[Provider]:
-    with open_provider(house, house.settings.connection("main")) as provider:
+def provider(installation: Installation) -> Iterator[Provider]:
+    with open_provider(installation, installation.settings.connection("main")) as provider:
         yield provider
 
 
 @pytest.fixture
-def run(house: House) -> Run:
+def run(installation: Installation) -> Run:
     """Run `cuadre webhook` in this process."""
-    return lambda *words: CliRunner().invoke(webhook, list(words), obj=lambda: house)
+    return lambda *words: CliRunner().invoke(webhook, list(words), obj=lambda: installation)
 
 
-def test_create_keeps_the_secret_encrypted(house: House, provider: Provider, running: RunningSandbox) -> None:
+def test_create_keeps_the_secret_encrypted(
+    installation: Installation, provider: Provider, running: RunningSandbox
+) -> None:
     """The secret that the provider shows once is in the database, and not in clear."""
-    endpoint = create_endpoint(house, provider, events=PAYOUTS)
-    with house.store.reading() as session:
+    endpoint = create_endpoint(installation, provider, events=PAYOUTS)
+    with installation.store.reading() as session:
         kept = session.exec(select(Secret)).one()
     true = running.world.secrets[endpoint.id]
     assert true.encode() not in kept.encrypted
-    assert cipher(house.settings).decrypt(kept.encrypted).decode() == true
+    assert cipher(installation.settings).decrypt(kept.encrypted).decode() == true
     assert (kept.connection, kept.label, kept.endpoint_id) == ("main", "2026-10-01", endpoint.id)
     assert endpoint.url == "http://127.0.0.1:9/webhooks"
 
 
-def test_a_second_endpoint_for_one_address_is_refused(house: House, provider: Provider) -> None:
+def test_a_second_endpoint_for_one_address_is_refused(installation: Installation, provider: Provider) -> None:
     """Opening it again would deliver everything twice."""
-    first = create_endpoint(house, provider, events=PAYOUTS)
+    first = create_endpoint(installation, provider, events=PAYOUTS)
     with pytest.raises(EndpointProblem, match=f"{first.id} already delivers to http://127.0.0.1:9/webhooks"):
-        create_endpoint(house, provider, events=PAYOUTS)
+        create_endpoint(installation, provider, events=PAYOUTS)
 
 
-def test_rotation_opens_waits_and_deletes(house: House, provider: Provider, running: RunningSandbox) -> None:
+def test_rotation_opens_waits_and_deletes(
+    installation: Installation, provider: Provider, running: RunningSandbox
+) -> None:
     """The second endpoint takes over the events; the first goes only after the overlap, and its secret ends."""
-    first = create_endpoint(house, provider, events=PAYOUTS)
-    made = rotate(house, provider)
+    first = create_endpoint(installation, provider, events=PAYOUTS)
+    made = rotate(installation, provider)
     assert made.made
     assert made.new.enabled_events == tuple(PAYOUTS)
     assert made.ends_at == datetime(2026, 10, 2, 3, tzinfo=UTC)
     running.world.advance(timedelta(hours=1))
-    waiting = rotate(house, provider)
+    waiting = rotate(installation, provider)
     assert (waiting.made, waiting.deleted) == (False, False)
     running.world.advance(timedelta(hours=24))
-    done = rotate(house, provider)
+    done = rotate(installation, provider)
     assert done.deleted
     assert [endpoint.id for endpoint in list_endpoints(provider)[0]] == [made.new.id]
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         ended = {secret.endpoint_id: secret.ends_at is not None for secret in session.exec(select(Secret))}
     assert ended == {first.id: True, made.new.id: False}
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import SecretStr
 
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.provider import routes
 from consumer.provider.client import Provider, open_provider
@@ -53,7 +53,7 @@ def provider(running: RunningSandbox, store: Store, tmp_path: Path) -> Iterator[
         "CUADRE_RATE_LIMIT": "100000",
     }
     settings = load(environ, folder=tmp_path)
-    with open_provider(House(settings=settings, store=store), settings.connection("main")) as provider:
+    with open_provider(Installation(settings=settings, store=store), settings.connection("main")) as provider:
         yield provider
 
 

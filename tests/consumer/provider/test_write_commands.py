@@ -14,7 +14,7 @@ from sqlmodel import select
 
 from consumer.commands.provider_writes import billing, refunds
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.tables.provider import BillingInvoice, Refund
 from sandbox.serve import RunningSandbox
@@ -42,8 +42,8 @@ def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def run(house: House) -> Run:
-    return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: house)
+def run(installation: Installation) -> Run:
+    return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: installation)
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def line_of(result: Result) -> dict[str, Any]:
 
 
 def test_a_payment_is_given_back_in_part_and_the_refund_is_kept(
-    run: Run, api: httpx.Client, house: House, payment: dict[str, Any]
+    run: Run, api: httpx.Client, installation: Installation, payment: dict[str, Any]
 ) -> None:
     """The sentence says what is sent, the line what came of it, and the refund is a fact before any webhook."""
     result = run(refunds, "create", payment["id"], "--amount", "700", "--yes", "--json")
@@ -83,7 +83,7 @@ def test_a_payment_is_given_back_in_part_and_the_refund_is_kept(
     (there,) = refunds_of(api, payment)
     assert (line["id"], line["status"], line["amount"], line["currency"]) == (there["id"], "created", "700", "CLP")
     assert (line["resource_id"], line["sent"]) == (payment["id"], True)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.get_one(Refund, ("main", there["id"])).amount == 700
 
 
@@ -149,16 +149,16 @@ def test_the_key_is_told_before_anything_is_sent(
 
 
 def test_what_was_done_and_cannot_be_kept_is_said_so(
-    run: Run, api: httpx.Client, house: House, payment: dict[str, Any]
+    run: Run, api: httpx.Client, installation: Installation, payment: dict[str, Any]
 ) -> None:
     """Where our own row or database stands in the way, exit 1 names the refund, the key and no row's content."""
     words = ("create", payment["id"], "--amount", "700", "--yes", "--json", "--idempotency-key", "attempt-5")
     made = line_of(run(refunds, *words))["id"]
     done = f"it was done, as {made}, under idempotency key attempt-5, and could not be kept here: "
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.execute(sa.update(Refund).values(mode="live"))
     assert f"{done}refund {made} is live here and test there" in run(refunds, *words).output
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.execute(sa.text("ALTER TABLE refund RENAME COLUMN amount TO sum"))
     unkept = run(refunds, "cancel", made, "--yes", "--idempotency-key", "attempt-6")
     assert unkept.exit_code == 1
@@ -190,20 +190,20 @@ def test_a_lost_answer_names_the_key(
 
 
 def test_a_refund_that_was_not_sent_is_cancelled_once(
-    run: Run, api: httpx.Client, house: House, payment: dict[str, Any]
+    run: Run, api: httpx.Client, installation: Installation, payment: dict[str, Any]
 ) -> None:
     """Cancelling is kept as a fact; a refund that is cancelled already is not asked again."""
     made = line_of(run(refunds, "create", payment["id"], "--yes", "--json"))
     cancelled = line_of(run(refunds, "cancel", made["id"], "--yes", "--json"))
     assert (cancelled["id"], cancelled["status"]) == (made["id"], "canceled")
     assert refunds_of(api, payment)[0]["status"] == "canceled"
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.get_one(Refund, ("main", made["id"])).status == "canceled"
     again = run(refunds, "cancel", made["id"], "--yes")
     assert str(again.exception) == f"{made['id']} is canceled: only a refund that was not sent yet can be cancelled"
 
 
-def test_an_open_invoice_is_marked_as_paid_outside(run: Run, api: httpx.Client, house: House) -> None:
+def test_an_open_invoice_is_marked_as_paid_outside(run: Run, api: httpx.Client, installation: Installation) -> None:
     """The provider records an external payment, our fact says paid, and a paid invoice is not asked again."""
     customer = api.post("/v2/customers", json={"email": "pagos@cliente.example"}).json()
     body = {"customer": customer["id"], "currency": "CLP", "collection_method": "send_invoice"}
@@ -216,7 +216,7 @@ def test_an_open_invoice_is_marked_as_paid_outside(run: Run, api: httpx.Client, 
     assert "paid outside the provider, which checks nothing and cannot be undone" in result.stderr
     assert (line["id"], line["status"], line["amount"]) == (invoice["id"], "paid", "1500")
     assert api.get(f"/v2/invoices/{invoice['id']}").json()["external_payment"] is True
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.exec(select(BillingInvoice.status)).one() == "paid"
 
 

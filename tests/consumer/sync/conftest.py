@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.provider.budget import Budget
@@ -90,8 +90,8 @@ def provider(log_server: LogServer, store: Store, settings: Settings, pauses: li
 
 
 @pytest.fixture
-def house(settings: Settings, store: Store) -> House:
-    return House(settings=settings, store=store)
+def installation(settings: Settings, store: Store) -> Installation:
+    return Installation(settings=settings, store=store)
 
 
 @dataclass

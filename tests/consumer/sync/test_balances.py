@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.business import AccountMovement, AccountStatement
 from consumer.facts.tables.sync import StreamFinding
 from consumer.facts.work import Completion
@@ -78,56 +78,60 @@ def statement(closing: int) -> dict[str, Any]:
     }
 
 
-def told(house: House) -> list[tuple[str, str]]:
-    with house.store.reading() as session:
+def told(installation: Installation) -> list[tuple[str, str]]:
+    with installation.store.reading() as session:
         return [(row.stream, row.told) for row in session.exec(select(StreamFinding))]
 
 
 def test_a_break_is_told_by_the_pull_and_goes_when_it_is_mended(
-    house: House, lists: Provider, list_server: Any
+    installation: Installation, lists: Provider, list_server: Any
 ) -> None:
     """A missing movement is a finding of a pull that is complete; once it is listed the finding is gone."""
     rows = [movement(3, balance=1500), movement(1, balance=500)]
     list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], "/v2/accounts/acc_1/movements": rows}
-    outcome = read_streams(house, lists, [STREAMS["account-movements"]])
+    outcome = read_streams(installation, lists, [STREAMS["account-movements"]])
     assert outcome.status is Completion.DONE
     text = "acc_1: the running balance breaks in 1 places, first by 500 CLP between mov_1 and mov_3"
     assert outcome.results[0].reason == text
-    assert told(house) == [("account-movements", text)]
+    assert told(installation) == [("account-movements", text)]
     rows.insert(1, movement(2, balance=1000))
-    assert read_streams(house, lists, [STREAMS["account-movements"]]).results[0].reason is None
-    assert told(house) == []
+    assert read_streams(installation, lists, [STREAMS["account-movements"]]).results[0].reason is None
+    assert told(installation) == []
 
 
-def test_a_statement_that_does_not_add_up_is_told(house: House, lists: Provider, list_server: Any) -> None:
+def test_a_statement_that_does_not_add_up_is_told(
+    installation: Installation, lists: Provider, list_server: Any
+) -> None:
     """Opening and totals must make the closing balance; one peso off is named, and so is a figure that is missing."""
     path = "/v2/accounts/acc_1/account_statements"
     list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT | {"currency": "MXN"}], path: [statement(1300)]}
     streams = [STREAMS["account-statements"]]
-    assert read_streams(house, lists, streams).results[0].reason is None
+    assert read_streams(installation, lists, streams).results[0].reason is None
     list_server.now += timedelta(hours=1)
     list_server.lists[path] = [statement(1299)]
-    assert read_streams(house, lists, streams).results[0].reason == (
+    assert read_streams(installation, lists, streams).results[0].reason == (
         "acst_1: its closing balance is -1 minor units off its own sums"
     )
     list_server.now += timedelta(hours=1)
-    assert read_streams(house, lists, [STREAMS["accounts"], *streams]).results[1].reason == (
+    assert read_streams(installation, lists, [STREAMS["accounts"], *streams]).results[1].reason == (
         "acst_1: its closing balance is -0.01 MXN off its own sums"
     )
     list_server.now += timedelta(hours=1)
     list_server.lists[path] = [statement(1300) | {"total_debited_cents": None}]
-    assert read_streams(house, lists, streams).results[0].reason == (
+    assert read_streams(installation, lists, streams).results[0].reason == (
         "acst_1: cannot be added up: total_debited_cents is missing"
     )
 
 
-def test_a_break_is_told_in_the_currency_of_its_movements(house: House, lists: Provider, list_server: Any) -> None:
+def test_a_break_is_told_in_the_currency_of_its_movements(
+    installation: Installation, lists: Provider, list_server: Any
+) -> None:
     """An account in pesos of Mexico breaks by centavos, whatever the country of the connection."""
     rows = [movement(number, balance=balance) | {"currency": "MXN"} for number, balance in ((2, 1250), (1, 500))]
     list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], "/v2/accounts/acc_1/movements": rows}
-    read_streams(house, lists, [STREAMS["account-movements"]])
+    read_streams(installation, lists, [STREAMS["account-movements"]])
     text = "acc_1: the running balance breaks in 1 places, first by 2.50 MXN between mov_1 and mov_2"
-    assert told(house) == [("account-movements", text)]
+    assert told(installation) == [("account-movements", text)]
 
 
 @pytest.mark.parametrize(
@@ -139,23 +143,25 @@ def test_a_break_is_told_in_the_currency_of_its_movements(house: House, lists: P
     ],
 )
 def test_a_movement_that_cannot_be_followed_is_told(
-    house: House, lists: Provider, list_server: Any, change: dict[str, Any], reason: str
+    installation: Installation, lists: Provider, list_server: Any, change: dict[str, Any], reason: str
 ) -> None:
     """A way or a moment that is none of the known counts neither as money out nor as nothing: it is said."""
     rows = [movement(1, balance=500), movement(2, balance=1000) | change]
     list_server.lists |= {"/v1/transfers/accounts": [ACCOUNT], "/v2/accounts/acc_1/movements": rows}
-    read_streams(house, lists, [STREAMS["account-movements"]])
-    assert told(house) == [("account-movements", f"acc_1: 1 movements cannot be followed, first mov_2: {reason}")]
+    read_streams(installation, lists, [STREAMS["account-movements"]])
+    assert told(installation) == [
+        ("account-movements", f"acc_1: 1 movements cannot be followed, first mov_2: {reason}")
+    ]
 
 
-def test_rows_are_kept_whatever_their_sums(house: House, lists: Provider, list_server: Any) -> None:
+def test_rows_are_kept_whatever_their_sums(installation: Installation, lists: Provider, list_server: Any) -> None:
     """A finding never drops a fact."""
     list_server.lists |= {
         "/v1/transfers/accounts": [ACCOUNT],
         "/v2/accounts/acc_1/movements": [movement(2, balance=7), movement(1, balance=1)],
         "/v2/accounts/acc_1/account_statements": [statement(1)],
     }
-    read_streams(house, lists, [STREAMS["account-movements"], STREAMS["account-statements"]])
-    with house.store.reading() as session:
+    read_streams(installation, lists, [STREAMS["account-movements"], STREAMS["account-statements"]])
+    with installation.store.reading() as session:
         assert set(session.exec(select(AccountMovement.id))) == {"mov_1", "mov_2"}
         assert json.loads(session.exec(select(AccountStatement.body)).one())["final_balance_cents"] == 1

@@ -10,7 +10,7 @@ import pytest
 from sqlmodel import select
 
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.sync import StatementDocument
@@ -73,20 +73,22 @@ def statement(link: str | None) -> dict[str, Any]:
     return {**own, **sums, "start_date": "2026-09-01", "end_date": "2026-09-30"}
 
 
-def document(house: House) -> StatementDocument:
-    with house.store.reading() as session:
+def document(installation: Installation) -> StatementDocument:
+    with installation.store.reading() as session:
         return session.exec(select(StatementDocument)).one()
 
 
-def test_a_document_is_fetched_once_and_lies_in_the_archive(house: House, provider: Provider, files: Files) -> None:
+def test_a_document_is_fetched_once_and_lies_in_the_archive(
+    installation: Installation, provider: Provider, files: Files
+) -> None:
     """The row holds place, digest and size; a later pull with a new signature does not ask again."""
-    assert read_streams(house, provider, STREAM).status is Completion.DONE
-    row = document(house)
+    assert read_streams(installation, provider, STREAM).status is Completion.DONE
+    row = document(installation)
     assert row.path is not None
-    assert (house.settings.data_dir / row.path).read_bytes() == PDF
+    assert (installation.settings.data_dir / row.path).read_bytes() == PDF
     assert row.sha256 == "cd030cd3bd9050f2116c85df8cd0df9c8db3261df8879912ed0af43395b4e7bd"
     assert (row.size, row.told) == (16, None)
-    read_streams(house, provider, STREAM)
+    read_streams(installation, provider, STREAM)
     assert files.asked == ["https://files.test/1?sig=a"]
 
 
@@ -100,61 +102,69 @@ class CountedBudget(Budget):
             yield
 
 
-def test_a_document_waits_for_its_turn_in_the_budget(house: House, files: Files, list_server: Any) -> None:
+def test_a_document_waits_for_its_turn_in_the_budget(
+    installation: Installation, files: Files, list_server: Any
+) -> None:
     """The host is the provider's by default, so a document counts as a request like any other."""
-    budget, connection = CountedBudget(house.store, 100_000), house.settings.connection("main")
-    with Provider(connection, house.settings, budget, transport=httpx.MockTransport(files.reply)) as provider:
-        assert read_streams(house, provider, STREAM).status is Completion.DONE
+    budget, connection = CountedBudget(installation.store, 100_000), installation.settings.connection("main")
+    with Provider(connection, installation.settings, budget, transport=httpx.MockTransport(files.reply)) as provider:
+        assert read_streams(installation, provider, STREAM).status is Completion.DONE
     assert budget.turns == len(list_server.asked) + len(files.asked)
     assert len(files.asked) == 1
 
 
-def test_a_document_that_was_deleted_here_is_fetched_again(house: House, provider: Provider, files: Files) -> None:
+def test_a_document_that_was_deleted_here_is_fetched_again(
+    installation: Installation, provider: Provider, files: Files
+) -> None:
     """A row whose file is gone is not taken for the file."""
-    read_streams(house, provider, STREAM)
-    (house.settings.data_dir / str(document(house).path)).unlink()
-    read_streams(house, provider, STREAM)
+    read_streams(installation, provider, STREAM)
+    (installation.settings.data_dir / str(document(installation).path)).unlink()
+    read_streams(installation, provider, STREAM)
     assert len(files.asked) == 2
-    assert (house.settings.data_dir / str(document(house).path)).is_file()
+    assert (installation.settings.data_dir / str(document(installation).path)).is_file()
 
 
-def test_elsewhere_only_the_link_is_kept(house: House, provider: Provider, files: Files, list_server: Any) -> None:
+def test_elsewhere_only_the_link_is_kept(
+    installation: Installation, provider: Provider, files: Files, list_server: Any
+) -> None:
     """A host that nobody named is not asked; the stream is complete and the row says why there is no file."""
     list_server.lists[STATEMENTS] = [statement("https://elsewhere.test/1?sig=a")]
-    outcome = read_streams(house, provider, STREAM)
+    outcome = read_streams(installation, provider, STREAM)
     assert (outcome.status, outcome.results[0].reason) == (Completion.DONE, None)
     assert files.asked == []
-    assert document(house).path is None
-    assert document(house).told == "elsewhere.test is not among CUADRE_DOWNLOAD_HOSTS"
+    assert document(installation).path is None
+    assert document(installation).told == "elsewhere.test is not among CUADRE_DOWNLOAD_HOSTS"
 
 
 def test_a_document_that_may_still_come_leaves_the_stream_incomplete(
-    house: House, provider: Provider, files: Files
+    installation: Installation, provider: Provider, files: Files
 ) -> None:
     """A host that breaks is exit 3 with its name; the next pull fetches what was missing."""
     files.answer = lambda: httpx.Response(503)
-    outcome = read_streams(house, provider, STREAM)
+    outcome = read_streams(installation, provider, STREAM)
     assert outcome.status is Completion.PARTLY_DONE
     assert outcome.results[0].reason == "acst_1: its document: files.test answered 503"
     files.answer = lambda: httpx.Response(200, content=PDF)
-    assert read_streams(house, provider, STREAM).status is Completion.DONE
-    assert document(house).size == 16
+    assert read_streams(installation, provider, STREAM).status is Completion.DONE
+    assert document(installation).size == 16
 
 
-def test_a_document_that_will_not_come_is_a_finding(house: House, provider: Provider, files: Files) -> None:
+def test_a_document_that_will_not_come_is_a_finding(
+    installation: Installation, provider: Provider, files: Files
+) -> None:
     """What the host refuses for good is said with every pull and holds nothing up."""
     files.answer = lambda: httpx.Response(403)
-    outcome = read_streams(house, provider, STREAM)
+    outcome = read_streams(installation, provider, STREAM)
     assert outcome.status is Completion.DONE
     assert outcome.results[0].reason == "acst_1: its document: files.test answered 403"
 
 
 @pytest.mark.parametrize("link", [None, "", 7])
 def test_a_statement_without_link_has_no_document(
-    house: House, provider: Provider, list_server: Any, link: Any
+    installation: Installation, provider: Provider, list_server: Any, link: Any
 ) -> None:
     """Nothing is asked and nothing is noted."""
     list_server.lists[STATEMENTS] = [statement(link)]
-    assert read_streams(house, provider, STREAM).status is Completion.DONE
-    with house.store.reading() as session:
+    assert read_streams(installation, provider, STREAM).status is Completion.DONE
+    with installation.store.reading() as session:
         assert session.exec(select(StatementDocument)).all() == []

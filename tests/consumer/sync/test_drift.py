@@ -13,7 +13,7 @@ from sqlmodel import select
 
 from consumer.commands.sync import drift
 from consumer.config import load
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.tables.provider import Customer, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.sync import Drift
@@ -55,34 +55,34 @@ def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
 
 
 @pytest.fixture
-def provider(house: House) -> Iterator[Provider]:
-    with open_provider(house, house.settings.connection("main")) as provider:
+def provider(installation: Installation) -> Iterator[Provider]:
+    with open_provider(installation, installation.settings.connection("main")) as provider:
         yield provider
 
 
 @pytest.fixture
-def mirrored(house: House, provider: Provider) -> House:
+def mirrored(installation: Installation, provider: Provider) -> Installation:
     """An installation that has read every event and every list, and applied all of it."""
-    assert read_log(house, provider).complete
-    drain(house.store, house.settings, worker="test")
-    assert read_streams(house, provider, STREAMS.values()).complete
-    return house
+    assert read_log(installation, provider).complete
+    drain(installation.store, installation.settings, worker="test")
+    assert read_streams(installation, provider, STREAMS.values()).complete
+    return installation
 
 
 def found(outcome: DriftOutcome) -> set[tuple[str, str, str, str | None]]:
     return {(stream, difference.id, difference.kind.value, difference.field) for stream, difference in outcome.found}
 
 
-def some_id(house: House, table: type[Payout | PaymentIntent | Refund | Customer]) -> str:
+def some_id(installation: Installation, table: type[Payout | PaymentIntent | Refund | Customer]) -> str:
     """Pick the newest object of a table."""
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         core = table.__table__  # type: ignore[union-attr]
         return str(session.execute(sa.select(core.c.id).order_by(core.c.created_at.desc()).limit(1)).scalar_one())
 
 
 @one_database
 @busy
-def test_nothing_is_invented(mirrored: House, provider: Provider) -> None:
+def test_nothing_is_invented(mirrored: Installation, provider: Provider) -> None:
     """After backfill, apply and pull the mirror and the provider do not differ in anything."""
     outcome = compare_streams(mirrored, provider, STREAMS.values(), days=40, repair=False)
     assert outcome.complete, outcome.lines
@@ -90,7 +90,7 @@ def test_nothing_is_invented(mirrored: House, provider: Provider) -> None:
 
 
 @busy
-def test_seeded_differences_are_found_and_mended(mirrored: House, provider: Provider) -> None:
+def test_seeded_differences_are_found_and_mended(mirrored: Installation, provider: Provider) -> None:
     """A lost row, a changed column or body, a row that never was, one wrongly gone: each by name, and mended."""
     payout, intent, refund, customer = (some_id(mirrored, table) for table in (Payout, PaymentIntent, Refund, Customer))
     with mirrored.store.transaction() as session:
@@ -126,7 +126,7 @@ def test_seeded_differences_are_found_and_mended(mirrored: House, provider: Prov
         assert session.execute(sa.select(sa.func.count()).select_from(Drift)).scalar_one() == 0
 
 
-def test_what_a_settled_payout_carries_is_compared_too(mirrored: House, provider: Provider) -> None:
+def test_what_a_settled_payout_carries_is_compared_too(mirrored: Installation, provider: Provider) -> None:
     """An item lost here, one with another amount and one that never was: each under its payout, and mended."""
     asked = (
         "SELECT payout_id, resource_id, payout_item.amount FROM payout_item JOIN payout ON payout.id = payout_id "
@@ -169,7 +169,7 @@ class _TakesTheKeyAway(httpx.BaseTransport):
 
 @one_database
 @busy
-def test_a_repair_that_is_cut_short_leaves_what_was_found(mirrored: House) -> None:
+def test_a_repair_that_is_cut_short_leaves_what_was_found(mirrored: Installation) -> None:
     """Of two changed payouts one is mended; the other stays on record and counts as left, and the run as incomplete."""
     with mirrored.store.transaction() as session:
         newest = sa.text("SELECT id FROM payout ORDER BY created_at DESC LIMIT 2")
@@ -188,7 +188,7 @@ def test_a_repair_that_is_cut_short_leaves_what_was_found(mirrored: House) -> No
 
 
 @one_database
-def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: House) -> None:
+def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: Installation) -> None:
     """`drift` exits 0 on findings, 3 with --check, 0 after --repair; the differences stay for the report."""
     payout = some_id(mirrored, Payout)
     with mirrored.store.transaction() as session:
@@ -219,7 +219,9 @@ def test_the_command_prints_raw_values_and_exits_by_what_is_asked(mirrored: Hous
 
 
 @one_database
-def test_what_changed_at_the_provider_is_found(mirrored: House, provider: Provider, running: RunningSandbox) -> None:
+def test_what_changed_at_the_provider_is_found(
+    mirrored: Installation, provider: Provider, running: RunningSandbox
+) -> None:
     """Trade that goes on without our hearing of it is missing or different here, until a pull brings it."""
     running.world.advance(timedelta(days=1))
     behind = compare_streams(mirrored, provider, [STREAMS["payouts"]], days=7, repair=False)

@@ -10,7 +10,7 @@ from sqlmodel import select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.completeness import complete_until
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.lateness import Way, percentiles
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window
@@ -27,8 +27,8 @@ BROKEN = httpx.Response(500, json={"error": {"type": "api_error", "code": "inter
 class Runs:
     """Runs over one log, counted together; `lost` is how many requests died with the process that made them."""
 
-    def __init__(self, house: House, provider: Provider, log_server: Any) -> None:
-        self._run = house, provider
+    def __init__(self, installation: Installation, provider: Provider, log_server: Any) -> None:
+        self._run = installation, provider
         self._server = log_server
         self.lost = 0
 
@@ -58,25 +58,25 @@ class Runs:
 
 
 @pytest.fixture
-def runs(house: House, provider: Provider, log_server: Any) -> Runs:
+def runs(installation: Installation, provider: Provider, log_server: Any) -> Runs:
     """A page for each event, so that the log's ten days are 80 pages in 16 windows, each read twice."""
     log_server.page_size = 1
-    return Runs(house, provider, log_server)
+    return Runs(installation, provider, log_server)
 
 
-def stored(house: House) -> list[str]:
-    with house.store.reading() as session:
+def stored(installation: Installation) -> list[str]:
+    with installation.store.reading() as session:
         return sorted(session.exec(select(Event.id)))
 
 
-def gaps(house: House) -> list[Window]:
-    with house.store.reading() as session:
+def gaps(installation: Installation) -> list[Window]:
+    with installation.store.reading() as session:
         return unclosed_windows(session)
 
 
-def make_older(house: House, age: timedelta) -> None:
+def make_older(installation: Installation, age: timedelta) -> None:
     """Let the windows have been opened that much earlier."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         for window in all_windows(session, "main", "events"):
             window.opened_at -= age
             session.add(window)
@@ -86,42 +86,42 @@ def everything(count: int) -> list[str]:
     return sorted(f"evt_{number}" for number in range(count))
 
 
-def test_a_reading_with_a_date_asks_80_pages(runs: Runs, house: House) -> None:
+def test_a_reading_with_a_date_asks_80_pages(runs: Runs, installation: Installation) -> None:
     """What the tests below are measured against: a look at the clock and 80 pages."""
     assert runs.finish(since=TEN_DAYS_AGO) == 1 + 80
-    assert stored(house) == everything(40)
+    assert stored(installation) == everything(40)
 
 
 @pytest.mark.parametrize(("first", "second"), [(2, 2), (10, 40), (30, 20), (60, 15)])
 def test_a_reading_with_a_date_killed_twice_goes_on_where_it_was(
-    runs: Runs, house: House, first: int, second: int
+    runs: Runs, installation: Installation, first: int, second: int
 ) -> None:
     """A kill costs a look at the clock and at most a page a window; the gaps told in between are what was left."""
     runs.kill(first, since=TEN_DAYS_AGO)
-    assert {gap.state for gap in gaps(house)} == {"open"}
+    assert {gap.state for gap in gaps(installation)} == {"open"}
     runs.kill(second, since=TEN_DAYS_AGO)
-    assert 0 < len(gaps(house)) <= 16
+    assert 0 < len(gaps(installation)) <= 16
     runs.finish(since=TEN_DAYS_AGO)
     assert runs.answered == 80 + 3
     assert runs.lost <= 2 * 16
-    assert stored(house) == everything(40)
-    assert gaps(house) == []
-    with house.store.reading() as session:
+    assert stored(installation) == everything(40)
+    assert gaps(installation) == []
+    with installation.store.reading() as session:
         assert complete_until(session, "main", "events") == SETTLED
         assert len(all_windows(session, "main", "events")) == 16
 
 
-def test_a_first_run_without_dates_killed_twice_goes_on_where_it_was(runs: Runs, house: House) -> None:
+def test_a_first_run_without_dates_killed_twice_goes_on_where_it_was(runs: Runs, installation: Installation) -> None:
     """Of the last hour nothing is asked again either: the next run reads it."""
     runs.kill(25)
     runs.kill(25)
     runs.finish()
     # The clock each time, five steps back to where the log begins, 40 events and seven windows without any.
     assert runs.answered == 3 + 5 + 80 + 14
-    assert stored(house) == everything(40)
+    assert stored(installation) == everything(40)
 
 
-def test_a_night_killed_twice_goes_on_where_it_was(runs: Runs, house: House) -> None:
+def test_a_night_killed_twice_goes_on_where_it_was(runs: Runs, installation: Installation) -> None:
     """The seven days that a night reads again are read again once, not once for each kill."""
     runs.finish()
     unharmed = runs.finish(back=A_NIGHT_BACK)
@@ -131,36 +131,36 @@ def test_a_night_killed_twice_goes_on_where_it_was(runs: Runs, house: House) -> 
     runs.kill(20, back=A_NIGHT_BACK)
     runs.finish(back=A_NIGHT_BACK)
     assert runs.answered - begun == 3 + 56
-    assert gaps(house) == []
+    assert gaps(installation) == []
 
 
-def test_time_that_passed_since_the_kill_is_read_too(runs: Runs, house: House, log_server: Any) -> None:
+def test_time_that_passed_since_the_kill_is_read_too(runs: Runs, installation: Installation, log_server: Any) -> None:
     """Two hours later the run goes on and adds one window of those two hours, which have an event."""
     runs.kill(20, since=TEN_DAYS_AGO)
     log_server.now += timedelta(hours=2)
     log_server.add(100, SETTLED + timedelta(hours=1))
     runs.finish(since=TEN_DAYS_AGO)
     assert runs.answered == 2 + 80 + 2
-    assert stored(house) == sorted([*everything(40), "evt_100"])
-    with house.store.reading() as session:
+    assert stored(installation) == sorted([*everything(40), "evt_100"])
+    with installation.store.reading() as session:
         assert complete_until(session, "main", "events") == SETTLED + timedelta(hours=2)
 
 
 def test_an_event_late_by_less_than_the_overlap_is_found_after_a_kill(
-    runs: Runs, house: House, log_server: Any
+    runs: Runs, installation: Installation, log_server: Any
 ) -> None:
     """What the list shows late of a window that was closed before the kill is found by the run after, as ever."""
-    close_newest_and_kill(runs, house)
+    close_newest_and_kill(runs, installation)
     log_server.add(100, SETTLED - timedelta(minutes=30))
     log_server.now += timedelta(minutes=50)
     runs.finish()
-    assert "evt_100" in stored(house)
+    assert "evt_100" in stored(installation)
 
 
-def close_newest_and_kill(runs: Runs, house: House) -> None:
+def close_newest_and_kill(runs: Runs, installation: Installation) -> None:
     """Leave a first run's newest window closed and another one open."""
     runs.kill(8)
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         windows = all_windows(session, "main", "events")
         newest = max(windows, key=lambda window: window.until)
         newest.state, newest.cursor, newest.closed_at = "closed", None, newest.opened_at
@@ -179,50 +179,52 @@ def close_newest_and_kill(runs: Runs, house: House) -> None:
     ],
 )
 def test_another_range_goes_on_too(
-    runs: Runs, house: House, since: datetime, until: datetime | None, more: int
+    runs: Runs, installation: Installation, since: datetime, until: datetime | None, more: int
 ) -> None:
     """After a kill, a run of another range asks for what was left open and for what was not asked for yet."""
     runs.kill(40, since=TEN_DAYS_AGO)
     runs.finish(since=since, until=until)
     assert runs.answered == 2 + 80 + more
-    assert stored(house) == everything(40)
+    assert stored(installation) == everything(40)
 
 
-def test_a_reading_that_ended_is_read_anew(runs: Runs, house: House, log_server: Any) -> None:
+def test_a_reading_that_ended_is_read_anew(runs: Runs, installation: Installation, log_server: Any) -> None:
     """The same range asked again reads all of it again: so an event that was shown weeks late is mended."""
     runs.kill(20, since=TEN_DAYS_AGO)
     runs.finish(since=TEN_DAYS_AGO)
     log_server.add(100, TEN_DAYS_AGO + timedelta(hours=10))
     assert runs.finish(since=TEN_DAYS_AGO) == 1 + 80 + 2
-    assert stored(house) == sorted([*everything(40), "evt_100"])
+    assert stored(installation) == sorted([*everything(40), "evt_100"])
 
 
-def test_a_reading_killed_more_than_a_day_ago_is_read_anew(runs: Runs, house: House, log_server: Any) -> None:
+def test_a_reading_killed_more_than_a_day_ago_is_read_anew(
+    runs: Runs, installation: Installation, log_server: Any
+) -> None:
     """What was closed two days ago is asked again, and what was left open is still read to its end, once."""
     runs.kill(40, since=TEN_DAYS_AGO)
-    make_older(house, timedelta(days=2))
+    make_older(installation, timedelta(days=2))
     log_server.add(100, SETTLED - timedelta(minutes=30))
     runs.finish(since=TEN_DAYS_AGO)
-    assert "evt_100" in stored(house)
-    assert gaps(house) == []
+    assert "evt_100" in stored(installation)
+    assert gaps(installation) == []
 
 
-def test_the_answer_says_that_the_run_went_on(runs: Runs, house: House, provider: Provider) -> None:
+def test_the_answer_says_that_the_run_went_on(runs: Runs, installation: Installation, provider: Provider) -> None:
     """Who asked for a range hears that parts of it were read by an earlier run, and when that began."""
     runs.kill(20, since=TEN_DAYS_AGO)
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         opened = sa.update(Window).values(opened_at=utc_now().replace(microsecond=0) - timedelta(hours=3))
         session.execute(opened)
         (began,) = {window.opened_at for window in all_windows(session, "main", "events")}
-    (result,) = read_log(house, provider, since=TEN_DAYS_AGO).results
+    (result,) = read_log(installation, provider, since=TEN_DAYS_AGO).results
     assert result.state == "complete"
     assert result.reason == f"went on with the reading of {began:%Y-%m-%dT%H:%M:%SZ}"
-    (result,) = read_log(house, provider, since=TEN_DAYS_AGO).results
+    (result,) = read_log(installation, provider, since=TEN_DAYS_AGO).results
     assert result.reason is None
 
 
 def test_a_window_that_fails_does_not_keep_the_others_from_being_read_again(
-    house: House, provider: Provider, log_server: Any
+    installation: Installation, provider: Provider, log_server: Any
 ) -> None:
     """Days after one window failed, the same range is read anew around it, and it is finished where it was."""
 
@@ -231,16 +233,18 @@ def test_a_window_that_fails_does_not_keep_the_others_from_being_read_again(
 
     log_server.before = break_one
     since = datetime(2026, 9, 28, 4, tzinfo=UTC)
-    assert read_log(house, provider, since=since).status is Completion.PARTLY_DONE
+    assert read_log(installation, provider, since=since).status is Completion.PARTLY_DONE
     log_server.add(100, SETTLED - timedelta(hours=20))
     log_server.before = lambda _query: None
-    make_older(house, timedelta(days=2))
-    assert read_log(house, provider, since=since).status is Completion.DONE
-    assert "evt_100" in stored(house)
-    assert gaps(house) == []
+    make_older(installation, timedelta(days=2))
+    assert read_log(installation, provider, since=since).status is Completion.DONE
+    assert "evt_100" in stored(installation)
+    assert gaps(installation) == []
 
 
-def test_a_run_without_dates_reads_what_one_with_a_date_did_not(runs: Runs, house: House, log_server: Any) -> None:
+def test_a_run_without_dates_reads_what_one_with_a_date_did_not(
+    runs: Runs, installation: Installation, log_server: Any
+) -> None:
     """After the last five days by hand, a first run asks for what lies before them and for the last hour again."""
     since = TEN_DAYS_AGO + timedelta(days=5)
     assert runs.finish(since=since) == 1 + 40
@@ -250,16 +254,18 @@ def test_a_run_without_dates_reads_what_one_with_a_date_did_not(runs: Runs, hous
     assert again == [{"limit": "300", "until": "2026-10-01T02:59:01Z", "since": "2026-10-01T01:58:59Z"}] * 2
     # The clock, four steps back, twenty events and seven windows without any, each read twice, and the last hour.
     assert len(log_server.asked) == 1 + 4 + 40 + 14 + 2
-    assert stored(house) == everything(40)
+    assert stored(installation) == everything(40)
 
 
-def test_a_hole_between_two_ranges_is_found_by_a_run_without_dates(runs: Runs, house: House, log_server: Any) -> None:
+def test_a_hole_between_two_ranges_is_found_by_a_run_without_dates(
+    runs: Runs, installation: Installation, log_server: Any
+) -> None:
     """What lies between ranges that were read is asked for with an hour before it, and nothing else but the end."""
     runs.finish(until=TEN_DAYS_AGO)
     runs.finish(since=TEN_DAYS_AGO + timedelta(days=2))
     log_server.asked.clear()
     runs.finish()
-    assert len(stored(house)) == 40
+    assert len(stored(installation)) == 40
     bounds = {(query["since"], query["until"]) for query in log_server.asked[1:]}
     assert min(bounds) == ("2026-09-21T01:58:59Z", "2026-09-21T08:06:31Z")
     assert sorted(bounds)[-2:] == [
@@ -268,9 +274,9 @@ def test_a_hole_between_two_ranges_is_found_by_a_run_without_dates(runs: Runs, h
     ]
 
 
-def test_old_events_of_a_first_run_are_not_called_late(runs: Runs, house: House) -> None:
+def test_old_events_of_a_first_run_are_not_called_late(runs: Runs, installation: Installation) -> None:
     """What lies before a range that was read by hand is old, and makes no overlap longer."""
     runs.finish(since=TEN_DAYS_AGO + timedelta(days=9))
     runs.finish()
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert percentiles(session, "main", Way.LIST, now=utc_now()) is None

@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from consumer.checks import Verdict
 from consumer.doctor import check_lateness
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
@@ -83,8 +83,8 @@ def test_webhooks_are_measured_by_day_and_never_twice(store: Store, settings: Se
     assert measured(store, Way.WEBHOOK) == Percentiles(events=3, p50=2, p95=400, p99=400, p999=400, worst=400)
 
 
-def listed_at(house: House, number: int) -> datetime | None:
-    with house.store.reading() as session:
+def listed_at(installation: Installation, number: int) -> datetime | None:
+    with installation.store.reading() as session:
         found: datetime | None = session.execute(
             sa.select(Event.__table__.c.listed_at).where(Event.__table__.c.id == f"evt_{number}")  # type: ignore[attr-defined]
         ).scalar_one()
@@ -92,49 +92,53 @@ def listed_at(house: House, number: int) -> datetime | None:
 
 
 def test_an_event_known_by_webhook_is_measured_when_the_list_shows_it(
-    house: House, provider: Provider, log_server: Any, settings: Settings
+    installation: Installation, provider: Provider, log_server: Any, settings: Settings
 ) -> None:
     """The list shows it 45 minutes behind what was complete: nothing was lost, and it counts all the same."""
-    read_log(house, provider)
+    read_log(installation, provider)
     at = datetime(2026, 10, 1, 2, 14, tzinfo=UTC)
     log_server.add(100, at)
     late = log_server.events.pop()
     body = json.dumps(late).encode()
     arrival = read_arrival(body, connection=settings.connection("main"), source="webhook", received_at=at)
-    with house.store.connection() as connection:
+    with installation.store.connection() as connection:
         record_all(connection, [arrival])
-    assert listed_at(house, 100) is None
+    assert listed_at(installation, 100) is None
     log_server.events.append(late)
     log_server.now += timedelta(hours=1)
-    assert read_log(house, provider).complete
-    assert listed_at(house, 100) is not None
-    with house.store.reading() as session:
+    assert read_log(installation, provider).complete
+    assert listed_at(installation, 100) is not None
+    with installation.store.reading() as session:
         found = percentiles(session, "main", Way.LIST, now=datetime.now(UTC))
     assert found == Percentiles(events=1, p50=2_700, p95=2_700, p99=2_700, p999=2_700, worst=2_700)
 
 
-def test_an_event_listed_once_is_not_measured_again(house: House, provider: Provider, log_server: Any) -> None:
+def test_an_event_listed_once_is_not_measured_again(
+    installation: Installation, provider: Provider, log_server: Any
+) -> None:
     """What the overlap reads again was shown in time, and says nothing about lateness."""
-    read_log(house, provider)
+    read_log(installation, provider)
     log_server.now += timedelta(hours=1)
-    assert read_log(house, provider).complete
-    assert measured(house.store) is None
+    assert read_log(installation, provider).complete
+    assert measured(installation.store) is None
 
 
-def test_the_doctor_and_prometheus_tell_the_percentiles(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_doctor_and_prometheus_tell_the_percentiles(
+    installation: Installation, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The line names what was measured and the overlap that follows; a tail beyond the bound is a warning."""
     monkeypatch.setattr("consumer.sync.watch._ANSWER_SECONDS", 60.0)
     today = datetime.now(UTC).date()
-    note(house.store, [2_700], on=today)
-    with house.store.reading() as session:
+    note(installation.store, [2_700], on=today)
+    with installation.store.reading() as session:
         check = check_lateness(session, "main", floor=HOUR)
     told = "list p50 45 minutes, p95 45 minutes, p99 45 minutes, p99.9 45 minutes, worst 45 minutes of 1 events"
     assert check.found == f"{told}; the next backfill reads 1 hour 30 minutes again"
     assert check.verdict is Verdict.OK
     registry = CollectorRegistry()
-    registry.register(MirrorGauges(house))
+    registry.register(MirrorGauges(installation))
     line = 'cuadre_lateness_seconds{connection="main",quantile="0.999",way="list"} 2700.0'
     assert line in generate_latest(registry).decode()
-    note(house.store, [90_000], on=today)
-    with house.store.reading() as session:
+    note(installation.store, [90_000], on=today)
+    with installation.store.reading() as session:
         assert check_lateness(session, "main", floor=HOUR).verdict is Verdict.WARNING

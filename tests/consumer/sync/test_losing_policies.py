@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlmodel import select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log
@@ -103,15 +103,15 @@ def test_a_policy_in_use_elsewhere_loses_events(policy: Toy, loses: set[str]) ->
     assert loses <= {id_ for id_, *_ in LOG} - policy(LOG, RUNS)
 
 
-def test_ours_keeps_every_one_of_them(house: House, provider: Provider, log_server: Any) -> None:
+def test_ours_keeps_every_one_of_them(installation: Installation, provider: Provider, log_server: Any) -> None:
     """The same log read at the same moments, a settle lag later: settled windows with an overlap lose nothing."""
     log_server.events.clear()
     for now in RUNS:
         log_server.now = now
         shown = {id_ for id_, _ in visible(LOG, now)}
         log_server.events[:] = [to_event(id_, at) for id_, at, _ in LOG if id_ in shown]
-        assert read_log(house, provider).complete
-    with house.store.reading() as session:
+        assert read_log(installation, provider).complete
+    with installation.store.reading() as session:
         assert set(session.exec(select(Event.id))) == {id_ for id_, *_ in LOG}
 
 
@@ -159,7 +159,7 @@ def test_a_walk_over_a_log_that_is_pruned_loses_events(policy: Callable[[Pages],
     assert set(NEWEST_FIRST) - policy(pruned_after_the_first_page) == loses
 
 
-def test_ours_restarts_a_walk_that_was_pruned(house: House, provider: Provider, log_server: Any) -> None:
+def test_ours_restarts_a_walk_that_was_pruned(installation: Installation, provider: Provider, log_server: Any) -> None:
     """The same log pruned at the same moment: the window is read from its newest end again and nothing is missing."""
     log_server.events[:] = [to_event(id_, START - timedelta(minutes=number)) for number, id_ in enumerate(NEWEST_FIRST)]
     log_server.page_size = 2
@@ -172,6 +172,6 @@ def test_ours_restarts_a_walk_that_was_pruned(house: House, provider: Provider, 
         return httpx.Response(400, json=gone)
 
     log_server.before = prune
-    assert read_log(house, provider).complete
-    with house.store.reading() as session:
+    assert read_log(installation, provider).complete
+    with installation.store.reading() as session:
         assert set(session.exec(select(Event.id))) == set(NEWEST_FIRST)

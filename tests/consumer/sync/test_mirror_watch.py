@@ -10,7 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from consumer.checks import Check, Verdict
 from consumer.doctor import check_endpoint, examine
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window
 from consumer.sync.watch import MirrorGauges, drift_left, look
 from reconcile.rules.streams import withheld_by
@@ -37,9 +37,9 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def watched(house: House) -> House:
+def watched(installation: Installation) -> Installation:
     """A mirror with a gap, two differences left and one mended, and a sum that is off."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.add_all(
             [
                 Window(connection="main", stream="refunds", until=NOW, state="failed", opened_at=NOW),
@@ -54,10 +54,10 @@ def watched(house: House) -> House:
                 ),
             ]
         )
-    return house
+    return installation
 
 
-def test_each_stream_is_measured(watched: House) -> None:
+def test_each_stream_is_measured(watched: Installation) -> None:
     """Gaps, differences left and mended, findings and how far a stream is complete stand side by side."""
     with watched.store.reading() as session:
         found = {one.stream: one for one in look(session)}
@@ -69,7 +69,7 @@ def test_each_stream_is_measured(watched: House) -> None:
     assert [(one.stream, one.count) for one in left] == [("refunds", 2)]
 
 
-def test_prometheus_reads_the_mirror(watched: House) -> None:
+def test_prometheus_reads_the_mirror(watched: Installation) -> None:
     """The gauges carry connection and stream; an age is there only where something is complete."""
     registry = CollectorRegistry()
     registry.register(MirrorGauges(watched))
@@ -95,12 +95,12 @@ def answers(request: httpx.Request) -> httpx.Response:
 
 
 @pytest.fixture
-def checks(watched: House) -> dict[str, Check]:
+def checks(watched: Installation) -> dict[str, Check]:
     return {check.check: check for check in examine(watched, "main", transport=httpx.MockTransport(answers))}
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_the_doctor_names_what_runs_withhold_because_of_a_gap(watched: House) -> None:
+def test_the_doctor_names_what_runs_withhold_because_of_a_gap(watched: Installation) -> None:
     """Whoever reads of a gap learns what it costs, from the table of the rules."""
     checks = examine(watched, "main", transport=httpx.MockTransport(answers), withheld_by=withheld_by)
     assert next(check.found for check in checks if check.check == "gaps") == (
@@ -122,13 +122,13 @@ def test_the_doctor_names_drift_and_sums(checks: dict[str, Check]) -> None:
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_the_doctor_names_an_address_where_nobody_listens(house: House) -> None:
+def test_the_doctor_names_an_address_where_nobody_listens(installation: Installation) -> None:
     """One failure with the address, at once, and the rest of the doctor goes on."""
 
     def away(_request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    found = {check.check: check for check in examine(house, "main", transport=httpx.MockTransport(away))}
+    found = {check.check: check for check in examine(installation, "main", transport=httpx.MockTransport(away))}
     assert found["provider"].verdict is Verdict.FAILURE
     assert found["provider"].found == "GET /v2/events: no answer from http://provider.test (ConnectError)"
     assert found["provider"].advice == "check CUADRE_PROVIDER_URL and the network"
@@ -136,7 +136,7 @@ def test_the_doctor_names_an_address_where_nobody_listens(house: House) -> None:
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_the_doctor_takes_a_product_that_was_not_bought_for_no_failure_of_the_key(house: House) -> None:
+def test_the_doctor_takes_a_product_that_was_not_bought_for_no_failure_of_the_key(installation: Installation) -> None:
     """Every key may read events, not every one payouts; a list of endpoints that is refused is told by itself."""
 
     def few(request: httpx.Request) -> httpx.Response:
@@ -144,36 +144,38 @@ def test_the_doctor_takes_a_product_that_was_not_bought_for_no_failure_of_the_ke
             return httpx.Response(200, content=b"[]", headers={"Link": ""})
         return httpx.Response(403, json={"error": {"code": "product_access_required"}})
 
-    found = {check.check: check for check in examine(house, "main", transport=httpx.MockTransport(few))}
+    found = {check.check: check for check in examine(installation, "main", transport=httpx.MockTransport(few))}
     assert (found["provider"].verdict, found["provider"].found) == (Verdict.OK, "the test key is accepted")
     assert found["webhook endpoint"].verdict is Verdict.FAILURE
     assert found["webhook endpoint"].found.startswith("GET /v1/webhook_endpoints: the provider answered 403")
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_an_endpoint_that_was_switched_off_is_found(house: House) -> None:
+def test_an_endpoint_that_was_switched_off_is_found(installation: Installation) -> None:
     """The hourly look warns of an endpoint that the provider disabled; one with an odd time is a failure, no crash."""
-    found = check_endpoint(house, house.settings.connection("main"), transport=httpx.MockTransport(answers))
+    found = check_endpoint(
+        installation, installation.settings.connection("main"), transport=httpx.MockTransport(answers)
+    )
     assert (found.verdict, found.found) == (Verdict.WARNING, "disabled by the provider")
 
     def odd(_request: httpx.Request) -> httpx.Response:
         rows = [{"id": "we_1", "url": "u", "status": "enabled", "created_at": "2026-10-01T03:00:00"}]
         return httpx.Response(200, json=rows, headers={"Link": ""})
 
-    found = check_endpoint(house, house.settings.connection("main"), transport=httpx.MockTransport(odd))
+    found = check_endpoint(installation, installation.settings.connection("main"), transport=httpx.MockTransport(odd))
     assert (found.verdict, found.found) == (
         Verdict.FAILURE,
         "webhook_endpoints: the answer is not a webhook endpoint",
     )
 
 
-def test_an_age_is_counted_from_now(house: House) -> None:
+def test_an_age_is_counted_from_now(installation: Installation) -> None:
     """A stream that is complete up to an hour ago is an hour behind."""
     at = utc_now() - timedelta(hours=1)
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         session.add(Checkpoint(connection="main", stream="refunds", complete_until=at, pulled_at=at))
     registry = CollectorRegistry()
-    registry.register(MirrorGauges(house))
+    registry.register(MirrorGauges(installation))
     behind = registry.get_sample_value("cuadre_stream_behind_seconds", {"connection": "main", "stream": "refunds"})
     assert behind is not None
     assert 3600 <= behind < 4200

@@ -16,7 +16,7 @@ from consumer.commands.gaps import gaps
 from consumer.commands.sync import backfill, pull
 from consumer.config import load
 from consumer.facts.completeness import complete_until
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
@@ -63,8 +63,8 @@ def provider(settings: Settings, store: Store) -> Iterator[Provider]:
 
 
 @pytest.fixture
-def run(house: House) -> Run:
-    return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: house)
+def run(installation: Installation) -> Run:
+    return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: installation)
 
 
 def switch_on(running: RunningSandbox, *, name: str, probability: float, **options: Any) -> None:
@@ -78,8 +78,8 @@ def ids_at_the_provider(running: RunningSandbox) -> set[str]:
     return {event.envelope()["id"] for event in log.newest_first(None, None, after=None)}
 
 
-def stored(house: House) -> set[str]:
-    with house.store.reading() as session:
+def stored(installation: Installation) -> set[str]:
+    with installation.store.reading() as session:
         return set(session.exec(select(Event.id)))
 
 
@@ -102,21 +102,21 @@ def stored(house: House) -> set[str]:
     ids=lambda fault: "-".join(str(value) for value in fault.values() if isinstance(value, str)),
 )
 def test_a_backfill_is_whole_whatever_goes_wrong(
-    house: House, provider: Provider, running: RunningSandbox, fault: dict[str, Any]
+    installation: Installation, provider: Provider, running: RunningSandbox, fault: dict[str, Any]
 ) -> None:
     """With a third of the answers broken in one way, every event of the log is kept and the ledger is closed."""
     switch_on(running, **fault)
-    outcome = read_log(house, provider)
+    outcome = read_log(installation, provider)
     assert outcome.status is Completion.DONE, outcome.lines
-    assert stored(house) == ids_at_the_provider(running)
-    with house.store.reading() as session:
+    assert stored(installation) == ids_at_the_provider(running)
+    with installation.store.reading() as session:
         assert complete_until(session, "main", "events") == datetime(2026, 10, 1, 2, 59, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("is_tied", [False, True], ids=["late", "late, and in the same second as others"])
 def test_late_events_are_found_by_the_overlap(
-    house: House,
+    installation: Installation,
     provider: Provider,
     running: RunningSandbox,
     is_tied: bool,  # noqa: FBT001 - a parameter
@@ -125,25 +125,27 @@ def test_late_events_are_found_by_the_overlap(
     switch_on(running, name="late-visible", probability=0.5, seconds=1800)
     if is_tied:
         switch_on(running, name="tie", probability=0.5)
-    assert read_log(house, provider).complete
+    assert read_log(installation, provider).complete
     for _ in range(8):
         running.world.advance(timedelta(minutes=45))
-        assert read_log(house, provider).complete
+        assert read_log(installation, provider).complete
     with Steer(running.url) as steer:
         steer.switch_off()
     running.world.advance(timedelta(minutes=45))
-    assert read_log(house, provider).complete
+    assert read_log(installation, provider).complete
     settled = running.world.now() - timedelta(seconds=60)
     log = running.world.logs["test"].newest_first(None, settled, after=None)
-    assert {event.envelope()["id"] for event in log} <= stored(house)
+    assert {event.envelope()["id"] for event in log} <= stored(installation)
 
 
-def test_everything_the_provider_lists_is_kept(house: House, provider: Provider, running: RunningSandbox) -> None:
+def test_everything_the_provider_lists_is_kept(
+    installation: Installation, provider: Provider, running: RunningSandbox
+) -> None:
     """Every stream is complete, every table holds what the sandbox holds, and every payout's items are counted."""
-    outcome = read_streams(house, provider, STREAMS.values())
+    outcome = read_streams(installation, provider, STREAMS.values())
     assert outcome.status is Completion.DONE, outcome.lines
     world = running.world
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         for name, kind in (("payouts", "payout"), ("refunds", "refund"), ("customers", "customer")):
             held = session.execute(sa.select(sa.func.count()).select_from(KINDS[kind].table)).scalar_one()
             assert held == len(list(world.collection("test", name).newest_first())), name
@@ -157,14 +159,14 @@ def test_everything_the_provider_lists_is_kept(house: House, provider: Provider,
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("name", ["server-error", "truncated", "reset", "duplicate-page", "empty-page"])
 def test_pulls_are_whole_whatever_goes_wrong(
-    house: House, provider: Provider, running: RunningSandbox, name: str
+    installation: Installation, provider: Provider, running: RunningSandbox, name: str
 ) -> None:
     """With a fifth of the answers broken, payouts and their items end as without."""
     switch_on(running, name=name, probability=0.2)
-    outcome = read_streams(house, provider, [STREAMS["payouts"], STREAMS["refunds"]])
+    outcome = read_streams(installation, provider, [STREAMS["payouts"], STREAMS["refunds"]])
     assert outcome.status is Completion.DONE, outcome.lines
     listed = {item["resource"] for some in running.world.payout_items.values() for item in some}
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert {item.resource_id for item in session.exec(select(PayoutItem))} == listed
 
 
@@ -193,13 +195,13 @@ def test_gaps_are_listed_with_their_reason(run: Run, running: RunningSandbox) ->
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_a_wrong_key_is_exit_one(run: Run, house: House, settings: Settings) -> None:
+def test_a_wrong_key_is_exit_one(run: Run, installation: Installation, settings: Settings) -> None:
     """A key that the provider refuses at the start does nothing, for backfill and pull alike."""
     main = settings.connection("main").model_copy(update={"api_key": SecretStr("sk_test_of_somebody_else")})
     settings._by_name["main"] = main
     assert run(backfill).exit_code == 1
     assert run(pull, "payouts").exit_code == 1
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert [gap.stream for gap in unclosed_windows(session)] == ["payouts"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window
 from consumer.provider.client import Provider
@@ -59,14 +59,16 @@ def test_a_window_is_left_whole_where_cutting_does_not_help(asked: Window, read:
     assert to_shares(asked, read, most=most) == []
 
 
-def test_a_dense_window_is_shared_and_still_whole(house: House, provider: Provider, log_server: Any) -> None:
+def test_a_dense_window_is_shared_and_still_whole(
+    installation: Installation, provider: Provider, log_server: Any
+) -> None:
     """Three hundred events in one window are read by several workers; every event is kept and all windows close."""
     log_server.events.clear()
     since = datetime(2026, 9, 30, 22, tzinfo=UTC)
     for number in range(300):
         log_server.add(number, since + timedelta(seconds=40 * number))
-    assert read_log(house, provider, since=since, until=since + timedelta(hours=4)).complete
-    with house.store.reading() as session:
+    assert read_log(installation, provider, since=since, until=since + timedelta(hours=4)).complete
+    with installation.store.reading() as session:
         assert len(set(session.exec(select(Event.id)))) == 300
         assert len(all_windows(session, "main", "events")) > 4
         assert unclosed_windows(session) == []

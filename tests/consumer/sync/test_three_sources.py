@@ -11,7 +11,7 @@ import pytest
 from sqlmodel import select
 
 from consumer.facts.clock import format_instant
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Source
 from consumer.facts.tables.provider import Refund
 from consumer.inbox.apply import drain
@@ -64,7 +64,7 @@ def events(id_: str, knowledge: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def provider(house: House, log_server: Any, list_server: Any) -> Iterator[Provider]:
+def provider(installation: Installation, log_server: Any, list_server: Any) -> Iterator[Provider]:
     """A provider whose log and whose list of refunds know of each refund what its case says."""
     log_server.events = [event for id_, case in CASES.items() for event in events(id_, case["log"])]
     log_server.page_size = 300
@@ -83,41 +83,45 @@ def provider(house: House, log_server: Any, list_server: Any) -> Iterator[Provid
         listed: httpx.Response = list_server.answer(request)
         return listed
 
-    settings = house.settings
+    settings = installation.settings
     transport = httpx.MockTransport(answer)
-    with Provider(settings.connection("main"), settings, Budget(house.store, 100_000), transport=transport) as made:
+    with Provider(
+        settings.connection("main"), settings, Budget(installation.store, 100_000), transport=transport
+    ) as made:
         yield made
 
 
-def bring(source: str, house: House, provider: Provider) -> None:
+def bring(source: str, installation: Installation, provider: Provider) -> None:
     if source == "list":
-        assert read_streams(house, provider, REFUNDS).complete
+        assert read_streams(installation, provider, REFUNDS).complete
         return
     if source == "log":
-        assert read_log(house, provider).complete
+        assert read_log(installation, provider).complete
     else:
-        connection = house.settings.connection("main")
+        connection = installation.settings.connection("main")
         bodies = [json.dumps(event).encode() for id_, case in CASES.items() for event in events(id_, case["webhook"])]
         arrivals = [
             read_arrival(body, connection=connection, source=Source.WEBHOOK, received_at=NOW) for body in bodies
         ]
-        with house.store.transaction() as session:
+        with installation.store.transaction() as session:
             record_all(session.connection(), arrivals)
-    drain(house.store, house.settings, worker="test")
+    drain(installation.store, installation.settings, worker="test")
 
 
-def statuses(house: House) -> dict[str, str | None]:
-    with house.store.reading() as session:
+def statuses(installation: Installation) -> dict[str, str | None]:
+    with installation.store.reading() as session:
         return dict(session.exec(select(Refund.id, Refund.status)).all())
 
 
 @pytest.mark.parametrize("order", list(permutations(SOURCES)), ids="-".join)
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_one_source_that_knows_is_enough(house: House, provider: Provider, order: tuple[str, ...]) -> None:
+def test_one_source_that_knows_is_enough(
+    installation: Installation, provider: Provider, order: tuple[str, ...]
+) -> None:
     """Of 27 refunds, each known fresh, stale or not at all by each source, all end as the best informed one says."""
     for source in order:
-        bring(source, house, provider)
-    found = statuses(house)
+        bring(source, installation, provider)
+    found = statuses(installation)
     for id_, case in CASES.items():
         known = set(case.values())
         expected = "succeeded" if "fresh" in known else "in_progress" if "stale" in known else None
@@ -125,11 +129,11 @@ def test_one_source_that_knows_is_enough(house: House, provider: Provider, order
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
-def test_the_comparison_mends_what_two_sources_got_wrong(house: House, provider: Provider) -> None:
+def test_the_comparison_mends_what_two_sources_got_wrong(installation: Installation, provider: Provider) -> None:
     """What only webhook and log brought is compared with the list: newer there is mended, and nothing is invented."""
-    bring("webhook", house, provider)
-    bring("log", house, provider)
-    outcome = compare_streams(house, provider, REFUNDS, days=7, repair=False)
+    bring("webhook", installation, provider)
+    bring("log", installation, provider)
+    outcome = compare_streams(installation, provider, REFUNDS, days=7, repair=False)
     found = {(one.id, one.kind.value) for _, one in outcome.found}
     behind = {
         id_ for id_, case in CASES.items() if case["list"] == "fresh" and "fresh" not in (case["webhook"], case["log"])
@@ -137,6 +141,6 @@ def test_the_comparison_mends_what_two_sources_got_wrong(house: House, provider:
     absent = {id_ for id_ in behind if (CASES[id_]["webhook"], CASES[id_]["log"]) == ("silent", "silent")}
     assert {id_ for id_, kind in found if kind == "missing_here"} >= absent
     assert behind <= {id_ for id_, _ in found}
-    compare_streams(house, provider, REFUNDS, days=7, repair=True)
-    mended = statuses(house)
+    compare_streams(installation, provider, REFUNDS, days=7, repair=True)
+    mended = statuses(installation)
     assert {mended[id_] for id_ in behind} == {"succeeded"}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event, Source
 from consumer.facts.tables.provider import Customer, PaymentIntent
 from consumer.facts.work import Completion
@@ -36,35 +36,39 @@ def customer(list_server: Any) -> dict[str, Any]:
     return row
 
 
-def kept(house: House) -> Customer:
-    with house.store.reading() as session:
+def kept(installation: Installation) -> Customer:
+    with installation.store.reading() as session:
         return session.exec(select(Customer)).one()
 
 
 def test_a_null_character_in_a_name_leaves_the_night_complete_and_is_told_once(
-    house: House, lists: Provider, list_server: Any, customer: dict[str, Any], caplog: pytest.LogCaptureFixture
+    installation: Installation,
+    lists: Provider,
+    list_server: Any,
+    customer: dict[str, Any],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Two nights are complete, the name bears the mark, the body is as sent, drift finds nothing, one line says so."""
     caplog.set_level(logging.WARNING, logger=LOGGER)
     for _ in range(2):
-        assert read_streams(house, lists, CUSTOMERS).status is Completion.DONE
-    assert kept(house).name == "Ana\ufffd Pérez"
-    assert json.loads(kept(house).body)["name"] == "Ana\0 Pérez"
+        assert read_streams(installation, lists, CUSTOMERS).status is Completion.DONE
+    assert kept(installation).name == "Ana\ufffd Pérez"
+    assert json.loads(kept(installation).body)["name"] == "Ana\0 Pérez"
     list_server.lists["/v2/events"] = []
-    assert compare_streams(house, lists, CUSTOMERS, days=100, repair=False).left == 0
+    assert compare_streams(installation, lists, CUSTOMERS, days=100, repair=False).left == 0
     told = [one.getMessage() for one in caplog.records if one.name == LOGGER]
     assert told == ["customer cus_1 of main: U+FFFD in name for a character that no text holds"]
 
     customer["name"], list_server.now = "Ana Pérez", NOW + timedelta(days=1)
-    assert read_streams(house, lists, CUSTOMERS).status is Completion.DONE
-    assert kept(house).name == "Ana Pérez"
-    with house.store.reading() as session:
+    assert read_streams(installation, lists, CUSTOMERS).status is Completion.DONE
+    assert kept(installation).name == "Ana Pérez"
+    with installation.store.reading() as session:
         assert unclosed_windows(session) == []
 
 
 @pytest.mark.parametrize("character", ["\0", "\ud83d"], ids=["null", "half an emoji"])
 def test_an_event_with_such_a_character_is_applied(
-    house: House, make_payment: Callable[[int], dict[str, Any]], character: str
+    installation: Installation, make_payment: Callable[[int], dict[str, Any]], character: str
 ) -> None:
     """Its raw body stays, and the object it tells of is kept like a pulled one."""
     data = make_payment(1) | {"customer": {"id": "cus_1", "name": f"Ana{character}"}, "status": "succeeded"}
@@ -73,11 +77,11 @@ def test_an_event_with_such_a_character_is_applied(
         "created_at": "2026-09-30T18:00:00Z", "data": data,
     }  # fmt: skip
     raw = json.dumps(event).encode()
-    main = house.settings.connection("main")
-    with house.store.connection() as line:
+    main = installation.settings.connection("main")
+    with installation.store.connection() as line:
         record_all(line, [read_arrival(raw, connection=main, source=Source.WEBHOOK, received_at=NOW)])
-    drain(house.store, house.settings, worker="w", now=lambda: NOW)
-    with house.store.reading() as session:
+    drain(installation.store, installation.settings, worker="w", now=lambda: NOW)
+    with installation.store.reading() as session:
         stored = session.exec(select(Event)).one()
         assert session.exec(select(PaymentIntent.customer_name)).one() == "Ana\ufffd"
     assert (stored.state, stored.error, stored.body) == ("applied", None, raw)

@@ -11,7 +11,7 @@ import pytest
 from flask import Flask
 from werkzeug.test import TestResponse
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.writer import Writer
 
@@ -31,11 +31,11 @@ def sign() -> Callable[..., str]:
 
 
 @pytest.fixture
-def receiver(house: House) -> Iterator[Flask]:
+def receiver(installation: Installation) -> Iterator[Flask]:
     """An app with nothing but the receiving route, at 2026-10-05T12:00:00Z for ever."""
-    writer = Writer(house.store)
+    writer = Writer(installation.store)
     app = Flask("receiver")
-    app.register_blueprint(webhooks(house, now=lambda: NOW, writer=writer))
+    app.register_blueprint(webhooks(installation, now=lambda: NOW, writer=writer))
     yield app
     writer.close()
 

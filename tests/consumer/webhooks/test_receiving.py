@@ -18,7 +18,7 @@ from sqlmodel import select
 from werkzeug.serving import make_server
 from werkzeug.test import TestResponse
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event, EventConflict, Secret
@@ -47,7 +47,7 @@ def rows(store: Store) -> list[Event]:
         return list(session.exec(select(Event)))
 
 
-def test_a_signed_event_is_stored_then_a_duplicate_then_a_conflict(send: Send, house: House) -> None:
+def test_a_signed_event_is_stored_then_a_duplicate_then_a_conflict(send: Send, installation: Installation) -> None:
     """The three answers of 200 say what the arrival was, and only the first body is kept."""
     answers = [send(EVENT), send(json.dumps(EVENT, indent=1).encode()), send(EVENT | {"data": {"id": "re_2"}})]
 
@@ -56,8 +56,8 @@ def test_a_signed_event_is_stored_then_a_duplicate_then_a_conflict(send: Send, h
         (200, {"status": "duplicate"}),
         (200, {"status": "conflict"}),
     ]
-    assert [event.body for event in rows(house.store)] == [json.dumps(EVENT).encode()]
-    with house.store.reading() as session:
+    assert [event.body for event in rows(installation.store)] == [json.dumps(EVENT).encode()]
+    with installation.store.reading() as session:
         assert [row.source for row in session.exec(select(EventConflict))] == ["webhook"]
 
 
@@ -70,12 +70,12 @@ def test_both_addresses_of_the_main_connection(send: Send, path: str) -> None:
 
 @ON_SQLITE
 @pytest.mark.parametrize("path", ["/webhooks/other", "/webhooks/" + "x" * 2000, "/webhooks/%00", "/webhooks/%F0%9F"])
-def test_an_unknown_connection_is_not_found(send: Send, house: House, path: str) -> None:
+def test_an_unknown_connection_is_not_found(send: Send, installation: Installation, path: str) -> None:
     """A connection nobody configured answers 404 in JSON, before anything is read or verified."""
     answer = send(EVENT, path=path)
 
     assert (answer.status_code, answer.json) == (404, {"error": "unknown_connection"})
-    assert rows(house.store) == []
+    assert rows(installation.store) == []
 
 
 @ON_SQLITE
@@ -83,7 +83,7 @@ def test_without_a_secret_the_route_does_not_exist(store: Store, settings: Setti
     """No secret configured is a 404, never an unverified 200, whatever the rest of the request is."""
     keyless = Settings.model_validate(dict(settings) | {"webhook_secrets": ()})
     app = Flask("receiver")
-    app.register_blueprint(webhooks(House(keyless, store)))
+    app.register_blueprint(webhooks(Installation(keyless, store)))
 
     answer = app.test_client().post("/webhooks", data=b"x" * 2_000_000)
 
@@ -131,13 +131,13 @@ def test_a_body_over_the_limit_is_refused_before_its_signature(send: Send) -> No
     ],
 )
 def test_what_does_not_prove_itself_is_refused(
-    send: Send, house: House, header: str | list[str], status: int, reason: str
+    send: Send, installation: Installation, header: str | list[str], status: int, reason: str
 ) -> None:
     """A missing, broken, untimely or forged signature is its own 4xx and never a row."""
     answer = send(EVENT, header=header)
 
     assert (answer.status_code, answer.json) == (status, {"error": reason})
-    assert rows(house.store) == []
+    assert rows(installation.store) == []
 
 
 @ON_SQLITE
@@ -153,12 +153,14 @@ def test_what_does_not_prove_itself_is_refused(
         (b'{"id":7}', "no_id"),
     ],
 )
-def test_authentic_but_nameless_is_unprocessable(send: Send, house: House, body: bytes, reason: str) -> None:
+def test_authentic_but_nameless_is_unprocessable(
+    send: Send, installation: Installation, body: bytes, reason: str
+) -> None:
     """A signed body without a usable id is a 422 and never a row."""
     answer = send(body)
 
     assert (answer.status_code, answer.json) == (422, {"error": reason})
-    assert rows(house.store) == []
+    assert rows(installation.store) == []
 
 
 @pytest.mark.parametrize(
@@ -171,10 +173,12 @@ def test_authentic_but_nameless_is_unprocessable(send: Send, house: House, body:
         ({"data": None}, "quarantined"),
     ],
 )
-def test_whatever_is_authentic_and_named_is_kept(send: Send, house: House, changes: dict[str, Any], state: str) -> None:
+def test_whatever_is_authentic_and_named_is_kept(
+    send: Send, installation: Installation, changes: dict[str, Any], state: str
+) -> None:
     """Unknown types and wrong modes are answered 200 and kept in the state that says so."""
     assert send(EVENT | changes).status_code == 200
-    assert [event.state for event in rows(house.store)] == [state]
+    assert [event.state for event in rows(installation.store)] == [state]
 
 
 @ON_SQLITE
@@ -187,19 +191,21 @@ def test_only_post_is_allowed(receiver: Flask, method: str) -> None:
     assert answer.is_json
 
 
-def test_a_rotated_secret_works_until_it_ends(house: House, sign: Sign) -> None:
+def test_a_rotated_secret_works_until_it_ends(installation: Installation, sign: Sign) -> None:
     """A secret kept encrypted in the database verifies beside the settings' own until its end, and its use is noted."""
     now = [1791201600]
 
     def clock() -> datetime:
         return datetime.fromtimestamp(now[0], UTC)
 
-    with house.store.transaction() as session:
-        kept = keep_secret(session, house.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=clock())
+    with installation.store.transaction() as session:
+        kept = keep_secret(
+            session, installation.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=clock()
+        )
         end_secret(session, connection="main", endpoint_id="we_2", ends_at=clock() + timedelta(hours=1))
         assert b"whsec_rotated" not in kept.encrypted
     app = Flask("receiver")
-    app.register_blueprint(webhooks(house, now=clock))
+    app.register_blueprint(webhooks(installation, now=clock))
     body = json.dumps(EVENT).encode()
 
     def post() -> int:
@@ -207,7 +213,7 @@ def test_a_rotated_secret_works_until_it_ends(house: House, sign: Sign) -> None:
         return app.test_client().post("/webhooks", data=body, headers={"Fintoc-Signature": header}).status_code
 
     assert post() == 200
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.exec(select(Secret.last_used_at)).one() == clock()
     now[0] += 3600
     assert post() == 401
@@ -267,7 +273,7 @@ def test_noise_is_always_a_4xx(send: Send, sign: Sign, body: bytes, header: str,
 
 
 @ON_SQLITE
-def test_a_body_that_breaks_off_is_not_read(receiver: Flask, sign: Sign, house: House) -> None:
+def test_a_body_that_breaks_off_is_not_read(receiver: Flask, sign: Sign, installation: Installation) -> None:
     """A body shorter than its announced length is broken, even where what came is signed."""
     body = json.dumps(EVENT).encode()
     answer = receiver.test_client().post(
@@ -278,7 +284,7 @@ def test_a_body_that_breaks_off_is_not_read(receiver: Flask, sign: Sign, house: 
     )
 
     assert (answer.status_code, answer.json) == (400, {"error": "body_broken"})
-    assert rows(house.store) == []
+    assert rows(installation.store) == []
 
 
 @pytest.mark.parametrize("path", ["/webhooksmain", "/webhooks/", "/webhooks/main/more", "/webhooks-of/webhooks/main"])

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from flask import Flask
 
 from consumer.doctor import examine
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.keyring import KnownSecret, NewSecret, end_secret, keep_secret, known_secrets
 
@@ -16,18 +16,18 @@ Sign = Callable[..., str]
 NOW = datetime(2026, 10, 5, 12, 0, tzinfo=UTC)
 
 
-def test_the_last_use_of_every_secret_is_kept_for_all_processes(house: House, sign: Sign) -> None:
+def test_the_last_use_of_every_secret_is_kept_for_all_processes(installation: Installation, sign: Sign) -> None:
     """A use is written with the event it verified, once a minute; another process reads it, and no secret with it."""
     now = [1791201600]
-    with house.store.transaction() as session:
-        keep_secret(session, house.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=NOW)
+    with installation.store.transaction() as session:
+        keep_secret(session, installation.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=NOW)
         end_secret(session, connection="main", endpoint_id="we_2", ends_at=NOW + timedelta(days=1))
     app = Flask("receiver")
-    app.register_blueprint(webhooks(house, now=lambda: datetime.fromtimestamp(now[0], UTC)))
+    app.register_blueprint(webhooks(installation, now=lambda: datetime.fromtimestamp(now[0], UTC)))
 
     def seen() -> list[KnownSecret]:
-        with house.store.reading() as session:
-            return known_secrets(session, house.settings, house.settings.connection("main"), now=NOW)
+        with installation.store.reading() as session:
+            return known_secrets(session, installation.settings, installation.settings.connection("main"), now=NOW)
 
     def post(number: int) -> int:
         body = json.dumps({"id": f"evt_{number}"}).encode()
@@ -44,20 +44,22 @@ def test_the_last_use_of_every_secret_is_kept_for_all_processes(house: House, si
     now[0] += 1
     assert post(3) == 200
     assert seen()[0].last_used_at == NOW + timedelta(minutes=1)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         kept = session.connection().execute(sa.text("SELECT connection, mark FROM webhook_secret_use")).one()
     assert kept[0] == "main"
     assert "whsec" not in kept[1]
 
 
-def test_the_doctor_names_secrets_with_dates_and_uses(house: House) -> None:
+def test_the_doctor_names_secrets_with_dates_and_uses(installation: Installation) -> None:
     """The line says which secrets are valid, since and until when, and when they were last used."""
     made = datetime(2026, 10, 1, tzinfo=UTC)
-    with house.store.transaction() as session:
-        row = keep_secret(session, house.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=made)
+    with installation.store.transaction() as session:
+        row = keep_secret(
+            session, installation.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=made
+        )
         row.last_used_at = NOW
 
-    found = {check.check: check.found for check in examine(house, "main")}
+    found = {check.check: check.found for check in examine(installation, "main")}
 
     assert found["webhook secrets"] == (
         "2 are valid: settings 1 (never used); october (made 2026-10-01T00:00:00Z, last used 2026-10-05T12:00:00Z)"

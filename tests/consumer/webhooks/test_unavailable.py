@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.webhooks.blueprint import webhooks
@@ -26,7 +26,7 @@ EVENT = {
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("reason", ["queue_full", "store_down", "no_commit_in_time"])
-def test_what_is_not_stored_asks_to_come_back(house: House, sign: Sign, reason: str) -> None:
+def test_what_is_not_stored_asks_to_come_back(installation: Installation, sign: Sign, reason: str) -> None:
     """Without a commit there is no 200: the sender gets 503 and when to retry."""
 
     class Unable(Writer):
@@ -34,7 +34,7 @@ def test_what_is_not_stored_asks_to_come_back(house: House, sign: Sign, reason: 
             raise NotStored(reason)
 
     app = Flask("receiver")
-    app.register_blueprint(webhooks(house, writer=Unable(house.store)))
+    app.register_blueprint(webhooks(installation, writer=Unable(installation.store)))
     body = json.dumps(EVENT).encode()
     answer = app.test_client().post(
         "/webhooks", data=body, headers={"Fintoc-Signature": sign(body, at=int(time.time()))}
@@ -52,7 +52,7 @@ def test_with_the_database_down(settings: Settings, sign: Sign, secrets: list[st
     down = Store("postgresql+psycopg://nobody@127.0.0.1:1/none?connect_timeout=1")
     configured = Settings.model_validate(dict(settings) | {"webhook_secrets": secrets})
     app = Flask("receiver")
-    app.register_blueprint(webhooks(House(configured, down)))
+    app.register_blueprint(webhooks(Installation(configured, down)))
     body = json.dumps(EVENT).encode()
     header = sign(body, secret=secret, at=int(time.time()))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.bank_files import BankOutcome, import_bank_file, read_bank_file
 from reconcile.books.bank_statements import BankFileError, BankReading
@@ -31,14 +31,16 @@ def _rows(reading: BankReading) -> list[tuple[date, int, str]]:
     return [(row.booked_on, row.amount, row.text) for part in reading.statements for row in part.rows]
 
 
-def _import(house: House, connection: Connection, folder: Path, text: str, name: str = "bank.csv") -> BankOutcome:
+def _import(
+    installation: Installation, connection: Connection, folder: Path, text: str, name: str = "bank.csv"
+) -> BankOutcome:
     path = folder / name
     path.write_text(text, encoding="utf-8")
-    return import_bank_file(house, connection, path, account=ACCOUNT)
+    return import_bank_file(installation, connection, path, account=ACCOUNT)
 
 
-def _kept(house: House) -> list[tuple[date, int]]:
-    with house.store.reading() as session:
+def _kept(installation: Installation) -> list[tuple[date, int]]:
+    with installation.store.reading() as session:
         return sorted((line.booked_on, line.amount) for line in session.exec(select(BankLine)))
 
 
@@ -144,13 +146,13 @@ def test_camt_is_read_by_its_booked_entries() -> None:
     ],
 )  # fmt: skip
 def test_balances_and_accounts_must_agree(
-    house: House, main: Connection, tmp_path: Path, *, before: str, after: str, reason: str
+    installation: Installation, main: Connection, tmp_path: Path, *, before: str, after: str, reason: str
 ) -> None:
     """A statement that does not add up, one that is missing, or one of another account keeps the file out."""
     text = (DATA / "two_days.mt940").read_text(encoding="utf-8").replace(before, after)
-    outcome = _import(house, main, tmp_path, text, "x.sta")
+    outcome = _import(installation, main, tmp_path, text, "x.sta")
     assert [one.reason for one in outcome.rejects] == [reason]
-    assert _kept(house) == []
+    assert _kept(installation) == []
 
 
 @pytest.mark.parametrize(
@@ -188,58 +190,64 @@ def test_a_field_nobody_can_read_is_named_without_its_words(caplog: pytest.LogCa
     assert (str(caught.value), caplog.text) == (said, "")
 
 
-def test_the_same_file_and_the_same_lines_come_in_once(house: House, main: Connection, tmp_path: Path) -> None:
+def test_the_same_file_and_the_same_lines_come_in_once(
+    installation: Installation, main: Connection, tmp_path: Path
+) -> None:
     """A second look changes nothing; an overlapping file brings only what is new, equal lines of one day counted."""
-    assert _import(house, main, tmp_path, WHOLE).added == 2
-    again = _import(house, main, tmp_path, WHOLE, "copy.csv")
+    assert _import(installation, main, tmp_path, WHOLE).added == 2
+    again = _import(installation, main, tmp_path, WHOLE, "copy.csv")
     assert (again.accepted, again.kept, again.added) == (True, False, 0)
     assert again.earlier.endswith("as bank.csv, nothing changed")
     twin = "06/10/2026;COMISION;;1.000;;147.000\n"
-    later = _import(house, main, tmp_path, WHOLE + twin, "later.csv")
+    later = _import(installation, main, tmp_path, WHOLE + twin, "later.csv")
     assert (later.added, later.known) == (1, 2)
-    assert _kept(house) == [(date(2026, 10, 5), 49_000), (date(2026, 10, 6), -1_000), (date(2026, 10, 6), -1_000)]
+    assert _kept(installation) == [
+        (date(2026, 10, 5), 49_000),
+        (date(2026, 10, 6), -1_000),
+        (date(2026, 10, 6), -1_000),
+    ]
 
 
-def test_one_bad_line_keeps_the_file_out(house: House, main: Connection, tmp_path: Path) -> None:
+def test_one_bad_line_keeps_the_file_out(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """Whole or not at all."""
-    outcome = _import(house, main, tmp_path, "Fecha;Detalle;Monto\n05/10/2026;X;10\n06/10/2026;Y;x\n")
+    outcome = _import(installation, main, tmp_path, "Fecha;Detalle;Monto\n05/10/2026;X;10\n06/10/2026;Y;x\n")
     assert [(one.line, one.column, one.value) for one in outcome.rejects] == [(3, "Monto", "x")]
-    assert _kept(house) == []
-    with house.store.reading() as session:
+    assert _kept(installation) == []
+    with installation.store.reading() as session:
         assert session.exec(select(BankFile)).all() == []
 
 
-def test_a_dry_run_keeps_nothing(house: House, main: Connection, tmp_path: Path) -> None:
+def test_a_dry_run_keeps_nothing(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """It counts what would come in."""
     path = tmp_path / "bank.csv"
     path.write_text(WHOLE, encoding="utf-8")
-    outcome = import_bank_file(house, main, path, account=ACCOUNT, dry_run=True)
+    outcome = import_bank_file(installation, main, path, account=ACCOUNT, dry_run=True)
     assert (outcome.accepted, outcome.added, outcome.kept) == (True, 2, False)
-    assert _kept(house) == []
+    assert _kept(installation) == []
 
 
-def test_last_digits_are_no_account(house: House, main: Connection, tmp_path: Path) -> None:
+def test_last_digits_are_no_account(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """Two accounts may share them, so the whole number is asked for."""
     path = tmp_path / "bank.csv"
     path.write_text(WHOLE, encoding="utf-8")
-    outcome = import_bank_file(house, main, path, account="5678")
+    outcome = import_bank_file(installation, main, path, account="5678")
     assert outcome.rejects[0].reason == "--account must be the whole number of the account, not its last digits"
 
 
-def test_digits_of_any_width_are_one_account(house: House, main: Connection, tmp_path: Path) -> None:
+def test_digits_of_any_width_are_one_account(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """A number copied in wide digits is no second account, so its lines are there once."""
     path = tmp_path / "bank.csv"
     path.write_text(WHOLE, encoding="utf-8")
-    import_bank_file(house, main, path, account="12345678")
-    again = import_bank_file(house, main, path, account="１２３４５６７８")
-    assert (again.kept, len(_kept(house))) == (False, 2)
+    import_bank_file(installation, main, path, account="12345678")
+    again = import_bank_file(installation, main, path, account="１２３４５６７８")
+    assert (again.kept, len(_kept(installation))) == (False, 2)
 
 
-def test_one_file_of_two_accounts_is_told(house: House, main: Connection, tmp_path: Path) -> None:
+def test_one_file_of_two_accounts_is_told(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """The money came in once: nobody should find out by an account that looks paid."""
     path = tmp_path / "bank.csv"
     path.write_text(WHOLE, encoding="utf-8")
-    assert import_bank_file(house, main, path, account="12345678").notes == ()
+    assert import_bank_file(installation, main, path, account="12345678").notes == ()
     told = ("the same file is kept for the account ending in 5678: its lines count on both, and one is wrong",)
-    assert import_bank_file(house, main, path, account="99991111", dry_run=True).notes == told
-    assert import_bank_file(house, main, path, account="99991111").notes == told
+    assert import_bank_file(installation, main, path, account="99991111", dry_run=True).notes == told
+    assert import_bank_file(installation, main, path, account="99991111").notes == told

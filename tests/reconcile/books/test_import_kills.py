@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import func, select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from reconcile.books.invoices import ImportOutcome, import_invoices
@@ -63,27 +63,29 @@ def test_a_killed_import_leaves_all_of_a_file_or_nothing(
     assert _counts(store) == (1, ROWS, 0)
 
 
-def test_two_imports_of_one_file_at_once_are_one(house: House, main: Connection, tmp_path: Path) -> None:
+def test_two_imports_of_one_file_at_once_are_one(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """Both say it is in, and it is there once."""
     books = _books(tmp_path / "books.csv", total=1190)
-    outcomes = _together(house, main, books, books)
+    outcomes = _together(installation, main, books, books)
     assert [outcome.accepted for outcome in outcomes] == [True, True]
     assert sorted(outcome.added for outcome in outcomes) == [0, ROWS]
-    assert _counts(house.store) == (1, ROWS, 0)
+    assert _counts(installation.store) == (1, ROWS, 0)
 
 
-def test_two_files_about_the_same_documents_at_once_take_turns(house: House, main: Connection, tmp_path: Path) -> None:
+def test_two_files_about_the_same_documents_at_once_take_turns(
+    installation: Installation, main: Connection, tmp_path: Path
+) -> None:
     """One brings the documents, the other changes them, with a line of history for each."""
     first, second = _books(tmp_path / "one.csv", total=1190), _books(tmp_path / "two.csv", total=1200)
-    outcomes = _together(house, main, first, second)
+    outcomes = _together(installation, main, first, second)
     assert sorted((outcome.added, outcome.changed) for outcome in outcomes) == [(0, ROWS), (ROWS, 0)]
-    assert _counts(house.store) == (2, ROWS, ROWS)
+    assert _counts(installation.store) == (2, ROWS, ROWS)
 
 
-def _together(house: House, connection: Connection, *paths: Path) -> list[ImportOutcome]:
+def _together(installation: Installation, connection: Connection, *paths: Path) -> list[ImportOutcome]:
     outcomes: list[ImportOutcome] = []
     threads = [
-        threading.Thread(target=lambda path=path: outcomes.append(import_invoices(house, connection, path)))
+        threading.Thread(target=lambda path=path: outcomes.append(import_invoices(installation, connection, path)))
         for path in paths
     ]
     for thread in threads:

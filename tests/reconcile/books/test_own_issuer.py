@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Entity
 from reconcile.books.invoices import ImportOutcome, import_invoices
@@ -20,55 +20,61 @@ def _connection(country: str, tax_id: str | None = None) -> Connection:
     return Connection.model_validate(values)
 
 
-def _import(house: House, folder: Path, connection: Connection, *lines: str) -> ImportOutcome:
+def _import(installation: Installation, folder: Path, connection: Connection, *lines: str) -> ImportOutcome:
     path = folder / "list.csv"
     path.write_text("\n".join([*lines, ""]), encoding="utf-8")
-    return import_invoices(house, connection, path)
+    return import_invoices(installation, connection, path)
 
 
-def _keep_root(house: House, body: str, *, mode: str = "test") -> None:
-    with house.store.transaction() as session:
+def _keep_root(installation: Installation, body: str, *, mode: str = "test") -> None:
+    with installation.store.transaction() as session:
         session.add(Entity(connection="main", id="ent_1", mode=mode, version_at=utc_now(), body=body))
 
 
-def test_purchases_from_a_single_supplier_are_refused(house: House, tmp_path: Path) -> None:
+def test_purchases_from_a_single_supplier_are_refused(installation: Installation, tmp_path: Path) -> None:
     """A list of received documents looks like sales of that supplier."""
     merchant = _connection("mx", "aaa-010101-aaa")
     row = "BBB020202BB1,I,1,2026-10-05,10.00"
-    (reject,) = _import(house, tmp_path, merchant, MEXICO, row).rejects
+    (reject,) = _import(installation, tmp_path, merchant, MEXICO, row).rejects
     assert (reject.line, reject.column, reject.value) == (2, "RfcEmisor", "BBB020202BB1")
     assert reject.reason == ("the merchant is AAA010101AAA, and this issuer is not: import what the merchant issued")
 
 
-def test_one_foreign_issuer_among_own_documents_is_refused(house: House, tmp_path: Path) -> None:
+def test_one_foreign_issuer_among_own_documents_is_refused(installation: Installation, tmp_path: Path) -> None:
     """The first row that is another's is told."""
     own, other = "AAA010101AAA,I,1,2026-10-05,10.00", "BBB020202BB1,I,2,2026-10-05,10.00"
-    outcome = _import(house, tmp_path, _connection("mx", "AAA010101AAA"), MEXICO, own, other, own.replace(",1,", ",3,"))
+    outcome = _import(
+        installation, tmp_path, _connection("mx", "AAA010101AAA"), MEXICO, own, other, own.replace(",1,", ",3,")
+    )
     assert [(reject.line, reject.value) for reject in outcome.rejects] == [(3, "BBB020202BB1")]
 
 
 @pytest.mark.parametrize("written", ["76.192.083-9", "761920839", "076192083-9", "76 192 083-9"])
-def test_own_documents_go_in_however_the_id_is_written(house: House, tmp_path: Path, written: str) -> None:
+def test_own_documents_go_in_however_the_id_is_written(
+    installation: Installation, tmp_path: Path, written: str
+) -> None:
     """Dots, blanks, zeros in front and the hyphen are writing."""
     outcome = _import(
-        house, tmp_path, _connection("cl", "76192083-9"), CHILE, f"{written};33;1;04-10-2026;1190"
+        installation, tmp_path, _connection("cl", "76192083-9"), CHILE, f"{written};33;1;04-10-2026;1190"
     )  # fmt: skip
     assert (outcome.kept, outcome.added, outcome.reading.notes) == (True, 1, ())
 
 
-def test_the_merchant_is_learned_from_its_root_entity(house: House, tmp_path: Path) -> None:
+def test_the_merchant_is_learned_from_its_root_entity(installation: Installation, tmp_path: Path) -> None:
     """Where no tax id is set, the provider says who the merchant is."""
-    _keep_root(house, '{"is_root": true, "holder_id": "761920839"}')
+    _keep_root(installation, '{"is_root": true, "holder_id": "761920839"}')
     merchant = _connection("cl")
-    assert _import(house, tmp_path, merchant, CHILE, "76.192.083-9;33;1;04-10-2026;1190").kept
-    refused = _import(house, tmp_path, merchant, CHILE, "96.790.240-3;33;2;04-10-2026;1190")
+    assert _import(installation, tmp_path, merchant, CHILE, "76.192.083-9;33;1;04-10-2026;1190").kept
+    refused = _import(installation, tmp_path, merchant, CHILE, "96.790.240-3;33;2;04-10-2026;1190")
     assert refused.rejects[0].value == "96.790.240-3"
 
 
-def test_a_set_tax_id_goes_before_the_entity(house: House, tmp_path: Path) -> None:
+def test_a_set_tax_id_goes_before_the_entity(installation: Installation, tmp_path: Path) -> None:
     """The provider may hold the account under another company of the group."""
-    _keep_root(house, '{"is_root": true, "holder_id": "967902403"}')
-    assert _import(house, tmp_path, _connection("cl", "761920839"), CHILE, "76192083-9;33;1;04-10-2026;1190").kept
+    _keep_root(installation, '{"is_root": true, "holder_id": "967902403"}')
+    assert _import(
+        installation, tmp_path, _connection("cl", "761920839"), CHILE, "76192083-9;33;1;04-10-2026;1190"
+    ).kept
 
 
 @pytest.mark.parametrize(
@@ -80,23 +86,27 @@ def test_a_set_tax_id_goes_before_the_entity(house: House, tmp_path: Path) -> No
         ('{"is_root": true, "holder_id": "AAA010101AAA"}', "test"),
     ],
 )
-def test_nothing_is_learned_from_other_entities(house: House, tmp_path: Path, body: str, mode: str) -> None:
+def test_nothing_is_learned_from_other_entities(
+    installation: Installation, tmp_path: Path, body: str, mode: str
+) -> None:
     """A platform's sellers, the other mode, an id left out and one of another country say nothing of the merchant."""
-    _keep_root(house, body, mode=mode)
-    outcome = _import(house, tmp_path, _connection("cl"), CHILE, "76192083-9;33;1;04-10-2026;1190")
+    _keep_root(installation, body, mode=mode)
+    outcome = _import(installation, tmp_path, _connection("cl"), CHILE, "76192083-9;33;1;04-10-2026;1190")
     assert (outcome.kept, outcome.reading.notes) == (True, (NOT_CHECKED,))
 
 
-def test_an_unknown_merchant_is_told_and_several_issuers_are_refused(house: House, tmp_path: Path) -> None:
+def test_an_unknown_merchant_is_told_and_several_issuers_are_refused(
+    installation: Installation, tmp_path: Path
+) -> None:
     """Without a tax id one issuer is taken for the merchant, aloud; two cannot both be it."""
     rows = ("AAA010101AAA,I,1,2026-10-05,10.00", "BBB020202BB1,I,2,2026-10-05,10.00")
-    outcome = _import(house, tmp_path, _connection("mx"), MEXICO, *rows)
+    outcome = _import(installation, tmp_path, _connection("mx"), MEXICO, *rows)
     assert outcome.rejects[0].reason == ("the column names 2 issuers: own sales have one, so import those issued alone")
-    assert _import(house, tmp_path, _connection("mx"), MEXICO, rows[0]).reading.notes == (NOT_CHECKED,)
+    assert _import(installation, tmp_path, _connection("mx"), MEXICO, rows[0]).reading.notes == (NOT_CHECKED,)
 
 
-def test_a_list_that_names_no_issuer_is_as_it_was(house: House, tmp_path: Path) -> None:
+def test_a_list_that_names_no_issuer_is_as_it_was(installation: Installation, tmp_path: Path) -> None:
     """The usual export of sales says nothing of who issued them."""
     text = ("Tipo Doc;Folio;Fecha;Total", "33;1;01-09-2026;10")
-    outcome = _import(house, tmp_path, _connection("cl", "76192083-9"), *text)
+    outcome = _import(installation, tmp_path, _connection("cl", "76192083-9"), *text)
     assert (outcome.kept, outcome.reading.notes) == (True, ())

@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 from sqlmodel import select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.work import Completion
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
@@ -31,14 +31,16 @@ def paid(world: "World") -> "World":
 
 
 @pytest.fixture
-def main(house: House) -> Connection:
-    return house.settings.connection("main")
+def main(installation: Installation) -> Connection:
+    return installation.settings.connection("main")
 
 
-def _import(house: House, main: Connection, folder: Path, *rows: str, payout: str | None = None) -> ReportOutcome:
+def _import(
+    installation: Installation, main: Connection, folder: Path, *rows: str, payout: str | None = None
+) -> ReportOutcome:
     path = folder / "report.csv"
     path.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
-    return import_payout_report(house, main, path, payout_id=payout)
+    return import_payout_report(installation, main, path, payout_id=payout)
 
 
 WHOLE = (
@@ -48,30 +50,32 @@ WHOLE = (
 )
 
 
-def _fees(house: House, main: Connection) -> list[tuple[str, str, int]]:
-    with house.store.reading() as session:
+def _fees(installation: Installation, main: Connection) -> list[tuple[str, str, int]]:
+    with installation.store.reading() as session:
         frame = read_inputs(
-            session, main, house.settings, as_of=date(2026, 9, 11), now=datetime(2026, 9, 11, 15, tzinfo=UTC)
+            session, main, installation.settings, as_of=date(2026, 9, 11), now=datetime(2026, 9, 11, 15, tzinfo=UTC)
         ).fees
     return list(zip(frame["payout_id"], frame["resource_id"], frame["fee_total"], strict=True))
 
 
 @pytest.mark.usefixtures("paid")
-def test_a_report_is_known_by_its_rows(house: House, main: Connection, tmp_path: Path) -> None:
+def test_a_report_is_known_by_its_rows(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """The payout with exactly these items gets the fees; a refund that came back carries none."""
-    outcome = _import(house, main, tmp_path, *WHOLE)
+    outcome = _import(installation, main, tmp_path, *WHOLE)
     assert (outcome.status, outcome.payout_id, outcome.rows, outcome.fee_total) == (Completion.DONE, "po_1", 3, 628)
-    assert _fees(house, main) == [("po_1", "pi_1", 16), ("po_1", "re_1", 612)]
+    assert _fees(installation, main) == [("po_1", "pi_1", 16), ("po_1", "re_1", 612)]
 
 
 @pytest.mark.usefixtures("paid")
-def test_columns_are_read_by_name_and_unknown_ones_kept(house: House, main: Connection, tmp_path: Path) -> None:
+def test_columns_are_read_by_name_and_unknown_ones_kept(
+    installation: Installation, main: Connection, tmp_path: Path
+) -> None:
     """Another order of columns changes nothing, and what nobody reads yet lies beside the fee as it was written."""
     path = tmp_path / "report.csv"
     lines = ["extra;fee;resource_type;id;amount", "007;16;payment_intent;pi_1;1000", ";612;refund;re_1;-300"]
     path.write_text("\n".join([*lines, "x;0;refund;re_2;50", ""]), encoding="utf-8")
-    assert import_payout_report(house, main, path).kept
-    with house.store.reading() as session:
+    assert import_payout_report(installation, main, path).kept
+    with installation.store.reading() as session:
         kept = {row.resource_id: json.loads(row.cells) for row in session.exec(select(ProviderFee))}
     assert kept == {
         "pi_1": {"amount": "1000", "extra": "007", "fee": "16", "id": "pi_1", "resource_type": "payment_intent"},
@@ -80,35 +84,39 @@ def test_columns_are_read_by_name_and_unknown_ones_kept(house: House, main: Conn
 
 
 @pytest.mark.usefixtures("paid")
-def test_the_same_report_comes_in_once_and_a_new_one_replaces(house: House, main: Connection, tmp_path: Path) -> None:
+def test_the_same_report_comes_in_once_and_a_new_one_replaces(
+    installation: Installation, main: Connection, tmp_path: Path
+) -> None:
     """A corrected report takes the place of the earlier one."""
-    _import(house, main, tmp_path, *WHOLE)
-    again = _import(house, main, tmp_path, *WHOLE)
+    _import(installation, main, tmp_path, *WHOLE)
+    again = _import(installation, main, tmp_path, *WHOLE)
     assert (again.status, again.kept) == (Completion.DONE, False)
     assert again.earlier.endswith("for po_1, nothing changed")
-    assert _import(house, main, tmp_path, WHOLE[0].replace(";16;", ";17;"), *WHOLE[1:]).kept
-    assert _fees(house, main)[0] == ("po_1", "pi_1", 17)
+    assert _import(installation, main, tmp_path, WHOLE[0].replace(";16;", ";17;"), *WHOLE[1:]).kept
+    assert _fees(installation, main)[0] == ("po_1", "pi_1", 17)
 
 
 @pytest.mark.usefixtures("paid")
-def test_a_report_with_a_row_twice_is_refused(house: House, main: Connection, tmp_path: Path) -> None:
+def test_a_report_with_a_row_twice_is_refused(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """A fee that stands there twice is neither added up nor guessed."""
-    outcome = _import(house, main, tmp_path, *WHOLE, WHOLE[0])
+    outcome = _import(installation, main, tmp_path, *WHOLE, WHOLE[0])
     assert [(reject.line, reject.value, reject.reason) for reject in outcome.rejects] == [(5, "pi_1", "is there twice")]
-    assert _fees(house, main) == []
+    assert _fees(installation, main) == []
 
 
 @pytest.mark.usefixtures("paid")
-def test_a_report_that_differs_from_the_payout_is_refused(house: House, main: Connection, tmp_path: Path) -> None:
+def test_a_report_that_differs_from_the_payout_is_refused(
+    installation: Installation, main: Connection, tmp_path: Path
+) -> None:
     """Another amount, a foreign row or a missing one keeps the whole file out, each named."""
-    outcome = _import(house, main, tmp_path, WHOLE[0].replace(";1000;", ";999;"), WHOLE[1], payout="po_1")
+    outcome = _import(installation, main, tmp_path, WHOLE[0].replace(";1000;", ";999;"), WHOLE[1], payout="po_1")
     assert [(reject.line, reject.column, reject.value) for reject in outcome.rejects] == [
         (2, "amount", "999"),
         (0, "id", "re_2"),
     ]
-    foreign = _import(house, main, tmp_path, *WHOLE, payout="po_2")
+    foreign = _import(installation, main, tmp_path, *WHOLE, payout="po_2")
     assert [reject.value for reject in foreign.rejects] == ["re_1", "re_2"]
-    assert _fees(house, main) == []
+    assert _fees(installation, main) == []
 
 
 @pytest.mark.usefixtures("paid")
@@ -129,33 +137,35 @@ def test_a_report_that_differs_from_the_payout_is_refused(house: House, main: Co
     ],
 )
 def test_a_report_that_cannot_be_used_is_named(
-    house: House, main: Connection, tmp_path: Path, rows: tuple[str, ...], words: str
+    installation: Installation, main: Connection, tmp_path: Path, rows: tuple[str, ...], words: str
 ) -> None:
     """Rows of no payout, fractions and empty ids are refused with the reason."""
-    assert _import(house, main, tmp_path, *rows).rejects[0].reason.startswith(words)
+    assert _import(installation, main, tmp_path, *rows).rejects[0].reason.startswith(words)
 
 
-def test_another_file_is_not_a_report(house: House, main: Connection, tmp_path: Path) -> None:
+def test_another_file_is_not_a_report(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """A file without the report's columns, or none at all, is named as such."""
     path = tmp_path / "other.csv"
-    assert import_payout_report(house, main, path).rejects[0].reason.startswith("the file cannot be read")
+    assert import_payout_report(installation, main, path).rejects[0].reason.startswith("the file cannot be read")
     path.write_text("a;b\n1;2\n")
-    assert "not the provider's payout report" in import_payout_report(house, main, path).rejects[0].reason
+    assert "not the provider's payout report" in import_payout_report(installation, main, path).rejects[0].reason
     path.write_text("\ufeff", encoding="utf-8")
-    assert import_payout_report(house, main, path).rejects[0].reason == "the file is empty"
+    assert import_payout_report(installation, main, path).rejects[0].reason == "the file is empty"
 
 
 @pytest.mark.usefixtures("paid")
 @pytest.mark.parametrize("above", ["sep=;", "Reporte de pago"])
-def test_a_line_above_the_header_is_passed_over(house: House, main: Connection, tmp_path: Path, above: str) -> None:
+def test_a_line_above_the_header_is_passed_over(
+    installation: Installation, main: Connection, tmp_path: Path, above: str
+) -> None:
     """Spreadsheets name the separator there when they save the file again."""
     path = tmp_path / "report.csv"
     path.write_text("\n".join([above, HEADER, *WHOLE, ""]), encoding="utf-8")
-    assert import_payout_report(house, main, path).fee_total == 628
+    assert import_payout_report(installation, main, path).fee_total == 628
 
 
-def test_a_workbook_without_rows_is_not_a_report(house: House, main: Connection, tmp_path: Path) -> None:
+def test_a_workbook_without_rows_is_not_a_report(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """It is refused like any other file."""
     path = tmp_path / "empty.xlsx"
     openpyxl.Workbook().save(path)
-    assert "not the provider's payout report" in import_payout_report(house, main, path).rejects[0].reason
+    assert "not the provider's payout report" in import_payout_report(installation, main, path).rejects[0].reason

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.rates import import_rates, read_rates
 from reconcile.tables import ExchangeRate
@@ -67,11 +67,11 @@ def test_values_that_all_read_both_ways_are_refused(value: str) -> None:
     ]
 
 
-def test_a_later_value_replaces(house: House, main: Connection, tmp_path: Path) -> None:
+def test_a_later_value_replaces(installation: Installation, main: Connection, tmp_path: Path) -> None:
     """One value a day."""
     path = tmp_path / "uf.csv"
     for value in ("39.123,45", "39.124,00"):
         path.write_text(f"Fecha;Valor\n05-10-2026;{value}\n", encoding="utf-8")
-        assert import_rates(house, main, path, currency="CLF").accepted
-    with house.store.reading() as session:
+        assert import_rates(installation, main, path, currency="CLF").accepted
+    with installation.store.reading() as session:
         assert [(row.currency, row.value) for row in session.exec(select(ExchangeRate))] == [("CLF", "39124.00")]

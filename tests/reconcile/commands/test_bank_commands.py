@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from click.testing import Result
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.business import AccountMovement, AccountNumber
 from reconcile.reading.frames import read_inputs
 from reconcile.rules.pipeline import reconcile
@@ -42,11 +42,11 @@ def _json(result: Result) -> list[dict[str, Any]]:
     return [json.loads(line) for line in result.stdout.splitlines()]
 
 
-def _payout(house: House) -> tuple[Any, ...]:
-    connection = house.settings.connection("main")
-    with house.store.reading() as session:
+def _payout(installation: Installation) -> tuple[Any, ...]:
+    connection = installation.settings.connection("main")
+    with installation.store.reading() as session:
         now = datetime(2026, 9, 20, 12, tzinfo=UTC)
-        inputs = read_inputs(session, connection, house.settings, as_of=now.date(), now=now)
+        inputs = read_inputs(session, connection, installation.settings, as_of=now.date(), now=now)
     result = reconcile(inputs)
     row = result.payouts.iloc[0]
     found = tuple(finding.code for finding in result.findings if finding.payout_id == "po_1" and "BANK" in finding.code)
@@ -54,7 +54,7 @@ def _payout(house: House) -> tuple[Any, ...]:
 
 
 @pytest.mark.usefixtures("trade")
-def test_a_bank_file_shows_what_arrived(call: Call, house: House, tmp_path: Path) -> None:
+def test_a_bank_file_shows_what_arrived(call: Call, installation: Installation, tmp_path: Path) -> None:
     """The payout's line comes in with its control totals, and the next run sees it."""
     path = _file(tmp_path, "10-09-2026;PAGO po_1;1.174;", "11-09-2026;COMISION;;500")
     result = call(*BANK, path, "--json")
@@ -69,7 +69,7 @@ def test_a_bank_file_shows_what_arrived(call: Call, house: House, tmp_path: Path
     )
     assert row["statements"][0]["inbound"] == "1174"
     assert row["statements"][0]["outbound"] == "-500"
-    assert _payout(house) == ("2026-09-10", 1174, "closed", ())
+    assert _payout(installation) == ("2026-09-10", 1174, "closed", ())
     listed = _json(call("bank", "list", "--json"))
     assert [(line["booked_on"], line["amount"], line["account_last4"]) for line in listed] == [
         ("2026-09-11", "-500", "5678"),
@@ -78,7 +78,7 @@ def test_a_bank_file_shows_what_arrived(call: Call, house: House, tmp_path: Path
 
 
 def test_a_file_of_an_account_whose_movements_are_shown_counts_in_the_next_run(
-    trade: "World", call: Call, house: House, tmp_path: Path
+    trade: "World", call: Call, installation: Installation, tmp_path: Path
 ) -> None:
     """The provider shows a deposit and not the payout; the bank's file shows both, and the deposit is one."""
     own: dict[str, Any] = {"connection": "main", "mode": "test", "version_at": NOON}
@@ -89,13 +89,15 @@ def test_a_file_of_an_account_whose_movements_are_shown_counts_in_the_next_run(
             id="mov_1", account_id="acc_1", amount=7, currency="CLP", direction="inbound", body=json.dumps(moved), **own
         ),
     )
-    assert _payout(house) == ("NaT", pd.NA, "open", ("PAYOUT_NOT_IN_BANK",))
+    assert _payout(installation) == ("NaT", pd.NA, "open", ("PAYOUT_NOT_IN_BANK",))
     path = _file(tmp_path, "08-09-2026;OTRO;7;", "10-09-2026;PAGO po_1;1.174;", "15-09-2026;OTRO;500;")
     assert call(*BANK, path).exit_code == 0
-    assert _payout(house) == ("2026-09-10", 1174, "closed", ())
-    with house.store.reading() as session:
+    assert _payout(installation) == ("2026-09-10", 1174, "closed", ())
+    with installation.store.reading() as session:
         now = datetime(2026, 9, 20, 12, tzinfo=UTC)
-        inputs = read_inputs(session, house.settings.connection("main"), house.settings, as_of=now.date(), now=now)
+        inputs = read_inputs(
+            session, installation.settings.connection("main"), installation.settings, as_of=now.date(), now=now
+        )
     found = [one for one in reconcile(inputs).findings if one.code == "BANK_SOURCES_DIFFER"]
     assert [(one.evidence["bank_date"], one.amount_at_risk) for one in found] == [
         ("2026-09-10", 1174),
@@ -105,31 +107,37 @@ def test_a_file_of_an_account_whose_movements_are_shown_counts_in_the_next_run(
 
 
 @pytest.mark.usefixtures("trade")
-def test_a_bank_file_without_the_payout_says_it_is_missing(call: Call, house: House, tmp_path: Path) -> None:
+def test_a_bank_file_without_the_payout_says_it_is_missing(
+    call: Call, installation: Installation, tmp_path: Path
+) -> None:
     """Only where the files cover every day in which it should have arrived."""
     early = _file(tmp_path, "09-09-2026;OTRO;7;", "11-09-2026;OTRO;8;")
     assert call(*BANK, early).exit_code == 0
-    assert _payout(house)[3] == ()
+    assert _payout(installation)[3] == ()
     later = _file(tmp_path, "14-09-2026;OTRO;9;", name="later.csv")
     assert call(*BANK, later).exit_code == 0
-    assert _payout(house)[3] == ("PAYOUT_NOT_IN_BANK",)
+    assert _payout(installation)[3] == ("PAYOUT_NOT_IN_BANK",)
 
 
 @pytest.mark.usefixtures("trade")
-def test_a_bank_file_of_charges_only_says_a_payout_is_missing(call: Call, house: House, tmp_path: Path) -> None:
+def test_a_bank_file_of_charges_only_says_a_payout_is_missing(
+    call: Call, installation: Installation, tmp_path: Path
+) -> None:
     """A file that shows no deposit at all speaks of its days as well."""
     assert call(*BANK, _file(tmp_path, "10-09-2026;COMISION;;7", "15-09-2026;COMISION;;8")).exit_code == 0
-    assert _payout(house)[3] == ("PAYOUT_NOT_IN_BANK",)
+    assert _payout(installation)[3] == ("PAYOUT_NOT_IN_BANK",)
 
 
 @pytest.mark.usefixtures("trade")
-def test_a_day_of_which_only_the_opening_balance_tells_is_not_covered(call: Call, house: House, tmp_path: Path) -> None:
+def test_a_day_of_which_only_the_opening_balance_tells_is_not_covered(
+    call: Call, installation: Installation, tmp_path: Path
+) -> None:
     """An MT940 file that opens with the balance of the payout's own day says nothing of that day."""
     text = ":20:X\n:25:12345678\n:28C:1/1\n:60F:C260910CLP0,\n:61:2609150915C7,NTRFX\n:62F:C260915CLP7,\n-\n"
     path = tmp_path / "x.sta"
     path.write_text(text, encoding="utf-8")
     assert call(*BANK, path).exit_code == 0
-    assert _payout(house)[3] == ()
+    assert _payout(installation)[3] == ()
 
 
 @pytest.mark.usefixtures("trade")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlmodel import Session, select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Impossible, Pair, Signature, Stale, Unknown
@@ -37,10 +37,10 @@ def desk(world: "World") -> "World":
     return world
 
 
-def _kinds(house: House, main: Connection) -> list[tuple[str, str]]:
-    with house.store.reading() as session:
+def _kinds(installation: Installation, main: Connection) -> list[tuple[str, str]]:
+    with installation.store.reading() as session:
         frame = read_inputs(
-            session, main, house.settings, as_of=date(2026, 9, 11), now=datetime(2026, 9, 11, 15, tzinfo=UTC)
+            session, main, installation.settings, as_of=date(2026, 9, 11), now=datetime(2026, 9, 11, 15, tzinfo=UTC)
         ).decisions
     return list(zip(frame["kind"], frame["doc_key"], strict=True))
 
@@ -49,15 +49,15 @@ def _row(session: Session) -> ExceptionRow:
     return session.exec(select(ExceptionRow)).one()
 
 
-def test_a_match_reaches_the_next_run(desk: "World", house: House, main: Connection) -> None:
+def test_a_match_reaches_the_next_run(desk: "World", installation: Installation, main: Connection) -> None:
     """What a person decided is an input of every later run."""
     with desk.store.transaction() as session:
         decision = decisions.match(session, PAIR, ANA, amount=900)
     assert (decision.author, decision.reason, decision.amount) == ("ana", "they called", 900)
-    assert _kinds(house, main) == [("match", "cl:33::7")]
+    assert _kinds(installation, main) == [("match", "cl:33::7")]
 
 
-def test_what_was_decided_can_be_taken_back(desk: "World", house: House, main: Connection) -> None:
+def test_what_was_decided_can_be_taken_back(desk: "World", installation: Installation, main: Connection) -> None:
     """A separation that is withdrawn holds nothing any longer, and both stay written with their authors."""
     with desk.store.transaction() as session:
         separation = decisions.unmatch(session, PAIR, ANA)
@@ -65,7 +65,7 @@ def test_what_was_decided_can_be_taken_back(desk: "World", house: House, main: C
         decisions.withdraw(session, PAIR, ANA, seen=0)
     with desk.store.transaction() as session:
         taken_back = decisions.withdraw(session, PAIR, ANA, seen=separation.id)
-    assert _kinds(house, main) == []
+    assert _kinds(installation, main) == []
     with desk.store.reading() as session:
         assert decisions.standing(session, PAIR) == []
         undone = {row.kind: row.undone_by for row in session.exec(select(Decision))}
@@ -83,12 +83,14 @@ def test_nothing_is_taken_back_twice(desk: "World") -> None:
         decisions.match(session, PAIR, ANA, seen=0)
 
 
-def test_a_later_decision_about_a_pair_replaces_the_earlier(desk: "World", house: House, main: Connection) -> None:
+def test_a_later_decision_about_a_pair_replaces_the_earlier(
+    desk: "World", installation: Installation, main: Connection
+) -> None:
     """The earlier one stays written and no longer counts."""
     with desk.store.transaction() as session:
         decisions.match(session, PAIR, ANA)
         second = decisions.unmatch(session, PAIR, ANA)
-    assert _kinds(house, main) == [("unmatch", "cl:33::7")]
+    assert _kinds(installation, main) == [("unmatch", "cl:33::7")]
     with desk.store.reading() as session:
         undone = {row.kind: row.undone_by for row in session.exec(select(Decision))}
     assert undone == {"match": second.id, "unmatch": None}
@@ -138,13 +140,13 @@ def test_a_decision_needs_author_and_reason(desk: "World") -> None:
         decisions.decline(session, PAIR, ANA)
 
 
-def test_an_adjustment_is_about_one_thing(desk: "World", house: House, main: Connection) -> None:
+def test_an_adjustment_is_about_one_thing(desk: "World", installation: Installation, main: Connection) -> None:
     """A document's difference, or a payment that needs no document, but not both."""
     with pytest.raises(Impossible, match="one document or one payment"), desk.store.transaction() as session:
         decisions.adjust(session, PAIR, ANA)
     with desk.store.transaction() as session:
         decisions.adjust(session, Pair("main", doc_key="cl:33::7"), ANA, amount=190)
-    assert _kinds(house, main) == [("adjust", "cl:33::7")]
+    assert _kinds(installation, main) == [("adjust", "cl:33::7")]
 
 
 def test_edits_of_an_exception_are_versioned_and_remembered(desk: "World") -> None:

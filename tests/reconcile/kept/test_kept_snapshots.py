@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.kept import digests, snapshots
 from reconcile.kept.durable import DRAFT
@@ -24,24 +24,26 @@ if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
 
-def _take(house: House, main: Connection, *, as_of: date = date(2026, 9, 11), scope: Scope | None = None) -> Snapshot:
-    with house.store.reading() as session:
-        return take_snapshot(session, house, main, as_of=as_of, scope=scope or Scope())
+def _take(
+    installation: Installation, main: Connection, *, as_of: date = date(2026, 9, 11), scope: Scope | None = None
+) -> Snapshot:
+    with installation.store.reading() as session:
+        return take_snapshot(session, installation, main, as_of=as_of, scope=scope or Scope())
 
 
-def _keep(snapshot: Snapshot, house: House) -> Path:
-    with background_thread() as worker, snapshots.drafted(snapshot, house.settings.data_dir, worker) as settle:
+def _keep(snapshot: Snapshot, installation: Installation) -> Path:
+    with background_thread() as worker, snapshots.drafted(snapshot, installation.settings.data_dir, worker) as settle:
         return settle()
 
 
-def test_kept_inputs_come_back_as_they_were(world: "World", house: House, main: Connection) -> None:
+def test_kept_inputs_come_back_as_they_were(world: "World", installation: Installation, main: Connection) -> None:
     """Every frame, the day and the scope are read back equal, types included, under the same id."""
     world.payment("pi_1", 1000, body={"metadata": {"order_ref": 'Ñandú "1"\nx'}})
     world.payout("po_1", 984, ("payment_intent", "pi_1", 1000))
     world.invoice("7", 1190)
-    snapshot = _take(house, main, scope=Scope(since=date(2026, 9, 1)))
-    _keep(snapshot, house)
-    back = snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+    snapshot = _take(installation, main, scope=Scope(since=date(2026, 9, 1)))
+    _keep(snapshot, installation)
+    back = snapshots.read(installation.settings.data_dir, "main", snapshot.run_id)
     for name in snapshots.SCHEMAS:
         pd.testing.assert_frame_equal(back.frame(name), snapshot.frame(name))
     assert (back.inputs.as_of, back.scope) == (date(2026, 9, 11), Scope(since=date(2026, 9, 1)))
@@ -49,57 +51,59 @@ def test_kept_inputs_come_back_as_they_were(world: "World", house: House, main: 
     assert again.run_id == snapshot.run_id
 
 
-def test_day_and_scope_are_part_of_the_name(house: House, main: Connection) -> None:
+def test_day_and_scope_are_part_of_the_name(installation: Installation, main: Connection) -> None:
     """The same rows asked differently are another run."""
     names = {
-        _take(house, main).run_id,
-        _take(house, main, as_of=date(2026, 9, 12)).run_id,
-        _take(house, main, scope=Scope(payout_id="po_1")).run_id,
+        _take(installation, main).run_id,
+        _take(installation, main, as_of=date(2026, 9, 12)).run_id,
+        _take(installation, main, scope=Scope(payout_id="po_1")).run_id,
     }
     assert len(names) == 3
 
 
-def test_changed_files_are_refused(world: "World", house: House, main: Connection) -> None:
+def test_changed_files_are_refused(world: "World", installation: Installation, main: Connection) -> None:
     """Somebody who edits kept inputs cannot have them pass for the run's."""
     world.payout("po_1", 984)
-    snapshot = _take(house, main)
-    folder = _keep(snapshot, house)
+    snapshot = _take(installation, main)
+    folder = _keep(snapshot, installation)
     empty(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
     with pytest.raises(SnapshotError, match=r"payouts of run \w+ were changed"):
-        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+        snapshots.read(installation.settings.data_dir, "main", snapshot.run_id)
 
 
-def test_inputs_with_digests_of_text_are_still_read(world: "World", house: House, main: Connection) -> None:
+def test_inputs_with_digests_of_text_are_still_read(
+    world: "World", installation: Installation, main: Connection
+) -> None:
     """Runs made before digests went by column are read back, and refused where somebody changed them."""
     world.invoice("7", 1190)
-    snapshot = _take(house, main)
-    folder = _keep(snapshot, house)
+    snapshot = _take(installation, main)
+    folder = _keep(snapshot, installation)
     manifest = json.loads((folder / snapshots.MANIFEST).read_text("utf-8"))
     assert manifest.pop("digests") == "by column"
     manifest["frames"] = {name: digests.digest_of_text(snapshot.frame(name)) for name in snapshots.SCHEMAS}
     earlier = folder.rename(folder.with_name(snapshots.name_of(manifest)))
     (earlier / snapshots.MANIFEST).write_text(json.dumps(manifest), "utf-8")
-    back = snapshots.read(house.settings.data_dir, "main", earlier.name)
+    back = snapshots.read(installation.settings.data_dir, "main", earlier.name)
     assert list(back.inputs.documents["total"]) == [1190]
     empty(DOCUMENTS).to_parquet(earlier / "documents.parquet", index=False)
     with pytest.raises(SnapshotError, match=r"documents of run \w+ were changed"):
-        snapshots.read(house.settings.data_dir, "main", earlier.name)
+        snapshots.read(installation.settings.data_dir, "main", earlier.name)
 
 
 def test_what_cannot_be_written_stops_the_run(
-    world: "World", house: House, main: Connection, monkeypatch: pytest.MonkeyPatch
+    world: "World", installation: Installation, main: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A full disk is noticed in the other thread; it comes up where the files get their name, and no draft is left."""
     world.invoice("7", 1190)
-    snapshot = _take(house, main)
+    snapshot = _take(installation, main)
 
     def refuse(*_given: object, **_how: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(pq, "write_table", refuse)
     with pytest.raises(OSError, match="No space left"):
-        _keep(snapshot, house)
-    assert list((house.settings.data_dir / "runs" / "main").iterdir()) == []
+        _keep(snapshot, installation)
+    assert list((installation.settings.data_dir / "runs" / "main").iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -113,28 +117,30 @@ def test_what_cannot_be_written_stops_the_run(
     ],
 )
 def test_cut_files_are_told_by_name(
-    house: House, main: Connection, name: str, content: bytes | None, told: str
+    installation: Installation, main: Connection, name: str, content: bytes | None, told: str
 ) -> None:
     """A disk that lost part of what was kept is one sentence that names the frame and the run."""
-    snapshot = _take(house, main)
-    path = _keep(snapshot, house) / name
+    snapshot = _take(installation, main)
+    path = _keep(snapshot, installation) / name
     path.unlink() if content is None else path.write_bytes(content)
     with pytest.raises(SnapshotError, match=told):
-        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+        snapshots.read(installation.settings.data_dir, "main", snapshot.run_id)
 
 
 @pytest.mark.parametrize("told", [b'{"columns"; []}', b"\xff", b"{}"])
-def test_a_damaged_description_of_the_columns_is_told_by_name(house: House, main: Connection, told: bytes) -> None:
+def test_a_damaged_description_of_the_columns_is_told_by_name(
+    installation: Installation, main: Connection, told: bytes
+) -> None:
     """A table says what its columns are in a text of its own, which a failing disk damages like any other."""
-    snapshot = _take(house, main)
-    path = _keep(snapshot, house) / "payouts.parquet"
+    snapshot = _take(installation, main)
+    path = _keep(snapshot, installation) / "payouts.parquet"
     pq.write_table(pq.read_table(path).replace_schema_metadata({b"pandas": told}), path)
     with pytest.raises(SnapshotError, match=r"the kept payouts of run \w+ cannot be read: .+"):
-        snapshots.read(house.settings.data_dir, "main", snapshot.run_id)
+        snapshots.read(installation.settings.data_dir, "main", snapshot.run_id)
 
 
 def test_a_kept_folder_gets_its_name_when_all_of_it_is_on_the_disk(
-    house: House, main: Connection, monkeypatch: pytest.MonkeyPatch
+    installation: Installation, main: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine that dies leaves a draft or the whole: each file and the folder are synced, then it is renamed."""
     done: list[str] = []
@@ -150,7 +156,7 @@ def test_a_kept_folder_gets_its_name_when_all_of_it_is_on_the_disk(
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Path, "rename", renamed)
-    folder = _keep(_take(house, main), house)
+    folder = _keep(_take(installation, main), installation)
     *files, draft, last, parent = done
     assert sorted(files) == sorted(path.name for path in folder.iterdir())
     assert draft.endswith(DRAFT)
@@ -163,11 +169,11 @@ def test_absent_files_are_said_to_be_absent(tmp_path: Path) -> None:
         snapshots.read(tmp_path, "main", "abc")
 
 
-def test_keeping_twice_is_keeping_once(house: House, main: Connection) -> None:
+def test_keeping_twice_is_keeping_once(installation: Installation, main: Connection) -> None:
     """The second writer of the same content leaves the first one's files and no draft."""
-    snapshot = _take(house, main)
-    first = _keep(snapshot, house)
-    assert _keep(snapshot, house) == first
+    snapshot = _take(installation, main)
+    first = _keep(snapshot, installation)
+    assert _keep(snapshot, installation) == first
     assert [path.name for path in first.parent.iterdir()] == [snapshot.run_id]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlmodel import col, select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.closing import periods
 from reconcile.kept import chunks, snapshots
@@ -69,12 +69,12 @@ def small(world: "World") -> "World":
 
 @pytest.mark.usefixtures("small")
 def test_the_run_a_closed_period_stands_on_stays(
-    house: House, main: Connection, tiny_rules: Callable[..., Any]
+    installation: Installation, main: Connection, tiny_rules: Callable[..., Any]
 ) -> None:
     """Its rows prove the closed figures; once the period is opened again they may go."""
-    old = run(house, main, as_of=date(2026, 8, 30), rules=tiny_rules())
-    run(house, main, as_of=date(2026, 11, 30), rules=tiny_rules())
-    with house.store.transaction() as session:
+    old = run(installation, main, as_of=date(2026, 8, 30), rules=tiny_rules())
+    run(installation, main, as_of=date(2026, 11, 30), rules=tiny_rules())
+    with installation.store.transaction() as session:
         period = Period(
             connection="main", until=date(2026, 8, 29), ends_at=AT, run_id=old.run_id, reason="x", closed_by="ana",
             closed_at=AT,
@@ -88,26 +88,26 @@ def test_the_run_a_closed_period_stands_on_stays(
 
 @pytest.mark.usefixtures("small")
 def test_a_pruned_run_keeps_its_summary_and_may_come_again(
-    house: House, main: Connection, tiny_rules: Callable[..., Any]
+    installation: Installation, main: Connection, tiny_rules: Callable[..., Any]
 ) -> None:
     """Rows and inputs go, the run stays in the list, a comparison refuses it, and the same content fills it again."""
-    old = run(house, main, as_of=date(2026, 8, 30), rules=tiny_rules())
-    new = run(house, main, as_of=date(2026, 11, 30), rules=tiny_rules())
-    with house.store.transaction() as session:
+    old = run(installation, main, as_of=date(2026, 8, 30), rules=tiny_rules())
+    new = run(installation, main, as_of=date(2026, 11, 30), rules=tiny_rules())
+    with installation.store.transaction() as session:
         assert prune(session, "main", today=TODAY, months_until=timedelta(days=40), at=AT) == [old.run_id]
-    folder = Path(house.settings.data_dir) / "runs" / "main"
+    folder = Path(installation.settings.data_dir) / "runs" / "main"
     _touch(folder / old.run_id, AT - timedelta(days=90))
-    with house.store.reading() as session:
-        drop_inputs(session, house.settings.data_dir, "main", at=AT)
+    with installation.store.reading() as session:
+        drop_inputs(session, installation.settings.data_dir, "main", at=AT)
         first, second = session.exec(select(Run).order_by(col(Run.number))).all()
         assert [first.id, second.id] == [old.run_id, new.run_id]
         assert (list(chunks.read_lines(session, first)), len(list(chunks.read_lines(session, second)))) == ([], 1)
         with pytest.raises(comparison.PrunedRun, match=r"the rows of run 1 .* were dropped on 2026-11-30"):
-            comparison.diff(session, house.settings.data_dir, first, second)
+            comparison.diff(session, installation.settings.data_dir, first, second)
     assert [path.name for path in folder.iterdir()] == [new.run_id]
-    again = run(house, main, as_of=date(2026, 8, 30), rules=tiny_rules())
+    again = run(installation, main, as_of=date(2026, 8, 30), rules=tiny_rules())
     assert (again.run_id, again.is_new) == (old.run_id, True)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         published = session.get(Run, ("main", old.run_id))
         assert published is not None
         assert len(list(chunks.read_lines(session, published))) == 1
@@ -116,19 +116,19 @@ def test_a_pruned_run_keeps_its_summary_and_may_come_again(
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("held_by", ["the same content again", "a rerun from its inputs"])
 def test_inputs_of_a_run_on_its_way_back_stay(
-    house: House, main: Connection, tiny_rules: Callable[..., Any], held_by: str
+    installation: Installation, main: Connection, tiny_rules: Callable[..., Any], held_by: str
 ) -> None:
     """A night that falls while a dropped run is made again leaves what it is made from; the night after drops it."""
-    old = run(house, main, as_of=date(2026, 8, 30), rules=tiny_rules())
-    run(house, main, as_of=date(2026, 11, 30), rules=tiny_rules())
-    with house.store.transaction() as session:
+    old = run(installation, main, as_of=date(2026, 8, 30), rules=tiny_rules())
+    run(installation, main, as_of=date(2026, 11, 30), rules=tiny_rules())
+    with installation.store.transaction() as session:
         prune(session, "main", today=TODAY, months_until=timedelta(days=40), at=AT)
-    data_dir = house.settings.data_dir
+    data_dir = installation.settings.data_dir
     kept, today = data_dir / "runs" / "main" / old.run_id, datetime.now(UTC)
     _touch(kept, today - timedelta(days=90))
 
     def night(at: datetime) -> bool:
-        with house.store.reading() as session:
+        with installation.store.reading() as session:
             drop_inputs(session, data_dir, "main", at=at)
         return kept.exists()
 
@@ -142,11 +142,11 @@ def test_inputs_of_a_run_on_its_way_back_stay(
         result: Result = tiny_rules()(inputs)
         return result
 
-    assert run(house, main, as_of=date(2026, 8, 30), rules=at_night).is_new
+    assert run(installation, main, as_of=date(2026, 8, 30), rules=at_night).is_new
     assert snapshots.read(data_dir, "main", old.run_id).run_id == old.run_id
 
 
-def test_a_draft_that_a_killed_run_left_goes_after_a_day(house: House, tmp_path: Path) -> None:
+def test_a_draft_that_a_killed_run_left_goes_after_a_day(installation: Installation, tmp_path: Path) -> None:
     """A younger one may belong to a run that still writes; what is no draft and no dropped run stays, however old."""
     ages = {"r1.abc.draft": timedelta(hours=24, seconds=1), "r1.abd.draft": timedelta(hours=23, minutes=59),
             "r1": timedelta(days=400)}  # fmt: skip
@@ -156,7 +156,7 @@ def test_a_draft_that_a_killed_run_left_goes_after_a_day(house: House, tmp_path:
         (folder / name / "items.parquet").write_bytes(b"PAR1 cut here")
         at = (AT - age).timestamp()
         os.utime(folder / name, (at, at))
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         drop_inputs(session, tmp_path, "main", at=AT)
         drop_inputs(session, tmp_path, "of-no-run-yet", at=AT)
     assert sorted(path.name for path in folder.iterdir()) == ["r1", "r1.abd.draft"]

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.columns import UtcDateTime
 from consumer.facts.tables.provider import Customer, PayoutItem
 from reconcile.reading import cells, columnar
@@ -27,78 +27,80 @@ TEXTS = st.text(st.one_of(st.sampled_from("\x1e\x1f',\\\n\x7f"), st.characters(c
 ROWS = st.lists(st.tuples(st.none() | TEXTS, st.none() | st.integers(-(2**63), 2**63 - 1)), max_size=9)
 
 
-def write(house: House, rows: list[tuple[str | None, int | None]]) -> None:
+def write(installation: Installation, rows: list[tuple[str | None, int | None]]) -> None:
     """Replace what is there."""
     same = {"connection": "main", "mode": "test", "body": "{}", "version_at": NOON}
     made = [same | {"id": f"{number:02}", "name": name, "amount": amount} for number, (name, amount) in enumerate(rows)]
-    with house.store.connection() as database:
+    with installation.store.connection() as database:
         database.execute(sa.delete(TABLE))
         if made:
             database.execute(sa.insert(TABLE), made)
 
 
-def read(house: House, *, whole: bool = False) -> list[tuple[Any, ...]]:
-    with house.store.reading() as session:
+def read(installation: Installation, *, whole: bool = False) -> list[tuple[Any, ...]]:
+    with installation.store.reading() as session:
         wanted = sa.select(*(TABLE.c[name] for name in READ))
         found = read_table(session.connection(), wanted, READ, along=None if whole else TABLE)
     return sorted(tuple(row.values()) for row in found.to_pylist())
 
 
 @given(rows=ROWS)
-def test_any_text_and_number_arrives_as_it_is(house: House, rows: list[tuple[str | None, int | None]]) -> None:
+def test_any_text_and_number_arrives_as_it_is(
+    installation: Installation, rows: list[tuple[str | None, int | None]]
+) -> None:
     """What a payer wrote, marks and all, is what is read, missing apart from empty, in stretches or at once."""
-    write(house, rows)
+    write(installation, rows)
     wanted = [(f"{number:02}", *row) for number, row in enumerate(rows)]
-    assert read(house) == wanted
-    assert read(house, whole=True) == wanted
+    assert read(installation) == wanted
+    assert read(installation, whole=True) == wanted
 
 
 @pytest.mark.parametrize("text", ["\x1f", "\x1e", "\x1f\x1e", "a\x1fb", "a\x1e", "\x1e\x1f\x1e"])
-def test_a_text_with_a_mark_has_everything_read_with_other_marks(house: House, text: str) -> None:
+def test_a_text_with_a_mark_has_everything_read_with_other_marks(installation: Installation, text: str) -> None:
     """A text that is a mark, or holds one, is neither two cells nor a missing one."""
-    write(house, [("", 1), (text, 2), (None, None), ("x", 3)])
-    assert read(house) == [("00", "", 1), ("01", text, 2), ("02", None, None), ("03", "x", 3)]
+    write(installation, [("", 1), (text, 2), (None, None), ("x", 3)])
+    assert read(installation) == [("00", "", 1), ("01", text, 2), ("02", None, None), ("03", "x", 3)]
 
 
 @pytest.mark.parametrize("text", ["\x1e", "\x1f", "\x1e\x1f", ""])
-def test_a_mark_in_a_column_that_misses_nothing_is_a_text(house: House, text: str) -> None:
+def test_a_mark_in_a_column_that_misses_nothing_is_a_text(installation: Installation, text: str) -> None:
     """Nobody counts the known cells of such a column: they are all of them."""
     same = {"connection": "main", "payout_id": "po_1", "resource_type": "charge", "mode": "test", "body": "{}",
             "currency": "CLP"}  # fmt: skip
     rows = [same | {"resource_id": one, "amount": amount} for amount, one in enumerate(["a", text])]
-    with house.store.connection() as database:
+    with installation.store.connection() as database:
         database.execute(sa.insert(ITEMS), rows)
         wanted = sa.select(ITEMS.c.resource_id, ITEMS.c.amount)
         found = read_table(database, wanted, {"resource_id": TEXT, "amount": MONEY}, along=ITEMS)
     assert sorted(map(tuple, zip(*found.to_pydict().values(), strict=True))) == sorted([("a", 0), (text, 1)])
 
 
-def test_rows_on_many_pages_are_read_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_on_many_pages_are_read_once(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stretch of pages is read once, those without a row and the last one too."""
     monkeypatch.setattr(columnar, "PAGES", 1)
     monkeypatch.setattr(columnar, "STRETCH", 7)
-    write(house, [("ñ" * 900, number) for number in range(90)])
-    with house.store.connection() as database:
+    write(installation, [("ñ" * 900, number) for number in range(90)])
+    with installation.store.connection() as database:
         database.execute(sa.delete(TABLE).where(TABLE.c.amount.between(20, 70)))
-    assert [row[2] for row in read(house)] == [*range(20), *range(71, 90)]
+    assert [row[2] for row in read(installation)] == [*range(20), *range(71, 90)]
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"])
 @pytest.mark.parametrize("hexed", ["ff", "fe", "c3", "41ff42", "41fe", "eda080"])
 @pytest.mark.parametrize("beside", ["plain", "\x1f"])
-def test_bytes_of_no_text_are_refused(house: House, hexed: str, beside: str) -> None:
+def test_bytes_of_no_text_are_refused(installation: Installation, hexed: str, beside: str) -> None:
     """SQLite keeps what another program wrote into it; what is no text is never taken for a mark."""
-    write(house, [("a", 1), (beside, 2), (None, 3)])
-    with house.store.connection() as database:
+    write(installation, [("a", 1), (beside, 2), (None, 3)])
+    with installation.store.connection() as database:
         database.execute(sa.text(f"UPDATE customer SET name = CAST(x'{hexed}' AS TEXT) WHERE id = '00'"))  # noqa: S608 - made up here
     with pytest.raises(pa.ArrowInvalid, match="UTF"):
-        read(house)
+        read(installation)
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"])
-def test_a_day_without_end_is_refused(house: House) -> None:
+def test_a_day_without_end_is_refused(installation: Installation) -> None:
     """PostgreSQL knows days and moments that no calendar has; a run must not take one for another."""
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         for written, dtype in (("'infinity'::date", DAY), ("'-infinity'::timestamptz", MOMENT), ("'0044-03-15 BC'::date", DAY)):  # fmt: skip  # noqa: E501
             wanted: sa.Select[Any] = sa.select(sa.literal_column(written).label("at"))
             with pytest.raises(pa.ArrowInvalid):
@@ -106,9 +108,9 @@ def test_a_day_without_end_is_refused(house: House) -> None:
 
 
 @pytest.mark.parametrize("database_kind", ["postgresql"])
-def test_moments_are_utc_in_any_zone_of_the_server(house: House) -> None:
+def test_moments_are_utc_in_any_zone_of_the_server(installation: Installation) -> None:
     """Neither the zone nor the notation of a session changes a moment or a day, with or without a fraction."""
-    with house.store.connection() as database:
+    with installation.store.connection() as database:
         for name, value in (("TIME ZONE", "'America/Santiago'"), ("DateStyle", "'SQL, DMY'")):
             database.exec_driver_sql(f"SET LOCAL {name} TO {value}".replace("TIME ZONE TO", "TIME ZONE"))
         moment: Any = sa.literal_column("'2026-09-10 12:00:00.5-03'::timestamptz", UtcDateTime())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices
@@ -34,27 +34,29 @@ WAYS = (
 EXCEPTIONS = {"INVOICE_NO_PAYMENT": 2, "PAYMENT_NO_INVOICE": 1}
 
 
-def _import(house: House, main: Connection, folder: Path, *parts: tuple[str, ...]) -> None:
+def _import(installation: Installation, main: Connection, folder: Path, *parts: tuple[str, ...]) -> None:
     for number, rows in enumerate(parts):
         path = folder / f"books{number}.csv"
         path.write_text("\n".join([HEADER, *rows, ""]), encoding="utf-8")
-        assert import_invoices(house, main, path).kept
+        assert import_invoices(installation, main, path).kept
 
 
-def _import_bank(house: House, main: Connection, folder: Path, *parts: tuple[str, ...]) -> None:
+def _import_bank(installation: Installation, main: Connection, folder: Path, *parts: tuple[str, ...]) -> None:
     for number, rows in enumerate(parts):
         path = folder / f"bank{number}.csv"
         path.write_text("\n".join([BANK_HEADER, *rows, ""]), encoding="utf-8")
-        assert import_bank_file(house, main, path, account="00012345678").kept
+        assert import_bank_file(installation, main, path, account="00012345678").kept
 
 
-def _forget(house: House) -> None:
-    with house.store.transaction() as session:
+def _forget(installation: Installation) -> None:
+    with installation.store.transaction() as session:
         for table in (LocalInvoice, LocalInvoiceChange, InvoiceFile, BankLine, BankFile):
             session.execute(sa.delete(table))
 
 
-def test_one_file_or_several_give_the_same_run(house: House, main: Connection, world: "World", tmp_path: Path) -> None:
+def test_one_file_or_several_give_the_same_run(
+    installation: Installation, main: Connection, world: "World", tmp_path: Path
+) -> None:
     """A run is named by what it read: the same documents and movements, however they were cut and in what order."""
     world.payment("pi_1", 1000, body={"metadata": {"order_ref": "PED-1"}})
     world.payment("pi_2", 777)
@@ -62,9 +64,9 @@ def test_one_file_or_several_give_the_same_run(house: House, main: Connection, w
     world.complete(datetime(2026, 9, 21, 6, tzinfo=UTC))
     outcomes = []
     for books, bank in WAYS:
-        _import(house, main, tmp_path, *books)
-        _import_bank(house, main, tmp_path, *bank)
-        outcomes.append(run(house, main, as_of=date(2026, 9, 20), dry_run=True))
-        _forget(house)
+        _import(installation, main, tmp_path, *books)
+        _import_bank(installation, main, tmp_path, *bank)
+        outcomes.append(run(installation, main, as_of=date(2026, 9, 20), dry_run=True))
+        _forget(installation)
     assert len({outcome.run_id for outcome in outcomes}) == 1
     assert [outcome.exceptions for outcome in outcomes] == [EXCEPTIONS] * len(WAYS)

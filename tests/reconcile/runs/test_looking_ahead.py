@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import Result
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.kept import records
 
@@ -45,11 +45,11 @@ def test_a_future_run_does_not_lead_the_terminal(call: Call) -> None:
 
 
 @pytest.mark.usefixtures("trade")
-def test_where_every_run_is_ahead_the_latest_leads(call: Call, house: House, main: Connection) -> None:
+def test_where_every_run_is_ahead_the_latest_leads(call: Call, installation: Installation, main: Connection) -> None:
     """A demo's days may all be ahead of this machine's clock."""
     for day in ("2026-09-10", "2026-09-11"):
         call("reconcile", "--as-of", day)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         days = {
             today: records.last_run(session, main.name, today=today)
             for today in (date(2026, 9, 10), date(2026, 9, 11), date(2026, 9, 10) - timedelta(days=30))

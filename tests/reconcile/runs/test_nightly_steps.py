@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from sqlmodel import select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.work import Completion, WorkError
 from reconcile.runs.nightly import Step, Steps, join, nightly
@@ -44,39 +44,39 @@ def _steps(called: list[str], **answers: Completion) -> Steps:
     return Steps(disk=disk, backfill=step("backfill"), pull=step("pull"), drift=step("drift"), report=report)
 
 
-def test_a_good_night_runs_every_step_in_order(world: "World", house: House, main: Connection) -> None:
+def test_a_good_night_runs_every_step_in_order(world: "World", installation: Installation, main: Connection) -> None:
     """Everything comes in, is reconciled as of the day and reported; the same night again finds the same run."""
     world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
     called: list[str] = []
-    outcome = nightly(house, main, on=ON, steps=_steps(called))
+    outcome = nightly(installation, main, on=ON, steps=_steps(called))
     assert called == ["backfill", "pull", "drift", "report"]
     assert (outcome.status, outcome.complete) == (Completion.DONE, True)
     told = ["main: backfill: 3 streams complete", "main: pull: 3 streams complete", "main: drift: 3 streams complete"]
     assert outcome.lines[:3] == told
     assert outcome.lines[-1] == "main: reports of 2026-09-11"
     assert outcome.run is not None
-    again = nightly(house, main, on=ON, steps=_steps([])).run
+    again = nightly(installation, main, on=ON, steps=_steps([])).run
     assert again is not None
     assert (again.run_id, again.is_new) == (outcome.run.run_id, False)
 
 
-def test_a_failed_step_does_not_stop_the_night(world: "World", house: House, main: Connection) -> None:
+def test_a_failed_step_does_not_stop_the_night(world: "World", installation: Installation, main: Connection) -> None:
     """What is there is reconciled and reported all the same, and the night says it is incomplete."""
     world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
     called: list[str] = []
-    outcome = nightly(house, main, on=ON, steps=_steps(called, pull=Completion.NOTHING_DONE))
+    outcome = nightly(installation, main, on=ON, steps=_steps(called, pull=Completion.NOTHING_DONE))
     assert called == ["backfill", "pull", "drift", "report"]
     assert outcome.status is Completion.PARTLY_DONE
     assert outcome.lines[-1] == "main: the night of 2026-09-11 is incomplete: pull"
 
 
-def test_nothing_is_made_of_a_damaged_database(world: "World", house: House, main: Connection) -> None:
+def test_nothing_is_made_of_a_damaged_database(world: "World", installation: Installation, main: Connection) -> None:
     """Where the check of the file fails the night ends: nothing is read, no run is published, no report is made."""
     world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
     called: list[str] = []
-    outcome = nightly(house, main, on=ON, steps=_steps(called, disk=Completion.PARTLY_DONE))
+    outcome = nightly(installation, main, on=ON, steps=_steps(called, disk=Completion.PARTLY_DONE))
     assert (called, outcome.run) == ([], None)
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         assert session.exec(select(Run)).all() == []
     assert (outcome.status, outcome.complete) == (Completion.PARTLY_DONE, False)
     assert outcome.lines == [
@@ -85,23 +85,23 @@ def test_nothing_is_made_of_a_damaged_database(world: "World", house: House, mai
     ]
 
 
-def test_incomplete_data_makes_the_night_incomplete(house: House, main: Connection) -> None:
+def test_incomplete_data_makes_the_night_incomplete(installation: Installation, main: Connection) -> None:
     """Streams that were never read are gaps, so the run is incomplete and so is the night."""
-    outcome = nightly(house, main, on=ON, steps=_steps([]))
+    outcome = nightly(installation, main, on=ON, steps=_steps([]))
     assert outcome.status is Completion.PARTLY_DONE
     assert outcome.run is not None
     assert outcome.run.exceptions == {"DATA_GAP": 6}
     assert any("INCOMPLETE" in line for line in outcome.lines)
 
 
-def test_a_refusal_is_an_outcome_not_a_crash(house: House, main: Connection) -> None:
+def test_a_refusal_is_an_outcome_not_a_crash(installation: Installation, main: Connection) -> None:
     """A step that refuses, as a backfill without a provider does, is one line of the night."""
 
     def refuse(_: Connection) -> Answer:
         raise WorkError("the provider does not answer")
 
     steps = _steps([])
-    outcome = nightly(house, main, on=ON, steps=replace(steps, backfill=refuse))
+    outcome = nightly(installation, main, on=ON, steps=replace(steps, backfill=refuse))
     assert outcome.lines[0] == "main: backfill: the provider does not answer"
     assert outcome.statuses["backfill"] is Completion.NOTHING_DONE
 

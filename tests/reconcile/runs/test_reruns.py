@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from click.testing import Result
 from sqlmodel import col, select
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.kept import chunks, snapshots
 from reconcile.kept.retention import prune
 from reconcile.kept.snapshots import SnapshotError
@@ -70,18 +70,18 @@ def _json(answer: Result) -> dict[str, Any]:
     return dict(rows[0])
 
 
-def _written(house: House) -> list[Any]:
+def _written(installation: Installation) -> list[Any]:
     """Everything a rerun could have touched."""
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         counts = [session.scalar(sa.select(sa.func.count()).select_from(table)) for table in (ResultChunk, RunFinding)]
         runs = [(run.id, run.number, run.finished_at, run.pruned_at) for run in session.exec(select(Run))]
         cases = [(row.id, row.version, row.run_last) for row in session.exec(select(ExceptionRow))]
     return [*counts, runs, cases]
 
 
-def test_the_same_inputs_give_the_same_rows(call: Call, house: House, made: str) -> None:
+def test_the_same_inputs_give_the_same_rows(call: Call, installation: Installation, made: str) -> None:
     """Every line, payout, document and finding is counted and alike; nothing is written."""
-    before = _written(house)
+    before = _written(installation)
     answer = call("runs", "rerun", "1", "--json")
     row = _json(answer)
     assert answer.exit_code == 0
@@ -89,7 +89,7 @@ def test_the_same_inputs_give_the_same_rows(call: Call, house: House, made: str)
     assert [(one["kind"], one["published"], one["rerun"], one["differing"]) for one in row["rows"][1:]] == [
         ("payout", 2, 2, 0), ("item", 2, 2, 0), ("document", 1, 1, 0), ("exception", 1, 1, 0),
     ]  # fmt: skip
-    assert _written(house) == before
+    assert _written(installation) == before
     assert f"run 1 ({made}): every row is as it was published" in call("runs", "rerun", made[:8]).stderr
 
 
@@ -108,9 +108,9 @@ def test_a_run_of_one_payout_is_made_again_as_narrow(call: Call) -> None:
     assert (row["same"], row["rows"][1]["published"], row["rows"][2]["published"]) == (True, 1, 1)
 
 
-def test_rows_that_differ_are_counted_and_shown(call: Call, house: House, made: str) -> None:
+def test_rows_that_differ_are_counted_and_shown(call: Call, installation: Installation, made: str) -> None:
     """A published value that the inputs do not give is named with both sides, a lost row too; the exit status is 3."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         payout = session.get_one(PayoutResult, ("main", made, "po_2"))
         payout.columns = json.dumps(json.loads(payout.columns) | {"fee_total": 8})
         session.add(payout)
@@ -147,13 +147,13 @@ def test_other_rules_since_are_said(call: Call, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("made")
-def test_what_cannot_be_made_again_is_one_sentence(call: Call, house: House) -> None:
+def test_what_cannot_be_made_again_is_one_sentence(call: Call, installation: Installation) -> None:
     """An unknown run, inputs that were changed and inputs that lie elsewhere are told apart, each with what to do."""
     unknown = call("runs", "rerun", "99")
     assert (unknown.exit_code, unknown.stderr) == (
         1, "Error: no single run of connection main is called 99: cuadre runs list\n",
     )  # fmt: skip
-    folder = next((house.settings.data_dir / "runs" / "main").iterdir())
+    folder = next((installation.settings.data_dir / "runs" / "main").iterdir())
     empty(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
     changed = call("runs", "rerun", "1")
     assert (changed.exit_code, changed.stderr) == (
@@ -172,12 +172,12 @@ def _manifest(folder: Path, **changes: Any) -> dict[str, Any]:
     return dict(json.loads((folder / "run.json").read_text(encoding="utf-8"))) | changes
 
 
-def test_a_manifest_that_was_changed_is_refused(house: House, made: str) -> None:
+def test_a_manifest_that_was_changed_is_refused(installation: Installation, made: str) -> None:
     """The day and the rules stand in the manifest: an edited one cannot pass for the run's."""
-    folder = snapshots.folder_of(house.settings.data_dir, "main", made)
+    folder = snapshots.folder_of(installation.settings.data_dir, "main", made)
     (folder / "run.json").write_text(json.dumps(_manifest(folder, as_of="2026-09-12")), encoding="utf-8")
     with pytest.raises(SnapshotError, match=rf"^the kept run\.json of run {made} was changed after the run$"):
-        snapshots.read(house.settings.data_dir, "main", made)
+        snapshots.read(installation.settings.data_dir, "main", made)
 
 
 @pytest.mark.parametrize(
@@ -188,22 +188,22 @@ def test_a_manifest_that_was_changed_is_refused(house: House, made: str) -> None
     ],
 )  # fmt: skip
 def test_inputs_of_an_earlier_version_are_said_to_be_so(
-    house: House, made: str, changes: dict[str, Any], told: str
+    installation: Installation, made: str, changes: dict[str, Any], told: str
 ) -> None:
     """What an earlier version did not read, or knew by another name, is no damage and is not guessed."""
-    folder = snapshots.folder_of(house.settings.data_dir, "main", made)
+    folder = snapshots.folder_of(installation.settings.data_dir, "main", made)
     manifest = _manifest(folder, **changes)
     earlier = folder.rename(folder.with_name(snapshots.name_of(manifest)))
     (earlier / "run.json").write_text(json.dumps(manifest), encoding="utf-8")
     with pytest.raises(SnapshotError, match=f"^{told}$"):
-        snapshots.read(house.settings.data_dir, "main", earlier.name)
+        snapshots.read(installation.settings.data_dir, "main", earlier.name)
 
 
 @pytest.fixture
-def pruned(house: House, call: Call, made: str) -> str:
+def pruned(installation: Installation, call: Call, made: str) -> str:
     """The run is old and its rows were dropped; a newer one stands. Its inputs were brought here from a backup."""
     _reconciled(call, "2026-09-12")
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         assert prune(session, "main", today=date(2027, 6, 1), months_until=timedelta(days=400), at=AT) == [made]
     return made
 
@@ -217,12 +217,12 @@ def test_of_dropped_rows_the_figures_are_compared(call: Call, pruned: str) -> No
     assert "its rows were dropped on 2027-06-01" in call("runs", "rerun", pruned).stderr
 
 
-def test_dropped_rows_come_back_under_their_id(call: Call, house: House, pruned: str) -> None:
+def test_dropped_rows_come_back_under_their_id(call: Call, installation: Installation, pruned: str) -> None:
     """They are the rows that were there, under the same number; the work list does not move."""
-    before = _written(house)
+    before = _written(installation)
     answer = call("runs", "rerun", pruned, "--restore", "--json")
     assert (answer.exit_code, _json(answer)["restored"]) == (0, True)
-    after = _written(house)
+    after = _written(installation)
     assert [run[:3] for run in after[2]] == [run[:3] for run in before[2]]
     assert after[3] == before[3]
     again = _json(call("runs", "rerun", pruned, "--restore", "--json"))
@@ -231,42 +231,46 @@ def test_dropped_rows_come_back_under_their_id(call: Call, house: House, pruned:
     assert "item pi_1" in call("explain", "pi_1", "--run", pruned).stdout
 
 
-def test_other_rules_bring_no_rows_back(call: Call, house: House, pruned: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_rules_bring_no_rows_back(
+    call: Call, installation: Installation, pruned: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The id names the rules too, so what other rules make cannot stand under it."""
     monkeypatch.setattr(snapshots, "rules_code", lambda: "other")
-    before = _written(house)
+    before = _written(installation)
     answer = call("runs", "rerun", pruned, "--restore")
     assert answer.exit_code == 3
     assert "its rows were not brought back" in answer.stderr
-    assert _written(house) == before
+    assert _written(installation) == before
 
 
-def test_a_restore_that_is_killed_brings_nothing_back(call: Call, house: House, pruned: str) -> None:
+def test_a_restore_that_is_killed_brings_nothing_back(call: Call, installation: Installation, pruned: str) -> None:
     """Its rows come in one piece: who dies before the end leaves them dropped, and the same command brings them."""
-    before = _written(house)
+    before = _written(installation)
     foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
     own = {
-        "CUADRE_DATABASE_URL": house.store.url.render_as_string(hide_password=False),
-        "CUADRE_DATA_DIR": str(house.settings.data_dir), "CUADRE_COUNTRY": "cl",
+        "CUADRE_DATABASE_URL": installation.store.url.render_as_string(hide_password=False),
+        "CUADRE_DATA_DIR": str(installation.settings.data_dir), "CUADRE_COUNTRY": "cl",
         "CUADRE_PROVIDER_URL": "http://provider.test", "CUADRE_API_KEY": "sk_test_sandbox",
         "CUADRE_SECRET_KEY": "k" * 40,
     }  # fmt: skip
     died = subprocess.run([sys.executable, "-c", KILLED], cwd=ROOT, env=foreign | own, check=False, timeout=300)
     assert died.returncode == -signal.SIGKILL
-    assert _written(house) == before
+    assert _written(installation) == before
     again = _json(call("runs", "rerun", pruned, "--restore", "--json"))
     assert (again["same"], again["restored"]) == (True, True)
 
 
 @pytest.mark.parametrize("command", [("runs", "rerun", "1"), ("explain", "pi_1"), ("runs", "diff", "1", "2")])
-def test_rows_that_are_damaged_are_one_sentence(call: Call, house: House, made: str, command: tuple[str, ...]) -> None:
+def test_rows_that_are_damaged_are_one_sentence(
+    call: Call, installation: Installation, made: str, command: tuple[str, ...]
+) -> None:
     """Whatever command reads them names run and piece and says what to do; nothing is written over them."""
     _reconciled(call, "2026-09-12")
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         first = (col(ResultChunk.run_id) == made) if command[0] == "runs" else (col(ResultChunk.run_id) != made)
         where = (first, col(ResultChunk.kind) == "line", col(ResultChunk.number) == 0)
         session.execute(sa.update(ResultChunk).where(*where).values(content=b"PAR1 of another day PAR1"))
-    before = _written(house)
+    before = _written(installation)
     number = 1 if command[0] == "runs" else 2
     answer = call(*command)
     assert (answer.exit_code, answer.stdout) == (1, "")
@@ -274,4 +278,4 @@ def test_rows_that_are_damaged_are_one_sentence(call: Call, house: House, made: 
         f"Error: the kept rows of run {number} of main (piece 0, line) are damaged:"
         " restore the database, or wait for the next run\n"
     )
-    assert _written(house) == before
+    assert _written(installation) == before

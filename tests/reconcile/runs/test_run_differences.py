@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from pandas import DataFrame
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from cuadre import Commands
 from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty, typed
 from reconcile.runs.diffs import find_causes
@@ -21,11 +21,11 @@ Call = Callable[..., Result]
 
 
 @pytest.fixture
-def call(house: House) -> Call:
+def call(installation: Installation) -> Call:
     group = Commands()
 
     def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: house)
+        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: installation)
 
     return invoke
 

@@ -14,7 +14,7 @@ from sqlmodel import SQLModel
 from werkzeug.serving import make_server
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import BankFile, ClosedFigure, LocalInvoice, Period, PeriodAdjustment
@@ -72,14 +72,14 @@ def every_page(app: Flask) -> list[str]:
 
 
 @pytest.fixture
-def full(books: House, client: FlaskClient) -> FlaskClient:
+def full(books: Installation, client: FlaskClient) -> FlaskClient:
     """A reader of the books in which every page has something to show."""
     del books
     return client
 
 
 @pytest.fixture
-def books(reconciled: House) -> House:
+def books(reconciled: Installation) -> Installation:
     """The made-up run with the payment of 50.000, an open document of the same customer, and an event."""
     now = utc_now()
     with reconciled.store.transaction() as session:
@@ -158,7 +158,7 @@ def serving() -> Iterator[Callable[[Flask], str]]:
 
 
 @pytest.fixture
-def address(books: House, make_app: Callable[..., Flask], serving: Callable[[Flask], str]) -> str:
+def address(books: Installation, make_app: Callable[..., Flask], serving: Callable[[Flask], str]) -> str:
     return serving(make_app(books))
 
 

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from flask.testing import FlaskClient
 from sqlmodel import SQLModel
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 
 
 def text_in(page: str) -> str:
@@ -22,7 +22,7 @@ def text_of(client: FlaskClient, path: str) -> str:
     return text_in(answer.get_data(as_text=True))
 
 
-def kept(house: House, table: type[SQLModel]) -> list[Any]:
+def kept(installation: Installation, table: type[SQLModel]) -> list[Any]:
     """Every row of a table."""
-    with house.store.reading() as session:
+    with installation.store.reading() as session:
         return list(session.scalars(sa.select(table)))

@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports.commands import invitations
 from reports.people import Role, add_user, to_user
 from reports.tokens import Scope, create_token, revoke_token
@@ -172,10 +172,12 @@ def test_an_address_that_guesses_is_told_to_wait(stranger: FlaskClient, csrf: Cs
     assert stranger.post("/login", data=form).status_code == 302
 
 
-def test_the_first_admin_comes_in_by_the_link(house: House, make_app: Callable[[House], Flask], csrf: Csrf) -> None:
+def test_the_first_admin_comes_in_by_the_link(
+    installation: Installation, make_app: Callable[[Installation], Flask], csrf: Csrf
+) -> None:
     """The link asks for an address and a password, opens the pages at once, and leads nowhere afterwards."""
-    key = invitations.invite(house.store, now=utc_now())
-    client = make_app(house).test_client()
+    key = invitations.invite(installation.store, now=utc_now())
+    client = make_app(installation).test_client()
     token = csrf(client, f"/welcome/{key}")
     short = client.post(f"/welcome/{key}", data={"email": "a@b.test", "password": "corta", "csrf_token": token})
     assert (short.status_code, "12 characters" in short.get_data(as_text=True)) == (400, True)
@@ -185,7 +187,7 @@ def test_the_first_admin_comes_in_by_the_link(house: House, make_app: Callable[[
     assert client.get(f"/welcome/{key}").status_code == 404
 
 
-def test_a_token_opens_what_its_scopes_name(reconciled: House, app: Flask) -> None:
+def test_a_token_opens_what_its_scopes_name(reconciled: Installation, app: Flask) -> None:
     """A token for lists downloads no file, and is told which scope it lacks."""
     with reconciled.store.transaction() as session:
         token = create_token(session, "lista", Role.VIEWER, now=utc_now(), scopes=[Scope.API])
@@ -195,7 +197,7 @@ def test_a_token_opens_what_its_scopes_name(reconciled: House, app: Flask) -> No
     assert (refused.status_code, refused.get_data(as_text=True)) == (403, "token lista has no scope reports\n")
 
 
-def test_a_token_opens_downloads_and_nothing_else(reconciled: House, app: Flask) -> None:
+def test_a_token_opens_downloads_and_nothing_else(reconciled: Installation, app: Flask) -> None:
     """A program downloads with its token; pages and a revoked token are refused without a redirect."""
     with reconciled.store.transaction() as session:
         token = create_token(session, "erp", Role.VIEWER, now=utc_now(), scopes=Scope)
@@ -218,7 +220,7 @@ def test_settings_show_no_secret(client: FlaskClient) -> None:
     assert ">1 definidos<" in page
 
 
-def test_only_an_admin_sees_people(reconciled: House, app: Flask, login: Login) -> None:
+def test_only_an_admin_sees_people(reconciled: Installation, app: Flask, login: Login) -> None:
     """An admin reads who may look and what tokens open, without any hash; finance is refused."""
     with reconciled.store.transaction() as session:
         add_user(session, to_user("luz@tienda.test", "otra clave larga", Role.FINANCE, now=utc_now()))

@@ -8,14 +8,14 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 
 NOW = datetime(2026, 10, 8, 12, 30, tzinfo=UTC)
 
 
-def keep_events(house: House, first: int, last: int) -> None:
-    with house.store.transaction() as session:
+def keep_events(installation: Installation, first: int, last: int) -> None:
+    with installation.store.transaction() as session:
         for number in range(first, last + 1):
             session.add(
                 Event(
@@ -76,7 +76,7 @@ def test_a_report_is_paged_to_its_end(client: FlaskClient) -> None:
     assert (seen, cursor) == (["pi_1", "pi_2", "re_1"], None)
 
 
-def test_what_arrives_meanwhile_shifts_nothing(reconciled: House, client: FlaskClient) -> None:
+def test_what_arrives_meanwhile_shifts_nothing(reconciled: Installation, client: FlaskClient) -> None:
     """New events between two pages are neither repeated nor push older ones out."""
     keep_events(reconciled, 1, 5)
     first = fetch(client, "events?limit=2")
@@ -88,7 +88,7 @@ def test_what_arrives_meanwhile_shifts_nothing(reconciled: House, client: FlaskC
     assert third["next_cursor"] is None
 
 
-def test_what_comes_late_hides_nothing(reconciled: House, client: FlaskClient) -> None:
+def test_what_comes_late_hides_nothing(reconciled: Installation, client: FlaskClient) -> None:
     """An event of long ago that arrives between two pages takes its old place, and every row is read once."""
     keep_events(reconciled, 3, 7)
     first = fetch(client, "events?limit=2")
@@ -102,7 +102,7 @@ def test_what_comes_late_hides_nothing(reconciled: House, client: FlaskClient) -
 
 
 def test_a_run_between_two_pages_ends_the_cursor(
-    reconciled: House, client: FlaskClient, keep_run: Callable[..., None]
+    reconciled: Installation, client: FlaskClient, keep_run: Callable[..., None]
 ) -> None:
     """Rows of two runs are never mixed: the program is told to begin again."""
     cursor = fetch(client, "payout-detail?limit=1")["next_cursor"]
@@ -147,7 +147,7 @@ def test_a_stranger_gets_401(app: Flask) -> None:
     assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
 
 
-def test_the_description_is_true(reconciled: House, client: FlaskClient) -> None:
+def test_the_description_is_true(reconciled: Installation, client: FlaskClient) -> None:
     """Every path of the description answers with exactly the fields it names, of the types it names."""
     keep_events(reconciled, 1, 1)
     described = fetch(client, "openapi.json")
@@ -169,7 +169,7 @@ VALUES = {
 }  # fmt: skip
 
 
-def test_every_parameter_of_the_description_is_taken(reconciled: House, client: FlaskClient) -> None:
+def test_every_parameter_of_the_description_is_taken(reconciled: Installation, client: FlaskClient) -> None:
     """Each path takes each parameter it names, alone and all together, and each word of a choice; no other is taken."""
     keep_events(reconciled, 1, 1)
     for path, methods in fetch(client, "openapi.json")["paths"].items():

@@ -10,7 +10,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PayoutItem
 from reconcile.tables import BankLine, InvoiceFile, LocalInvoice, ProviderFee
 from reports.people import Role, add_user, to_user
@@ -53,7 +53,7 @@ def confirm(client: FlaskClient, csrf: Csrf, key: str, **more: str) -> str:
 
 
 def test_a_file_is_looked_at_before_it_is_kept(
-    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: House
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
 ) -> None:
     """The look shows the control totals and writes nothing; the confirmation brings it in once and names who did."""
     page = look(INVOICES)
@@ -77,7 +77,7 @@ def test_a_file_that_came_in_before_says_so(look: Callable[..., str], client: Fl
 
 
 def test_totals_that_do_not_add_up_need_a_tick(
-    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: House
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
 ) -> None:
     """The rows stand with their sums; the button alone keeps nothing, the tick does, and file and trail say so."""
     content = INVOICES.replace(b",1190,", b",1290,")
@@ -101,7 +101,9 @@ def test_a_tick_excuses_no_other_fault(look: Callable[..., str]) -> None:
     assert 'name="accept_totals"' not in page
 
 
-def test_a_file_with_a_fault_is_refused_with_line_and_reason(look: Callable[..., str], reconciled: House) -> None:
+def test_a_file_with_a_fault_is_refused_with_line_and_reason(
+    look: Callable[..., str], reconciled: Installation
+) -> None:
     """Nothing of it can be confirmed, and each fault is told in Spanish where it stands."""
     page = look(INVOICES.replace(b"2026-10-02", b"2026-02-31").replace(b"CLP", b"XXX"))
     assert "No se guardó nada de este archivo." in page
@@ -111,7 +113,7 @@ def test_a_file_with_a_fault_is_refused_with_line_and_reason(look: Callable[...,
 
 
 @pytest.fixture
-def with_items(reconciled: House) -> House:
+def with_items(reconciled: Installation) -> Installation:
     """The two payments that one payout is made of, as the provider lists them."""
     money: dict[str, Any] = {"connection": "main", "payout_id": "po_1", "mode": "test", "currency": "CLP", "body": "{}"}
     with reconciled.store.transaction() as session:
@@ -121,7 +123,7 @@ def with_items(reconciled: House) -> House:
 
 
 def test_a_payout_report_brings_the_fees_of_its_payout(
-    with_items: House, look: Callable[..., str], client: FlaskClient, csrf: Csrf
+    with_items: Installation, look: Callable[..., str], client: FlaskClient, csrf: Csrf
 ) -> None:
     """The look names the payout and adds its fees up and writes nothing; a second look says it is known."""
     page = look(PAYOUT, name="liquidacion.csv", kind="payout")
@@ -136,7 +138,7 @@ def test_a_payout_report_brings_the_fees_of_its_payout(
 
 
 def test_two_reports_of_one_payout_do_not_replace_each_other_unsaid(
-    with_items: House, look: Callable[..., str], client: FlaskClient, csrf: Csrf
+    with_items: Installation, look: Callable[..., str], client: FlaskClient, csrf: Csrf
 ) -> None:
     """The second was looked at before the first was kept: it is refused once, and then says what it replaces."""
     first = look(PAYOUT, name="liquidacion.csv", kind="payout")
@@ -154,7 +156,7 @@ def test_two_reports_of_one_payout_do_not_replace_each_other_unsaid(
     assert sorted(fee.fee_total for fee in kept(with_items, ProviderFee)) == [803, 1700]
 
 
-def test_a_payout_report_of_nobody_is_refused(with_items: House, look: Callable[..., str]) -> None:
+def test_a_payout_report_of_nobody_is_refused(with_items: Installation, look: Callable[..., str]) -> None:
     """An amount the provider's API does not know, and rows of no payout, are told in Spanish."""
     page = look(PAYOUT.replace(b"50000", b"50001"), kind="payout")
     assert "La API del proveedor dice 50000." in page
@@ -163,7 +165,7 @@ def test_a_payout_report_of_nobody_is_refused(with_items: House, look: Callable[
 
 
 def test_a_bank_file_shows_its_balances_and_no_account(
-    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: House
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
 ) -> None:
     """Opening, in, out and closing stand side by side; the account is told by its last digits on every page."""
     page = look(BANK, name="cartola.csv", kind="bank", account=ACCOUNT)
@@ -182,7 +184,9 @@ def test_a_bank_file_needs_the_whole_number(look: Callable[..., str]) -> None:
     assert "Escriba el número completo de la cuenta" in look(BANK, kind="bank", account="2296")
 
 
-def test_a_look_can_be_left(look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: House) -> None:
+def test_a_look_can_be_left(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
+) -> None:
     """Who leaves it keeps nothing and can confirm nothing later."""
     key = key_in(look(INVOICES))
     confirm(client, csrf, key, action="drop")
@@ -192,7 +196,7 @@ def test_a_look_can_be_left(look: Callable[..., str], client: FlaskClient, csrf:
 
 
 def test_nobody_confirms_what_another_looked_at(
-    look: Callable[..., str], app: Flask, reconciled: House, login: Login, csrf: Csrf
+    look: Callable[..., str], app: Flask, reconciled: Installation, login: Login, csrf: Csrf
 ) -> None:
     """A key belongs to the reader who brought the file."""
     key = key_in(look(INVOICES))
@@ -205,7 +209,7 @@ def test_nobody_confirms_what_another_looked_at(
 
 
 @pytest.mark.parametrize("name", ["../../fuera.csv", "..\\fuera.csv", "/etc/passwd", "..", "", "你" * 120])
-def test_the_name_of_a_file_leads_nowhere(look: Callable[..., str], reconciled: House, name: str) -> None:
+def test_the_name_of_a_file_leads_nowhere(look: Callable[..., str], reconciled: Installation, name: str) -> None:
     """Whatever a browser calls a file, it lies in its own folder."""
     look(INVOICES, name=name or "x")
     folder = reconciled.settings.data_dir

@@ -6,14 +6,14 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports.pages import register
 
 PAGES = ("/", "/payouts?q=po&status=closed&from=2026-10-01", "/payouts/po_1", "/exceptions?state=all&q=po", "/reports")
 
 
 @pytest.fixture
-def anywhere_app(anywhere: House) -> Flask:
+def anywhere_app(anywhere: Installation) -> Flask:
     app = Flask("cuadre_test")
     app.config.update(TESTING=True, SECRET_KEY="only for tests")
     register(app, anywhere)

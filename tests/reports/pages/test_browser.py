@@ -9,7 +9,7 @@ from flask import Flask
 from playwright.sync_api import Browser, Page, expect
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports import catalogue
 from reports.commands import invitations
 from tests.reports.pages.conftest import PATIENCE
@@ -19,11 +19,11 @@ CASE = "/exceptions/main/00aa00aa00aa00aa"
 
 
 def test_the_first_login_by_the_link(
-    browser: Browser, house: House, make_app: Callable[..., Flask], serving: Callable[[Flask], str]
+    browser: Browser, installation: Installation, make_app: Callable[..., Flask], serving: Callable[[Flask], str]
 ) -> None:
     """The printed link asks for an address and a password and leads to the first page; a second visit is too late."""
-    key = invitations.invite(house.store, now=utc_now())
-    address = serving(make_app(house))
+    key = invitations.invite(installation.store, now=utc_now())
+    address = serving(make_app(installation))
     page = browser.new_context().new_page()
     page.set_default_timeout(PATIENCE)
     page.goto(f"{address}/welcome/{key}")

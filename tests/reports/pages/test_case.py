@@ -12,7 +12,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import Decision, ExceptionRow, LocalInvoice
 from reports import trail
@@ -24,7 +24,7 @@ Csrf = Callable[..., str]
 
 
 @pytest.fixture
-def desk(reconciled: House, client: FlaskClient) -> FlaskClient:
+def desk(reconciled: Installation, client: FlaskClient) -> FlaskClient:
     """The desk with the payment of 50.000 and an open document of the same amount in the books."""
     now = utc_now()
     with reconciled.store.transaction() as session:
@@ -69,8 +69,8 @@ def act(desk: FlaskClient, csrf: Csrf) -> Callable[..., str]:
     return send
 
 
-def exception(house: House) -> ExceptionRow:
-    found: ExceptionRow = next(row for row in kept(house, ExceptionRow) if row.id == "00aa00aa00aa00aa")
+def exception(installation: Installation) -> ExceptionRow:
+    found: ExceptionRow = next(row for row in kept(installation, ExceptionRow) if row.id == "00aa00aa00aa00aa")
     return found
 
 
@@ -85,7 +85,7 @@ def test_a_case_shows_the_payment_beside_the_documents(desk: FlaskClient) -> Non
     assert "cl:33::1105 Comercial Ñandú, SpA 11111111-1 00022 20-08-2026 – = igual que en el pago: 50.000 0" in page
 
 
-def test_an_exception_is_assigned_noted_and_resolved(act: Callable[..., str], reconciled: House) -> None:
+def test_an_exception_is_assigned_noted_and_resolved(act: Callable[..., str], reconciled: Installation) -> None:
     """Each step is kept with who took it, and raises the version."""
     assert "Asignada." in act("assign", owner="luz@tienda.test", version=1)
     assert "Nota guardada." in act("note", note="llamé al cliente", version=2)
@@ -113,14 +113,14 @@ def test_what_people_write_is_never_translated(act: Callable[..., str], client: 
     assert "reembolsado" not in listed
 
 
-def test_what_somebody_changed_meanwhile_is_refused(act: Callable[..., str], reconciled: House) -> None:
+def test_what_somebody_changed_meanwhile_is_refused(act: Callable[..., str], reconciled: Installation) -> None:
     """A form of an older version changes nothing and says so."""
     act("assign", owner="luz@tienda.test", version=1)
     assert "mire otra vez" in act("resolve", reason="tarde", version=1)
     assert exception(reconciled).state == "open"
 
 
-def test_a_payment_is_matched_by_hand_and_undone(act: Callable[..., str], reconciled: House) -> None:
+def test_a_payment_is_matched_by_hand_and_undone(act: Callable[..., str], reconciled: Installation) -> None:
     """A match is a decision with reason and author; undoing it supersedes it and keeps both."""
     assert "Conciliado a mano; se verá" in act(
         "match", resource_id="pi_2", doc_key="cl:33::1105", reason="lo dijo el cliente", seen=0
@@ -137,7 +137,7 @@ def test_a_payment_is_matched_by_hand_and_undone(act: Callable[..., str], reconc
     assert by_kind["match"].undone_by == by_kind["unmatch"].id
 
 
-def test_a_separation_is_undone_by_a_button(act: Callable[..., str], reconciled: House) -> None:
+def test_a_separation_is_undone_by_a_button(act: Callable[..., str], reconciled: Installation) -> None:
     """Whatever was decided can be taken back where it is shown, and the rules have the word again."""
     page = act("unmatch", resource_id="pi_2", doc_key="cl:33::1105", reason="era otro", seen=0)
     (separation,) = kept(reconciled, Decision)
@@ -150,7 +150,7 @@ def test_a_separation_is_undone_by_a_button(act: Callable[..., str], reconciled:
     )
 
 
-def test_the_history_keeps_what_was_decided_and_taken_back(act: Callable[..., str], reconciled: House) -> None:
+def test_the_history_keeps_what_was_decided_and_taken_back(act: Callable[..., str], reconciled: Installation) -> None:
     """A decision that no longer holds stands in the history with document, reason and author, and its undoing too."""
     pair = {"resource_id": "pi_2", "doc_key": "cl:33::1105"}
     act("match", **pair, reason="lo dijo por teléfono", seen=0)
@@ -165,13 +165,13 @@ def test_the_history_keeps_what_was_decided_and_taken_back(act: Callable[..., st
     assert all("@" in row for row in (matched, withdrawn))
 
 
-def test_a_decision_needs_a_reason_of_its_own(act: Callable[..., str], reconciled: House) -> None:
+def test_a_decision_needs_a_reason_of_its_own(act: Callable[..., str], reconciled: Installation) -> None:
     """Money is never moved between documents without a word why."""
     assert "Falta el motivo." in act("match", resource_id="pi_2", doc_key="cl:33::1105", reason=" ", seen=0)
     assert kept(reconciled, Decision) == []
 
 
-def test_a_decision_is_in_the_trail(act: Callable[..., str], reconciled: House) -> None:
+def test_a_decision_is_in_the_trail(act: Callable[..., str], reconciled: Installation) -> None:
     """Who decided what can be read later."""
     act("assign", owner="luz@tienda.test", version=1)
     with reconciled.store.reading() as session:
@@ -180,7 +180,7 @@ def test_a_decision_is_in_the_trail(act: Callable[..., str], reconciled: House) 
 
 
 def test_a_viewer_looks_and_does_not_decide(
-    reconciled: House, app: Flask, login: Callable[..., FlaskClient], csrf: Csrf
+    reconciled: Installation, app: Flask, login: Callable[..., FlaskClient], csrf: Csrf
 ) -> None:
     """A viewer sees no form, and a POST of their own is refused."""
     with reconciled.store.transaction() as session:
@@ -198,7 +198,7 @@ def test_an_exception_that_is_not_there_is_a_404(client: FlaskClient, path: str)
     assert client.get(path).status_code == 404
 
 
-def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: House, client: FlaskClient) -> None:
+def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: Installation, client: FlaskClient) -> None:
     """A page never breaks over evidence of another shape."""
     for text in ("not json", json.dumps([1, 2]), json.dumps({"amount": 1500, "rivals": [{"document": "cl:33::9"}]})):
         with reconciled.store.transaction() as session:
@@ -207,7 +207,7 @@ def test_evidence_that_is_no_object_is_shown_as_it_is(reconciled: House, client:
     assert 'documento: <a href="/documents/main/cl:33::9">cl:33::9</a>' in client.get(CASE).get_data(as_text=True)
 
 
-def test_a_year_and_how_many_dates_are_no_amounts(reconciled: House, client: FlaskClient) -> None:
+def test_a_year_and_how_many_dates_are_no_amounts(reconciled: Installation, client: FlaskClient) -> None:
     """A year bears no thousands mark, and how many dates it has is no money in a currency with cents either."""
     told = json.dumps({"year": 2031, "dates": 1500, "amount": 1500})
     with reconciled.store.transaction() as session:
@@ -217,7 +217,7 @@ def test_a_year_and_how_many_dates_are_no_amounts(reconciled: House, client: Fla
     assert (proofs["año"], proofs["fechas"], proofs["monto"]) == ("2031", "1.500", "15,00")
 
 
-def test_many_are_decided_with_an_outcome_each(reconciled: House, client: FlaskClient, csrf: Csrf) -> None:
+def test_many_are_decided_with_an_outcome_each(reconciled: Installation, client: FlaskClient, csrf: Csrf) -> None:
     """Each chosen exception is decided on its own: a stale one is refused and the others go through."""
     form = {
         "csrf_token": csrf(client, "/exceptions"),
@@ -242,7 +242,7 @@ def test_a_bulk_form_that_was_tampered_with_is_refused(client: FlaskClient, csrf
     assert client.post("/exceptions/bulk", data=form).status_code == 400
 
 
-def test_a_page_resolves_on_the_day_of_the_run(act: Callable[..., str], reconciled: House) -> None:
+def test_a_page_resolves_on_the_day_of_the_run(act: Callable[..., str], reconciled: Installation) -> None:
     """As the commands do: an age must not depend on where somebody decided."""
     act("resolve", reason="boleta emitida", version=1)
     assert [str(row.resolved_on) for row in kept(reconciled, ExceptionRow) if row.id == "00aa00aa00aa00aa"] == [

@@ -9,7 +9,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import ClosedFigure, Period, PeriodAdjustment, Run
 from reports.people import Role, add_user, to_user
 from tests.reports.pages.looking import kept, text_in
@@ -19,7 +19,7 @@ Login = Callable[..., FlaskClient]
 
 
 @pytest.fixture
-def closed(reconciled: House) -> int:
+def closed(reconciled: Installation) -> int:
     """September closed by somebody, with a payout, an item and a document, and one adjustment of a later run."""
     with reconciled.store.transaction() as session:
         at = datetime(2026, 10, 2, 12, tzinfo=UTC)
@@ -76,7 +76,9 @@ def test_the_lists_of_the_books_are_files_and_json(client: FlaskClient, closed: 
     assert client.get("/reports/invoice-files.xlsx").data[:2] == b"PK"
 
 
-def test_a_period_is_reopened_for_a_reason(client: FlaskClient, csrf: Csrf, closed: int, reconciled: House) -> None:
+def test_a_period_is_reopened_for_a_reason(
+    client: FlaskClient, csrf: Csrf, closed: int, reconciled: Installation
+) -> None:
     """Without a reason nothing happens; with one the closing stays in the history and the trail says who."""
     form = {"csrf_token": csrf(client, "/books/periods"), "connection": "main"}
     assert "Falta el motivo." in client.post("/books/reopen", data=form, follow_redirects=True).get_data(as_text=True)
@@ -97,7 +99,7 @@ def test_a_period_is_reopened_for_a_reason(client: FlaskClient, csrf: Csrf, clos
     ],
 )
 def test_a_closing_that_cannot_be_is_told(
-    client: FlaskClient, csrf: Csrf, reconciled: House, form: dict[str, str], told: str
+    client: FlaskClient, csrf: Csrf, reconciled: Installation, form: dict[str, str], told: str
 ) -> None:
     """A day to come and incomplete data close nothing, and leave no run behind that everybody would see."""
     form = {"csrf_token": csrf(client, "/books/periods"), "connection": "main", **form}
@@ -107,7 +109,7 @@ def test_a_closing_that_cannot_be_is_told(
     assert len(kept(reconciled, Run)) == 1
 
 
-def test_who_may_do_what(app: Flask, reconciled: House, login: Login, csrf: Csrf, closed: int) -> None:
+def test_who_may_do_what(app: Flask, reconciled: Installation, login: Login, csrf: Csrf, closed: int) -> None:
     """A viewer looks, finance brings files and closes, only an admin reopens."""
     with reconciled.store.transaction() as session:
         add_user(session, to_user("ver@tienda.test", "solo quiero mirar", Role.VIEWER, now=utc_now()))

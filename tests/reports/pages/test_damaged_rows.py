@@ -7,7 +7,7 @@ import sqlalchemy as sa
 from flask.testing import FlaskClient
 from sqlmodel import col
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.kept.pieces import DamagedRowsError
 from reconcile.tables import ResultChunk
 from reports import catalogue
@@ -17,14 +17,14 @@ _SPOILT = b"PAR1 of another day PAR1"
 
 
 @pytest.fixture
-def spoilt(reconciled: House) -> House:
+def spoilt(reconciled: Installation) -> Installation:
     with reconciled.store.transaction() as session:
         session.execute(sa.update(ResultChunk).where(col(ResultChunk.run_id) == "run-1").values(content=_SPOILT))
     return reconciled
 
 
 def test_a_page_names_the_rows_that_are_damaged(
-    spoilt: House, client: FlaskClient, caplog: pytest.LogCaptureFixture
+    spoilt: Installation, client: FlaskClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One sentence in the reader's language with the run in it; the log has the same and what was found."""
     del spoilt
@@ -37,7 +37,7 @@ def test_a_page_names_the_rows_that_are_damaged(
     assert (answer.status_code, answer.mimetype) == (500, "text/plain")
 
 
-def test_a_report_of_damaged_rows_is_refused(spoilt: House) -> None:
+def test_a_report_of_damaged_rows_is_refused(spoilt: Installation) -> None:
     """Nothing is made of what can be read beside them."""
     with pytest.raises(DamagedRowsError, match=r"^the kept rows of run 42 of main \(piece 0, line\)"):
         catalogue.make(spoilt, Query("payout-detail", spoilt.connections(None), today=date(2026, 10, 8)))

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from flask.testing import FlaskClient
 from sqlmodel import AutoString, SQLModel
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.columns import UtcDateTime
 from tests.reports.pages.test_api import fetch, fits
 
@@ -44,7 +44,7 @@ def _row(table: sa.Table, *, is_whole: bool) -> dict[str, Any]:
 
 
 @pytest.fixture
-def filled(reconciled: House) -> set[str]:
+def filled(reconciled: Installation) -> set[str]:
     """Rows in all tables that lists are read from; gives the names of the tables."""
     tables = [table for table in SQLModel.metadata.sorted_tables if table.name not in LEFT_OUT]
     with reconciled.store.transaction() as session:

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import Decision, InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 Csrf = Callable[..., str]
@@ -18,7 +18,7 @@ PAGE = "/documents/main/cl:33::1105"
 
 
 @pytest.fixture
-def shelf(reconciled: House, client: FlaskClient) -> FlaskClient:
+def shelf(reconciled: Installation, client: FlaskClient) -> FlaskClient:
     """The document of 75.000 that is paid in part, a credit note that names it, and a change by a later file."""
     now = utc_now()
     own: dict[str, Any] = {"connection": "main", "country": "cl", "currency": "CLP", "status": "valid",
@@ -45,8 +45,8 @@ def accept(shelf: FlaskClient, csrf: Csrf) -> Callable[..., str]:
     return send
 
 
-def decisions(house: House) -> list[Decision]:
-    with house.store.reading() as session:
+def decisions(installation: Installation) -> list[Decision]:
+    with installation.store.reading() as session:
         return list(session.scalars(sa.select(Decision)))
 
 
@@ -63,7 +63,7 @@ def test_a_document_shows_everything_that_touched_it(shelf: FlaskClient) -> None
     assert 'href="/documents/main/cl:61::9"' in page
 
 
-def test_what_is_left_is_accepted_as_what_it_is(accept: Callable[..., str], reconciled: House) -> None:
+def test_what_is_left_is_accepted_as_what_it_is(accept: Callable[..., str], reconciled: Installation) -> None:
     """The kind, the amount as people write it and the reason are kept with their author."""
     page = accept(kind="write_off", amount="12.500", reason="incobrable")
     assert "Aceptado; se verá en la próxima corrida." in page
@@ -82,7 +82,7 @@ def test_what_is_left_is_accepted_as_what_it_is(accept: Callable[..., str], reco
 
 
 def test_what_was_accepted_is_undone_on_its_page(
-    accept: Callable[..., str], shelf: FlaskClient, reconciled: House, csrf: Csrf
+    accept: Callable[..., str], shelf: FlaskClient, reconciled: Installation, csrf: Csrf
 ) -> None:
     """A decision that holds has its button, one that was taken back has none, and both are in the list."""
     assert accept(kind="write_off", amount="12.500", reason="incobrable").count("<button>Deshacer</button>") == 1
@@ -108,7 +108,7 @@ def test_what_was_accepted_is_undone_on_its_page(
     ],
 )
 def test_what_cannot_be_accepted_is_told(
-    accept: Callable[..., str], reconciled: House, fields: dict[str, str], told: str
+    accept: Callable[..., str], reconciled: Installation, fields: dict[str, str], told: str
 ) -> None:
     """An amount of another notation, one beyond the document and a decision without a reason change nothing."""
     assert told in accept(**fields)

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.errands import ErrandRefusedError, Errands
-from consumer.facts.house import Connection, House
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.tables.inbox import Event
 from reports.people import Role, add_user, to_user
 
@@ -43,7 +43,7 @@ def rooms() -> Rooms:
 
 
 @pytest.fixture
-def client(reconciled: House, make_app: MakeApp, login: Login, rooms: Rooms) -> FlaskClient:
+def client(reconciled: Installation, make_app: MakeApp, login: Login, rooms: Rooms) -> FlaskClient:
     now = utc_now()
     with reconciled.store.transaction() as session:
         session.add(

@@ -7,7 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports.pages import register
 
 Csrf = Callable[..., str]
@@ -55,7 +55,7 @@ def test_a_number_no_database_holds_is_refused(
 
 
 @pytest.mark.parametrize("path", ["/payouts?q=%00", "/payouts/%00", "/api/v1/events?q=a%00b", "/exceptions/main/%00"])
-def test_nul_is_refused_on_both_databases(anywhere: House, login: Callable[..., FlaskClient], path: str) -> None:
+def test_nul_is_refused_on_both_databases(anywhere: Installation, login: Callable[..., FlaskClient], path: str) -> None:
     """PostgreSQL would fail on such a text; the reader is told instead."""
     app = Flask("cuadre_test")
     app.config.update(TESTING=True, SECRET_KEY="only for tests")

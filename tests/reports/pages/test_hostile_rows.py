@@ -15,7 +15,7 @@ from flask.testing import FlaskClient
 from sqlmodel import SQLModel, col
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from reconcile.tables import (
     BankFile,
@@ -51,7 +51,7 @@ TEXTS = [
 
 
 @pytest.fixture
-def write(books: House, take_out: Callable[[House], None]) -> Callable[[str], None]:
+def write(books: Installation, take_out: Callable[[Installation], None]) -> Callable[[str], None]:
     def everywhere(text: str) -> None:
         put(books, text)
         take_out(books)
@@ -59,9 +59,9 @@ def write(books: House, take_out: Callable[[House], None]) -> Callable[[str], No
     return everywhere
 
 
-def put(house: House, text: str) -> None:
+def put(installation: Installation, text: str) -> None:
     """Put a text into every free field of the run, the work list, the books and the inbox."""
-    with house.store.transaction() as session:
+    with installation.store.transaction() as session:
         for table, names in OF_TABLES.items():
             session.execute(sa.update(table).values(dict.fromkeys(names, text)))
         session.add(AuditEntry(at=utc_now(), who=text, action="login", subject=text))
@@ -165,7 +165,7 @@ def test_no_page_prints_a_text_without_end(
     assert cut > 8
 
 
-def test_the_body_of_an_event_is_whole(client: FlaskClient, books: House) -> None:
+def test_the_body_of_an_event_is_whole(client: FlaskClient, books: Installation) -> None:
     """Its page shows what came in, character by character."""
     with books.store.transaction() as session:
         session.execute(sa.update(Event).values(body=b"<" + b"x" * 5_000 + b">"))

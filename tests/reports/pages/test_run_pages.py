@@ -7,14 +7,14 @@ import pytest
 from flask.testing import FlaskClient
 from sqlmodel import Session
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import PayoutResult, RunFinding
 from reports.wording import histories, phrases
 from tests.reports.pages.looking import text_of
 
 
 @pytest.fixture
-def two_runs(reconciled: House, keep_run: Callable[..., None], client: FlaskClient) -> FlaskClient:
+def two_runs(reconciled: Installation, keep_run: Callable[..., None], client: FlaskClient) -> FlaskClient:
     """The made-up run, and one of the day before in which the payout was open."""
 
     def keep(session: Session) -> None:

@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import Decision, ExceptionRow
 from reports.people import Role, add_user, to_user
 
@@ -39,8 +39,8 @@ def as_csv(rows: list[dict[str, str]]) -> bytes:
     return out.getvalue().encode("utf-8-sig")
 
 
-def row_of(house: House, exception_id: str) -> ExceptionRow:
-    with house.store.reading() as session:
+def row_of(installation: Installation, exception_id: str) -> ExceptionRow:
+    with installation.store.reading() as session:
         found = session.get(ExceptionRow, ("main", exception_id))
     assert found is not None
     return found
@@ -61,7 +61,7 @@ def test_a_sheet_is_in_the_reader_s_words(client: FlaskClient) -> None:
     assert cells[0]["Versión (no cambiar)"] == 1
 
 
-def test_a_filled_sheet_comes_back_row_by_row(client: FlaskClient, csrf: Csrf, books: House) -> None:
+def test_a_filled_sheet_comes_back_row_by_row(client: FlaskClient, csrf: Csrf, books: Installation) -> None:
     """An owner, a resolution and a match are taken, each row told; a row as it was is left alone."""
     rows = {row["Excepción (id)"]: row for row in sheet_of(client)}
     rows["11bb11bb11bb11bb"] |= {"Estado": "resuelta", "Resolución": "pagó por caja", "Responsable": "luz"}
@@ -78,7 +78,7 @@ def test_a_filled_sheet_comes_back_row_by_row(client: FlaskClient, csrf: Csrf, b
     ]
 
 
-def test_a_stale_row_is_refused_alone(client: FlaskClient, csrf: Csrf, books: House) -> None:
+def test_a_stale_row_is_refused_alone(client: FlaskClient, csrf: Csrf, books: Installation) -> None:
     """Somebody changed one of two rows meanwhile: it is refused with its reason, the other is taken."""
     rows = sheet_of(client)
     with books.store.transaction() as session:
@@ -90,7 +90,7 @@ def test_a_stale_row_is_refused_alone(client: FlaskClient, csrf: Csrf, books: Ho
     assert row_of(books, "11bb11bb11bb11bb").owner == "luz"
 
 
-def test_an_excel_sheet_comes_back(client: FlaskClient, csrf: Csrf, books: House) -> None:
+def test_an_excel_sheet_comes_back(client: FlaskClient, csrf: Csrf, books: Installation) -> None:
     """The XLSX as it was sent, one cell filled in and saved by another program, is understood."""
     book = openpyxl.load_workbook(io.BytesIO(client.get("/exceptions/sheet.xlsx").data))
     sheet = book.worksheets[0]
@@ -109,7 +109,7 @@ def test_another_file_is_refused_whole(client: FlaskClient, csrf: Csrf, content:
     assert 'class="alert"' in upload(client, csrf, content)
 
 
-def test_the_same_sheet_twice_changes_nothing_more(client: FlaskClient, csrf: Csrf, books: House) -> None:
+def test_the_same_sheet_twice_changes_nothing_more(client: FlaskClient, csrf: Csrf, books: Installation) -> None:
     """A match that stands is not made again."""
     rows = [row for row in sheet_of(client) if row["Excepción (id)"] == "00aa00aa00aa00aa"]
     filled = as_csv([{**rows[0], "Conciliar con (documento)": "cl:33::1105"}])
@@ -119,7 +119,7 @@ def test_the_same_sheet_twice_changes_nothing_more(client: FlaskClient, csrf: Cs
         assert len(session.scalars(sa.select(Decision)).all()) == 1
 
 
-def test_a_viewer_gets_no_sheet(reconciled: House, app: Flask, login: Callable[..., FlaskClient]) -> None:
+def test_a_viewer_gets_no_sheet(reconciled: Installation, app: Flask, login: Callable[..., FlaskClient]) -> None:
     """Only who may decide gets the sheet to decide in."""
     with reconciled.store.transaction() as session:
         add_user(session, to_user("vera@tienda.test", "otra clave larga", Role.VIEWER, now=utc_now()))

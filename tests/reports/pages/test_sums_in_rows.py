@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from flask.testing import FlaskClient
 from sqlmodel import Session
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import ExceptionRow
 
 # 150,000 less 10,000 plus 4,000 less 7,000 less 2,410 is 134,590; the provider paid 590 less.
@@ -23,7 +23,7 @@ PARTS = {
 
 
 @pytest.fixture
-def with_disputes(reconciled: House, client: FlaskClient, keep_payout: Callable[..., None]) -> FlaskClient:
+def with_disputes(reconciled: Installation, client: FlaskClient, keep_payout: Callable[..., None]) -> FlaskClient:
     """The made-up run, and a payout with a failed refund, a lost dispute and a difference."""
 
     def keep(session: Session) -> None:
@@ -86,10 +86,10 @@ def test_the_walk_of_a_payout_adds_up(with_disputes: FlaskClient) -> None:
 
 
 def test_credit_balances_are_a_section_of_their_own(
-    reconciled: House,
+    reconciled: Installation,
     client: FlaskClient,
-    take_out: Callable[[House], None],
-    keep_credits: Callable[[House], None],
+    take_out: Callable[[Installation], None],
+    keep_credits: Callable[[Installation], None],
 ) -> None:
     """What customers paid too much lowers no total of what they owe: it stands below, with its own sum."""
     keep_credits(reconciled)
@@ -106,7 +106,7 @@ def test_credit_balances_are_a_section_of_their_own(
 
 
 def test_the_figure_of_the_day_and_the_end_of_its_trend_are_of_one_run(
-    reconciled: House, client: FlaskClient, finish: Callable[[House], None]
+    reconciled: Installation, client: FlaskClient, finish: Callable[[Installation], None]
 ) -> None:
     """What people resolve after a run changes the list at once, and the figure with the trend at the next run."""
     finish(reconciled)
@@ -121,11 +121,11 @@ def test_the_figure_of_the_day_and_the_end_of_its_trend_are_of_one_run(
 
 
 @pytest.fixture
-def finish() -> Callable[[House], None]:
+def finish() -> Callable[[Installation], None]:
     """Resolve everything that is open, as people would."""
 
-    def keep(house: House) -> None:
-        with house.store.transaction() as session:
+    def keep(installation: Installation) -> None:
+        with installation.store.transaction() as session:
             values = {"state": "resolved", "resolved_on": date(2026, 10, 8), "resolution": "settled"}
             session.execute(sa.update(ExceptionRow).values(values))
 

@@ -5,13 +5,13 @@ from datetime import UTC, datetime
 
 from werkzeug.datastructures import FileStorage
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reports.pages import uploads
 
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
 
 
-def test_a_file_that_somebody_else_drops_first_stops_nobody(reconciled: House) -> None:
+def test_a_file_that_somebody_else_drops_first_stops_nobody(reconciled: Installation) -> None:
     """An old one that is gone when its age is asked for, as two uploads at once find it, is no error."""
     folder = reconciled.settings.data_dir / "uploads"
     folder.mkdir()
@@ -21,14 +21,14 @@ def test_a_file_that_somebody_else_drops_first_stops_nobody(reconciled: House) -
     assert upload.path.read_bytes() == b"x"
 
 
-def test_a_long_name_keeps_its_end_within_what_a_file_system_takes(reconciled: House) -> None:
+def test_a_long_name_keeps_its_end_within_what_a_file_system_takes(reconciled: Installation) -> None:
     """Letters of several bytes count as such, and none is cut in half."""
     given = FileStorage(io.BytesIO(b"x"), filename="你" * 120 + ".csv")
     upload = uploads.stage(reconciled, given, who="ana", now=NOW, terms={})
     assert upload.path.name == "你" * 38 + ".csv"
 
 
-def test_a_file_dropped_meanwhile_is_not_found(reconciled: House) -> None:
+def test_a_file_dropped_meanwhile_is_not_found(reconciled: Installation) -> None:
     """Whoever confirms after a drop finds nothing, whatever part of it is left."""
     given = FileStorage(io.BytesIO(b"x"), filename="a.csv")
     upload = uploads.stage(reconciled, given, who="ana", now=NOW, terms={})

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from sqlmodel import SQLModel
 
 from consumer.facts.clock import utc_now
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Lateness, Window
@@ -81,7 +81,7 @@ def work() -> list[SQLModel]:
 
 
 @pytest.fixture
-def busy(reconciled: House, client: FlaskClient) -> FlaskClient:
+def busy(reconciled: Installation, client: FlaskClient) -> FlaskClient:
     """A day on which an event failed, one came in two versions, a window stayed open and a night ran."""
     with reconciled.store.transaction() as session:
         session.add_all([*events(), *work()])
@@ -180,7 +180,7 @@ def test_every_report_has_a_place_among_the_pages() -> None:
     assert set(catalogue.AVAILABLE) - own - set(PLACES.values()) == set()
 
 
-def test_lateness_is_what_the_doctor_tells(client: FlaskClient, reconciled: House) -> None:
+def test_lateness_is_what_the_doctor_tells(client: FlaskClient, reconciled: Installation) -> None:
     """The page reads the same month of counts as the doctor and the metrics; how late the list is stays out of it."""
     with reconciled.store.transaction() as session:
         day: dict[str, Any] = {"connection": "main", "on": utc_now().date()}

@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from flask.testing import FlaskClient
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from reconcile.tables import ExceptionRow, Run
 from tests.reports.pages.looking import text_of
 
@@ -20,7 +20,9 @@ def gap(run_id: str) -> ExceptionRow:
                         run_last=run_id, **days)  # fmt: skip
 
 
-def test_a_run_ahead_of_the_data_is_told(reconciled: House, keep_run: Callable[..., None], client: FlaskClient) -> None:
+def test_a_run_ahead_of_the_data_is_told(
+    reconciled: Installation, keep_run: Callable[..., None], client: FlaskClient
+) -> None:
     """A run that only noted gaps leaves the list of earlier days, and the list and the first page say so.
 
     They say it also when the night of an earlier day has seen the same gaps since.
@@ -36,7 +38,7 @@ def test_a_run_ahead_of_the_data_is_told(reconciled: House, keep_run: Callable[.
     assert told in text_of(client, "/")
 
 
-def test_a_first_run_without_data_is_told(reconciled: House, client: FlaskClient) -> None:
+def test_a_first_run_without_data_is_told(reconciled: Installation, client: FlaskClient) -> None:
     """Where nothing but gaps was ever seen, an almost empty list is no good news."""
     with reconciled.store.transaction() as session:
         session.execute(sa.delete(ExceptionRow))
@@ -47,7 +49,7 @@ def test_a_first_run_without_data_is_told(reconciled: House, client: FlaskClient
 
 
 def test_the_first_page_agrees_with_itself_on_incomplete_data(
-    reconciled: House, keep_payout: Callable[..., None], client: FlaskClient
+    reconciled: Installation, keep_payout: Callable[..., None], client: FlaskClient
 ) -> None:
     """It counts what the run lacked, no gaps of zero beside it, and names the payouts its headline leaves out."""
     said = {"payouts": 4, "payouts_closed": 4, "items_by_outcome": {"matched": 1}, "exceptions": {"DATA_GAP": 1}}
@@ -65,7 +67,7 @@ def test_the_first_page_agrees_with_itself_on_incomplete_data(
 
 
 def test_payouts_that_no_bank_data_shows_are_counted_apart(
-    reconciled: House, keep_payout: Callable[..., None], client: FlaskClient
+    reconciled: Installation, keep_payout: Callable[..., None], client: FlaskClient
 ) -> None:
     """They add up, and are not among those that tie out: headline, table, list and filter say so."""
     with reconciled.store.transaction() as session:
@@ -81,7 +83,7 @@ def test_payouts_that_no_bank_data_shows_are_counted_apart(
     assert "po_2" not in text_of(client, "/payouts?status=closed")
 
 
-def test_a_run_of_a_day_to_come_is_told(reconciled: House, client: FlaskClient) -> None:
+def test_a_run_of_a_day_to_come_is_told(reconciled: Installation, client: FlaskClient) -> None:
     """Where there is no other run, one of the future is shown with its warning."""
     with reconciled.store.transaction() as session:
         session.execute(sa.update(Run).values(as_of=date(2126, 1, 1)))
@@ -93,7 +95,7 @@ def test_an_ordinary_morning_has_no_warning(client: FlaskClient) -> None:
     assert 'class="warn"' not in client.get("/exceptions").get_data(as_text=True)
 
 
-def test_the_list_is_filtered_by_owner_and_day(reconciled: House, client: FlaskClient) -> None:
+def test_the_list_is_filtered_by_owner_and_day(reconciled: Installation, client: FlaskClient) -> None:
     """Somebody's, nobody's, those opened or closed from a day on, and those of one payout."""
     with reconciled.store.transaction() as session:
         mine = sa.update(ExceptionRow).where(sa.column("id") == "00aa00aa00aa00aa")

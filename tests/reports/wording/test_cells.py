@@ -7,7 +7,7 @@ from typing import Any
 import openpyxl
 import pytest
 
-from consumer.facts.house import House
+from consumer.facts.installation import Installation
 from consumer.facts.tables.business import Institution
 from reconcile.tables import Run
 from reports import catalogue, files
@@ -126,7 +126,7 @@ def test_a_bank_is_called_by_its_name() -> None:
     assert told("payout-summary", "es-CL", recipient_institution="cl_otro")["recipient_institution"] == "cl_otro"
 
 
-def test_a_report_brings_the_names_of_its_banks(reconciled: House) -> None:
+def test_a_report_brings_the_names_of_its_banks(reconciled: Installation) -> None:
     """Names come from the mirrored directory; the machine profile keeps the id."""
     with reconciled.store.transaction() as session:
         body = '{"id": "Banco de Prueba", "name": "Banco Dos"}'
@@ -143,7 +143,7 @@ def test_mexico_says_it_its_own_way() -> None:
     assert dialects.local("el monto montó", "es-MX") == "el importe montó"
 
 
-def test_a_workbook_names_the_data_behind_it(reconciled: House) -> None:
+def test_a_workbook_names_the_data_behind_it(reconciled: Installation) -> None:
     """Rounding, tolerances and the digest of every input stand on the sheet of parameters."""
     with reconciled.store.transaction() as session:
         run = session.get(Run, ("main", "run-1"))

@@ -7,11 +7,11 @@ from consumer.facts.settings import ConfigError, Connection, Settings
 from consumer.facts.store import Store
 
 # The face that rooms downstream see; only this room reads settings.
-__all__ = ["ConfigError", "Connection", "House", "OpenHouse", "Settings"]
+__all__ = ["ConfigError", "Connection", "Installation", "OpenInstallation", "Settings"]
 
 
 @dataclass(frozen=True, slots=True)
-class House:
+class Installation:
     settings: Settings
     store: Store
 
@@ -20,4 +20,4 @@ class House:
         return self.settings.all_connections if name is None else (self.settings.connection(name),)
 
 
-OpenHouse = Callable[[], House]
+OpenInstallation = Callable[[], Installation]

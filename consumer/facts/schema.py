@@ -8,14 +8,16 @@ from consumer.facts.store import SchemaError, Store
 
 _MIGRATION_LOCK = 717_043
 _VERSION = sa.table("alembic_version", sa.column("version_num"))
-# A migration's file begins with its number, which is its name in the database too.
+# A migration's file begins with its number, which is its name in the database too; the first made the first release.
 VERSIONS = sorted(path.name[:4] for path in (Path(__file__).parent / "migrations" / "versions").glob("[0-9]*.py"))
 
 
 def upgrade(store: Store) -> None:
     """Run every migration that is missing, in one transaction; a second process waits and then finds nothing to do."""
-    if version_of(store) == VERSIONS[-1]:
+    found = version_of(store)
+    if found == VERSIONS[-1]:
         return
+    _refuse_unreleased(found)
     from consumer.facts.migrating import run_migrations  # noqa: PLC0415 - alembic is slow to load
 
     with store.connection() as connection:
@@ -35,7 +37,18 @@ def version_of(store: Store) -> str | None:
 def check_migrated(store: Store) -> None:
     """Refuse to work on tables of another version."""
     found = version_of(store)
+    _refuse_unreleased(found)
     if found != VERSIONS[-1]:
         raise SchemaError(
             f"the database is at version {found or 'none'}, this program at {VERSIONS[-1]}: cuadre db upgrade"
+        )
+
+
+def _refuse_unreleased(found: str | None) -> None:
+    """Raise SchemaError for a database made before the first release, which no migration starts from."""
+    if found is not None and found < VERSIONS[0]:
+        raise SchemaError(
+            f"this database was made before the first release (version {found}) and cannot be upgraded: "
+            "choose a new CUADRE_DATA_DIR (with PostgreSQL an empty database), then run cuadre backfill and "
+            "cuadre pull all"
         )

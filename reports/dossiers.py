@@ -7,6 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.tables.columns import core_of
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks
@@ -93,7 +94,7 @@ def _decisions(session: Session, connection: str, doc_key: str) -> Sequence[Deci
 
 
 def _exceptions(session: Session, connection: str, doc_key: str) -> Sequence[dict[str, Any]]:
-    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    table = core_of(ExceptionRow)
     query = sa.select(table).where(table.c.connection == connection, table.c.doc_key == doc_key)
     ordered = query.order_by(table.c.resolved_on.is_not(None), table.c.code, table.c.id)
     return [dict(row) for row in session.execute(ordered).mappings()]

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
@@ -122,7 +123,7 @@ def exceptions_shown(connections: Sequence[str], span: Span, as_of: date) -> sa.
 
     What opened after the day is shown only while it is open: the run of an earlier day may be the later one.
     """
-    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    table = core_of(ExceptionRow)
     opened, closed = table.c.opened_on, table.c.resolved_on
     shown = sa.or_(closed > as_of, _within(opened, span), _within(closed, span))
     stood = sa.or_(closed.is_(None), sa.and_(opened <= as_of, shown))
@@ -132,7 +133,7 @@ def exceptions_shown(connections: Sequence[str], span: Span, as_of: date) -> sa.
 
 def exceptions_open(connections: Sequence[str]) -> sa.Select[Any]:
     """Ask for what is open now, for a sheet that is filled in and comes back."""
-    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    table = core_of(ExceptionRow)
     return sa.select(table).where(table.c.connection.in_(connections), table.c.resolved_on.is_(None))
 
 

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.tables.business import Institution
+from consumer.facts.tables.columns import core_of
 from reconcile.tables import ExceptionRow, PayoutResult, Run
 from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
 from reports.kinds import RANKS, Kind, kinds
@@ -78,7 +79,7 @@ def exceptions(
     conditions = _exception_conditions(connections, asked)
     total = session.scalar(sa.select(sa.func.count()).select_from(ExceptionRow).where(*conditions)) or 0
     rank = sa.case(RANKS, value=col(ExceptionRow.severity), else_=3)
-    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    table = core_of(ExceptionRow)
     query = (
         sa.select(table)
         .where(*conditions)
@@ -130,7 +131,7 @@ def owners(session: Session, connections: Sequence[str]) -> list[str]:
 
 
 def exceptions_of(session: Session, connection: str, payout_id: str) -> list[dict[str, Any]]:
-    table: sa.Table = ExceptionRow.__table__  # type: ignore[attr-defined]
+    table = core_of(ExceptionRow)
     query = sa.select(table).where(table.c.connection == connection, table.c.payout_id == payout_id)
     rank = sa.case(RANKS, value=table.c.severity, else_=3)
     ordered = query.order_by(table.c.resolved_on.is_not(None), rank, table.c.amount_at_risk.desc(), table.c.id)

@@ -85,7 +85,7 @@ PURE = (
 )
 IMPURE = {"flask", "httpx", "sqlalchemy", "sqlmodel", "apscheduler", "os", "socket", "subprocess", "random", "requests"}
 BANNED_NAMES = {"utils", "helpers", "common", "base", "manager", "core", "misc", "service", "services", "models"}
-FILE_LINES, FUNCTION_LINES = 300, 60
+FILE_LINES, FUNCTION_LINES = 450, 60
 # The two places where anything may go wrong and work must go on: the per-event loop and the job wrapper.
 BROAD_EXCEPTS = {"consumer/inbox/apply.py", "consumer/jobs/schedule.py", "consumer/jobs/worker.py"}
 
@@ -221,7 +221,7 @@ def broad_excepts() -> Iterator[tuple[Path, int, str]]:
 
 
 def large_things() -> Iterator[tuple[Path, int, str]]:
-    """Files past 300 lines and functions past 60."""
+    """Files past 450 lines and functions past 60."""
     for path in SOURCES:
         text = path.read_text(encoding="utf-8")
         if "migrations/versions" in str(path):
@@ -307,7 +307,7 @@ def test_the_rules_see_offences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         "import os",
         "def test_x(): os.environ; s.commit()",
     ]
-    body += ["def f():", "    try: return float(1) / 2", "    except Exception: pass", *["    x = 1"] * 301]
+    body += ["def f():", "    try: return float(1) / 2", "    except Exception: pass", *["    x = 1"] * 451]
     bad.write_text("\n".join(body), encoding="utf-8")
     bad.with_name("other.py").write_text("import reconcile.rules.utils\n", encoding="utf-8")
     here = sys.modules[__name__]

@@ -13,10 +13,11 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.facts.clock import format_duration
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Lateness
 
 MEMORY = timedelta(days=30)
-_TABLE: sa.Table = Lateness.__table__  # type: ignore[attr-defined]
+_TABLE = core_of(Lateness)
 
 
 class Way(StrEnum):

@@ -14,9 +14,9 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-import sqlalchemy as sa
 
 from consumer.facts.clock import format_instant, to_instant
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
 
 KEPT = "cuadre:kept"
@@ -211,8 +211,3 @@ def _finite(text: str) -> float:
 
 _decode: Callable[[str | bytes], Any] = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="sorted").encode
-
-
-def core_of(table: Table) -> sa.Table:
-    core: sa.Table = table.__table__  # type: ignore[attr-defined]
-    return core

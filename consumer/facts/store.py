@@ -13,7 +13,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlmodel import Session, SQLModel
 
 from consumer.facts import embedded
-from consumer.facts.tables.columns import UtcDateTime
+from consumer.facts.tables.columns import UtcDateTime, core_of
 
 # A database machine that is gone says nothing: without these a connection to it hangs for hours.
 _WIRE = {
@@ -184,7 +184,7 @@ def insert_once(
     """Insert the rows whose key is new, in one statement, and return the keys that were inserted."""
     if not rows:
         return set()
-    target: sa.Table = table.__table__  # type: ignore[attr-defined]
+    target = core_of(table)
     columns = [target.c[key] for key in keys]
     new = insert_into(connection, target).values(list(rows)).on_conflict_do_nothing(index_elements=columns)
     statement = new.returning(*columns)
@@ -193,7 +193,7 @@ def insert_once(
 
 def put(connection: Connection, table: type[SQLModel], row: dict[str, Any], *, keys: Sequence[str]) -> None:
     """Insert a row or overwrite the one under its key, in one statement, whoever else writes it at the same time."""
-    target: sa.Table = table.__table__  # type: ignore[attr-defined]
+    target = core_of(table)
     changes = {name: value for name, value in row.items() if name not in keys}
     statement = insert_into(connection, target).values(row)
     connection.execute(statement.on_conflict_do_update(index_elements=[target.c[key] for key in keys], set_=changes))

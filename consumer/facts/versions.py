@@ -10,8 +10,9 @@ import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.facts.observed import Key, Known, core_of, from_row, from_values, join, replaced_columns, to_values
+from consumer.facts.observed import Key, Known, from_row, from_values, join, replaced_columns, to_values
 from consumer.facts.store import insert_new, insert_unfolded, one_of, to_ids
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
 
 Observed = ProviderObject | Known

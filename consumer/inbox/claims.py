@@ -10,9 +10,10 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from consumer.facts.store import one_of, to_ids
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventState
 
-EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
+EVENT = core_of(Event)
 LEASE = timedelta(seconds=60)
 
 _DUE = (EventState.WAITING.value, EventState.FAILED.value)

@@ -10,10 +10,11 @@ from sqlmodel import Session
 
 from consumer.facts.clock import to_utc
 from consumer.facts.settings import Connection
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict
 
-_EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
-_CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]
+_EVENT = core_of(Event)
+_CONFLICT = core_of(EventConflict)
 _ROWS_AT_ONCE = 1_000
 
 

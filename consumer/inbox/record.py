@@ -11,13 +11,14 @@ import sqlalchemy as sa
 from sqlalchemy.engine import Connection
 
 from consumer.facts.store import ROWS_A_STATEMENT, insert_into, insert_unfolded, insert_values, one_of, to_ids
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, Source
 from consumer.inbox.arrivals import Arrival, UnusableEvent, read_arrival
 
 __all__ = ["Arrival", "UnusableEvent", "Verdict", "read_arrival", "record_all"]
 
-_EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
-_CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]
+_EVENT = core_of(Event)
+_CONFLICT = core_of(EventConflict)
 _COLUMNS = (
     "connection", "id", "type", "mode", "created_at", "received_at", "source", "state", "resource_id", "body",
     "raw_sha256", "meaning_sha256", "arrivals", "last_arrival_at", "listed_at", "attempts", "error",

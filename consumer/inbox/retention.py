@@ -7,10 +7,11 @@ import sqlalchemy as sa
 
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, EventState
 
-_EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
-_CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]
+_EVENT = core_of(Event)
+_CONFLICT = core_of(EventConflict)
 _DONE = (EventState.APPLIED.value, EventState.IGNORED.value)
 _ROWS_AT_ONCE = 1_000
 

@@ -12,12 +12,13 @@ from sqlmodel import Session
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswer, Patience
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
 from consumer.facts.tables.jobs import Tick
 
-_EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
-_CONFLICT: sa.Table = EventConflict.__table__  # type: ignore[attr-defined]
-_TICK: sa.Table = Tick.__table__  # type: ignore[attr-defined]
+_EVENT = core_of(Event)
+_CONFLICT = core_of(EventConflict)
+_TICK = core_of(Tick)
 # How the hourly look at the endpoint ends when something is wrong.
 _TROUBLED = ("incomplete", "failed")
 _WEEKS = 4

@@ -12,12 +12,13 @@ from sqlmodel import select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, insert_once
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.jobs import DIED, Tick
 from consumer.facts.turns import Turn, take_turn
 
 # Longer than any clock skew worth bearing: a worker whose clock is ahead must not take a tick that is alive.
 LEASE = timedelta(minutes=15)
-_TICK: sa.Table = Tick.__table__  # type: ignore[attr-defined]
+_TICK = core_of(Tick)
 _MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
 _MOST_MISSED = 100
 

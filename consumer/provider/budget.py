@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, insert_once
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import RateSlot
 
 MOST_PLACES = 50
@@ -47,7 +48,7 @@ class Budget:
         self._rest = 1.0 if rate >= 1 else 1.0 / rate
         self._per_place = max(1, ceil(rate / MOST_PLACES))
         self._places = max(1, floor(rate) // self._per_place)
-        self._table: sa.Table = RateSlot.__table__  # type: ignore[attr-defined]
+        self._table = core_of(RateSlot)
         self._line = threading.Lock()
         self._state = threading.Lock()
         self._waiting = 0

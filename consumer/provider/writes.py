@@ -9,7 +9,8 @@ import sqlalchemy as sa
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
-from consumer.facts.observed import MixedModes, core_of
+from consumer.facts.observed import MixedModes
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Refund
 from consumer.facts.versions import merge_all
 from consumer.provider.client import Answer, Provider

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.facts.money import format_decimal
-from consumer.facts.observed import core_of
 from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Account, AccountMovement, AccountStatement
+from consumer.facts.tables.columns import core_of
 from consumer.provider.rows import UnusableObject
 from consumer.provider.rows.fields import instant, required_amount
 from consumer.sync.findings import Finding

@@ -14,6 +14,7 @@ from sqlmodel import Session
 
 from consumer.facts.lateness import Way, percentiles
 from consumer.facts.store import insert_into
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, Source
 from consumer.facts.tables.sync import Lateness
 from consumer.inbox.record import Arrival, Verdict, mark_listed
@@ -25,8 +26,8 @@ FACTOR = 2
 MOST_OVERLAP = timedelta(days=2)
 # A webhook that was tried again for longer is no measure of the provider any more.
 _DAYS_MEASURED = 3
-_TABLE: sa.Table = Lateness.__table__  # type: ignore[attr-defined]
-_EVENT: sa.Table = Event.__table__  # type: ignore[attr-defined]
+_TABLE = core_of(Lateness)
+_EVENT = core_of(Event)
 
 
 @dataclass(slots=True)

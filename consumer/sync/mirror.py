@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from consumer.facts.observed import core_of
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Drift
 from consumer.facts.versions import merge_all
@@ -25,7 +25,7 @@ from consumer.sync.payout_items import FINAL, items_here, items_there, read_agai
 from consumer.sync.progress import OnRead, read_quietly
 from consumer.sync.streams import Again, Part, Stream
 
-_DRIFT: sa.Table = Drift.__table__  # type: ignore[attr-defined]
+_DRIFT = core_of(Drift)
 _IDS_A_STATEMENT = 500
 
 

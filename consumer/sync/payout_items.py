@@ -11,6 +11,7 @@ from sqlmodel import Session, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, put
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
 from consumer.facts.versions import merge_all
 from consumer.provider.client import Provider
@@ -32,7 +33,7 @@ FINAL = {"succeeded", "canceled", "returned"}
 MOST_READS = 4
 # What may be wrong with one payout alone; a key that is refused or a provider that is away ends the reading of all.
 _OF_ONE_PAYOUT = (Missing, Broken, Unreadable, EndlessList, ForeignLink)
-_ITEM: sa.Table = PayoutItem.__table__  # type: ignore[attr-defined]
+_ITEM = core_of(PayoutItem)
 _COUNT_KEY = ("connection", "payout_id", "resource_type")
 _ITEM_KEY = (*_COUNT_KEY, "resource_id")
 

@@ -6,9 +6,9 @@ from collections import defaultdict
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.facts.observed import core_of
 from consumer.facts.settings import Connection
 from consumer.facts.tables.business import TaxStatement
+from consumer.facts.tables.columns import core_of
 from consumer.provider.rows import fields
 from consumer.sync.findings import Finding
 

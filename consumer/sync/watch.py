@@ -13,12 +13,13 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.patience import NoAnswer, Patience
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window, WindowState
 
-_CHECKPOINT: sa.Table = Checkpoint.__table__  # type: ignore[attr-defined]
-_DRIFT: sa.Table = Drift.__table__  # type: ignore[attr-defined]
-_FINDING: sa.Table = StreamFinding.__table__  # type: ignore[attr-defined]
-_WINDOW: sa.Table = Window.__table__  # type: ignore[attr-defined]
+_CHECKPOINT = core_of(Checkpoint)
+_DRIFT = core_of(Drift)
+_FINDING = core_of(StreamFinding)
+_WINDOW = core_of(Window)
 _ANSWER_SECONDS = 3.0
 
 Late = tuple[str, Way, Percentiles]

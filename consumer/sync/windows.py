@@ -11,13 +11,14 @@ from sqlmodel import Session, select
 
 from consumer.facts.completeness import complete_until, reach, start_of
 from consumer.facts.store import put
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from consumer.provider.paging import Page
 
 EVENTS_STREAM = "events"
 MOST_PASSES = 10
 _GROWING = f"events kept appearing in {MOST_PASSES} reads"
-_TABLE: sa.Table = Window.__table__  # type: ignore[attr-defined]
+_TABLE = core_of(Window)
 
 
 def all_windows(session: Session, connection: str, stream: str) -> list[Window]:

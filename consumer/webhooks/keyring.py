@@ -18,12 +18,13 @@ from sqlmodel import Session, select
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import put
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Secret, SecretUse
 
 _FRESH_SECONDS = 5.0
 _FIRST_LOAD_SECONDS = 2.0
 _NOTED_EVERY = timedelta(minutes=1)
-_SECRET: sa.Table = Secret.__table__  # type: ignore[attr-defined]
+_SECRET = core_of(Secret)
 _LOG = logging.getLogger(__name__)
 
 

@@ -11,6 +11,7 @@ from sqlmodel import SQLModel
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.installation import Connection
 from consumer.facts.tables.business import AccountMovement, AccountNumber, LinkAccount, LinkMovement
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Payout
 from reconcile.books.bank_statements import account_digits
 from reconcile.reading.bank import Imported, bank_lines
@@ -84,4 +85,4 @@ class _Accounts:
 
 
 def _columns(table: type[SQLModel]) -> Any:
-    return table.__table__.c  # type: ignore[attr-defined]
+    return core_of(table).c

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import SQLModel
 
 from consumer.facts.installation import Connection
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, PayoutItem, Refund
 from reconcile.reading.bodies import SALE
@@ -83,7 +84,7 @@ class LargeTables:
 
 
 def table_of(table: type[SQLModel]) -> Any:
-    return table.__table__  # type: ignore[attr-defined]
+    return core_of(table)
 
 
 def columns_of(table: type[SQLModel]) -> Any:

@@ -13,6 +13,7 @@ from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, SQLModel
 
 from consumer.facts.store import one_of, to_ids
+from consumer.facts.tables.columns import core_of
 from reconcile.exceptions.life import (
     OPENED,
     REMEMBERED,
@@ -192,5 +193,4 @@ def _type_of(table: sa.Table, name: str) -> str:
 
 def table_of(model: type[SQLModel]) -> sa.Table:
     """The table, not its class: the object layer would look at each of a million rows."""
-    table: sa.Table = model.__table__  # type: ignore[attr-defined]
-    return table
+    return core_of(model)

@@ -15,6 +15,7 @@ from sqlmodel import SQLModel, select
 
 from consumer.facts.clock import to_instant
 from consumer.facts.store import Store
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Payout, PayoutItem
 from consumer.facts.tables.sync import Window
@@ -55,7 +56,7 @@ class Place:
         """Name every row by its key."""
         store = Store(self._url)
         with store.reading() as session:
-            tables = [table.__table__ for table in ROWS[what]]  # type: ignore[attr-defined]
+            tables = [core_of(table) for table in ROWS[what]]
             found = {
                 (table.name, *map(str, row))
                 for table in tables

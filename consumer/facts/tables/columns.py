@@ -1,11 +1,16 @@
-"""Types of columns that tables share: times that are always aware UTC, and money."""
+"""Types of columns that tables share, times that are always aware UTC and money; and the table of a model."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.engine import Dialect
-from sqlmodel import Field
+from sqlmodel import Field, SQLModel
+
+
+def core_of(table: type[SQLModel]) -> sa.Table:
+    """Return the table of a model, for statements; SQLModel does not declare it."""
+    return table.metadata.tables[str(table.__tablename__)]
 
 
 class UtcDateTime(sa.TypeDecorator[datetime]):

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from consumer.facts import schema
 from consumer.facts.store import Store
+from consumer.facts.tables.columns import core_of
 from tests.benchmarks.ingest.cluster import free_port
 from tests.benchmarks.ingest.processes import wait_for_port
 from tests.benchmarks.ingest.servers import NaiveEvent
@@ -90,7 +91,7 @@ def bare(store: str, processes: int) -> Contender:
 
 def naive(store: str, database_url: str, processes: int) -> Contender:
     engine = Store(database_url).engine
-    NaiveEvent.metadata.create_all(engine, tables=[NaiveEvent.__table__])  # type: ignore[attr-defined]
+    NaiveEvent.metadata.create_all(engine, tables=[core_of(NaiveEvent)])
     engine.dispose()
     port = free_port()
     command = (sys.executable, str(HERE / "serve.py"), "naive", str(port), str(processes))

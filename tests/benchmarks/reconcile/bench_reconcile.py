@@ -20,6 +20,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from consumer.facts.tables.columns import core_of
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from consumer.config import load
@@ -91,7 +93,7 @@ def keyed_once(folder: Path) -> dict[str, Any]:
     connection = installation.settings.connection("main")
     with installation.store.reading() as session:
         read_transfers(session, connection)
-        table = LocalInvoice.__table__  # type: ignore[attr-defined]  # SQLModel does not declare its table
+        table = core_of(LocalInvoice)
         reading = sa.select(*(table.c[name] for name in DOCUMENTS))
         clock = _Clock()
         read_table(session.connection(), reading, DOCUMENTS, along=table)

@@ -10,6 +10,7 @@ from sqlmodel import SQLModel
 
 from consumer.facts.sales import sale_of
 from consumer.facts.store import Store
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
 from consumer.facts.tables.sync import Checkpoint
@@ -66,14 +67,14 @@ def _insert(store: Store, rows: dict[type[SQLModel], list[dict[str, Any]]]) -> N
     with store.connection() as database:
         for table, some in rows.items():
             if some:
-                core: sa.Table = table.__table__  # type: ignore[attr-defined]
+                core = core_of(table)
                 empty = {column.name: None for column in core.columns if column.nullable}
                 database.execute(sa.insert(core), [empty | row for row in some])
                 some.clear()
 
 
 def _count(database: sa.Connection) -> None:
-    items = PayoutItem.__table__  # type: ignore[attr-defined]
+    items = core_of(PayoutItem)
     kinds = sa.select(items.c.payout_id, items.c.resource_type, sa.func.count()).group_by(
         items.c.payout_id, items.c.resource_type
     )

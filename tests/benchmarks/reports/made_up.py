@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.clock import local_date
 from consumer.facts.store import Store
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from reconcile.kept import chunks
 from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, typed
@@ -120,7 +121,7 @@ def fill(store: Store, payouts: int, *, email: str, password: str) -> None:
 
 def _the_night_before() -> sa.Insert:
     """Copy the last run to the one before it, without what still waited for a payout on the last day."""
-    table: sa.Table = ResultChunk.__table__  # type: ignore[attr-defined]
+    table = core_of(ResultChunk)
     names = [column.name for column in table.columns]
     copied = [sa.literal("run-29") if name == "run_id" else table.c[name] for name in names]
     last = sa.select(sa.func.max(table.c.number)).where(table.c.kind == chunks.LINE).scalar_subquery()

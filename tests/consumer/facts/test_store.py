@@ -11,6 +11,7 @@ from sqlmodel import select
 
 from consumer.facts import migrating, schema, tables
 from consumer.facts.store import Store, insert_new, insert_once, one_of, put, to_ids
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint
 
 CONSUMER_TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
@@ -101,7 +102,7 @@ def test_many_rows_go_in_at_once_on_sqlite(migrated_sqlite: Path, tmp_path: Path
     """More rows than one statement takes are all there, with their times, and a time without a zone is refused."""
     shutil.copy(migrated_sqlite, tmp_path / "cuadre.db")
     store = Store(f"sqlite:///{tmp_path / 'cuadre.db'}")
-    table: sa.Table = Checkpoint.__table__  # type: ignore[attr-defined]
+    table = core_of(Checkpoint)
     with store.connection() as connection:
         insert_new(connection, table, [row(f"stream-{number}", number) | {"offered": True} for number in range(250)])
         insert_new(connection, table, [])
@@ -124,7 +125,7 @@ def test_many_names_are_asked_as_one_value(store: Store) -> None:
     with store.connection() as connection:
         for stream in ('qu"ote', "ñandú ’", "plain"):
             insert_once(connection, Checkpoint, [row(stream) | {"offered": True}], keys=["connection", "stream"])
-        table: sa.Table = Checkpoint.__table__  # type: ignore[attr-defined]
+        table = core_of(Checkpoint)
         named = sa.select(table.c.stream).where(one_of(table.c.stream, connection.dialect.name))
         found = connection.execute(named, {"ids": to_ids(['qu"ote', "ñandú ’", "other"])})
 

@@ -15,6 +15,7 @@ from consumer.commands.sync import drift
 from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Customer, PaymentIntent, Payout, PayoutItem, Refund
 from consumer.facts.tables.sync import Drift
 from consumer.inbox.apply import drain
@@ -76,7 +77,7 @@ def found(outcome: DriftOutcome) -> set[tuple[str, str, str, str | None]]:
 def some_id(installation: Installation, table: type[Payout | PaymentIntent | Refund | Customer]) -> str:
     """Pick the newest object of a table."""
     with installation.store.reading() as session:
-        core = table.__table__  # type: ignore[union-attr]
+        core = core_of(table)
         return str(session.execute(sa.select(core.c.id).order_by(core.c.created_at.desc()).limit(1)).scalar_one())
 
 

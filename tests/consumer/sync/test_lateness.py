@@ -14,6 +14,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from consumer.inbox.record import read_arrival, record_all
 from consumer.provider.client import Provider
@@ -86,7 +87,7 @@ def test_webhooks_are_measured_by_day_and_never_twice(store: Store, settings: Se
 def listed_at(installation: Installation, number: int) -> datetime | None:
     with installation.store.reading() as session:
         found: datetime | None = session.execute(
-            sa.select(Event.__table__.c.listed_at).where(Event.__table__.c.id == f"evt_{number}")  # type: ignore[attr-defined]
+            sa.select(core_of(Event).c.listed_at).where(core_of(Event).c.id == f"evt_{number}")
         ).scalar_one()
         return found
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from consumer.facts.installation import Installation
-from consumer.facts.tables.columns import UtcDateTime
+from consumer.facts.tables.columns import UtcDateTime, core_of
 from consumer.facts.tables.provider import Customer, PayoutItem
 from reconcile.reading import cells, columnar
 from reconcile.reading.cells import NOWHERE, SELDOM, Piece, parsed
@@ -19,8 +19,8 @@ from reconcile.reading.columnar import read_table
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT
 
 BOTH = {"name": TEXT, "total": MONEY}
-TABLE = Customer.__table__  # type: ignore[attr-defined]  # SQLModel does not declare its table
-ITEMS = PayoutItem.__table__  # type: ignore[attr-defined]
+TABLE = core_of(Customer)
+ITEMS = core_of(PayoutItem)
 NOON = datetime(2026, 9, 1, 12, tzinfo=UTC)
 READ = {"id": TEXT, "name": TEXT, "amount": MONEY}
 TEXTS = st.text(st.one_of(st.sampled_from("\x1e\x1f',\\\n\x7f"), st.characters(codec="utf-8", exclude_characters="\0")))

@@ -93,7 +93,7 @@ TABLE = {
     "serve": Row(
         "consumer.commands.serving:serve_command",
         "Receive, show, apply and schedule, all in one process.",
-        {"greet": "reports.commands.invitations:greet"},
+        {"greet": "reports.commands.access:greet"},
     ),
     "tokens": Row("reports.commands.access:tokens", "Keys with which programs download reports."),
     "unmatch": Row(
@@ -103,7 +103,7 @@ TABLE = {
     "web": Row(
         "consumer.commands.serving:web_command",
         "Receive webhooks and show pages; cuadre worker does the rest.",
-        {"greet": "reports.commands.invitations:greet", "share_counters": "consumer.opening:share_counters"},
+        {"greet": "reports.commands.access:greet", "share_counters": "consumer.opening:share_counters"},
     ),
     "webhook": Row("consumer.commands.webhook:webhook", "Our endpoint at the provider: where it delivers events."),
     "withdraw": Row(

@@ -1,6 +1,7 @@
 """One exception and what is needed to decide it: the payment, the documents that could be meant, what was decided."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -16,7 +17,6 @@ from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks, extracts
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice, Run
 from reports.shapes.spans import Row
-from reports.side_by_side import beside
 
 _MOST_CANDIDATES = 20
 _NO_DATE = date.max
@@ -140,3 +140,38 @@ def _keys_in(evidence: Any) -> list[str]:
         return [evidence] if evidence.startswith(("cl:", "mx:")) else []
     parts = evidence.values() if isinstance(evidence, dict) else evidence if isinstance(evidence, list) else ()
     return [key for part in parts for key in _keys_in(part)]
+
+
+# What a document says that another one of the same customer and amount may say otherwise, besides its number.
+_TELLING = ("order_ref", "issue_date", "due_date")
+_ALIKE = ("currency", "balance", "customer_tax_id")
+
+
+def beside(payment: Row, candidates: Sequence[Row]) -> list[Row]:
+    """Add to each candidate the columns that agree with the payment, how many look alike, and what tells it apart."""
+    families = Counter(_family(row) for row in candidates)
+    return [
+        {
+            **row,
+            "same": _agreeing(payment, row),
+            "alike": families[_family(row)] - 1,
+            "apart": _telling(row, candidates),
+        }
+        for row in candidates
+    ]
+
+
+def _family(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in _ALIKE)
+
+
+def _agreeing(payment: Row, row: Row) -> set[str]:
+    names = ("customer_tax_id", "order_ref")
+    same = {name for name in names if payment[name] and payment[name] == row[name]}
+    return same | ({"balance"} if row["difference"] == 0 else set())
+
+
+def _telling(row: Row, candidates: Sequence[Row]) -> list[str]:
+    """Name the columns in which documents that look alike differ; none where only their numbers do."""
+    family = [other for other in candidates if _family(other) == _family(row)]
+    return [name for name in _TELLING if len({other[name] for other in family}) > 1]

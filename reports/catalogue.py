@@ -1,22 +1,33 @@
 """Make any report of the catalogue: read what it needs in one view of the database and build it."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
-from sqlmodel import Session
+import sqlalchemy as sa
+from sqlmodel import Session, col
 
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.tables.business import (
+    AccountMovement,
+    AccountStatement,
+    TaxInvoice,
+    TaxReturn,
+    TaxStatement,
+    Transfer,
+)
+from consumer.facts.tables.provider import ProviderObject
+from consumer.facts.tables.sync import Drift
 from reconcile.kept import extracts
 from reconcile.tables import Run
-from reports import changes, frames, mirror, run_history, standing
+from reports import business, frames, run_history, standing
 from reports.control import Books, control
 from reports.query import Query, Source
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import CATALOGUE, Definition, definition_of
-from reports.shapes.spans import Row
+from reports.shapes.spans import WHOLE, Row
 from reports.workbook import ROUNDING
 
 
@@ -25,6 +36,7 @@ class NoRunError(LookupError):
 
 
 OnRows = Callable[[int], None]
+Maker = Callable[[Source], Iterable[Row]]
 
 
 def _uncounted(_rows: int) -> None:
@@ -180,17 +192,56 @@ def _sums(source: Source, kind: str, name: str) -> Iterator[Row]:
             yield {"connection": run.connection, "currency": row["currency"], name: row[f"{name}_sum"]}
 
 
-MAKERS: dict[str, Callable[[Source], Iterable[Row]]] = {
+def _transfers(source: Source) -> Iterable[Row]:
+    bank = business.to_bank(
+        _objects(source, AccountMovement), _objects(source, AccountStatement), _arrived_payouts(source)
+    )
+    return business.transfers(_objects(source, Transfer), bank, _by_name(source), span=source.query.span)
+
+
+def _arrived_payouts(source: Source) -> Iterator[Row]:
+    """Name the bank movement of each payout that has one."""
+    names = ["payout_date", "payout_id", "bank_movement_id"]
+    for _, table in frames.payout_tables(source.session, source.runs, WHOLE, names=names):
+        yield from table.select(names[1:]).drop_null().to_pylist()
+
+
+def _statement_check(source: Source) -> Iterable[Row]:
+    statements, movements = _objects(source, AccountStatement), _objects(source, AccountMovement)
+    return business.statement_check(statements, movements, _by_name(source), span=source.query.span)
+
+
+def _of_objects(table: type[ProviderObject], make: Callable[..., Iterable[Row]]) -> Maker:
+    """Make a report of mirrored objects of one kind, each on its own."""
+    return lambda source: make(_objects(source, table), _by_name(source), span=source.query.span)
+
+
+def _objects(source: Source, table: type[ProviderObject]) -> Iterator[Row]:
+    return frames.object_rows(source.session, table, source.names)
+
+
+def _by_name(source: Source) -> Mapping[str, Connection]:
+    return {connection.name: connection for connection in source.query.connections}
+
+
+def _drift(source: Source) -> Iterator[Row]:
+    """List what still differs from the provider; what was mended is gone from the list."""
+    query = sa.select(Drift).where(col(Drift.connection).in_(source.names), col(Drift.repaired_at).is_(None))
+    for found in source.session.scalars(query):
+        yield {name: getattr(found, name) for name in definition_of("drift").names}
+
+
+MAKERS: dict[str, Maker] = {
     "exceptions": _exceptions,
     "receivables": _receivables,
     "clearing-rollforward": _rollforward,
-    "transfers": mirror.transfers,
-    "statement-check": mirror.statement_check,
-    "tax-statements": mirror.tax_statements,
-    "tax-returns": mirror.tax_returns,
-    "tax-invoices": mirror.tax_invoices,
-    "drift": changes.drift,
-    "run-diff": changes.run_diff,
+    "transfers": _transfers,
+    "statement-check": _statement_check,
+    "tax-statements": _of_objects(TaxStatement, business.tax_statements),
+    "tax-returns": _of_objects(TaxReturn, business.tax_returns),
+    "tax-invoices": _of_objects(TaxInvoice, business.tax_invoices),
+    "drift": _drift,
+    "run-diff": run_history.run_diff,
     "control": _control,
 }
 # These may be millions of rows: built from columns, never row by row.

@@ -4,16 +4,17 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
 
-from sqlmodel import Session
+import sqlalchemy as sa
+from sqlalchemy.orm import Mapped
+from sqlmodel import Session, col
 
-from reports import bookkeeping, keeping, operations
-from reports.listing import Listing, Wanted, count, read
+from reports import bookkeeping, operations
+from reports.listing import ELSEWHERE, Listing, Query, Wanted, count, read
 from reports.shapes.build import Report, to_table
 from reports.shapes.columns import Column, Kind
 from reports.shapes.definitions import Definition
-from reports.shapes.spans import WHOLE
-
-LISTINGS = {listing.name: listing for listing in (*operations.LISTS, *bookkeeping.LISTS, *keeping.LISTS)}
+from reports.shapes.spans import WHOLE, Row
+from reports.tables import ReportFile, Token, User
 
 COUNTS = {
     "attempts", "times", "pages", "events", "payouts", "payouts_closed", "payouts_no_bank", "exceptions", "rows",
@@ -59,3 +60,47 @@ def to_report(
     table = to_table(definition, rows, currency=lambda _row: "")
     facts = {"runs": "", "run_numbers": "", "countries": "", "incomplete": "", "missing": ""}
     return Report(definition, table, WHOLE, as_of, facts=facts | {"connections": "-".join(wanted.connections)})
+
+
+PERSON_KEYS = ("email", "role", "state", "created_at", "disabled_at")
+TOKEN_KEYS = ("name", "role", "scopes", "state", "created_at", "last_used_at", "revoked_at")
+FILE_KEYS = ("made_at", "path", "rows", "since", "until", "as_of", "run_ids", "calendars", "sha256")
+
+
+def _people(wanted: Wanted) -> Query:
+    return _searched(sa.select(User).order_by(col(User.email)), col(User.email), wanted)
+
+
+def _person_row(user: User) -> Row:
+    own = {key: getattr(user, key) for key in PERSON_KEYS if key != "state"}
+    return own | {"state": "active" if user.disabled_at is None else "disabled"}
+
+
+def _tokens(wanted: Wanted) -> Query:
+    return _searched(sa.select(Token).order_by(col(Token.name)), col(Token.name), wanted)
+
+
+def _token_row(token: Token) -> Row:
+    own = {key: getattr(token, key) for key in TOKEN_KEYS if key != "state"}
+    return own | {"state": "active" if token.revoked_at is None else "revoked"}
+
+
+def _files(wanted: Wanted) -> Query:
+    query = sa.select(ReportFile).order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc())
+    return _searched(query, col(ReportFile.path), wanted)
+
+
+def _file_row(file: ReportFile) -> Row:
+    return {key: getattr(file, key) for key in FILE_KEYS if key != "rows"} | {"rows": file.row_count}
+
+
+def _searched(query: Query, name: Mapped[str], wanted: Wanted) -> Query:
+    return query.where(name.contains(wanted.search, autoescape=True)) if wanted.search else query
+
+
+_OWN = (
+    Listing("people", "People", PERSON_KEYS, _people, _person_row, for_admins=True, place=ELSEWHERE),
+    Listing("tokens", "Tokens", TOKEN_KEYS, _tokens, _token_row, for_admins=True, place=ELSEWHERE),
+    Listing("files", "Files already made", FILE_KEYS, _files, _file_row, place=ELSEWHERE),
+)
+LISTINGS = {listing.name: listing for listing in (*operations.LISTS, *bookkeeping.LISTS, *_OWN)}

@@ -9,14 +9,14 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
-from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict
+from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict, EventReplay
 from consumer.facts.tables.jobs import Tick, is_in_state, to_shown
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.taxids import mask_accounts
-from reconcile.tables import Run
-from reports import trail
+from reconcile.tables import Decision, ExceptionChange, Run
 from reports.listing import Listing, Query, Wanted, count
 from reports.shapes.spans import Row
+from reports.tables import AuditEntry
 
 
 def trouble(session: Session, connections: Sequence[str]) -> Sequence[tuple[str, str, int]]:
@@ -109,12 +109,36 @@ def _job_row(tick: Tick) -> Row:
     return {key: shown[key] for key in JOB_KEYS}
 
 
+TRAIL_KEYS = ("at", "who", "action", "subject")
+
+
 def _trail(wanted: Wanted) -> Query:
-    return trail.entries(wanted.search)
+    """Join the trail of the pages with decisions, changes of exceptions and replays, made on pages or by commands.
+
+    What runs change of an exception is no person's doing and is left out.
+    """
+    space = sa.literal(" ")
+    own = sa.select(col(AuditEntry.at), col(AuditEntry.who), col(AuditEntry.action), col(AuditEntry.subject))
+    pair = col(Decision.connection) + space + col(Decision.resource_id) + space + col(Decision.doc_key)
+    decided = sa.select(col(Decision.at), col(Decision.author), col(Decision.kind), pair)
+    about = sa.literal("exception ") + col(ExceptionChange.connection) + space + col(ExceptionChange.exception_id)
+    changed = sa.select(
+        col(ExceptionChange.at), col(ExceptionChange.author), sa.literal("change ") + col(ExceptionChange.change), about
+    ).where(~col(ExceptionChange.author).startswith("run "))
+    event = sa.literal("event ") + col(EventReplay.connection) + space + col(EventReplay.event_id)
+    replayed = sa.select(col(EventReplay.replayed_at), col(EventReplay.replayed_by), sa.literal("replay"), event)
+    named = [query.with_only_columns(*(c.label(k) for c, k in zip(query.selected_columns, TRAIL_KEYS, strict=True)))
+             for query in (own, decided, changed, replayed)]  # fmt: skip
+    whole = sa.union_all(*named).subquery()
+    query = sa.select(*(whole.c[key] for key in TRAIL_KEYS))
+    if wanted.search:
+        columns = (whole.c.who, whole.c.action, whole.c.subject)
+        query = query.where(sa.or_(*(column.contains(wanted.search, autoescape=True) for column in columns)))
+    return query.order_by(whole.c.at.desc(), whole.c.subject)
 
 
 def _trail_row(row: Any) -> Row:
-    return dict(zip(trail.KEYS, row, strict=True))
+    return dict(zip(TRAIL_KEYS, row, strict=True))
 
 
 RUN_KEYS = (
@@ -130,7 +154,7 @@ LISTS = (
     Listing("conflicts", "Conflicts", CONFLICT_KEYS, _conflicts, _conflict_row),
     _OPEN,
     Listing("jobs", "Jobs", JOB_KEYS, _jobs, _job_row, JOB_STATES),
-    Listing("trail", "Trail", trail.KEYS, _trail, _trail_row, for_admins=True),
+    Listing("trail", "Trail", TRAIL_KEYS, _trail, _trail_row, for_admins=True),
 )
 
 

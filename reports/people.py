@@ -1,4 +1,4 @@
-"""People who may look: passwords, roles, and the lock after failures of an account or an address."""
+"""People who may look: passwords, roles, the lock after failures of an account or an address, and the audit trail."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -10,9 +10,8 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
-from consumer.facts.store import Store
-from reports import guesses
-from reports.tables import AuditEntry, User
+from consumer.facts.store import Store, insert_once
+from reports.tables import AuditEntry, LoginAddress, User
 
 SHORTEST_PASSWORD = 12
 FAILURES_BEFORE_LOCK = 5
@@ -115,12 +114,12 @@ def login(store: Store, email: str, password: str, *, now: datetime, address: st
     email = email.strip().lower()
     with store.reading() as session:
         # Hashing takes a tenth of a second, too long to hold the one write lock of SQLite.
-        if guesses.is_shut(session, address, now=now):
+        if is_address_shut(session, address, now=now):
             raise AddressShutError
         refusal = _refusal(find_user(session, email), password, now)
     with store.transaction() as session:
         # Guesses made side by side all hashed before the first of them was counted.
-        if guesses.is_shut(session, address, now=now):
+        if is_address_shut(session, address, now=now):
             raise AddressShutError
         user = session.scalar(sa.select(User).where(col(User.email) == email).with_for_update())
         if user is not None:
@@ -128,7 +127,7 @@ def login(store: Store, email: str, password: str, *, now: datetime, address: st
             _count(user, refusal, now)
             session.add(user)
         if refusal is not None:
-            guesses.count(session, address, now=now)
+            count_failure(session, address, now=now)
         session.add(AuditEntry(at=now, who=user.email if user else "unknown", action=_action(refusal), subject="login"))
     if refusal is not None or user is None:
         raise refusal or LoginRefusedError
@@ -169,3 +168,38 @@ def _action(refusal: LoginRefusedError | None) -> str:
     if refusal is None:
         return "login"
     return "login locked" if isinstance(refusal, LockedError) else "login refused"
+
+
+# An office behind one address mistypes a few times a morning; a machine that guesses needs thousands.
+MOST_FAILURES_OF_AN_ADDRESS = 30
+FAILURES_LAST = timedelta(minutes=15)
+
+
+def is_address_shut(session: Session, address: str, *, now: datetime) -> bool:
+    """Return True if an address has to wait; an unknown address, which is empty, never has to."""
+    if not address:
+        return False
+    row = session.get(LoginAddress, address)
+    return row is not None and row.failures >= MOST_FAILURES_OF_AN_ADDRESS and now - row.since < FAILURES_LAST
+
+
+def count_failure(session: Session, address: str, *, now: datetime) -> None:
+    """Count one failure of an address in the caller's transaction, and forget failures older than a window."""
+    if not address:
+        return
+    session.execute(sa.delete(LoginAddress).where(col(LoginAddress.since) <= now - FAILURES_LAST))
+    insert_once(
+        session.connection(), LoginAddress, [{"address": address, "failures": 0, "since": now}], keys=["address"]
+    )
+    one_more = sa.update(LoginAddress).where(col(LoginAddress.address) == address)
+    session.execute(one_more.values(failures=LoginAddress.failures + 1))
+
+
+def note(store: Store, who: str, action: str, subject: str, *, now: datetime) -> None:
+    """Add what has no record of its own, such as a download; decisions are written by those who take them."""
+    with store.transaction() as session:
+        note_in(session, who, action, subject, now=now)
+
+
+def note_in(session: Session, who: str, action: str, subject: str, *, now: datetime) -> None:
+    session.add(AuditEntry(at=now, who=who, action=action, subject=subject))

@@ -1,11 +1,11 @@
 """One run as a page shows it: its figures, what it found, and the runs before it.
 
 Which run answers for a day is one rule, `reconcile.kept.records.last_run`. Two other questions are asked here: on which
-day's data a period may be closed (`newest_complete`), and what a run is compared with (`before`).
+day's data a period may be closed (`newest_complete`), and what a run is compared with (`find_run_before`).
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -14,9 +14,11 @@ from sqlmodel import Session, col
 
 from reconcile.rules.at_risk import Total
 from reconcile.rules.outcomes import Code
+from reconcile.runs import comparison
 from reconcile.tables import Run, RunFinding
-from reports.kinds import Kind, kinds
-from reports.shapes.spans import Span
+from reports.query import Source
+from reports.shapes.spans import Row, Span
+from reports.standing import CodeTotal, totals_by_code
 
 _MOST_EARLIER = 60
 _AT_RISK = "value_at_risk"
@@ -35,7 +37,7 @@ def newest_complete(session: Session, connection: str, today: date) -> Run | Non
     return session.scalar(sa.select(Run).where(*mine, *_WHOLE).order_by(*order).limit(1))
 
 
-def before(session: Session, after: Run, span: Span) -> Run | None:
+def find_run_before(session: Session, after: Run, span: Span) -> Run | None:
     """Find the run of the whole books to compare with: older, and of a day before the range where one begins."""
     older = sa.select(Run).where(
         col(Run.connection) == after.connection,
@@ -64,12 +66,28 @@ def missing_streams(run: Run) -> int:
     return int(summary_of(run)["exceptions"].get(Code.DATA_GAP, 0))
 
 
-def found_by(session: Session, run: Run) -> list[Kind]:
+def found_by(session: Session, run: Run) -> list[CodeTotal]:
     mine = (col(RunFinding.connection) == run.connection, col(RunFinding.run_id) == run.id)
-    return kinds(session, RunFinding, mine, sa.null())
+    return totals_by_code(session, RunFinding, mine, sa.null())
 
 
 def earlier(session: Session, run: Run) -> Sequence[Run]:
     """List runs of the same connection to compare with, newest first; those whose rows were dropped are left out."""
     mine = (col(Run.connection) == run.connection, col(Run.number) < run.number, col(Run.pruned_at).is_(None))
     return session.scalars(sa.select(Run).where(*mine).order_by(col(Run.number).desc()).limit(_MOST_EARLIER)).all()
+
+
+def run_diff(source: Source) -> Iterator[Row]:
+    """Compare each connection's run with the one before it, or with the last one before the range."""
+    for after in source.runs:
+        before = find_run_before(source.session, after, source.query.span)
+        if before is not None:
+            for change in comparison.diff(source.session, source.installation.settings.data_dir, before, after):
+                yield {
+                    "kind": change.kind,
+                    "subject": change.subject,
+                    "before": change.before or None,
+                    "after": change.after or None,
+                    "cause": change.cause,
+                    "connection": after.connection,
+                }

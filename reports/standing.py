@@ -1,6 +1,7 @@
 """How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
 import json
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,14 +12,28 @@ from sqlmodel import Session, col
 
 from consumer.facts.tables.business import Institution
 from consumer.facts.tables.columns import core_of
+from reconcile.rules.at_risk import Stake, totals_at_risk
 from reconcile.tables import ExceptionRow, PayoutResult, Run
 from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
-from reports.kinds import RANKS, Kind, kinds
 from reports.listing import PAGE_ROWS, Page
 from reports.shapes.spans import Row, Span
 
 _KEY = ("connection", "run_id", "payout_id")
 _GAP = "DATA_GAP"
+RANKS = {"high": 0, "medium": 1, "low": 2}
+_ITEM_OF_A_PAYOUT = "resource:%@%"
+
+
+@dataclass(frozen=True, slots=True)
+class CodeTotal:
+    """Exceptions of one code in one currency; `oldest` is the day of the oldest fact where it was asked for."""
+
+    code: str
+    severity: str
+    currency: str
+    count: int
+    at_risk: int
+    oldest: date | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,10 +180,10 @@ def payouts_by_status(session: Session, runs: Sequence[Run]) -> list[StatusCount
     return [StatusCount(name, status, count, int(amount)) for name, status, count, amount in session.execute(query)]
 
 
-def open_by_code(session: Session, connections: Sequence[str]) -> list[Kind]:
+def open_by_code(session: Session, connections: Sequence[str]) -> list[CodeTotal]:
     """Count what is open by code and currency, gravest and dearest first."""
     since = sa.func.coalesce(col(ExceptionRow.fact_on), col(ExceptionRow.opened_on))
-    return kinds(session, ExceptionRow, _exception_conditions(connections, ExceptionFilter()), since)
+    return totals_by_code(session, ExceptionRow, _exception_conditions(connections, ExceptionFilter()), since)
 
 
 def bank_names(session: Session) -> dict[str, str]:
@@ -179,3 +194,42 @@ def bank_names(session: Session) -> dict[str, str]:
 
 def _paged(query: Select, number: int) -> Select:
     return query.limit(PAGE_ROWS).offset((number - 1) * PAGE_ROWS)
+
+
+def totals_by_code(
+    session: Session,
+    table: Any,
+    conditions: Sequence[sa.ColumnElement[bool]],
+    oldest: sa.ColumnElement[Any],
+) -> list[CodeTotal]:
+    """Sum up exceptions by code, each subject once.
+
+    Subjects of one code differ from each other but where an item is in several payouts, so that the database may add
+    up all other codes: tens of thousands of rows would have to be read for each look otherwise.
+    """
+    keys = (table.severity, table.code, table.currency)
+    several = sa.func.sum(sa.case((table.subject.like(_ITEM_OF_A_PAYOUT), 1), else_=0))
+    counted = sa.select(*keys, sa.func.count(), sa.func.sum(table.amount_at_risk), sa.func.min(oldest), several)
+    rows = session.execute(counted.where(*conditions).group_by(*keys)).all()
+    once = _read_once(session, table, conditions, sorted({row[1] for row in rows if row[6]}))
+    found = [
+        CodeTotal(code, severity, currency, count, once.get((severity, code, currency), int(amount)), first)
+        for severity, code, currency, count, amount, first, _ in rows
+    ]
+    return sorted(found, key=lambda one: (RANKS.get(one.severity, len(RANKS)), -one.at_risk, one.code))
+
+
+def _read_once(
+    session: Session, table: Any, conditions: Sequence[sa.ColumnElement[bool]], codes: Sequence[str]
+) -> dict[tuple[str, str, str], int]:
+    """Add up the codes of which one item may stand in several rows; connections share no item."""
+    stakes: dict[tuple[str, str], list[Stake]] = defaultdict(list)
+    columns = (table.connection, table.severity, table.code, table.subject, table.currency, table.amount_at_risk)
+    for connection, severity, *row in session.execute(sa.select(*columns).where(*conditions, table.code.in_(codes))):
+        stakes[connection, severity].append(Stake(*row))
+    sums: dict[tuple[str, str, str], int] = defaultdict(int)
+    for (_, severity), rows in stakes.items():
+        for code in {one.code for one in rows}:
+            for currency, total in totals_at_risk(one for one in rows if one.code == code).items():
+                sums[severity, code, currency] += total.amount
+    return sums

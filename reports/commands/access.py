@@ -10,10 +10,10 @@ from sqlmodel import col
 
 from consumer.commands.terminal import Refusal, json_option, limit_option, print_rows, say
 from consumer.facts.clock import utc_now
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Installation, OpenInstallation
+from reports.keys import Scope, create_token, invite, revoke_token
 from reports.people import PeopleError, Role, add_user, disable_user, new_password, to_user
 from reports.tables import User
-from reports.tokens import Scope, create_token, revoke_token
 
 _ROLES = click.Choice([role.value for role in Role])
 _SCOPES = click.Choice([scope.value for scope in Scope])
@@ -122,3 +122,11 @@ def tokens_revoke(open_installation: OpenInstallation, *, name: str) -> None:
     except PeopleError as error:
         raise Refusal(str(error)) from None
     say(f"token {name} no longer works")
+
+
+def greet(installation: Installation, address: str) -> None:
+    """Tell who starts the pages how the first person gets in; where somebody can already, say nothing."""
+    key = invite(installation.store, now=utc_now())
+    if key is not None:
+        link = f"{installation.settings.public_url or address}/welcome/{key}"
+        say(f"nobody can log in yet; this link makes the first admin, once, within 24 hours: {link}")

@@ -17,20 +17,19 @@ from consumer.facts.errands import Errands
 from consumer.facts.installation import Installation
 from consumer.facts.texts import shorten
 from reconcile.kept.pieces import DamagedRowsError
+from reports.keys import Scope
 from reports.list_catalogue import NUMBERS
 from reports.pages import (
     api,
     books,
-    case,
+    decisions,
     desk,
-    documents,
     downloads,
     exceptions,
     links,
     login,
     operations,
     payouts,
-    people,
     settings,
     today,
     views,
@@ -41,7 +40,6 @@ from reports.pages.protection import find_machine, protect
 from reports.pages.words import refusal
 from reports.shapes import notation
 from reports.shapes.definitions import CATALOGUE
-from reports.tokens import Scope
 from reports.wording import cells, codes, evidence, histories, machinery, phrases
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
@@ -65,13 +63,13 @@ def pages() -> list[Blueprint]:
         today.blueprint,
         payouts.blueprint,
         exceptions.blueprint,
-        case.blueprint,
+        decisions.case,
         downloads.blueprint,
         views.blueprint,
         operations.blueprint,
         books.blueprint,
-        documents.blueprint,
-        people.blueprint,
+        decisions.documents,
+        settings.people,
         settings.blueprint,
         api.blueprint,
     ]

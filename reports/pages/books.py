@@ -12,10 +12,10 @@ from reconcile.runs.close_period import PeriodError, close_period, reopen_period
 from reports import bookkeeping, run_history
 from reports.list_catalogue import LISTINGS
 from reports.listing import BOOKS, Listing, Wanted, read
-from reports.pages import desk, taking, uploads
+from reports.pages import desk, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
-from reports.pages.uploads import UploadError
+from reports.pages.staging import UploadError
 from reports.pages.words import refusal, translate
 from reports.people import Role
 
@@ -73,7 +73,7 @@ def look() -> ResponseReturnValue:
     """Read a file and show what it would change; nothing is kept before it is confirmed."""
     need(Role.FINANCE)
     try:
-        upload = uploads.stage(
+        upload = staging.stage_upload(
             desk.installation(),
             request.files.get("file"),
             who=desk.reader().name,
@@ -95,24 +95,24 @@ def look() -> ResponseReturnValue:
 def looked(key: str) -> ResponseReturnValue:
     """Show what a staged file would change: totals to compare, or every reason why it cannot be kept."""
     need(Role.FINANCE)
-    upload = uploads.find(desk.installation(), key, who=desk.reader().name)
+    upload = staging.find_upload(desk.installation(), key, who=desk.reader().name)
     if upload is None:
         flash(translate("upload.gone", desk.language()), "alert")
         return redirect(url_for("books.overview"))
     found = _take_in(upload, dry_run=True)
-    return render_template("look.html", found=found, upload=upload, kind=upload.terms["kind"])
+    return render_template("look.html", found=found, upload=upload, kind=upload.content["kind"])
 
 
 @blueprint.post("/keep")
 def keep() -> ResponseReturnValue:
     """Keep the file that was looked at; a second click finds it gone, and the file itself is never kept twice."""
     need(Role.FINANCE)
-    upload = uploads.find(desk.installation(), request.form.get("key", ""), who=desk.reader().name)
+    upload = staging.find_upload(desk.installation(), request.form.get("key", ""), who=desk.reader().name)
     if upload is None:
         flash(translate("upload.gone", desk.language()), "alert")
         return redirect(url_for("books.overview"))
     if request.form.get("action") == "drop":
-        uploads.drop(upload)
+        staging.drop(upload)
         return redirect(url_for("books.overview"))
     found = _take_in(
         upload,
@@ -125,11 +125,11 @@ def keep() -> ResponseReturnValue:
         if found.stale:
             flash(refusal(found.stale, desk.language()), "alert")
         return redirect(url_for("books.looked", key=upload.key))
-    uploads.drop(upload)
+    staging.drop(upload)
     accepted = f", {found.totals_accepted} totals accepted" if found.totals_accepted else ""
-    desk.note("import", f"{upload.terms['connection']} {upload.terms['kind']} {found.name}{accepted}")
+    desk.note("import", f"{upload.content['connection']} {upload.content['kind']} {found.name}{accepted}")
     flash(translate("done.import", desk.language(), name=found.name), "done")
-    return redirect(url_for("books.index", name=_LISTS[Kind(upload.terms["kind"])]))
+    return redirect(url_for("books.index", name=_LISTS[Kind(upload.content["kind"])]))
 
 
 @blueprint.get("/periods/<connection>/<int(max=2147483647):number>")
@@ -171,7 +171,7 @@ def close() -> ResponseReturnValue:
             until=until,
             as_of=_day_of_figures(connection, until),
             author=desk.reader().name,
-            reason=taking.text("reason"),
+            reason=desk.form_text("reason"),
             at=desk.now(),
         )
     except PeriodError as error:
@@ -195,7 +195,7 @@ def reopen() -> ResponseReturnValue:
     connection = desk.known(request.form.get("connection", ""))
     try:
         made = reopen_period(
-            desk.installation(), connection, author=desk.reader().name, reason=taking.text("reason"), at=desk.now()
+            desk.installation(), connection, author=desk.reader().name, reason=desk.form_text("reason"), at=desk.now()
         )  # fmt: skip
     except PeriodError as error:
         return _told(refusal(str(error), desk.language()), "alert")
@@ -204,9 +204,9 @@ def reopen() -> ResponseReturnValue:
 
 
 def _take_in(
-    upload: uploads.Upload, *, dry_run: bool, seen: str | None = None, accept_totals: bool = False
+    upload: staging.Staged, *, dry_run: bool, seen: str | None = None, accept_totals: bool = False
 ) -> intake.Intake:
-    terms = upload.terms
+    terms = upload.content
     return intake.take_in(
         desk.installation(),
         desk.known(terms["connection"]),

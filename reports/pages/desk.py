@@ -12,17 +12,18 @@ from flask_login import current_user
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.errands import Errands
 from consumer.facts.installation import ConfigError, Connection, Installation
-from reports import standing, trail
+from reports import people, standing
+from reports.keys import Scope
 from reports.people import Role
 from reports.shapes.columns import LANGUAGES
 from reports.shapes.spans import Span
-from reports.tokens import Scope
 
 EXTENSION = "cuadre_pages"
 ERRANDS = "cuadre_errands"
 _THIS_MACHINE = {"127.0.0.1", "::1"}
 # Nine digits fit 32 bits, and int() refuses some thousands with an error of its own.
 _LONGEST_NUMBER = 9
+_LONGEST_TEXT = 2000
 
 
 class BadQueryError(ValueError):
@@ -96,7 +97,7 @@ def known(name: str) -> Connection:
 
 def note(action: str, subject: str) -> None:
     """Write into the trail what the reader just did."""
-    trail.note(installation().store, reader().name, action, subject, now=now())
+    people.note(installation().store, reader().name, action, subject, now=now())
 
 
 def home_connection() -> Connection:
@@ -172,6 +173,10 @@ def choice(name: str, allowed: Mapping[str, Any] | tuple[str, ...], default: str
     if text and text not in allowed:
         raise BadQueryError(f"{name}: {text!r} is not one of {', '.join(allowed)}")
     return text
+
+
+def form_text(name: str) -> str:
+    return request.form.get(name, "").strip()[:_LONGEST_TEXT]
 
 
 def search() -> str:

@@ -13,14 +13,13 @@ from reports import sheet as sheets
 from reports.export import Format
 from reports.files import MIME, Shape
 from reports.pages import desk, staging
-from reports.pages.case import BULK, decide_one
+from reports.pages.decisions import BULK, decide_one
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.words import refusal, translate
-from reports.people import Role
+from reports.people import Role, note
 from reports.query import calendars_of
 from reports.standing import ExceptionFilter
-from reports.trail import note
 from reports.wording.codes import CODES
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
@@ -119,7 +118,7 @@ def outcome(key: str) -> ResponseReturnValue:
     found = staging.find(desk.installation(), staging.OUTCOMES, key, who=desk.reader().name)
     if found is None:
         abort(404)
-    return render_template(found.told["template"], **found.told)
+    return render_template(found.content["template"], **found.content)
 
 
 @blueprint.get("/sheet.<any(csv, xlsx):file_format>")

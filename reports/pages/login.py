@@ -4,15 +4,13 @@ from flask import Blueprint, abort, redirect, render_template, request, session,
 from flask.typing import ResponseReturnValue
 from flask_login import login_user, logout_user
 
-from reports import sessions
-from reports.commands import invitations
-from reports.commands.invitations import InvitationOverError
+from reports import keys
+from reports.keys import InvitationOverError
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
-from reports.people import AddressShutError, LoginRefusedError, PeopleError, Role, login
+from reports.people import AddressShutError, LoginRefusedError, PeopleError, Role, login, note
 from reports.shapes.columns import LANGUAGES
 from reports.tables import User
-from reports.trail import note
 
 blueprint = Blueprint("login", __name__)
 
@@ -43,14 +41,14 @@ def _open(user: User) -> None:
     session.permanent = True
     if language:
         session["language"] = language
-    key = sessions.open_session(desk.installation().store, user, now=desk.now())
+    key = keys.open_session(desk.installation().store, user, now=desk.now())
     login_user(Person(id=key, name=user.email, role=Role(user.role)))
 
 
 @blueprint.get("/welcome/<key>")
 def welcome(key: str) -> ResponseReturnValue:
     """Ask for the first admin's address and password; a link that is over leads nowhere."""
-    if not invitations.is_open(desk.installation().store, key, now=desk.now()):
+    if not keys.is_invitation_open(desk.installation().store, key, now=desk.now()):
         abort(404)
     return render_template("welcome.html", key=key, refusal=None)
 
@@ -59,7 +57,7 @@ def welcome(key: str) -> ResponseReturnValue:
 def accept(key: str) -> ResponseReturnValue:
     email, password = request.form.get("email", ""), request.form.get("password", "")
     try:
-        user = invitations.accept(desk.installation().store, key, email, password, now=desk.now())
+        user = keys.accept_invitation(desk.installation().store, key, email, password, now=desk.now())
     except InvitationOverError:
         abort(404)
     except PeopleError as error:
@@ -79,7 +77,7 @@ def _own_address(target: str) -> str | None:
 def leave() -> ResponseReturnValue:
     """End the session on the server: a copy of the cookie is worth nothing from here on."""
     desk.note("logout", "login")
-    sessions.end_session(desk.installation().store, desk.reader().id, now=desk.now())
+    keys.end_session(desk.installation().store, desk.reader().id, now=desk.now())
     logout_user()
     session.clear()
     return redirect(url_for("login.form"))

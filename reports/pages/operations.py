@@ -180,7 +180,7 @@ def replayed(key: str) -> ResponseReturnValue:
     found = staging.find(desk.installation(), staging.OUTCOMES, key, who=desk.reader().name)
     if found is None:
         abort(404)
-    return render_template("replayed.html", outcomes=found.told["lines"])
+    return render_template("replayed.html", outcomes=found.content["lines"])
 
 
 @blueprint.post("/pull")

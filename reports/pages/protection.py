@@ -8,11 +8,10 @@ from flask_login import LoginManager, current_user
 from flask_wtf import CSRFProtect
 
 from consumer.facts.store import Store
+from reports.keys import SESSION_LASTS, Scope, find_token, user_of_session
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
 from reports.people import Role
-from reports.sessions import LASTS, user_of_session
-from reports.tokens import Scope, find_token
 
 OPEN = frozenset(
     {"login.form", "login.enter", "login.speak", "login.welcome", "login.accept", "static", "pages.static"}
@@ -42,7 +41,7 @@ def protect(app: Flask, public: Collection[str]) -> None:
         WTF_CSRF_TIME_LIMIT=None,  # as long as the session
         SESSION_COOKIE_HTTPONLY=True,
         SESSION_COOKIE_SAMESITE="Lax",
-        PERMANENT_SESSION_LIFETIME=LASTS,
+        PERMANENT_SESSION_LIFETIME=SESSION_LASTS,
     )
     _csrf.init_app(app)
     _login_manager().init_app(app)

@@ -1,4 +1,4 @@
-"""The settings in force, with every secret left out."""
+"""The settings in force, with every secret left out, and who may look: people and tokens, for admins."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,15 +6,21 @@ from datetime import time
 from decimal import Decimal
 from typing import Any
 
+import sqlalchemy as sa
 from flask import Blueprint, render_template
 from flask.typing import ResponseReturnValue
 from pydantic import SecretStr
+from sqlmodel import col
 
 from reports.pages import desk
+from reports.pages.protection import need
 from reports.pages.words import translate
+from reports.people import Role
 from reports.shapes import notation
+from reports.tables import Token, User
 
 blueprint = Blueprint("settings", __name__, url_prefix="/settings")
+people = Blueprint("people", __name__, url_prefix="/people")
 
 # The address of the database may hold its password; the tables have places of their own.
 _HIDDEN = {"database_url", "connections", "tariff", "rules"}
@@ -81,3 +87,12 @@ def _shown(value: Any) -> str | None:
         case int() if not isinstance(value, bool):
             return notation.format_count(value, language)
     return None if value is None or value == {} else str(value)
+
+
+@people.get("", endpoint="show")
+def show_people() -> ResponseReturnValue:
+    need(Role.ADMIN)
+    with desk.installation().store.reading() as session:
+        users = session.scalars(sa.select(User).order_by(col(User.email))).all()
+        tokens = session.scalars(sa.select(Token).order_by(col(Token.name))).all()
+    return render_template("people.html", users=users, tokens=tokens)

@@ -1,4 +1,4 @@
-"""What waits for its reader between two pages, in the data folder: nobody else finds it, and after a day it goes."""
+"""What waits for its reader between two pages, in the data folder, for a day: outcomes, files to be confirmed."""
 
 import json
 import re
@@ -11,6 +11,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from werkzeug.datastructures import FileStorage
+
 from consumer.facts.installation import Installation
 
 _LASTS = timedelta(days=1)
@@ -18,6 +20,12 @@ _KEY = re.compile(r"[0-9a-f]{32}")
 _KEPT = "kept.json"
 # Outcomes of forms, so that a page of them can be left and come back to.
 OUTCOMES = "outcomes"
+# Reading it takes part of a request; the command line takes larger ones.
+LARGEST = 10_000_000
+_UPLOADS = "uploads"
+_UNSAFE = re.compile(r"[^\w. ()-]")
+# In bytes, as file systems count; the end of a name tells what kind of file it is.
+_LONGEST_NAME = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +34,23 @@ class Staged:
 
     key: str
     folder: Path
-    told: Mapping[str, Any]
+    content: Mapping[str, Any]
+
+    @property
+    def path(self) -> Path:
+        """Return where an uploaded file lies: its name is the reader's choice and stands in a folder of its own."""
+        name: str = self.content["name"]
+        return self.folder / "file" / name
 
 
-def stage(installation: Installation, place: str, told: Mapping[str, Any], *, who: str, now: datetime) -> Staged:
+def stage(installation: Installation, place: str, content: Mapping[str, Any], *, who: str, now: datetime) -> Staged:
     """Put something aside for its reader; what waited for more than a day goes."""
     _drop_old(installation.settings.data_dir / place, now)
     key = secrets.token_hex(16)
     folder = installation.settings.data_dir / place / key
     folder.mkdir(parents=True)
-    (folder / _KEPT).write_text(json.dumps({"who": who, "told": told}), encoding="utf-8")
-    return Staged(key, folder, told)
+    (folder / _KEPT).write_text(json.dumps({"who": who, "content": content}), encoding="utf-8")
+    return Staged(key, folder, content)
 
 
 def find(installation: Installation, place: str, key: str, *, who: str) -> Staged | None:
@@ -48,16 +62,42 @@ def find(installation: Installation, place: str, key: str, *, who: str) -> Stage
         kept = json.loads((folder / _KEPT).read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    return Staged(key, folder, kept["told"]) if kept["who"] == who else None
-
-
-def drop(staged: Staged) -> None:
-    shutil.rmtree(staged.folder, ignore_errors=True)
+    return Staged(key, folder, kept["content"]) if kept["who"] == who else None
 
 
 def _drop_old(place: Path, now: datetime) -> None:
     for folder in place.glob("*"):
-        # Whoever stages something at the same moment drops the same ones.
+        # Two requests at once drop the same ones.
         with suppress(FileNotFoundError):
             if datetime.fromtimestamp(folder.stat().st_mtime, UTC) < now - _LASTS:
                 shutil.rmtree(folder, ignore_errors=True)
+
+
+class UploadError(ValueError):
+    """A form that brought no usable file; the message is a text of the pages."""
+
+
+def stage_upload(
+    installation: Installation, given: FileStorage | None, *, who: str, now: datetime, terms: Mapping[str, str]
+) -> Staged:
+    """Put a file aside until its reader confirms it."""
+    content = given.read(LARGEST + 1) if given else b""
+    if not content or given is None:
+        raise UploadError("Choose a file first.")
+    if len(content) > LARGEST:
+        raise UploadError("Over 10 MB: bring this file in on the command line.")
+    # A name is shown and kept beside the rows; as a path of its own it might lead elsewhere.
+    name = _UNSAFE.sub("_", Path((given.filename or "").replace("\\", "/")).name)
+    short = name.encode()[-_LONGEST_NAME:].decode(errors="ignore").lstrip(".") or "file"
+    upload = stage(installation, _UPLOADS, {**terms, "name": short}, who=who, now=now)
+    upload.path.parent.mkdir()
+    upload.path.write_bytes(content)
+    return upload
+
+
+def find_upload(installation: Installation, key: str, *, who: str) -> Staged | None:
+    return find(installation, _UPLOADS, key, who=who)
+
+
+def drop(staged: Staged) -> None:
+    shutil.rmtree(staged.folder, ignore_errors=True)

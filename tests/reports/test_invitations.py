@@ -9,9 +9,8 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.store import Store
-from reports import people
-from reports.commands import invitations
-from reports.commands.invitations import InvitationOverError
+from reports import keys, people
+from reports.keys import InvitationOverError
 from reports.people import PeopleError, Role
 from reports.tables import AuditEntry, User
 
@@ -20,7 +19,7 @@ EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
 
 
 def made(store: Store, at: datetime = NOW) -> str:
-    key = invitations.invite(store, now=at)
+    key = keys.invite(store, now=at)
     assert key is not None
     return key
 
@@ -28,10 +27,10 @@ def made(store: Store, at: datetime = NOW) -> str:
 def test_the_link_makes_one_admin(store: Store) -> None:
     """The first who opens it is the admin; the second is told that it is over."""
     key = made(store)
-    assert invitations.accept(store, key, EMAIL, PASSWORD, now=NOW).role == "admin"
+    assert keys.accept_invitation(store, key, EMAIL, PASSWORD, now=NOW).role == "admin"
     assert people.login(store, EMAIL, PASSWORD, now=NOW).email == EMAIL
     with pytest.raises(InvitationOverError):
-        invitations.accept(store, key, "otra@tienda.test", PASSWORD, now=NOW)
+        keys.accept_invitation(store, key, "otra@tienda.test", PASSWORD, now=NOW)
 
 
 def test_nobody_waits_while_the_password_is_hashed(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -43,24 +42,24 @@ def test_nobody_waits_while_the_password_is_hashed(store: Store, monkeypatch: py
             connection.execute(sa.insert(AuditEntry).values(at=NOW, who="x", action="login", subject="login"))
         return hashed
 
-    monkeypatch.setattr(invitations, "to_user", write_meanwhile)
-    assert invitations.accept(store, key, EMAIL, PASSWORD, now=NOW).email == EMAIL
+    monkeypatch.setattr(keys, "to_user", write_meanwhile)
+    assert keys.accept_invitation(store, key, EMAIL, PASSWORD, now=NOW).email == EMAIL
 
 
 def test_a_refused_password_leaves_the_link_open(store: Store) -> None:
     """Nothing is used up by a password that is too short."""
     key = made(store)
     with pytest.raises(PeopleError, match="12 characters"):
-        invitations.accept(store, key, EMAIL, "corta", now=NOW)
-    assert invitations.is_open(store, key, now=NOW)
+        keys.accept_invitation(store, key, EMAIL, "corta", now=NOW)
+    assert keys.is_invitation_open(store, key, now=NOW)
 
 
 def test_a_link_ends_after_a_day_or_with_the_next(store: Store) -> None:
     """Each start prints a new link, and only the newest works, for 24 hours."""
     first, second = made(store), made(store)
-    assert not invitations.is_open(store, first, now=NOW)
-    assert invitations.is_open(store, second, now=NOW + timedelta(hours=23))
-    assert not invitations.is_open(store, second, now=NOW + timedelta(hours=24))
+    assert not keys.is_invitation_open(store, first, now=NOW)
+    assert keys.is_invitation_open(store, second, now=NOW + timedelta(hours=23))
+    assert not keys.is_invitation_open(store, second, now=NOW + timedelta(hours=24))
 
 
 def test_no_link_where_somebody_can_log_in(store: Store) -> None:
@@ -68,15 +67,15 @@ def test_no_link_where_somebody_can_log_in(store: Store) -> None:
     key = made(store)
     with store.transaction() as session:
         people.add_user(session, people.to_user(EMAIL, PASSWORD, Role.VIEWER, now=NOW))
-    assert invitations.invite(store, now=NOW) is None
-    assert not invitations.is_open(store, key, now=NOW)
+    assert keys.invite(store, now=NOW) is None
+    assert not keys.is_invitation_open(store, key, now=NOW)
 
 
 @pytest.mark.parametrize("key", ["", "x", "a" * 300])
 def test_a_made_up_link_leads_nowhere(store: Store, key: str) -> None:
     """A key that was never printed is no link."""
     made(store)
-    assert not invitations.is_open(store, key, now=NOW)
+    assert not keys.is_invitation_open(store, key, now=NOW)
 
 
 def test_two_who_open_the_link_at_once_make_one_admin(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,11 +89,11 @@ def test_two_who_open_the_link_at_once_make_one_admin(store: Store, monkeypatch:
 
     def open_it(email: str) -> str:
         try:
-            return invitations.accept(store, key, email, PASSWORD, now=NOW).role
+            return keys.accept_invitation(store, key, email, PASSWORD, now=NOW).role
         except InvitationOverError:
             return "over"
 
-    monkeypatch.setattr(invitations, "to_user", hash_together)
+    monkeypatch.setattr(keys, "to_user", hash_together)
     with ThreadPoolExecutor(2) as pool:
         found = sorted(pool.map(open_it, ["ana@tienda.test", "eva@tienda.test"]))
     assert found == ["admin", "over"]

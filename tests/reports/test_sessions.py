@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.store import Store
-from reports import people, sessions
+from reports import keys, people
 from reports.people import Role
 from reports.tables import LoginSession
 
@@ -22,17 +22,17 @@ def ana(store: Store) -> Store:
 
 
 def enter(store: Store, at: datetime = NOW) -> str:
-    return sessions.open_session(store, people.login(store, EMAIL, PASSWORD, now=at), now=at)
+    return keys.open_session(store, people.login(store, EMAIL, PASSWORD, now=at), now=at)
 
 
 def is_in(store: Store, key: str, at: datetime = NOW) -> bool:
-    return sessions.user_of_session(store, key, now=at) is not None
+    return keys.user_of_session(store, key, now=at) is not None
 
 
 def test_a_session_that_is_left_is_dead_everywhere(ana: Store) -> None:
     """The key opens nothing after the end, and another session of the same person goes on."""
     left, other = enter(ana), enter(ana)
-    sessions.end_session(ana, left, now=NOW)
+    keys.end_session(ana, left, now=NOW)
     assert (is_in(ana, left), is_in(ana, other)) == (False, True)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reports.side_by_side import beside
+from reports.cases import beside
 
 PAYMENT: dict[str, Any] = {"customer_tax_id": "11111111-1", "order_ref": "P-2"}
 

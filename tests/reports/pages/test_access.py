@@ -9,9 +9,9 @@ from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from reports.commands import invitations
+from reports import keys
+from reports.keys import Scope, create_token, revoke_token
 from reports.people import Role, add_user, to_user
-from reports.tokens import Scope, create_token, revoke_token
 
 # Everything that answers without a login; a new route is shut until somebody adds it here.
 OPEN = {"/login", "/language", "/welcome/<key>", "/assets/<path:filename>", "/static/<path:filename>"}
@@ -176,7 +176,7 @@ def test_the_first_admin_comes_in_by_the_link(
     installation: Installation, make_app: Callable[[Installation], Flask], csrf: Csrf
 ) -> None:
     """The link asks for an address and a password, opens the pages at once, and leads nowhere afterwards."""
-    key = invitations.invite(installation.store, now=utc_now())
+    key = keys.invite(installation.store, now=utc_now())
     client = make_app(installation).test_client()
     token = csrf(client, f"/welcome/{key}")
     short = client.post(f"/welcome/{key}", data={"email": "a@b.test", "password": "corta", "csrf_token": token})

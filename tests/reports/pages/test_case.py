@@ -15,7 +15,8 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import Decision, ExceptionRow, LocalInvoice
-from reports import trail
+from reports.list_catalogue import LISTINGS
+from reports.listing import Wanted
 from reports.people import Role, add_user, to_user
 from tests.reports.pages.looking import kept
 
@@ -175,7 +176,7 @@ def test_a_decision_is_in_the_trail(act: Callable[..., str], reconciled: Install
     """Who decided what can be read later."""
     act("assign", owner="luz@tienda.test", version=1)
     with reconciled.store.reading() as session:
-        found = [tuple(row)[1:] for row in session.execute(trail.entries())]
+        found = [tuple(row)[1:] for row in session.execute(LISTINGS["trail"].query(Wanted(["main"])))]
     assert ("ana@tienda.test", "change owner", "exception main 00aa00aa00aa00aa") in found
 
 

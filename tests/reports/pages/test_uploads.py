@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts.installation import Installation
-from reports.pages import uploads
+from reports.pages import staging
 
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
 
@@ -17,20 +17,20 @@ def test_a_file_that_somebody_else_drops_first_stops_nobody(reconciled: Installa
     folder.mkdir()
     (folder / "gone").symlink_to(folder / "nowhere")
     given = FileStorage(io.BytesIO(b"x"), filename="a.csv")
-    upload = uploads.stage(reconciled, given, who="ana", now=NOW, terms={})
+    upload = staging.stage_upload(reconciled, given, who="ana", now=NOW, terms={})
     assert upload.path.read_bytes() == b"x"
 
 
 def test_a_long_name_keeps_its_end_within_what_a_file_system_takes(reconciled: Installation) -> None:
     """Letters of several bytes count as such, and none is cut in half."""
     given = FileStorage(io.BytesIO(b"x"), filename="你" * 120 + ".csv")
-    upload = uploads.stage(reconciled, given, who="ana", now=NOW, terms={})
+    upload = staging.stage_upload(reconciled, given, who="ana", now=NOW, terms={})
     assert upload.path.name == "你" * 38 + ".csv"
 
 
 def test_a_file_dropped_meanwhile_is_not_found(reconciled: Installation) -> None:
     """Whoever confirms after a drop finds nothing, whatever part of it is left."""
     given = FileStorage(io.BytesIO(b"x"), filename="a.csv")
-    upload = uploads.stage(reconciled, given, who="ana", now=NOW, terms={})
-    (upload.staged.folder / "kept.json").unlink()
-    assert uploads.find(reconciled, upload.key, who="ana") is None
+    upload = staging.stage_upload(reconciled, given, who="ana", now=NOW, terms={})
+    (upload.folder / "kept.json").unlink()
+    assert staging.find_upload(reconciled, upload.key, who="ana") is None

@@ -6,10 +6,10 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.store import Store
-from reports import tokens
+from reports import keys
+from reports.keys import Scope
 from reports.people import PeopleError, Role
 from reports.tables import Token
-from reports.tokens import Scope
 
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
 
@@ -17,7 +17,7 @@ NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
 def test_a_token_is_kept_as_its_digest_only(store: Store) -> None:
     """The database never holds what would open the door."""
     with store.transaction() as session:
-        token = tokens.create_token(session, "erp", Role.VIEWER, now=NOW, scopes=[Scope.REPORTS])
+        token = keys.create_token(session, "erp", Role.VIEWER, now=NOW, scopes=[Scope.REPORTS])
     with store.reading() as session:
         row = session.scalars(sa.select(Token)).one()
     assert token.startswith("cuadre_")
@@ -28,23 +28,23 @@ def test_a_token_is_kept_as_its_digest_only(store: Store) -> None:
 def test_a_token_works_until_it_is_revoked(store: Store) -> None:
     """A revoked or made-up token opens nothing; the last use is kept."""
     with store.transaction() as session:
-        token = tokens.create_token(session, "erp", Role.VIEWER, now=NOW, scopes=[Scope.REPORTS])
-    assert tokens.find_token(store, token, now=NOW) is not None
+        token = keys.create_token(session, "erp", Role.VIEWER, now=NOW, scopes=[Scope.REPORTS])
+    assert keys.find_token(store, token, now=NOW) is not None
     with store.reading() as session:
         assert session.scalars(sa.select(Token)).one().last_used_at == NOW
     with store.transaction() as session:
-        tokens.revoke_token(session, "erp", now=NOW)
-    assert tokens.find_token(store, token, now=NOW) is None
-    assert tokens.find_token(store, token + "x", now=NOW) is None
+        keys.revoke_token(session, "erp", now=NOW)
+    assert keys.find_token(store, token, now=NOW) is None
+    assert keys.find_token(store, token + "x", now=NOW) is None
 
 
 def test_a_token_opens_only_its_scopes(store: Store) -> None:
     """Scopes are kept in one order, each once; a token that opens nothing is refused."""
     with store.transaction() as session:
-        tokens.create_token(session, "erp", Role.VIEWER, now=NOW, scopes=[Scope.API, Scope.REPORTS, Scope.API])
-        tokens.create_token(session, "all", Role.VIEWER, now=NOW, scopes=Scope)
+        keys.create_token(session, "erp", Role.VIEWER, now=NOW, scopes=[Scope.API, Scope.REPORTS, Scope.API])
+        keys.create_token(session, "all", Role.VIEWER, now=NOW, scopes=Scope)
         with pytest.raises(PeopleError, match="a token needs a scope: reports, api, metrics"):
-            tokens.create_token(session, "none", Role.VIEWER, now=NOW, scopes=[])
+            keys.create_token(session, "none", Role.VIEWER, now=NOW, scopes=[])
     with store.reading() as session:
         rows = session.scalars(sa.select(Token).order_by(sa.text("name"))).all()
     assert [(row.name, row.scopes) for row in rows] == [("all", "reports api metrics"), ("erp", "reports api")]

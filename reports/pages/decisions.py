@@ -1,0 +1,207 @@
+"""Where people decide: the page of one exception, the page of one document, and how a form becomes a decision."""
+
+from collections.abc import Callable
+from typing import Any
+
+from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlmodel import Session
+
+from consumer.facts.clock import local_date
+from consumer.facts.money import MoneyError, to_minor
+from reconcile.desk import decisions
+from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
+from reports import cases, standing
+from reports.dossiers import find_dossier
+from reports.pages import desk
+from reports.pages.protection import need
+from reports.pages.words import refusal, translate
+from reports.people import Role
+from reports.query import calendars_of
+from reports.shapes import notation
+
+case = Blueprint("case", __name__, url_prefix="/exceptions")
+documents = Blueprint("documents", __name__, url_prefix="/documents")
+
+
+@case.get("/<connection>/<exception_id>", endpoint="show")
+def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
+    own = desk.known(connection)
+    with desk.installation().store.reading() as session:
+        runs = standing.runs_now(session, [own.name], desk.today())
+        found = cases.find_case(session, runs, connection, exception_id)
+    if found is None:
+        abort(404)
+    as_of = max((run.as_of for run in runs), default=found.row.last_seen_on)
+    calendar = calendars_of(desk.installation(), [own], runs)[connection]
+    return render_template(
+        "case.html",
+        case=found,
+        row=found.row,
+        age=max(0, calendar.days_between(found.row.aged_from, found.row.resolved_on or as_of)),
+        kinds=list(Adjustment),
+        may_decide=desk.reader().role.may(Role.FINANCE),
+    )
+
+
+@case.post("/<connection>/<exception_id>/<action>")
+def decide(connection: str, exception_id: str, action: str) -> ResponseReturnValue:
+    """Take one decision; a stale or impossible one changes nothing and says why."""
+    need(Role.FINANCE)
+    desk.known(connection)
+    if action not in ACTIONS:
+        abort(404)
+    version = _form_number("version") if action in EDITS else 0
+    refused = decide_one(action, connection, exception_id, version=version)
+    if refused is not None:
+        flash(refused, "alert")
+    else:
+        flash(translate(f"done.{action}", desk.language()), "done")
+    return redirect(url_for("case.show", connection=connection, exception_id=exception_id))
+
+
+def decide_one(action: str, connection: str, exception_id: str, *, version: int) -> str | None:
+    """Take a decision in a transaction of its own, and return why it was refused."""
+
+    def act(session: Session, signed: Signature) -> None:
+        ACTIONS[action](session, connection, exception_id, signed, version)
+
+    # Handing over and noting say what they do; whatever moves money or closes work says why.
+    return take_decision(act, reason=f"{action} on the page" if action in _SELF_EXPLAINING else None)
+
+
+def _assign(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
+    decisions.assign(session, connection, exception_id, signed, owner=desk.form_text("owner"), version=version)
+
+
+def _note(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
+    decisions.note(session, connection, exception_id, signed, text=desk.form_text("note"), version=version)
+
+
+def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
+    # The day of the newest run, as the commands have it: an age must not depend on where somebody decided.
+    runs = standing.runs_now(session, [connection], local_date(signed.at, desk.zone_of(connection)))
+    on = max((run.as_of for run in runs), default=local_date(signed.at, desk.zone_of(connection)))
+    decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
+
+
+def _reopen(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
+    decisions.reopen(session, connection, exception_id, signed, version=version)
+
+
+Decide = Callable[..., Any]
+
+
+def _about_a_pair(take: Decide) -> Decide:
+    """Make an action of a decision about a payment and a document, which the form names."""
+
+    def act(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
+        take(session, _pair(connection), signed, seen=_form_number("seen"))
+
+    return act
+
+
+def _adjust(session: Session, connection: str, _exception_id: str, signed: Signature, _version: int) -> None:
+    _adjust_pair(session, _pair(connection), signed)
+
+
+def _pair(connection: str) -> Pair:
+    return Pair(connection, desk.form_text("resource_id"), desk.form_text("doc_key"))
+
+
+EDITS: dict[str, Decide] = {"assign": _assign, "note": _note, "resolve": _resolve, "reopen": _reopen}
+_SELF_EXPLAINING = ("assign", "note")
+ACTIONS: dict[str, Decide] = {
+    **EDITS,
+    "match": _about_a_pair(decisions.match),
+    "unmatch": _about_a_pair(decisions.unmatch),
+    "decline": _about_a_pair(decisions.decline),
+    "withdraw": _about_a_pair(decisions.withdraw),
+    "adjust": _adjust,
+}
+BULK = ("assign", "note", "resolve")
+
+
+@documents.get("/<connection>/<path:doc_key>", endpoint="show")
+def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
+    with desk.installation().store.reading() as session:
+        runs = standing.runs_now(session, [desk.known(connection).name], desk.today())
+        dossier = find_dossier(session, runs, connection, doc_key)
+    if dossier is None:
+        abort(404)
+    return render_template(
+        "document.html",
+        dossier=dossier,
+        document=dossier.document,
+        result=dossier.result,
+        kinds=list(Adjustment),
+        may_decide=desk.reader().role.may(Role.FINANCE),
+    )
+
+
+@documents.post("/<connection>", endpoint="withdraw")
+def withdraw_from_document(connection: str) -> ResponseReturnValue:
+    """Take back what was decided about a document, alone or with a payment."""
+    need(Role.FINANCE)
+    pair = Pair(desk.known(connection).name, desk.form_text("resource_id"), desk.form_text("doc_key"))
+    refused = take_decision(
+        lambda session, signed: decisions.withdraw(session, pair, signed, seen=_form_number("seen"))
+    )
+    return _back_to_document(refused, "done.withdraw", pair)
+
+
+@documents.post("/<connection>/<path:doc_key>", endpoint="adjust")
+def adjust_document(connection: str, doc_key: str) -> ResponseReturnValue:
+    """Accept what is left of a document, or part of it, as what the reader says it is."""
+    need(Role.FINANCE)
+    desk.known(connection)
+    pair = Pair(connection, doc_key=doc_key)
+    refused = take_decision(lambda session, signed: _adjust_pair(session, pair, signed))
+    return _back_to_document(refused, "done.adjust", pair)
+
+
+def _back_to_document(refused: str | None, done: str, pair: Pair) -> ResponseReturnValue:
+    if refused is not None:
+        flash(refused, "alert")
+    else:
+        flash(translate(done, desk.language()), "done")
+    return redirect(url_for("documents.show", connection=pair.connection, doc_key=pair.doc_key))
+
+
+def take_decision(act: Callable[[Session, Signature], object], *, reason: str | None = None) -> str | None:
+    """Take one decision, and return why it was refused; without a reason given the form must hold one."""
+    signed = Signature(author=desk.reader().name, reason=desk.form_text("reason") or reason or "", at=desk.now())
+    try:
+        if not signed.reason:
+            raise decisions.Impossible(translate("Give a reason.", desk.language()))
+        with desk.installation().store.transaction() as session:
+            act(session, signed)
+    except DecisionError as error:
+        return refusal(str(error), desk.language())
+    return None
+
+
+def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
+    """Accept a difference of a kind; an empty amount accepts whatever is left."""
+    kind = request.form.get("kind", "")
+    if kind not in set(Adjustment):
+        raise desk.BadQueryError(f"kind: {kind[:20]!r} is not one of {', '.join(Adjustment)}")
+    written = request.form.get("amount", "").strip()
+    amount = _to_amount(written, decisions.currency_of(session, pair)) if written else None
+    decisions.adjust(session, pair, signed, amount=amount, kind=Adjustment(kind), seen=_form_number("seen"))
+
+
+def _form_number(name: str) -> int:
+    found = desk.whole_number(given := request.form.get(name, ""))
+    if found is None:
+        raise desk.BadQueryError(f"{name}: {given[:20]!r} is not a number")
+    return found
+
+
+def _to_amount(written: str, currency: str) -> int:
+    """Read an amount as the reader's country writes it."""
+    try:
+        return to_minor(notation.to_plain(written, desk.language()), currency)
+    except (MoneyError, ValueError):
+        words = translate("{text} is not an amount in {currency}.", desk.language(), text=written, currency=currency)
+        raise decisions.Impossible(words) from None

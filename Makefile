@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures ways format types lock clean
+.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures ways words format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -79,6 +79,9 @@ figures: install-dev  ## how large the code is, how it hangs together, how it sp
 
 ways: install-dev  ## how many files one webhook, one payout and one invoice cross
 	PYTHONPATH=. $(BIN)/python tools/ways.py
+
+words: install-dev  ## add new sentences to the catalogues of every language and name those without words
+	$(BIN)/python tools/catalogues.py
 
 format: install-dev  ## put the code in shape
 	$(BIN)/ruff format $(CODE)

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from reconcile.desk import worklist
 from reconcile.desk.worklist import RowOutcome
 from reconcile.tables import Run
@@ -80,8 +81,9 @@ def take_back(
     for line, cells in worklist.read_sheet(content, labels=_labels()):
         name = cells.get("connection", "").strip() or (connections[0].name if len(connections) == 1 else "")
         if name not in by_name:
-            refusal = f"there is no connection {name}" if name else f"name its connection: {', '.join(by_name)}"
-            yield name, RowOutcome(line, cells.get("exception_id", ""), (), refusal)
+            known = Message("pages.name_connection", {"connections": ", ".join(by_name)})
+            refused = Message("pages.no_connection", {"connection": name}) if name else known
+            yield name, RowOutcome(line, cells.get("exception_id", ""), (), refused)
             continue
         row = (line, {**cells, "state": _STATES.get(cells.get("state", "").strip().lower(), cells.get("state", ""))})
         for outcome in worklist.take_back(installation.store, name, [row], author=author, on=days[name], at=at):

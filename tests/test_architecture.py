@@ -64,6 +64,7 @@ HOMES = {
     "mt940": ("reconcile.books",),
     "defusedxml": ("reconcile.books",),
     "cryptography": ("consumer.webhooks", "sandbox"),
+    "babel": ("consumer.facts.messages",),
     "alembic": ("consumer.facts.migrating", "consumer.facts.migrations"),
     "holidays": ("consumer.facts.bankdays",),
     # Two copies of SQLite in one process break each other's locks on one file; the sandbox opens a nameless one.

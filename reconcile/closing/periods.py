@@ -15,6 +15,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import day_start
 from consumer.facts.installation import Connection
+from consumer.facts.messages import RefusalError
 from consumer.facts.turns import Turn, take_turn
 from reconcile.closing.figures import KEYS, Moved, figures_of, moved
 from reconcile.kept.closings import closed, last_closed
@@ -25,7 +26,7 @@ _AT_ONCE = 20_000
 _DAY = timedelta(days=1)
 
 
-class PeriodError(Exception):
+class PeriodError(RefusalError):
     """A period that cannot be closed or reopened; the message says why in one sentence."""
 
 
@@ -42,10 +43,10 @@ def close(  # noqa: PLR0913 - what is closed, by whom, why, when
     take_turn(session, Turn.PERIODS)
     _check_words(author, reason)
     if not result.complete:
-        raise PeriodError("the newest run is incomplete (DATA_GAP): a period is closed on complete data only")
+        raise PeriodError("closing.newest_run_incomplete")
     before = last_closed(session, connection.name)
     if before is not None and until <= before.until:
-        raise PeriodError(f"the days up to {before.until} are closed already")
+        raise PeriodError("closing.closed_already", until=before.until)
     since = before.until + _DAY if before is not None else None
     period = Period(
         connection=connection.name, since=since, until=until, ends_at=day_start(until + _DAY, connection.country.zone),
@@ -66,7 +67,7 @@ def reopen(session: Session, connection: str, *, author: str, reason: str, at: d
     _check_words(author, reason)
     period = last_closed(session, connection)
     if period is None:
-        raise PeriodError("no period is closed")
+        raise PeriodError("closing.none_closed")
     period.reopened_by, period.reopened_for, period.reopened_at = author.strip(), reason.strip(), at
     session.add(period)
     session.flush()
@@ -121,6 +122,6 @@ def _standing(session: Session, period: Period) -> DataFrame:
 
 def _check_words(author: str, reason: str) -> None:
     if not author.strip():
-        raise PeriodError("closing and reopening need an author")
+        raise PeriodError("closing.needs_author")
     if not reason.strip():
-        raise PeriodError("closing and reopening need a reason")
+        raise PeriodError("closing.needs_reason")

@@ -260,7 +260,12 @@ def import_exceptions(
     who = author or login_name()
     taken = list(worklist.take_back(installation.store, connection.name, rows, author=who, on=on, at=utc_now()))
     shown = [
-        {"line": row.line, "exception_id": row.exception_id, "changed": ", ".join(row.changed), "refused": row.refused}
+        {
+            "line": row.line,
+            "exception_id": row.exception_id,
+            "changed": ", ".join(row.changed),
+            "refused": str(row.refused or ""),
+        }
         for row in taken
         if row.changed or row.refused
     ]

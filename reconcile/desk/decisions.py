@@ -48,11 +48,17 @@ def match(
     """Bind a payment to a document on every later run; `amount` where it covers only part of the payment."""
     payment, document = _payment(session, pair), _document(session, pair)
     if document.status == "void":
-        raise Impossible(f"{pair.doc_key} is void: match the document that replaced it")
+        raise Impossible("desk.document_void", document=pair.doc_key)
     if payment.currency != document.currency:
-        raise Impossible(f"{pair.resource_id} is in {payment.currency}, {pair.doc_key} in {document.currency}")
+        raise Impossible(
+            "desk.currencies_differ",
+            payment=pair.resource_id,
+            payment_currency=str(payment.currency),
+            document=pair.doc_key,
+            document_currency=document.currency,
+        )
     if amount is not None and not 0 < amount <= (payment.amount or 0):
-        raise Impossible(f"the amount must be more than zero and at most that of {pair.resource_id}")
+        raise Impossible("desk.amount_beyond_payment", payment=pair.resource_id)
     return _decide(session, Kind.MATCH, pair, signed, amount=amount, seen=seen)
 
 
@@ -84,13 +90,13 @@ def adjust(
     An amount lowers what the document asks for, one below zero raises it; neither goes beyond the document.
     """
     if bool(pair.resource_id) == bool(pair.doc_key):
-        raise Impossible("an adjustment is about one document or one payment")
+        raise Impossible("desk.adjust_one_thing")
     if pair.resource_id:
         _payment(session, pair)
         if amount is not None:
-            raise Impossible("a payment that needs no document is accepted whole: give no amount")
+            raise Impossible("desk.adjust_payment_whole")
     elif amount is not None and not 0 < abs(amount) <= abs(_document(session, pair).total):
-        raise Impossible(f"an adjustment is more than zero and at most the total of {pair.doc_key}")
+        raise Impossible("desk.adjustment_beyond_total", document=pair.doc_key)
     _check_document(session, pair)
     decision = _decide(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
     decision.reason_type = str(kind)
@@ -100,7 +106,7 @@ def adjust(
 def withdraw(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
     """Take back what was decided about a pair, so that the rules have the word again; both stay written."""
     if not any(row.doc_key == pair.doc_key for row in standing(session, pair)):
-        raise Impossible(f"nothing decided about {pair} holds: there is nothing to take back")
+        raise Impossible("desk.nothing_to_take_back", subject=pair.subject)
     decision = _decide(session, Kind.WITHDRAW, pair, signed, amount=None, seen=seen)
     # It is no constraint of its own: runs read what is not undone.
     decision.undone_by = decision.id
@@ -135,9 +141,9 @@ def resolve(
     """Close an exception for the signature's reason; it opens again when what is at risk changes."""
     row = _exception(session, connection, exception_id)
     if row.state == State.RESOLVED:
-        raise Impossible(f"exception {exception_id} is resolved already ({row.resolution})")
+        raise Impossible("desk.resolved_already", exception=exception_id, resolution=row.resolution)
     if signed.reason.strip() == GONE:
-        raise Impossible(f"{GONE!r} is the word of the runs: say why the exception needs no more work")
+        raise Impossible("desk.word_of_runs", word=GONE)
     changes = {"state": State.RESOLVED, "resolved_on": on, "resolution": signed.reason.strip()}
     return _edit(session, connection, exception_id, signed, changes, version)
 
@@ -147,7 +153,7 @@ def reopen(
 ) -> ExceptionRow:
     row = _exception(session, connection, exception_id)
     if row.state == State.OPEN:
-        raise Impossible(f"exception {exception_id} is open already")
+        raise Impossible("desk.open_already", exception=exception_id)
     changes = {"state": State.OPEN, "resolved_on": None, "resolution": ""}
     return _edit(session, connection, exception_id, signed, changes, version)
 
@@ -166,10 +172,10 @@ def _decide(
     earlier = standing(session, pair)
     newest = max((row.id or 0 for row in earlier), default=0)
     if seen is not None and seen != newest:
-        raise Stale(f"somebody decided about {pair} meanwhile (decision {newest}): look again")
+        raise Stale("desk.decided_meanwhile", subject=pair.subject, decision=newest)
     about_pair = [row for row in earlier if row.doc_key == pair.doc_key]
     if any(row.kind == kind and row.amount == amount for row in about_pair):
-        raise Impossible(f"{kind} of {pair} stands already")
+        raise Impossible("desk.stands_already", kind=kind, subject=pair.subject)
     decision = Decision(
         connection=pair.connection,
         kind=kind,
@@ -200,9 +206,7 @@ def _check_open(session: Session, pair: Pair) -> None:
         is_closed = _document(session, pair).issue_date <= period.until
     if is_closed:
         one = pair.resource_id or pair.doc_key
-        raise Closed(
-            f"{one} belongs to the days up to {period.until}, which {period.closed_by} closed: cuadre periods reopen"
-        )
+        raise Closed("desk.closed", subject=one, until=period.until, closed_by=period.closed_by)
 
 
 def _supersede(session: Session, earlier: Iterable[Decision], by: Decision) -> None:
@@ -223,9 +227,7 @@ def _edit(
     _check_signature(signed)
     row = _exception(session, connection, exception_id)
     if version is not None and version != row.version:
-        raise Stale(
-            f"exception {exception_id} was changed meanwhile (version {row.version}, not {version}): look again"
-        )
+        raise Stale("desk.changed_since_seen", exception=exception_id, version=row.version, seen=version)
     key = (
         col(ExceptionRow.connection) == connection,
         col(ExceptionRow.id) == exception_id,
@@ -235,7 +237,7 @@ def _edit(
     befores = {name: getattr(row, name) for name in changes}
     moved = session.execute(sa.update(ExceptionRow).where(*key).values(**changes, version=row.version + 1))
     if moved.rowcount != 1:  # type: ignore[attr-defined]
-        raise Stale(f"exception {exception_id} was changed meanwhile: look again")
+        raise Stale("desk.changed_meanwhile", exception=exception_id)
     for name, after in changes.items():
         before = befores[name]
         if before != after:
@@ -257,17 +259,17 @@ def _edit(
 
 def _check_signature(signed: Signature) -> None:
     if not signed.author.strip():
-        raise Impossible("a decision needs its author")
+        raise Impossible("desk.needs_author")
     if not signed.reason.strip():
-        raise Impossible("a decision needs a reason")
+        raise Impossible("desk.needs_reason")
     if len(signed.reason) > LONGEST_TEXT:
-        raise Impossible(f"a reason has at most {LONGEST_TEXT} characters")
+        raise Impossible("desk.reason_too_long", longest=LONGEST_TEXT)
 
 
 def _exception(session: Session, connection: str, exception_id: str) -> ExceptionRow:
     row = session.get(ExceptionRow, (connection, exception_id))
     if row is None:
-        raise Unknown(f"there is no exception {exception_id} in connection {connection}")
+        raise Unknown("desk.no_exception", exception=exception_id, connection=connection)
     return row
 
 
@@ -275,7 +277,7 @@ def _payment(session: Session, pair: Pair) -> PaymentIntent | Charge:
     key = (pair.connection, pair.resource_id)
     found = session.get(PaymentIntent, key) or session.get(Charge, key)
     if found is None:
-        raise Unknown(f"there is no payment {pair.resource_id} in connection {pair.connection}")
+        raise Unknown("desk.no_payment", payment=pair.resource_id, connection=pair.connection)
     return found
 
 
@@ -287,5 +289,5 @@ def _check_document(session: Session, pair: Pair) -> None:
 def _document(session: Session, pair: Pair) -> LocalInvoice:
     found = session.get(LocalInvoice, (pair.connection, pair.doc_key))
     if found is None:
-        raise Unknown(f"there is no document {pair.doc_key} in connection {pair.connection}")
+        raise Unknown("desk.no_document", document=pair.doc_key, connection=pair.connection)
     return found

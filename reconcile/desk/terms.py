@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from consumer.facts.messages import Message, RefusalError, Value
 
-class DecisionError(Exception):
+
+class DecisionError(RefusalError):
     """A decision that was not taken; the message says why in one sentence."""
 
 
@@ -68,5 +70,9 @@ class Pair:
     resource_id: str = ""
     doc_key: str = ""
 
-    def __str__(self) -> str:
-        return " and ".join(filter(None, (self.resource_id, self.doc_key)))
+    @property
+    def subject(self) -> Value:
+        """What a refusal names: both, or the one there is."""
+        if self.resource_id and self.doc_key:
+            return Message("desk.pair", {"payment": self.resource_id, "document": self.doc_key})
+        return self.resource_id or self.doc_key

@@ -10,6 +10,7 @@ from typing import Any
 from sqlmodel import Session
 
 from consumer.facts import formulas
+from consumer.facts.messages import Message, RefusalError
 from consumer.facts.store import Store
 from consumer.facts.texts import shorten
 from reconcile.books.cells import SheetError, to_text
@@ -27,7 +28,7 @@ COLUMNS = (*EXCEPTION_KEYS, MATCH, "note", "version")
 NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
 
 
-class SheetRefused(ValueError):  # noqa: N818 - names what came in
+class SheetRefused(RefusalError):  # noqa: N818 - names what came in
     """A file that is not an exported work list."""
 
 
@@ -38,7 +39,7 @@ class RowOutcome:
     line: int
     exception_id: str
     changed: tuple[str, ...]
-    refused: str = ""
+    refused: Message | None = None
 
 
 def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -67,7 +68,7 @@ def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> li
                 return [(line, dict(zip(names, cells, strict=False))) for line, cells in texts]
     except SheetError as error:
         raise SheetRefused(str(error)) from None
-    raise SheetRefused(f"the header must name {', '.join(NEEDED)}: export the work list and fill that sheet in")
+    raise SheetRefused("desk.not_the_sheet", columns=", ".join(NEEDED))
 
 
 def take_back(
@@ -80,7 +81,7 @@ def take_back(
             with store.transaction() as session:
                 changed = _apply(session, connection, cells, author=author, on=on, at=at)
         except DecisionError as error:
-            yield RowOutcome(line, identity, (), str(error))
+            yield RowOutcome(line, identity, (), error.message)
             continue
         yield RowOutcome(line, identity, changed)
 
@@ -90,10 +91,10 @@ def _apply(
 ) -> tuple[str, ...]:
     missing = [name for name in NEEDED if name not in cells]
     if missing:
-        raise decisions.Impossible(f"the row ends before {missing[0]}: export the sheet again")
+        raise decisions.Impossible("desk.row_ends_early", column=missing[0])
     row = session.get(ExceptionRow, (connection, cells["exception_id"]))
     if row is None:
-        raise Unknown(f"there is no exception {cells['exception_id']} in connection {connection}")
+        raise Unknown("desk.no_exception", exception=cells["exception_id"], connection=connection)
     pair = _pair(session, connection, row, cells.get(MATCH, "").strip())
     changed = tuple(name for name in ("owner", "note", "state") if cells[name] != getattr(row, name))
     if "state" not in changed and not cells.get(MATCH, "").strip():
@@ -102,7 +103,7 @@ def _apply(
         return ()
     # Rows nobody filled in are left out above: a run that moved them meanwhile is no quarrel.
     if _version(cells["version"]) != row.version:
-        raise decisions.Stale(f"exception {row.id} was changed meanwhile (version {row.version}): look again")
+        raise decisions.Stale("desk.changed_since_export", exception=row.id, version=row.version)
     signed = Signature(author, "filled in the sheet", at)
     _edit(session, row, cells, signed, on=on)
     if pair is None:
@@ -114,9 +115,7 @@ def _apply(
 def _check_unresolved(row: ExceptionRow, resolution: str) -> None:
     """A resolution without its state would be dropped, and the row counted as untouched."""
     if resolution and resolution != row.resolution.strip():
-        raise decisions.Impossible(
-            f"exception {row.id} has a resolution and is still {row.state}: set its state too, or leave it empty"
-        )
+        raise decisions.Impossible("desk.resolution_while_open", exception=row.id, state=row.state)
 
 
 def _edit(session: Session, row: ExceptionRow, cells: Mapping[str, str], signed: Signature, *, on: date) -> None:
@@ -133,7 +132,7 @@ def _edit(session: Session, row: ExceptionRow, cells: Mapping[str, str], signed:
     elif cells["state"] == State.OPEN:
         decisions.reopen(*key, signed, version=version)
     else:
-        raise decisions.Impossible(f"state {cells['state']!r} is neither open nor resolved")
+        raise decisions.Impossible("desk.unknown_state", state=cells["state"])
 
 
 def _pair(session: Session, connection: str, row: ExceptionRow, doc_key: str) -> Pair | None:
@@ -141,7 +140,7 @@ def _pair(session: Session, connection: str, row: ExceptionRow, doc_key: str) ->
     if not doc_key:
         return None
     if row.resource_id is None:
-        raise decisions.Impossible(f"exception {row.id} is about no payment: {MATCH} stays empty")
+        raise decisions.Impossible("desk.about_no_payment", exception=row.id, column=MATCH)
     pair = Pair(connection, row.resource_id, doc_key)
     stands = any(found.kind == Kind.MATCH and found.doc_key == doc_key for found in decisions.standing(session, pair))
     return None if stands else pair
@@ -151,4 +150,4 @@ def _version(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise decisions.Impossible(f"version {text!r} is not a number: export the sheet again") from None
+        raise decisions.Impossible("desk.bad_version", version=text) from None

@@ -27,20 +27,18 @@ def close_period(  # noqa: PLR0913 - what is closed, by whom, why, when
     today = local_date(at, connection.country.zone)
     day = as_of or today
     if until >= today:
-        raise PeriodError(f"{until} is not over yet: close up to {today - timedelta(days=1)} at the latest")
+        raise PeriodError("closing.not_over", until=until, latest=today - timedelta(days=1))
     if day < until:
-        raise PeriodError(f"a run as of {day} stands for no later day: close up to {day} at the latest")
+        raise PeriodError("closing.run_too_old", as_of=day, latest=day)
     seen = run(installation, connection, as_of=day, dry_run=True)
     # Published, an incomplete run would be the newest one that everybody sees.
     if not seen.complete and as_of is None:
-        raise PeriodError(
-            "the data is not complete up to today (DATA_GAP): complete it, or close with --as-of an earlier day that is"
-        )
+        raise PeriodError("closing.today_incomplete")
     if not seen.complete:
-        raise PeriodError(f"the data of {day} is incomplete (DATA_GAP): a period is closed on complete data only")
+        raise PeriodError("closing.data_incomplete", day=day)
     kept = run(installation, connection, as_of=day)
     if seen.result is None or seen.run_id != kept.run_id:
-        raise PeriodError("facts came in while the period was being closed: close it again")
+        raise PeriodError("closing.facts_came_in")
     with installation.store.transaction() as session:
         return periods.close(
             session, connection, seen.result, run_id=kept.run_id, until=until, author=author, reason=reason, at=at

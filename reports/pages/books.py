@@ -175,7 +175,7 @@ def close() -> ResponseReturnValue:
             at=desk.now(),
         )
     except PeriodError as error:
-        return _told(refusal(str(error), desk.language()), "alert")
+        return _told(refusal(error.message, desk.language()), "alert")
     desk.note("close period", f"{connection.name} {until.isoformat()}")
     flash(translate("done.close", desk.language()), "done")
     return redirect(url_for("books.period", connection=connection.name, number=made.id))
@@ -198,7 +198,7 @@ def reopen() -> ResponseReturnValue:
             desk.installation(), connection, author=desk.reader().name, reason=desk.form_text("reason"), at=desk.now()
         )  # fmt: skip
     except PeriodError as error:
-        return _told(refusal(str(error), desk.language()), "alert")
+        return _told(refusal(error.message, desk.language()), "alert")
     desk.note("reopen period", f"{connection.name} {made.until.isoformat()}")
     return _told(translate("done.reopen period", desk.language()), "done")
 

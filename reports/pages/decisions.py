@@ -173,11 +173,11 @@ def take_decision(act: Callable[[Session, Signature], object], *, reason: str | 
     signed = Signature(author=desk.reader().name, reason=desk.form_text("reason") or reason or "", at=desk.now())
     try:
         if not signed.reason:
-            raise decisions.Impossible(translate("Give a reason.", desk.language()))
+            raise decisions.Impossible("Give a reason.")
         with desk.installation().store.transaction() as session:
             act(session, signed)
     except DecisionError as error:
-        return refusal(str(error), desk.language())
+        return refusal(error.message, desk.language())
     return None
 
 
@@ -203,5 +203,4 @@ def _to_amount(written: str, currency: str) -> int:
     try:
         return to_minor(notation.to_plain(written, desk.language()), currency)
     except (MoneyError, ValueError):
-        words = translate("{text} is not an amount in {currency}.", desk.language(), text=written, currency=currency)
-        raise decisions.Impossible(words) from None
+        raise decisions.Impossible("{text} is not an amount in {currency}.", text=written, currency=currency) from None

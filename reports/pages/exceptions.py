@@ -149,10 +149,10 @@ def take_sheet() -> ResponseReturnValue:
             sheets.take_back(desk.installation(), desk.connections(), content, author=who, at=now, today=desk.today())
         )
     except SheetRefused as error:
-        flash(refusal(str(error), desk.language()), "alert")
+        flash(refusal(error.message, desk.language()), "alert")
         return redirect(url_for("exceptions.index"))
     note(desk.installation().store, who, "upload", f"exceptions-sheet of {len(taken)} rows", now=now)
     touched = [(name, row) for name, row in taken if row.changed or row.refused]
-    rows = [(name, row.line, row.exception_id, row.changed, refusal(row.refused, desk.language()))
+    rows = [(name, row.line, row.exception_id, row.changed, row.refused and refusal(row.refused, desk.language()))
             for name, row in touched]  # fmt: skip
     return _told({"template": "sheet.html", "rows": rows, "untouched": len(taken) - len(touched)})

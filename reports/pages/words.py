@@ -3,6 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from consumer.facts import messages
+from consumer.facts.messages import Message
 from reports.pages.spanish import MEXICAN
 from reports.pages.spanish import SPANISH as SPANISH_PAGES
 from reports.pages.spanish_books import SPANISH_BOOKS, SPANISH_TRAIL
@@ -70,12 +72,20 @@ _REFUSALS = tuple(
 )
 
 
-def refusal(sentence: str, language: str) -> str:
+def refusal(said: Message | str, language: str) -> str:
     """Say why something cannot be done; a sentence that nobody translated stays as the room said it."""
+    if isinstance(said, Message) and messages.is_translated(said.code, language):
+        return _as_sentence(messages.translate(said, language), language)
+    sentence = str(said)
     told = None if language == "en" else _to_spanish(sentence)
     if told is None:
         return sentence
-    told = local(told, language)
+    return _as_sentence(local(told, language), language)
+
+
+def _as_sentence(told: str, language: str) -> str:
+    if language == "en" or told.endswith("."):
+        return told
     # A parameter of an address or a job keeps its name as it is written.
     is_named = ":" in told.partition(" ")[0]
     return f"{told if is_named else told[0].upper() + told[1:]}."

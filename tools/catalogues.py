@@ -1,0 +1,141 @@
+"""Add what the code says anew to the catalogues, and write them in order: `make words`.
+
+A code stands in every language; a text that a page writes in English, in the others. New ones come without a sentence,
+which a test refuses until a person has written it.
+"""
+
+import ast
+import io
+import re
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from pathlib import Path
+
+from babel.messages.catalog import Catalog, Message
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).resolve().parent.parent
+LOCALE = ROOT / "consumer" / "facts" / "locale"
+LANGUAGES = ("en", "es_CL", "es_MX")
+ROOMS = ("consumer", "reconcile", "reports")
+_HEADER = """\
+# The sentences of Cuadre. {note}
+# Keep what stands in braces as it is: a value takes its place. `make words` adds what is new and keeps the order.
+msgid ""
+msgstr ""
+"Language: {language}\\n"
+"MIME-Version: 1.0\\n"
+"Content-Type: text/plain; charset=utf-8\\n"
+"Content-Transfer-Encoding: 8bit\\n"
+"Plural-Forms: nplurals=2; plural=(n != 1);\\n"
+"""
+_NOTES = {
+    "en": "English, by code; texts of pages are their own English.",
+    "es_CL": "Spanish as Chile writes it.",
+    "es_MX": "Spanish as Mexico writes it.",
+}
+_TEXTS = ""
+# What a translator wants to know of each group of codes.
+SECTIONS = {
+    _TEXTS: "Texts of pages. They begin and end as they stand.",
+    "books": "Files that people bring in, and why one cannot be kept. Refusals begin in lower case and end without a "
+    "full stop: pages add both. Many follow the name of a column: `fecha: está vacío`.",
+    "closing": "Periods that are closed and opened again.",
+    "desk": "Decisions of people about payments, documents and exceptions.",
+    "pages": "Addresses and forms that cannot be read. A parameter keeps its name.",
+}
+_CODE = re.compile(r"[a-z][a-z_-]*\.[a-z0-9_.-]+")
+
+
+def find_used() -> Iterator[tuple[str, str, set[str] | None]]:
+    """Yield each place a message is made, its code or text, and its values' names; None where they come from afar."""
+    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for room in ROOMS for path in _files(room, "*.py")}
+    refusals = _find_refusals(trees.values())
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and node.args:
+                name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if name == "Message" or name in refusals:
+                    for text in _constants(node.args[0]):
+                        yield f"{path.relative_to(ROOT)}:{node.lineno}", text, _names_given(node, name)
+
+
+def _files(room: str, names: str) -> list[Path]:
+    return sorted((ROOT / room).rglob(names))
+
+
+def _find_refusals(trees: Iterable[ast.Module]) -> set[str]:
+    """Name every class of refusals, whatever file it stands in."""
+    nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
+    bases = {node.name: {ast.unparse(base).rpartition(".")[2] for base in node.bases} for node in nodes}
+    found = {"RefusalError"}
+    while more := {name for name, own in bases.items() if own & found} - found:
+        found |= more
+    return found
+
+
+def _names_given(call: ast.Call, name: str) -> set[str] | None:
+    if name != "Message":
+        return {str(keyword.arg) for keyword in call.keywords}
+    if len(call.args) == 1:
+        return set()
+    values = call.args[1]
+    return {ast.literal_eval(key) for key in values.keys if key} if isinstance(values, ast.Dict) else None
+
+
+def _constants(node: ast.expr) -> Iterator[str]:
+    """Yield the codes a first argument may be, both ways of a condition."""
+    if isinstance(node, ast.IfExp):
+        yield from (*_constants(node.body), *_constants(node.orelse))
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        yield node.value
+
+
+def is_code(text: str) -> bool:
+    return _CODE.fullmatch(text) is not None
+
+
+def path_of(language: str) -> Path:
+    return LOCALE / language / "LC_MESSAGES" / "cuadre.po"
+
+
+def read(language: str) -> Catalog:
+    with path_of(language).open("rb") as file:
+        return read_po(file, locale=language)
+
+
+def render(language: str, catalog: Catalog) -> str:
+    """Return a catalogue sorted by code, a section for each room, with what a translator wants to know."""
+    entries = sorted((entry for entry in catalog if entry.id), key=lambda entry: (_section(entry), str(entry.id)))
+    parts = [_HEADER.format(language=language, note=_NOTES[language])]
+    for section, group in groupby(entries, _section):
+        own = Catalog(locale=language)
+        for place, entry in enumerate(group):
+            note = SECTIONS.get(section) if place == 0 else None
+            own.add(entry.id, entry.string, auto_comments=[note] if note else [], user_comments=entry.user_comments)
+        file = io.BytesIO()
+        write_po(file, own, width=120, omit_header=True, sort_output=True)
+        parts.append(file.getvalue().decode().strip() + "\n")
+    return "\n".join(parts)
+
+
+def _section(entry: Message) -> str:
+    text = str(entry.id)
+    return text.partition(".")[0] if is_code(text) else _TEXTS
+
+
+def main() -> None:
+    texts = {text for _, text, _ in find_used()}
+    for language in LANGUAGES:
+        catalog = read(language)
+        for text in texts:
+            if language != "en" or is_code(text):
+                catalog.add(text)
+        path_of(language).write_text(render(language, catalog), encoding="utf-8")
+        for entry in catalog:
+            if entry.id and not entry.string:
+                print(f"{language}: {entry.id}")  # noqa: T201 - what a translator does next
+
+
+if __name__ == "__main__":
+    main()

@@ -28,11 +28,17 @@ from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.reading.accounts import read_bank
 from reconcile.reading.bank import account_name
-from reconcile.reading.bodies import facts_of_bodies, mark_own, unreadable_moments
-from reconcile.reading.columnar import in_order, read_table, to_frame, to_known_frame, whole
+from reconcile.reading.columnar import in_order, read_table, to_frame, to_known_frame, without_index
 from reconcile.reading.conflicts import conflicting_amounts
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
-from reconcile.reading.items import build_items, build_unknown_customers, places_of_listed
+from reconcile.reading.items import (
+    build_items,
+    build_unknown_customers,
+    facts_of_bodies,
+    mark_own,
+    places_of_listed,
+    unreadable_moments,
+)
 from reconcile.reading.large_tables import LargeTables, columns_of, table_of
 from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import WENT_BACK, to_transfers
@@ -115,7 +121,7 @@ class _Reader:
     def _mine(self, table: type[SQLModel]) -> list[Any]:
         """Rows of this connection; provider objects also of its mode and not gone at the provider."""
         columns = columns_of(table)
-        conditions = [whole(columns.connection, self._database) == self._connection.name]
+        conditions = [without_index(columns.connection, self._database) == self._connection.name]
         if "mode" in columns:
             conditions.append(columns.mode == self._connection.mode)
         if "gone_at" in columns:

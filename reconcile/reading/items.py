@@ -1,16 +1,27 @@
-"""Payout items as the rules read them: what payouts list, joined to what we know of each resource; pure."""
+"""Payout items as the rules read them: what payouts list, joined to what is known of each resource; pure.
 
-from typing import Any
+A resource that no event or pull has brought is known by what the payout's own list says of it.
+"""
 
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TypeAlias
+
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
+from consumer.facts.clock import to_instant
+from consumer.facts.sales import sale_of
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reconcile.reading.columnar import in_order, looked_up, places_of, to_frame
+from reconcile.reading.columnar import empty_table, in_order, places_of, to_frame
 from reconcile.rules.columns import combined
 from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, UNKNOWN_CUSTOMERS, Schema
+
+# An object of the provider, read from its JSON.
+Body: TypeAlias = Mapping[str, object]
 
 # The legacy direct debit is the "pac" of the provider's payout report.
 CHARGE_SUBTYPE = "pac"
@@ -44,25 +55,30 @@ LISTED: Schema = {
 }
 CUSTOMERS: Schema = {"customer_id": TEXT, "tax_id": TEXT, "name": TEXT}
 SOURCES: Schema = {"resource_id": TEXT, "event_id": TEXT, "created_at": MOMENT}
+# The columns of a sale by their names among facts.
+SALE = {"metadata": "metadata_json", "texts": "texts", "split": "split_json", "customer_id": "customer_id"}
+_CARD_SUBTYPES = {"credit": "credit_card", "debit": "debit_card", "prepaid": "prepaid_card"}
+_MOMENTS = ("created_at", "succeeded_at", "failed_at")
+_ENCODER = msgspec.json.Encoder(order="sorted")
 
 
-def kinds_of(listed: pa.Table) -> Any:
-    """Give the kind of object each listed row is; an adjustment is a refund that came back."""
+def _kinds_of(listed: pa.Table) -> pa.Array:
+    """Return the kind of object of each listed row; an adjustment is a refund that came back."""
     types = listed["resource_type"]
     return pc.if_else(pc.equal(types, "refund_adjustment"), pa.scalar("refund", type=types.type), types)
 
 
-def places_of_listed(listed: pa.Table, facts: pa.Table) -> Any:
-    """Give the place of each listed row's fact, null where no event or pull has brought it."""
-    return places_of([kinds_of(listed), listed["resource_id"]], [facts["kind"], facts["resource_id"]])
+def places_of_listed(listed: pa.Table, facts: pa.Table) -> pa.Array:
+    """Return the place of each listed row's fact, null if no event or pull has brought it."""
+    return places_of([_kinds_of(listed), listed["resource_id"]], [facts["kind"], facts["resource_id"]])
 
 
 def build_items(
-    listed: pa.Table, facts: pa.Table, places: Any, *, customers: pa.Table, sources: pa.Table, country: str
+    listed: pa.Table, facts: pa.Table, places: pa.Array, *, customers: pa.Table, sources: pa.Table, country: str
 ) -> DataFrame:
-    """Build one row per payout and resource, and one for every payment and refund that no payout lists.
+    """Return one row per payout and resource, and one for every payment and refund that no payout lists.
 
-    `places` says where each listed row's resource is among the facts.
+    `places` are the places of the listed resources among the facts.
     """
     facts = _with_customers(facts, customers, country)
     facts = facts.append_column("source_event_id", _first_events(facts, sources))
@@ -75,14 +91,14 @@ def build_items(
 
 
 def build_unknown_customers(facts: pa.Table, customers: pa.Table) -> DataFrame:
-    """Return the payments that bear no tax id and name a customer who is not here."""
+    """Return the payments that have no tax id and name a customer that was never pulled."""
     named = facts.filter(pc.and_(pc.is_null(facts["customer_tax_id"]), pc.is_valid(facts["customer_id"])))
     is_known = pc.is_in(combined(named["customer_id"]), value_set=combined(customers["customer_id"]))
     return to_frame(in_order(named.filter(pc.invert(is_known)), ["resource_id"]), UNKNOWN_CUSTOMERS)
 
 
-def _loose(facts: pa.Table, places: Any) -> pa.Table:
-    """Give the payments that succeeded and the refunds that no payout lists."""
+def _loose(facts: pa.Table, places: pa.Array) -> pa.Table:
+    """Return the payments that succeeded and the refunds that no payout lists."""
     is_listed = np.zeros(len(facts), dtype=bool)
     is_listed[places.drop_null().to_numpy()] = True
     is_money = pc.or_kleene(pc.equal(facts["status"], "succeeded"), pc.equal(facts["kind"], "refund"))
@@ -92,7 +108,7 @@ def _loose(facts: pa.Table, places: Any) -> pa.Table:
 
 
 def _with_customers(facts: pa.Table, customers: pa.Table, country: str) -> pa.Table:
-    """Name the payer: the customer on the object, the customer it names, else the sender."""
+    """Fill in the payer: the customer on the object, the customer it names, else the sender."""
     places = places_of([facts["customer_id"]], [customers["customer_id"]])
     sender = _tax_ids(facts["sender_tax_id"], country)
     payers = [_tax_ids(facts["customer_tax_id"], country), _tax_ids(customers["tax_id"], country).take(places), sender]
@@ -103,29 +119,105 @@ def _with_customers(facts: pa.Table, customers: pa.Table, country: str) -> pa.Ta
     return facts
 
 
-def _first_events(facts: pa.Table, sources: pa.Table) -> Any:
-    """Give the event that first said so: the earliest, then the smallest id, in whatever order they came in."""
-    # Of equal keys the first one is found.
+def _first_events(facts: pa.Table, sources: pa.Table) -> pa.Array:
+    """Return the first event of each resource: the earliest, then the smallest id, in whatever order they arrived."""
     sources = in_order(sources, ["created_at", "event_id"])
-    return looked_up([facts["resource_id"]], [sources["resource_id"]], sources["event_id"])
+    return sources["event_id"].take(places_of([facts["resource_id"]], [sources["resource_id"]]))
 
 
-def _occurred_at(rows: pa.Table) -> Any:
-    """Success for what came in or went out, failure for a refund that came back; creation where neither is known."""
+def _occurred_at(rows: pa.Table) -> pa.Array:
+    """Return when each row succeeded, or failed if it is a refund that came back; else when it was created."""
     came_back = pc.equal(rows["resource_type"], "refund_adjustment")
     return pc.coalesce(pc.if_else(came_back, rows["failed_at"], rows["succeeded_at"]), rows["created_at"])
 
 
-def _tax_ids(values: Any, country: str) -> Any:
-    """Canonical, so that they compare with the books; each distinct one is read once."""
+def _tax_ids(values: pa.Array, country: str) -> pa.Array:
+    """Return tax ids in canonical form, as in the books; each distinct one is read once."""
     coded = combined(values).dictionary_encode()
     canonical = [_tax_id(value, country) for value in coded.dictionary.to_pylist()]
     return pa.array(canonical, type=values.type).take(coded.indices)
 
 
 def _tax_id(value: str, country: str) -> str | None:
-    """What has no right form identifies nobody."""
     try:
         return to_tax_id(value, country)
     except TaxIdError:
         return None
+
+
+def mark_own(splits: pa.Array, own_entities: frozenset[str]) -> pa.Array:
+    """Set `own` on the shares of the merchant's own entity, if that is known; each distinct split is read once."""
+    if not own_entities:
+        return splits
+    coded = combined(splits).dictionary_encode()
+    marked = [_mark(split, own_entities) for split in coded.dictionary.to_pylist()]
+    return pa.array(marked, type=splits.type).take(coded.indices)
+
+
+def _mark(split: str, own_entities: frozenset[str]) -> str:
+    shares = msgspec.json.decode(split)
+    for share in shares:
+        share["own"] = isinstance(share["entity_id"], str) and share["entity_id"] in own_entities
+    return _ENCODER.encode(shares).decode()
+
+
+def facts_of_bodies(listed: pa.Table, bodies: Sequence[Body]) -> pa.Table:
+    """Return what payouts list of resources that no event or pull has brought; each resource once."""
+    known: dict[tuple[str, str], dict[str, object]] = {}
+    rows = listed.append_column("kind", _kinds_of(listed)).select(["kind", "resource_id", "amount", "currency"])
+    for row, body in zip(rows.to_pylist(), bodies, strict=True):
+        known.setdefault((row["kind"], row["resource_id"]), row | _fact_of(row["kind"], body))
+    return pa.Table.from_pylist(list(known.values()), schema=empty_table(FACTS).schema)
+
+
+def _fact_of(kind: str, body: Body) -> dict[str, object]:
+    customer, sender = _part(body, "customer"), _part(body, "sender_account")
+    tax_id = customer.get("tax_id")
+    sale = sale_of(body)
+    return {
+        "status": _text(body.get("status")),
+        **{name: _moment(body, name) for name in _MOMENTS},
+        "resource_subtype": _text(_subtype(kind, body)),
+        "parent_id": _text(body.get("resource_id")),
+        "customer_tax_id": _text(tax_id.get("value") if isinstance(tax_id, dict) else tax_id),
+        "customer_name": _text(customer.get("name")),
+        "sender_tax_id": _text(sender.get("holder_id")),
+        **{name: sale[column] for name, column in SALE.items()},
+    }
+
+
+def _part(body: Body, field: str) -> Body:
+    value = body.get(field)
+    return value if isinstance(value, dict) else {}
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _moment(body: Body, field: str) -> datetime | None:
+    """Read a moment; one without a zone, or that is none, is unknown, and `unreadable_moments` reports it."""
+    value = body.get(field)
+    try:
+        return to_instant(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+
+
+def unreadable_moments(listed: pa.Table, bodies: Sequence[Body]) -> Iterator[tuple[str, str]]:
+    """Yield the payout and the reason for each listed moment that is none, or has no zone."""
+    names = listed.select(["payout_id", "resource_id"]).to_pylist()
+    for row, body in zip(names, bodies, strict=True):
+        for field in _MOMENTS:
+            if isinstance(body.get(field), str) and _moment(body, field) is None:
+                told = f"{row['payout_id']}: {row['resource_id']}: {field} {body[field]!r} is not a moment with a zone"
+                yield row["payout_id"], told
+
+
+def _subtype(kind: str, body: Body) -> object:
+    if kind == "charge":
+        return CHARGE_SUBTYPE
+    card = _part(_part(body, "payment_type_options"), "card")
+    card_kind = card.get("kind")
+    found = _CARD_SUBTYPES.get(card_kind) if isinstance(card_kind, str) else None
+    return found or body.get("payment_type")

@@ -12,9 +12,8 @@ from consumer.facts.installation import Connection
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, PayoutItem, Refund
-from reconcile.reading.bodies import SALE
-from reconcile.reading.columnar import read_table, whole
-from reconcile.reading.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, SOURCES
+from reconcile.reading.columnar import read_table, without_index
+from reconcile.reading.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, SALE, SOURCES
 from reconcile.rules.inputs import DOCUMENTS, FEES, Schema
 from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.tables import LocalInvoice, ProviderFee
@@ -52,7 +51,7 @@ class LargeTables:
     def read(self, name: str) -> pa.Table:
         """Read a table whole; of payments those alone that succeeded or that a payout carries."""
         large, columns = LARGE[name], columns_of(LARGE[name].table)
-        wanted = self._selected(name).where(whole(columns.connection, self._database) == self._connection.name)
+        wanted = self._selected(name).where(without_index(columns.connection, self._database) == self._connection.name)
         if name in PAYMENT_TYPES:
             wanted = wanted.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
         return read_table(self._database, wanted, large.schema, along=table_of(large.table))
@@ -60,7 +59,10 @@ class LargeTables:
     def _is_carried(self, resource_id: Any) -> Any:
         """Tell whether a payout lists a payment; asked row by row, since few payments are not known without it."""
         items = columns_of(PayoutItem)
-        mine = (whole(items.connection, self._database) == self._connection.name, items.mode == self._connection.mode)
+        mine = (
+            without_index(items.connection, self._database) == self._connection.name,
+            items.mode == self._connection.mode,
+        )
         return sa.select(items.resource_id).where(*mine, items.resource_id == resource_id).exists()
 
     def _selected(self, name: str) -> sa.Select[Any]:
@@ -79,7 +81,9 @@ class LargeTables:
         succeeded = columns.type.in_([f"{kind}.succeeded" for kind in PAYMENT_TYPES])
         is_any = sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True))
         # Else SQLite goes by the index of these columns, which nearly all events have.
-        known = [whole(column, self._database).is_not(None) for column in (columns.resource_id, columns.created_at)]
+        known = [
+            without_index(column, self._database).is_not(None) for column in (columns.resource_id, columns.created_at)
+        ]
         return *known, is_any
 
 

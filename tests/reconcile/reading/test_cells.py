@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from consumer.facts.installation import Installation
 from consumer.facts.tables.columns import UtcDateTime, core_of
 from consumer.facts.tables.provider import Customer, PayoutItem
-from reconcile.reading import cells, columnar
-from reconcile.reading.cells import NOWHERE, SELDOM, Piece, parsed
-from reconcile.reading.columnar import read_table
+from reconcile.reading import columnar
+from reconcile.reading.columnar import NOWHERE, SELDOM, Piece, parse, read_table
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT
 
 BOTH = {"name": TEXT, "total": MONEY}
@@ -120,11 +119,11 @@ def test_moments_are_utc_in_any_zone_of_the_server(installation: Installation) -
 
 
 @pytest.mark.parametrize("marks", [SELDOM, NOWHERE])
-def test_cells_are_cut_where_the_marks_stand(marks: cells.Marks) -> None:
+def test_cells_are_cut_where_the_marks_stand(marks: columnar.Marks) -> None:
     """An empty cell is empty, a missing one is missing, and the last cell has no mark behind it."""
     end, missing = bytes([marks.end]), bytes([marks.missing])
     piece = Piece(4, [(end.join([b"", missing, "ñ".encode(), b""]), 3), (end.join([b"1", b"-2", missing, b"3"]), None)])
-    table = parsed(piece, BOTH, marks)
+    table = parse(piece, BOTH, marks)
     assert table is not None
     assert table.to_pydict() == {"name": ["", None, "ñ", ""], "total": [1, -2, None, 3]}
 
@@ -138,19 +137,19 @@ def test_numbers_that_do_not_agree_give_no_table() -> None:
         (b"\x1e\x1fb", 2),
         (b"ab", 2),
     ):
-        assert parsed(Piece(2, [(content, known)]), {"name": TEXT}, SELDOM) is None
+        assert parse(Piece(2, [(content, known)]), {"name": TEXT}, SELDOM) is None
 
 
 def test_a_number_beyond_its_type_is_refused() -> None:
     """A number that 64 bits do not hold stops the reading."""
     with pytest.raises(pa.ArrowInvalid):
-        parsed(Piece(1, [(b"9223372036854775808", None)]), {"total": MONEY}, SELDOM)
+        parse(Piece(1, [(b"9223372036854775808", None)]), {"total": MONEY}, SELDOM)
 
 
 def test_days_and_moments_are_typed() -> None:
     """A day is midnight without a zone, a moment is UTC."""
     piece = Piece(1, [(b"2026-09-01", None), (b"2026-09-10 15:00:00.123456", None)])
-    table = parsed(piece, {"on": DAY, "at": MOMENT}, SELDOM)
+    table = parse(piece, {"on": DAY, "at": MOMENT}, SELDOM)
     assert table is not None
     row = table.to_pylist()[0]
     assert row["on"].date() == date(2026, 9, 1)

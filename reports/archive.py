@@ -14,7 +14,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from consumer.facts.turns import Turn, take_turn
 from consumer.facts.work import Completion
-from reconcile.kept.pieces import DamagedRowsError
+from reconcile.kept.chunks import DamagedRowsError
 from reports import catalogue, files
 from reports.catalogue import NoRunError
 from reports.export import Format

@@ -71,7 +71,10 @@ def payout_tables(
     for run in in_order(runs):
         if payout_id is None:
             table = extracts.read(session, run, extracts.PAYOUT, names)
-            yield run.connection, chunks.kept(table, chunks.is_between(table["payout_date"], span.since, span.until))
+            yield (
+                run.connection,
+                chunks.filter_rows(table, chunks.day_masks(table["payout_date"], span.since, span.until)),
+            )
         else:
             own = sa.select(col(PayoutResult.payout_id), col(PayoutResult.columns)).where(of_runs(PayoutResult, [run]))
             asked = _between(own.where(col(PayoutResult.payout_id) == payout_id), PayoutResult.payout_date, span)
@@ -101,8 +104,8 @@ def figure_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id:
             payouts = pa.concat_tables(part for _, part in payout_tables(session, [run], span, payout_id=payout_id))
             table = pa.concat_tables([table.filter(pc.invert(is_cut)), extracts.figures(lines, payouts)])
         else:
-            inside = chunks.is_between(table["on"].cast(pa.timestamp("us")), span.since, span.until)
-            table = chunks.kept(table, [pc.or_kleene(pc.invert(is_cut), mask) for mask in inside])
+            inside = chunks.day_masks(table["on"].cast(pa.timestamp("us")), span.since, span.until)
+            table = chunks.filter_rows(table, [pc.or_kleene(pc.invert(is_cut), mask) for mask in inside])
         for row in table.to_pylist():
             yield {**row, "connection": run.connection}
 

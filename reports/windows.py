@@ -8,8 +8,8 @@ import pyarrow.compute as pc
 import sqlalchemy as sa
 
 from consumer.facts.installation import Installation
-from reconcile.kept import chunks, extracts, slices
-from reconcile.kept.slices import Stretch
+from reconcile.kept import chunks, extracts
+from reconcile.kept.chunks import Stretch
 from reconcile.tables import Run
 from reports import catalogue, frames
 from reports.query import Query, Source
@@ -73,9 +73,9 @@ def _stretches(source: Source) -> list[Stretch] | None:
     span, kind, found = source.query.span, _KINDS[source.query.name], []
     days = {"since": span.since, "until": span.until} if kind in chunks.DAY_OF else {}
     for run in _in_order(source):
-        if not slices.is_kept(source.session, run, kind):
+        if not chunks.is_kept(source.session, run, kind):
             return None
-        found += slices.stretches(source.session, run, kind, **days)
+        found += chunks.stretches(source.session, run, kind, **days)
     return found
 
 
@@ -89,10 +89,10 @@ def _in_order(source: Source) -> list[Run]:
 def _of_pieces(source: Source, found: Sequence[Stretch], start: int, count: int) -> Window:
     definition = definition_of(source.query.name)
     complete = _COMPLETED.get(source.query.name, _as_it_is)
-    pieces = slices.page(source.session, found, start, count)
+    pieces = chunks.page(source.session, found, start, count)
     parts = ((run.connection, complete(source, run.connection, part)) for run, part in pieces)
     table = build.in_parts(definition, parts).combine_chunks()
-    silent = frozenset(slices.silent(source.session, found))
+    silent = frozenset(chunks.empty_columns(source.session, found))
     facts = catalogue.facts_of(source.query, source.runs)
     report = Report(definition, table, source.query.span, source.as_of, facts=facts)
     return Window(report, sum(stretch.rows for stretch in found), silent)

@@ -29,8 +29,6 @@ DOORS = {
         "reconcile.tables",
         "reconcile.kept.chunks",
         "reconcile.kept.extracts",
-        "reconcile.kept.slices",
-        "reconcile.kept.pieces",
         "reconcile.kept.records",
         "reconcile.rules.at_risk",
         "reconcile.rules.outcomes",

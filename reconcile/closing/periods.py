@@ -18,7 +18,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
 from consumer.facts.turns import Turn, take_turn
 from reconcile.closing.figures import KEYS, Moved, figures_of, moved
-from reconcile.kept.closings import closed, last_closed
+from reconcile.kept.records import closed_periods, last_closed
 from reconcile.rules.inputs import Result
 from reconcile.tables import ClosedFigure, Period, PeriodAdjustment
 
@@ -78,7 +78,7 @@ def find_adjustments(
     session: Session, connection: str, result: Result, *, as_of: date
 ) -> Iterator[tuple[Period, list[Moved]]]:
     """Compare each closed period, with the adjustments it has, with a result of a day after it."""
-    for period in closed(session, connection):
+    for period in closed_periods(session, connection):
         if not result.complete or as_of < period.until:
             continue
         found = list(moved(_standing(session, period), figures_of(result, period.since, period.until)))

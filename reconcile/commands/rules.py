@@ -12,7 +12,6 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.kept import records, snapshots
-from reconcile.kept.closings import last_closed
 from reconcile.rules.settings import RulesError, to_rules
 from reconcile.rules.tariff import TariffError, to_tariff
 from reconcile.runs.previews import preview
@@ -64,7 +63,7 @@ def preview_rules(
         name = connection.name
         today = local_date(utc_now(), connection.country.zone)
         found = records.find_run(session, name, run_id) if run_id else records.last_run(session, name, today=today)
-        period = last_closed(session, name)
+        period = records.last_closed(session, name)
     if found is None:
         raise Refusal(f"connection {name} has no such run: cuadre runs list")
     try:

@@ -25,7 +25,7 @@ from reconcile.desk.terms import (
     Unknown,
 )
 from reconcile.exceptions.life import GONE, State
-from reconcile.kept.closings import last_closed
+from reconcile.kept.records import last_closed
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice
 
 # The face that pages and commands see.

@@ -4,9 +4,12 @@ A chunk is a Parquet file in a column, so it commits with its run and is there f
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias, TypedDict, Unpack
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,22 +18,69 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, col
 
-from reconcile.kept.pieces import Piece
+from consumer.facts.store import DamagedError
 from reconcile.rules.outcomes import DEAD
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
 ROWS_A_CHUNK = 10_000
-# Beside each line what a range of dates is asked of, no column of the report: the payout's date, or the item's own
-# where only dead payouts held it. What else waits for a payout has none.
+# Kept with each line, no column of the report: the payout's date, or the item's own date if only dead payouts held it.
+# Other items that wait for a payout have none.
 _DAY = "payout_date"
-# What stands on the first row of an item alone, so that columns sum right.
+# Columns of a line that only the first row of an item fills, so that they sum right.
 _SUMMED_ONCE = ("amount_signed", "fee_total", "fee_net", "fee_vat", "net_amount")
-# What a range of dates is asked of.
+# The column by which a range of dates selects rows.
 DAY_OF = {LINE: _DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date"}
-# Columns without a value anywhere, by name: a page leaves them out and need not read everything to know.
-SILENT = b"silent"
-Row = dict[str, Any]
+# Names the columns without any value, so that a page can leave them out without reading every chunk.
+_EMPTY = b"silent"
+# A row of a report; the types of its cells are those of the report's columns.
+Row: TypeAlias = dict[str, Any]
+Condition: TypeAlias = sa.ColumnElement[bool]
+
+
+class DamagedRowsError(DamagedError):
+    """Rows of a run that cannot be read; the message names the run and the chunk."""
+
+
+class LineFilter(TypedDict, total=False):
+    """Which lines to read: those of the file or the loose ones, of one payout, of a range of dates."""
+
+    paid_out: bool | None
+    payout_id: str | None
+    since: date | None
+    until: date | None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """The bytes of one chunk, and where they belong."""
+
+    run: Run
+    kind: str
+    number: int
+    content: bytes | None
+
+    def read(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Unpack it, whole or some of its columns; raise DamagedRowsError if it is not what was published."""
+        try:
+            return self._file().read(columns=columns)
+        except (pa.ArrowException, OSError, TypeError) as error:
+            raise self._damaged() from error
+
+    def empty_columns(self) -> set[str]:
+        """Return the columns without any value in the whole table."""
+        try:
+            metadata = self._file().schema_arrow.metadata or {}
+        except (pa.ArrowException, OSError, TypeError) as error:
+            raise self._damaged() from error
+        return set(metadata.get(_EMPTY, b"").decode().split())
+
+    def _file(self) -> pq.ParquetFile:
+        return pq.ParquetFile(pa.BufferReader(self.content))
+
+    def _damaged(self) -> DamagedRowsError:
+        which = f"run {self.run.number} of {self.run.connection} (piece {self.number}, {self.kind})"
+        return DamagedRowsError(f"the kept rows of {which} are damaged: restore the database, or wait for the next run")
 
 
 def pack_lines(lines: DataFrame, payouts: DataFrame) -> Iterator[Row]:
@@ -43,8 +93,8 @@ def pack_lines(lines: DataFrame, payouts: DataFrame) -> Iterator[Row]:
     return (_chunk(LINE, number, table.slice(start, ROWS_A_CHUNK)) for number, start in enumerate(starts))
 
 
-def _freed(lines: DataFrame, payouts: DataFrame) -> Any:
-    """Tell which lines without a payout are of items that dead payouts held: these stand in the file once more."""
+def _freed(lines: DataFrame, payouts: DataFrame) -> npt.NDArray[np.bool_]:
+    """Return which lines have no payout and are of items that dead payouts held: the file lists these once more."""
     names, freed = ["resource_type", "resource_id"], lines["payout_id"].isna().to_numpy(dtype=bool, copy=True)
     dead = payouts["payout_id"][payouts["status"].isin(DEAD)]
     held = lines.loc[lines["payout_id"].isin(dead), names]
@@ -56,27 +106,28 @@ def _freed(lines: DataFrame, payouts: DataFrame) -> Any:
 
 def pack_documents(documents: DataFrame) -> Iterator[Row]:
     """Pack documents in the order of their report, with how many of each chunk still have a balance."""
-    return _packed_documents(pa.Table.from_pandas(documents, preserve_index=False))
+    table = pa.Table.from_pandas(documents, preserve_index=False)
+    return _count_balances(table)
 
 
-def _packed_documents(table: Any) -> Iterator[Row]:
+def _count_balances(table: pa.Table) -> Iterator[Row]:
     for chunk, piece in pack(DOCUMENT, table.sort_by([("issue_date", "ascending"), ("doc_key", "ascending")])):
         yield chunk | {"with_balance": pc.sum(pc.not_equal(piece["balance"], 0), min_count=0).as_py()}
 
 
-def pack(kind: str, table: Any) -> Iterator[tuple[Row, Any]]:
-    """Pack a table in its order, with the range of days that each chunk holds; each names the columns that say nothing.
+def pack(kind: str, table: pa.Table) -> Iterator[tuple[Row, pa.Table]]:
+    """Pack a table in its order, with the range of days and the empty columns; yield each chunk with its rows.
 
-    A table without rows is one empty chunk, which tells it from a table that was never made.
+    A table without rows is one empty chunk, so that it differs from a table that was never made.
     """
-    silent = " ".join(name for name in table.column_names if table[name].null_count == table.num_rows)
-    named = table.replace_schema_metadata({SILENT: silent})
+    empty = " ".join(name for name in table.column_names if table[name].null_count == table.num_rows)
+    named = table.replace_schema_metadata({_EMPTY: empty})
     for number, start in enumerate(range(0, table.num_rows or 1, ROWS_A_CHUNK)):
         piece = named.slice(start, ROWS_A_CHUNK)
         yield _chunk(kind, number, piece), piece
 
 
-def _chunk(kind: str, number: int, piece: Any) -> Row:
+def _chunk(kind: str, number: int, piece: pa.Table) -> Row:
     sink = pa.BufferOutputStream()
     # Most columns hardly repeat within a chunk, and zstd finds what does: dictionaries cost time and space here.
     pq.write_table(piece, sink, compression="zstd", use_dictionary=False, write_statistics=False)
@@ -95,40 +146,34 @@ def _chunk(kind: str, number: int, piece: Any) -> Row:
     }
 
 
-def line_tables(
-    session: Session,
-    run: Run,
-    *,
-    paid_out: bool | None = None,
-    payout_id: str | None = None,
-    since: date | None = None,
-    until: date | None = None,
-) -> Iterator[Any]:
-    """Read lines in their order as columns: of the file or of items still loose, of one payout, of a range of dates.
+def line_tables(session: Session, run: Run, **asked: Unpack[LineFilter]) -> Iterator[pa.Table]:
+    """Read lines in their order as columns.
 
-    The file has the items of payouts, and those dead payouts left once more.
+    The file has the items of payouts, and once more those that dead payouts held.
     """
-    conditions = of_days(since, until)
+    paid_out, payout_id = asked.get("paid_out"), asked.get("payout_id")
+    since, until = asked.get("since"), asked.get("until")
+    conditions = _of_days(since, until)
     if paid_out is False:
         conditions.append(col(ResultChunk.undated) > 0)
     if payout_id is not None:
         conditions += _of_payout(session, run, payout_id)
     for table in tables(session, run, LINE, conditions):
-        keep = is_between(table[_DAY], since, until)
+        keep = day_masks(table[_DAY], since, until)
         if paid_out is not None:
-            keep.append(is_of_file(table) if paid_out else pc.is_null(table["payout_id"]))
+            keep.append(_is_of_file(table) if paid_out else pc.is_null(table["payout_id"]))
         if payout_id is not None:
             keep.append(pc.equal(table["payout_id"], payout_id))
-        lines = kept(table, keep)
-        yield (as_in_file(lines) if paid_out else lines).drop_columns([_DAY])
+        lines = filter_rows(table, keep)
+        yield (_number_further(lines) if paid_out else lines).drop_columns([_DAY])
 
 
-def is_of_file(lines: Any) -> Any:
-    """Tell which lines the file of payouts has: those of payouts, and those of items that dead payouts left."""
+def _is_of_file(lines: pa.Table) -> pa.Array:
+    """Return which lines the file of payouts has: those of payouts, and of items that dead payouts held."""
     return pc.or_(pc.is_valid(lines["payout_id"]), pc.is_valid(lines[_DAY]))
 
 
-def as_in_file(lines: Any) -> Any:
+def _number_further(lines: pa.Table) -> pa.Table:
     """Number lines without a payout after the one in their dead payout, whose sum has their amounts already."""
     is_further = pc.is_null(lines["payout_id"])
     if not pc.any(is_further, min_count=0).as_py():
@@ -140,18 +185,18 @@ def as_in_file(lines: Any) -> Any:
     return lines
 
 
-def read_lines(session: Session, run: Run, **asked: Any) -> Iterator[Row]:
-    """Read the same lines as rows, for rules that look at one after the other."""
+def read_lines(session: Session, run: Run, **asked: Unpack[LineFilter]) -> Iterator[Row]:
+    """Read the same lines as rows."""
     for table in line_tables(session, run, **asked):
         yield from to_rows(table)
 
 
 def document_tables(
     session: Session, run: Run, *, since: date | None = None, until: date | None = None
-) -> Iterator[Any]:
+) -> Iterator[pa.Table]:
     """Read documents in their order as columns, all or those issued in a range of dates."""
-    for table in tables(session, run, DOCUMENT, of_days(since, until)):
-        yield kept(table, is_between(table[DAY_OF[DOCUMENT]], since, until))
+    for table in tables(session, run, DOCUMENT, _of_days(since, until)):
+        yield filter_rows(table, day_masks(table[DAY_OF[DOCUMENT]], since, until))
 
 
 def read_documents(session: Session, run: Run) -> Iterator[Row]:
@@ -161,23 +206,23 @@ def read_documents(session: Session, run: Run) -> Iterator[Row]:
 
 def find_lines(session: Session, run: Run, column: str, value: str) -> Iterator[Row]:
     """Find the lines whose column holds this text; a chunk is unpacked whole only where it does."""
-    for file in _files(session, run, LINE, []):
-        places = pc.indices_nonzero(pc.equal(file.read(columns=[column])[column], value).fill_null(False))
+    for chunk in _chunks(session, run, LINE, []):
+        places = pc.indices_nonzero(pc.equal(chunk.read([column])[column], value).fill_null(False))
         if len(places):
-            yield from to_rows(file.read().take(places).drop_columns([_DAY]))
+            yield from to_rows(chunk.read().take(places).drop_columns([_DAY]))
 
 
 def find_document(session: Session, run: Run, doc_key: str) -> Row | None:
-    for file in _files(session, run, DOCUMENT, []):
-        places = pc.indices_nonzero(pc.equal(file.read(columns=["doc_key"])["doc_key"], doc_key))
+    for chunk in _chunks(session, run, DOCUMENT, []):
+        places = pc.indices_nonzero(pc.equal(chunk.read(["doc_key"])["doc_key"], doc_key))
         if len(places):
-            return next(to_rows(file.read().take(places[:1])))
+            return next(to_rows(chunk.read().take(places[:1])))
     return None
 
 
-def of_days(since: date | None, until: date | None) -> list[Any]:
-    """Leave out chunks that hold no day of a range; one without days may be older than its days are kept."""
-    conditions: list[Any] = []
+def _of_days(since: date | None, until: date | None) -> list[Condition]:
+    """Leave out chunks that hold no day of a range; one without days is read."""
+    conditions: list[Condition] = []
     if since is not None:
         conditions.append(sa.or_(col(ResultChunk.until) >= since, col(ResultChunk.until).is_(None)))
     if until is not None:
@@ -185,8 +230,8 @@ def of_days(since: date | None, until: date | None) -> list[Any]:
     return conditions
 
 
-def _of_payout(session: Session, run: Run, payout_id: str) -> list[Any]:
-    """Lines lie in the order of their payouts, so a payout's date leaves one chunk or few."""
+def _of_payout(session: Session, run: Run, payout_id: str) -> list[Condition]:
+    """Choose chunks by the payout's date: lines are in the order of their payouts, so few chunks are left."""
     on = session.scalar(
         sa.select(col(PayoutResult.payout_date)).where(
             col(PayoutResult.connection) == run.connection,
@@ -194,28 +239,40 @@ def _of_payout(session: Session, run: Run, payout_id: str) -> list[Any]:
             col(PayoutResult.payout_id) == payout_id,
         )
     )
-    return [col(ResultChunk.undated) > 0] if on is None else of_days(on, on)
+    return [col(ResultChunk.undated) > 0] if on is None else _of_days(on, on)
 
 
 def tables(
-    session: Session, run: Run, kind: str, conditions: Sequence[Any] = (), names: Sequence[str] | None = None
-) -> Iterator[Any]:
+    session: Session, run: Run, kind: str, conditions: Sequence[Condition] = (), names: Sequence[str] | None = None
+) -> Iterator[pa.Table]:
     """Read the chunks of one kind in their order, one at a time, whole or some columns of them."""
-    for file in _files(session, run, kind, conditions):
-        yield file.read(columns=names)
+    for chunk in _chunks(session, run, kind, conditions):
+        yield chunk.read(names)
 
 
-def _files(session: Session, run: Run, kind: str, conditions: Sequence[Any]) -> Iterator[Piece]:
-    of_run = (col(ResultChunk.connection) == run.connection, col(ResultChunk.run_id) == run.id)
-    mine = (*of_run, col(ResultChunk.kind) == kind)
-    numbers = sa.select(col(ResultChunk.number)).where(*mine, *conditions).order_by(col(ResultChunk.number))
+def is_kept(session: Session, run: Run, kind: str) -> bool:
+    asked = sa.select(col(ResultChunk.number)).where(*_of(run, kind)).limit(1)
+    return session.scalar(asked) is not None
+
+
+def _chunks(session: Session, run: Run, kind: str, conditions: Sequence[Condition]) -> Iterator[Chunk]:
+    numbers = sa.select(col(ResultChunk.number)).where(*_of(run, kind), *conditions).order_by(col(ResultChunk.number))
     for number in session.scalars(numbers).all():
-        content = session.scalar(sa.select(col(ResultChunk.content)).where(*mine, col(ResultChunk.number) == number))
-        yield Piece(run, kind, number, content)
+        yield _load(session, run, kind, number)
 
 
-def is_between(days: Any, since: date | None, until: date | None) -> list[Any]:
-    """Say of each day whether a range holds it; without a range there is nothing to say."""
+def _load(session: Session, run: Run, kind: str, number: int) -> Chunk:
+    mine = (*_of(run, kind), col(ResultChunk.number) == number)
+    return Chunk(run, kind, number, session.scalar(sa.select(col(ResultChunk.content)).where(*mine)))
+
+
+def _of(run: Run, kind: str) -> tuple[Condition, ...]:
+    of_run = (col(ResultChunk.connection) == run.connection, col(ResultChunk.run_id) == run.id)
+    return (*of_run, col(ResultChunk.kind) == kind)
+
+
+def day_masks(days: pa.ChunkedArray, since: date | None, until: date | None) -> list[pa.Array]:
+    """Return for each end of a range which days are within it; none without a range."""
     keep = []
     if since is not None:
         keep.append(pc.greater_equal(days, pa.scalar(pd.Timestamp(since), type=days.type)))
@@ -224,7 +281,7 @@ def is_between(days: Any, since: date | None, until: date | None) -> list[Any]:
     return keep
 
 
-def kept(table: Any, masks: list[Any]) -> Any:
+def filter_rows(table: pa.Table, masks: list[pa.Array]) -> pa.Table:
     """Keep the rows of which every mask is true."""
     if not masks:
         return table
@@ -234,29 +291,98 @@ def kept(table: Any, masks: list[Any]) -> Any:
     return table.filter(mask, null_selection_behavior="drop")
 
 
-def to_rows(table: Any) -> Iterator[Row]:
-    """Give rows as reports read them: money in minor units, moments and days as ISO text, None for what is unknown."""
+def to_rows(table: pa.Table) -> Iterator[Row]:
+    """Yield rows as reports read them: money in minor units, moments and days as ISO text, None for what is unknown."""
     names = table.column_names
     columns = [_plain(table[name].combine_chunks()) for name in names]
     for values in zip(*columns, strict=True):
         yield dict(zip(names, values, strict=True))
 
 
-def _plain(values: Any) -> list[Any]:
+def _plain(values: pa.Array) -> list[object]:
     if pa.types.is_timestamp(values.type):
         values = to_iso(values)
     if not pa.types.is_integer(values.type):
-        return values.to_pylist()  # type: ignore[no-any-return]
-    known = values.fill_null(0).to_numpy(zero_copy_only=False).tolist()
+        return list(values.to_pylist())
+    known: list[object] = values.fill_null(0).to_numpy(zero_copy_only=False).tolist()
     if values.null_count:
         for place in pc.indices_nonzero(values.is_null()).to_pylist():
             known[place] = None
-    return known  # type: ignore[no-any-return]
+    return known
 
 
-def to_iso(values: Any) -> Any:
+def to_iso(values: pa.Array) -> pa.Array:
     """Write moments as UTC with a Z, their fraction only where there is one, and days as dates."""
     has_zone = values.type.tz is not None
     text = pc.strftime(values, format="%Y-%m-%dT%H:%M:%S" if has_zone else "%Y-%m-%d")
     text = pc.replace_substring_regex(text, r"\.0+$", "")
     return pc.binary_join_element_wise(text, "Z", "") if has_zone else text
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """The rows of one chunk in a range of days; of lines, those of the file of payouts."""
+
+    run: Run
+    kind: str
+    number: int
+    rows: int
+    since: date | None
+    until: date | None
+
+
+def stretches(
+    session: Session, run: Run, kind: str, *, since: date | None = None, until: date | None = None
+) -> list[Stretch]:
+    """Count the rows in a range, chunk by chunk; only chunks at its ends are unpacked."""
+    chunk = ResultChunk
+    columns = (col(chunk.number), col(chunk.rows), col(chunk.since), col(chunk.until), col(chunk.undated))
+    asked = sa.select(*columns).where(*_of(run, kind), *_of_days(since, until)).order_by(col(chunk.number))
+    found = []
+    for number, rows, first, last, undated in session.execute(asked):
+        stretch = Stretch(run, kind, number, rows, since, until)
+        is_within = first is not None and (since is None or first >= since) and (until is None or last <= until)
+        is_whole = (is_within and not undated) or (since is until is None and kind != LINE)
+        found.append(stretch if is_whole else _counted(session, stretch))
+    return found
+
+
+def _counted(session: Session, stretch: Stretch) -> Stretch:
+    names = [DAY_OF[stretch.kind], *(["payout_id"] if stretch.kind == LINE else [])]
+    rows = _rows_of(_read(session, stretch, names), stretch).num_rows
+    return replace(stretch, rows=rows)
+
+
+def page(session: Session, found: Sequence[Stretch], skip: int, size: int) -> list[tuple[Run, pa.Table]]:
+    """Read some rows of all that was found, each part with its run."""
+    parts, wanted = [], size
+    for stretch in found:
+        if wanted > 0 and skip < stretch.rows:
+            part = _rows_of(_read(session, stretch), stretch).slice(skip, wanted)
+            parts.append((stretch.run, _number_further(part) if stretch.kind == LINE else part))
+            wanted -= part.num_rows
+        skip = max(0, skip - stretch.rows)
+    return parts
+
+
+def empty_columns(session: Session, found: Sequence[Stretch]) -> set[str]:
+    """Return the columns without any value in all of the runs, whatever the range."""
+    first = {stretch.run.connection: stretch for stretch in reversed(found) if stretch.rows}
+    known = [_load_stretch(session, stretch).empty_columns() for stretch in first.values()]
+    return set.intersection(*known) if known else set()
+
+
+def _rows_of(table: pa.Table, stretch: Stretch) -> pa.Table:
+    day = table[DAY_OF[stretch.kind]] if stretch.kind in DAY_OF else None
+    masks = [] if day is None else day_masks(day, stretch.since, stretch.until)
+    if stretch.kind == LINE:
+        masks.append(_is_of_file(table))
+    return filter_rows(table, masks)
+
+
+def _read(session: Session, stretch: Stretch, names: Sequence[str] | None = None) -> pa.Table:
+    return _load_stretch(session, stretch).read(names)
+
+
+def _load_stretch(session: Session, stretch: Stretch) -> Chunk:
+    return _load(session, stretch.run, stretch.kind, stretch.number)

@@ -19,6 +19,7 @@ from reconcile.tables import (
     LocalInvoice,
     LocalInvoiceChange,
     PayoutResult,
+    Period,
     Run,
 )
 
@@ -184,3 +185,14 @@ def _exceptions_about(session: Session, connection: str, identity: str) -> Itera
     mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
     ids = (ExceptionRow.payout_id, ExceptionRow.resource_id, ExceptionRow.doc_key)
     yield from session.exec(mine.where(sa.or_(*(col(column) == identity for column in ids))))
+
+
+def closed_periods(session: Session, connection: str) -> Sequence[Period]:
+    """Return the periods that are closed now, oldest first."""
+    mine = select(Period).where(Period.connection == connection, col(Period.reopened_at).is_(None))
+    return session.exec(mine.order_by(col(Period.until))).all()
+
+
+def last_closed(session: Session, connection: str) -> Period | None:
+    found = closed_periods(session, connection)
+    return found[-1] if found else None

@@ -1,6 +1,6 @@
-"""Which runs keep their rows and inputs: the last weeks whole, then each month's last run, then only their summary.
+"""Which runs keep their rows and inputs: those of the last weeks, then each month's last run.
 
-The run that a closed period stands on keeps them until the period is opened again. A run's own row stays for ever.
+Of all others only the summary stays. The run a closed period rests on keeps its rows until the period is reopened.
 Decisions and exceptions are not part of any run and are never touched here.
 """
 
@@ -9,30 +9,29 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from reconcile.kept import closings
 from reconcile.kept.durable import DRAFT
+from reconcile.kept.records import closed_periods
 from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
 
 WHOLE_DAYS = 35
 # Drafts and inputs that were touched within this time may be in use.
 _HELD = timedelta(days=1)
-_RESULTS: tuple[Any, ...] = (ResultChunk, PayoutResult, RunFinding)
+_RESULTS = (ResultChunk, PayoutResult, RunFinding)
 
 
 def prune(session: Session, connection: str, *, today: date, months_until: timedelta, at: datetime) -> list[str]:
     """Drop the rows of runs that need not be kept, and name those runs."""
     runs = session.exec(select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))).all()
-    standing = {period.run_id for period in closings.closed(session, connection)}
+    standing = {period.run_id for period in closed_periods(session, connection)}
     droppable = find_droppable(runs, today=today, months_until=months_until)
     dropped = [run for run in droppable if run.id not in standing]
     for run in dropped:
         for table in _RESULTS:
-            session.execute(sa.delete(table).where(table.connection == connection, table.run_id == run.id))
+            session.execute(sa.delete(table).where(col(table.connection) == connection, col(table.run_id) == run.id))
         run.pruned_at = at
         session.add(run)
     return [run.id for run in dropped]
@@ -59,7 +58,7 @@ def find_droppable(runs: Iterable[Run], *, today: date, months_until: timedelta)
 def drop_inputs(session: Session, data_dir: Path, connection: str, *, at: datetime) -> None:
     """Remove the kept inputs of pruned runs from this machine, and drafts that a killed process left behind.
 
-    Inputs that somebody held within a day stay for another night: their run may be on its way back.
+    Inputs that were used within a day stay for another night: their run may be coming back.
     """
     folder, until = data_dir / "runs" / connection, (at - _HELD).timestamp()
     here = [path.name for path in folder.iterdir()] if folder.is_dir() else []
@@ -72,7 +71,7 @@ def drop_inputs(session: Session, data_dir: Path, connection: str, *, at: dateti
 
 
 def _drop(kept: Path, until: float) -> None:
-    """Remove a folder that nobody held since; who comes after it was set aside finds none and writes its own."""
+    """Remove a folder that was not used since; a process that looks for it meanwhile writes its own."""
     if kept.stat().st_mtime >= until:
         return
     aside = Path(mkdtemp(prefix=f"{kept.name}.", suffix=DRAFT, dir=kept.parent))

@@ -1,22 +1,27 @@
-"""What arrived at the bank, as the rules read it: movements of the accounts payouts go to, and bank files; pure."""
+"""What arrived at the bank: movements of the accounts payouts go to, and lines of the merchant's own bank files."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
 import msgspec
+import sqlalchemy as sa
 from pandas import DataFrame
+from sqlmodel import SQLModel
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
+from consumer.facts.installation import Connection
+from consumer.facts.tables.business import AccountMovement, AccountNumber, LinkAccount, LinkMovement
+from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.provider import Payout
 from reconcile.books.bank_statements import LAST_DIGITS, account_digits
-from reconcile.books.bank_stretches import join_files
 from reconcile.rules.inputs import BANK, typed
-from reconcile.tables import BankFile
+from reconcile.tables import BankFile, BankLine
 
 _DAY = len("2026-10-31")
 _NAME_LENGTH = 16
@@ -24,38 +29,128 @@ _SHORTEST = 5
 _INBOUND, _CONFIRMED = "inbound", "confirmed"
 _TEXTS = ("comment", "description", "reference_id", "resource_id")
 
+# One row of the frame, in the order of `BANK`.
+_Row: TypeAlias = tuple[object, ...]
 
-def account_name(number: str | None) -> str | None:
-    """Name an account without showing its number; masked or short digits name none."""
-    digits = account_digits(number or "")
-    if len(digits) < _SHORTEST or "*" in (number or ""):
-        return None
-    return hashlib.sha256(digits.encode()).hexdigest()[:_NAME_LENGTH]
+
+class Movement(NamedTuple):
+    """A movement as it is stored; `word` is the direction on a business account, the status on a linked one."""
+
+    id: str
+    account_id: str
+    amount: int | None
+    currency: str
+    created_at: datetime | None
+    body: str
+    word: str
+
+
+class FileLine(NamedTuple):
+    """A line of a bank file as it is stored."""
+
+    id: str
+    account: str
+    booked_on: date
+    amount: int
+    currency: str
+    text: str
+    reference: str
+    file_sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
     """Lines of imported bank files, and the files: their accounts, days and balances."""
 
-    lines: Iterable[Any] = ()
+    lines: Iterable[FileLine] = ()
     files: Iterable[BankFile] = ()
+
+
+def read_bank(database: sa.Connection, connection: Connection, calendar: BankCalendar) -> DataFrame:
+    """Read movements of those accounts that payouts were sent to, and what bank files say."""
+    reader = _Accounts(database, connection)
+    recipients = reader.recipients()
+    own, linked = reader.own_numbers(recipients), reader.linked_numbers(recipients)
+    return bank_lines(
+        own=reader.movements(AccountMovement, own, "direction"),
+        linked=reader.movements(LinkMovement, linked, "status"),
+        numbers=own | linked,
+        calendar=calendar,
+        imported=reader.imported(),
+    )
+
+
+class _Accounts:
+    """Queries of one connection and mode."""
+
+    def __init__(self, database: sa.Connection, connection: Connection) -> None:
+        self._database, self._connection = database, connection
+
+    def _select(self, table: type[SQLModel], *names: str) -> sa.Select[tuple[object, ...]]:
+        """Select columns of the rows of this connection and mode that are not gone at the provider."""
+        columns = core_of(table).c
+        mine = (columns.connection == self._connection.name, columns.mode == self._connection.mode)
+        return sa.select(*(columns[name] for name in names)).where(*mine, columns.gone_at.is_(None))
+
+    def recipients(self) -> set[str]:
+        """Return the numbers of the accounts as digits, however each side writes them."""
+        rows = self._database.execute(self._select(Payout, "recipient_number").distinct())
+        return {account_digits(row.recipient_number) for row in rows if row.recipient_number}
+
+    def own_numbers(self, recipients: set[str]) -> dict[str, str]:
+        rows = self._database.execute(self._select(AccountNumber, "account_id", "number"))
+        return {row.account_id: row.number for row in rows if row.number and account_digits(row.number) in recipients}
+
+    def linked_numbers(self, recipients: set[str]) -> dict[str, str]:
+        rows = self._database.execute(self._select(LinkAccount, "id", "body"))
+        numbers = {row.id: msgspec.json.decode(row.body).get("number") for row in rows}
+        return {
+            account: number
+            for account, number in numbers.items()
+            if isinstance(number, str) and account_digits(number) in recipients
+        }
+
+    def movements(self, table: type[SQLModel], accounts: dict[str, str], word: str) -> list[Movement]:
+        if not accounts:
+            return []
+        columns = core_of(table).c
+        wanted = self._select(table, "id", "account_id", "amount", "currency", "created_at", "body", word)
+        wanted = wanted.where(columns.account_id.in_(sorted(accounts))).order_by(columns.id)
+        return list(map(Movement._make, self._database.execute(wanted)))
+
+    def imported(self) -> Imported:
+        lines, files = core_of(BankLine).c, core_of(BankFile)
+        mine = sa.select(*(lines[name] for name in FileLine._fields)).where(lines.connection == self._connection.name)
+        own = sa.select(files).where(files.c.connection == self._connection.name)
+        return Imported(
+            list(map(FileLine._make, self._database.execute(mine))),
+            [BankFile(**row) for row in self._database.execute(own).mappings()],
+        )
+
+
+def account_name(number: str | None) -> str | None:
+    """Return a name of an account that does not show its number, or None for masked or short digits."""
+    digits = account_digits(number or "")
+    if len(digits) < _SHORTEST or "*" in (number or ""):
+        return None
+    return hashlib.sha256(digits.encode()).hexdigest()[:_NAME_LENGTH]
 
 
 def bank_lines(
     *,
-    own: Iterable[Any],
-    linked: Iterable[Any],
+    own: Iterable[Movement],
+    linked: Iterable[Movement],
     numbers: Mapping[str, str],
     calendar: BankCalendar,
     imported: Imported | None = None,
 ) -> DataFrame:
-    """Build the bank's lines; a business account says the direction in a word, a linked account in the sign.
+    """Return the bank's lines of both sources, in full: the rules decide which of them are one deposit. Pure.
 
-    Both sources are told in full: the rules see which of their lines are one deposit.
+    A business account gives the direction as a word, a linked account as the sign of the amount.
     """
     of_own, of_linked = list(_moves(own, calendar)), list(_moves(linked, calendar))
     begun_own, begun_linked = _first_days(of_own), _first_days(of_linked)
-    rows = [_line(move, numbers, known_since=None) for move in of_own if move.row.direction == _INBOUND]
+    rows = [_line(move, numbers, known_since=None) for move in of_own if move.row.word == _INBOUND]
     rows += [
         _line(move, numbers, known_since=begun_linked[_place(move)]) for move in of_linked if _has_arrived(move.row)
     ]
@@ -70,17 +165,17 @@ def bank_lines(
 class _Move(NamedTuple):
     """A movement the provider shows, with its days."""
 
-    row: Any
-    body: Mapping[str, Any]
+    row: Movement
+    body: Mapping[str, object]
     booked_on: date
     bank_day: date
 
 
-def _has_arrived(linked: Any) -> bool:
-    return linked.amount is not None and linked.amount > 0 and linked.status == _CONFIRMED
+def _has_arrived(linked: Movement) -> bool:
+    return linked.amount is not None and linked.amount > 0 and linked.word == _CONFIRMED
 
 
-def _moves(rows: Iterable[Any], calendar: BankCalendar) -> Iterator[_Move]:
+def _moves(rows: Iterable[Movement], calendar: BankCalendar) -> Iterator[_Move]:
     for row in rows:
         body = msgspec.json.decode(row.body)
         found = _days(body, row.created_at, calendar)
@@ -88,9 +183,9 @@ def _moves(rows: Iterable[Any], calendar: BankCalendar) -> Iterator[_Move]:
             yield _Move(row, body, *found)
 
 
-def _line(move: _Move, numbers: Mapping[str, str], *, known_since: date | None) -> tuple[Any, ...]:
+def _line(move: _Move, numbers: Mapping[str, str], *, known_since: date | None) -> _Row:
     row, body, number = move.row, move.body, numbers[move.row.account_id]
-    texts = [body[name] for name in _TEXTS if isinstance(body.get(name), str)]
+    texts = [text for name in _TEXTS if isinstance(text := body.get(name), str)]
     reference = body.get("reference_id") if isinstance(body.get("reference_id"), str) else None
     return (
         row.id, account_name(number), number[-LAST_DIGITS:], row.amount, row.currency, move.booked_on, move.bank_day,
@@ -112,8 +207,8 @@ def _first_days(moves: list[_Move]) -> dict[tuple[str, str], date]:
 
 def _accounts(
     first: Mapping[tuple[str, str], date], numbers: Mapping[str, str], *, may_begin_late: bool
-) -> Iterator[tuple[Any, ...]]:
-    """Give each account of which movements are shown as a row without money, from its first movement on."""
+) -> Iterator[_Row]:
+    """Yield a row without money for each account of which movements are shown, from its first movement on."""
     for (account_id, currency), since in sorted(first.items()):
         number = numbers[account_id]
         yield (
@@ -122,8 +217,8 @@ def _accounts(
         )  # fmt: skip
 
 
-def _file_lines(imported: Imported, calendar: BankCalendar) -> Iterator[tuple[Any, ...]]:
-    """Give each stretch that files speak of as a row without money, then each line with the stretch of its file."""
+def _file_lines(imported: Imported, calendar: BankCalendar) -> Iterator[_Row]:
+    """Yield a row without money for each stretch of days that files cover, then the lines with those of their file."""
     known: dict[str, tuple[date, date]] = {}
     for number, files in enumerate(join_files(imported.files, calendar), start=1):
         account, currency, since = files[0].account, files[0].currency, files[0].since
@@ -144,11 +239,11 @@ def _file_lines(imported: Imported, calendar: BankCalendar) -> Iterator[tuple[An
         )  # fmt: skip
 
 
-def _days(body: Mapping[str, Any], created_at: datetime | None, calendar: BankCalendar) -> tuple[date, date] | None:
+def _days(body: Mapping[str, object], created_at: datetime | None, calendar: BankCalendar) -> tuple[date, date] | None:
     """Return the local day of a transaction, and the bank day of its moment.
 
-    A posting is a day already, which the provider writes as midnight UTC. An unreadable date is passed over for the
-    next one known: one bad movement must not stop a run.
+    The provider writes a posting, which is a day, as midnight UTC. If a date cannot be read the next one counts: one
+    bad movement must not stop a run.
     """
     traded, posted = body.get("transaction_date"), body.get("post_date")
     with suppress(ValueError):
@@ -166,3 +261,41 @@ def _days_at(moment: datetime, calendar: BankCalendar) -> tuple[date, date]:
     on = local.date()
     is_after_cut = cutoff is not None and calendar.is_bank_day(on) and local.time() >= cutoff
     return on, calendar.next_bank_day(on) if is_after_cut else calendar.on_or_after(on)
+
+
+def join_files(files: Iterable[BankFile], calendar: BankCalendar) -> list[list[BankFile]]:
+    """Group the files of each account into stretches of days without a hole, sorted by their first day."""
+    stretches: list[list[BankFile]] = []
+    # Of each stretch the files that a later one may still continue.
+    ends: list[list[BankFile]] = []
+    for file in sorted(files, key=lambda file: (file.account, file.currency, file.since, file.until, file.sha256)):
+        ends = [[end for end in some if _touches(end, file, calendar)] for some in ends]
+        met = [place for place, some in enumerate(ends) if any(_meets(end, file) for end in some)]
+        home = met[0] if met else len(stretches)
+        if not met:
+            stretches.append([])
+            ends.append([])
+        for place in met[1:]:
+            stretches[home] += stretches[place]
+            ends[home] += ends[place]
+            stretches[place], ends[place] = [], []
+        stretches[home].append(file)
+        ends[home].append(file)
+    return [stretch for stretch in stretches if stretch]
+
+
+def _touches(before: BankFile, after: BankFile, calendar: BankCalendar) -> bool:
+    """Return True if no bank day lies between two files."""
+    same = (before.account, before.currency) == (after.account, after.currency)
+    return same and (after.since <= before.until or after.since <= calendar.next_bank_day(before.until))
+
+
+def _meets(before: BankFile, after: BankFile) -> bool:
+    """Return True if two files whose days touch have no line between them: balances, if both state them, must meet."""
+    if after.since < before.until or before.closing is None or after.opening is None:
+        return True
+    if after.since > before.until:
+        return after.opening == before.closing
+    # The common day is in both whole, or it was split between them, in whichever order they are given.
+    goes_on = after.opening in (before.closing, before.last_opening)
+    return goes_on or (after.since == before.since and after.closing == before.opening)

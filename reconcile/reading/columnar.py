@@ -24,9 +24,10 @@ from reconcile.reading.threads import background_thread
 from reconcile.rules.columns import BETWEEN, combined
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, typed
 
-# Columns and statements whose types only the database knows.
+# Columns, statements and rows whose types only the database knows.
 Column: TypeAlias = sa.ColumnElement[Any]
 Statement: TypeAlias = sa.Select[Any]
+Row: TypeAlias = Any
 
 # Both databases write moments in UTC, without a zone.
 _WRITTEN = {TEXT: pa.large_string(), MONEY: pa.int64(), MOMENT: pa.timestamp("us"), DAY: pa.timestamp("us")}
@@ -70,7 +71,7 @@ class Query(NamedTuple):
         named = (one.label(f"c{place}") for place, one in enumerate(wanted))
         return self.statement.with_only_columns(*named, maintain_column_froms=True)
 
-    def to_piece(self, row: Sequence[Any]) -> Piece:
+    def to_piece(self, row: Row) -> Piece:
         rows, *values = row
         given = iter(values)
         return Piece(rows, [(next(given) or b"", next(given) if _may_mislead(column, dtype) else _known(column, rows))

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from concurrent.futures import Executor, Future
 from datetime import date, datetime, timedelta
-from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -12,11 +11,11 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, SQLModel
 
-from consumer.facts.bankdays import BankCalendar
 from consumer.facts.calendars import read_calendar
 from consumer.facts.installation import Connection, Settings
 from consumer.facts.store import batches
 from consumer.facts.tables.business import Entity, Transfer
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.provider import (
     Dispute,
@@ -26,10 +25,17 @@ from consumer.facts.tables.provider import (
 )
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from reconcile.books.bank_statements import LAST_DIGITS
-from reconcile.reading.accounts import read_bank
-from reconcile.reading.bank import account_name
-from reconcile.reading.columnar import in_order, read_table, to_frame, to_known_frame, without_index
-from reconcile.reading.conflicts import conflicting_amounts
+from reconcile.reading.bank import account_name, read_bank
+from reconcile.reading.columnar import (
+    Column,
+    Row,
+    Statement,
+    in_order,
+    read_table,
+    to_frame,
+    to_known_frame,
+    without_index,
+)
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.reading.items import (
     build_items,
@@ -39,10 +45,11 @@ from reconcile.reading.items import (
     places_of_listed,
     unreadable_moments,
 )
-from reconcile.reading.large_tables import LargeTables, columns_of, table_of
+from reconcile.reading.large_tables import LargeTables
 from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import WENT_BACK, to_transfers
 from reconcile.rules.inputs import (
+    CONFLICTS,
     DECISIONS,
     DISPUTES,
     DOCUMENTS,
@@ -80,13 +87,13 @@ def read_inputs(session: Session, connection: Connection, settings: Settings, *,
             mode=connection.mode,
             as_of=as_of,
             payouts=reader.payouts(),
-            disputes=reader.disputes(),
+            disputes=reader.frame(Dispute, DISPUTES, "dispute_id", dispute_id="id"),
             fees=fees,
             gaps=reader.gaps(as_of, settle=timedelta(seconds=settings.settle_seconds), now=now),
             conflicts=reader.conflicts(),
             decisions=reader.decisions(),
-            bank=reader.bank(calendar),
-            rates=reader.rates(),
+            bank=read_bank(session.connection(), connection, calendar),
+            rates=reader.frame(ExchangeRate, RATES, "currency", "on"),
             tariff=to_tariff(settings.tariff),
             rules=to_rules(settings.rules),
             calendar=calendar,
@@ -115,12 +122,12 @@ class _Reader:
         self._connection = connection
         self._unreadable: list[tuple[str, str]] = []
 
-    def _rows(self, statement: sa.Select[Any]) -> Sequence[Any]:
+    def _rows(self, statement: Statement) -> Sequence[Row]:
         return self._database.execute(statement).all()
 
-    def _mine(self, table: type[SQLModel]) -> list[Any]:
-        """Rows of this connection; provider objects also of its mode and not gone at the provider."""
-        columns = columns_of(table)
+    def _mine(self, table: type[SQLModel]) -> list[Column]:
+        """Row of this connection; provider objects also of its mode and not gone at the provider."""
+        columns = core_of(table).c
         conditions = [without_index(columns.connection, self._database) == self._connection.name]
         if "mode" in columns:
             conditions.append(columns.mode == self._connection.mode)
@@ -130,17 +137,17 @@ class _Reader:
 
     def _table(self, table: type[SQLModel], schema: Schema, **others: str) -> pa.Table:
         """Read the columns of a schema from one table; `others` are those that have another name there."""
-        columns = columns_of(table)
+        columns = core_of(table).c
         named = [columns[others.get(name, name)].label(name) for name in schema]
         wanted = sa.select(*named).where(*self._mine(table))
-        return read_table(self._database, wanted, schema, along=table_of(table))
+        return read_table(self._database, wanted, schema, along=core_of(table))
 
-    def _frame(self, table: type[SQLModel], schema: Schema, *order: str, **others: str) -> DataFrame:
+    def frame(self, table: type[SQLModel], schema: Schema, *order: str, **others: str) -> DataFrame:
         return to_frame(in_order(self._table(table, schema, **others), order), schema)
 
     def payouts(self) -> DataFrame:
         numbers = dict.fromkeys(("recipient_last4", "recipient_account"), "recipient_number")
-        found = self._frame(Payout, PAYOUTS, "created_at", "payout_id", payout_id="id", **numbers)
+        found = self.frame(Payout, PAYOUTS, "created_at", "payout_id", payout_id="id", **numbers)
         named = {number: account_name(number) for number in found["recipient_account"].dropna().unique()}
         found["recipient_account"] = found["recipient_account"].map(named).astype(TEXT)
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
@@ -172,12 +179,12 @@ class _Reader:
         return items, unknown_customers
 
     def _living(self) -> pa.Array:
-        """Payouts that are there: what others list, nobody was paid."""
-        living = self._rows(sa.select(columns_of(Payout).id).where(*self._mine(Payout)))
+        """Return the payouts that are there; items of others were not paid to anyone."""
+        living = self._rows(sa.select(core_of(Payout).c.id).where(*self._mine(Payout)))
         return pa.array([row.id for row in living], type=pa.large_string())
 
     def _facts_of_lists(self, unknown: pa.Table) -> pa.Table:
-        columns = columns_of(PayoutItem)
+        columns = core_of(PayoutItem).c
         keys = (columns.payout_id, columns.resource_type, columns.resource_id)
         bodies: dict[tuple[str, ...], str] = {}
         for ids in batches(unknown["resource_id"].to_pylist()):
@@ -189,15 +196,12 @@ class _Reader:
         return facts_of_bodies(unknown, found)
 
     def _own_entities(self) -> frozenset[str]:
-        columns = columns_of(Entity)
+        columns = core_of(Entity).c
         rows = self._rows(sa.select(columns.id, columns.body).where(*self._mine(Entity)))
         return frozenset(row.id for row in rows if msgspec.json.decode(row.body).get("is_root") is True)
 
-    def disputes(self) -> DataFrame:
-        return self._frame(Dispute, DISPUTES, "dispute_id", dispute_id="id")
-
     def decisions(self) -> DataFrame:
-        columns = columns_of(Decision)
+        columns = core_of(Decision).c
         names = ("kind", "resource_id", "doc_key", "amount", "id", "at")
         wanted = sa.select(*(columns[name] for name in names)).where(*self._mine(Decision), columns.undone_by.is_(None))
         found = DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=list(DECISIONS))
@@ -205,21 +209,18 @@ class _Reader:
         return typed(found.sort_values("decision_id", ignore_index=True), DECISIONS)
 
     def conflicts(self) -> DataFrame:
-        conflicts, events = columns_of(EventConflict), columns_of(Event)
+        """Read the events that arrived under one id with two meanings, each with the amount of the body kept."""
+        conflicts, events = core_of(EventConflict).c, core_of(Event).c
         name = self._connection.name
         mine = (events.connection == name, events.mode == self._connection.mode)
         doubted = sa.select(conflicts.id).where(conflicts.connection == name)
         wanted = sa.select(events.id, events.resource_id, events.body).where(*mine, events.id.in_(doubted))
-        return conflicting_amounts(self._rows(wanted))
-
-    def bank(self, calendar: BankCalendar) -> DataFrame:
-        return read_bank(self._database, self._connection, calendar)
-
-    def rates(self) -> DataFrame:
-        return self._frame(ExchangeRate, RATES, "currency", "on")
+        found = [(row.id, row.resource_id, _amount(row.body)) for row in self._rows(wanted)]
+        frame = DataFrame(found, columns=list(CONFLICTS))
+        return typed(frame.sort_values("event_id", ignore_index=True), CONFLICTS)
 
     def transfers(self) -> DataFrame:
-        columns = columns_of(Transfer)
+        columns = core_of(Transfer).c
         names = ("id", "direction", "status", "amount", "currency", "body")
         wanted = sa.select(*(columns[name] for name in names)).where(
             *self._mine(Transfer), columns.status.in_(WENT_BACK), columns.amount.is_not(None)
@@ -227,7 +228,7 @@ class _Reader:
         return to_transfers(self._rows(wanted))
 
     def gaps(self, as_of: date, *, settle: timedelta, now: datetime) -> DataFrame:
-        checkpoints, windows = columns_of(Checkpoint), columns_of(Window)
+        checkpoints, windows = core_of(Checkpoint).c, core_of(Window).c
         columns = (checkpoints.stream, checkpoints.complete_until, checkpoints.pulled_at, checkpoints.offered)
         reached = self._rows(sa.select(*columns).where(*self._mine(Checkpoint)))
         asked = self._rows(
@@ -248,18 +249,34 @@ class _Reader:
         )
 
     def _without_link_token(self) -> set[str]:
-        """Return the streams that nobody can pull while no link token is set."""
+        """Return the streams that cannot be pulled while no link token is set."""
         if self._connection.link_tokens:
             return set()
         return {name for name, gate in STREAMS.items() if gate.needs_link_token}
 
-    def _counted(self) -> Sequence[Any]:
-        """Payouts with what was announced and kept of their items; None where a payout's items were never listed."""
-        payouts, counts = columns_of(Payout), columns_of(PayoutCount)
+    def _counted(self) -> Sequence[Row]:
+        """Return payouts whose items were not all kept: how many were announced and kept, None if never listed."""
+        payouts, counts = core_of(Payout).c, core_of(PayoutCount).c
         same = sa.and_(payouts.connection == counts.connection, payouts.id == counts.payout_id)
         short = sa.select(payouts.id, payouts.created_at, counts.announced, counts.kept)
         return self._rows(
-            short.outerjoin_from(table_of(Payout), table_of(PayoutCount), same).where(
+            short.outerjoin_from(core_of(Payout), core_of(PayoutCount), same).where(
                 *self._mine(Payout), sa.or_(counts.kept.is_(None), counts.announced != counts.kept)
             )
         )
+
+
+class _Envelope(msgspec.Struct):
+    data: object = None
+
+
+def _amount(body: bytes | None) -> int | None:
+    """Return the amount of an event's object, None if it has none or its body was dropped."""
+    if body is None:
+        return None
+    try:
+        data = msgspec.json.decode(body, type=_Envelope).data
+    except msgspec.DecodeError:
+        return None
+    amount = data.get("amount") if isinstance(data, dict) else None
+    return amount if isinstance(amount, int) else None

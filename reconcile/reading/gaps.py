@@ -35,7 +35,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """How many items of one payout and type were announced and kept; `announced` is None where nobody said."""
+    """How many items of one payout and type were announced, None if the provider did not say, and how many kept."""
 
     payout_id: str
     created_at: datetime | None

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import sqlalchemy as sa
@@ -12,7 +11,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Customer, PaymentIntent, PayoutItem, Refund
-from reconcile.reading.columnar import read_table, without_index
+from reconcile.reading.columnar import Column, Statement, read_table, without_index
 from reconcile.reading.items import CHARGE_SUBTYPE, CUSTOMERS, FACTS, LISTED, SALE, SOURCES
 from reconcile.rules.inputs import DOCUMENTS, FEES, Schema
 from reconcile.rules.payouts import PAYMENT_TYPES
@@ -50,24 +49,24 @@ class LargeTables:
 
     def read(self, name: str) -> pa.Table:
         """Read a table whole; of payments those alone that succeeded or that a payout carries."""
-        large, columns = LARGE[name], columns_of(LARGE[name].table)
+        large, columns = LARGE[name], core_of(LARGE[name].table).c
         wanted = self._selected(name).where(without_index(columns.connection, self._database) == self._connection.name)
         if name in PAYMENT_TYPES:
             wanted = wanted.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
-        return read_table(self._database, wanted, large.schema, along=table_of(large.table))
+        return read_table(self._database, wanted, large.schema, along=core_of(large.table))
 
-    def _is_carried(self, resource_id: Any) -> Any:
-        """Tell whether a payout lists a payment; asked row by row, since few payments are not known without it."""
-        items = columns_of(PayoutItem)
+    def _is_carried(self, resource_id: Column) -> sa.Exists:
+        """Return True if a payout lists a payment; asked row by row, since the status decides for most payments."""
+        items = core_of(PayoutItem).c
         mine = (
             without_index(items.connection, self._database) == self._connection.name,
             items.mode == self._connection.mode,
         )
         return sa.select(items.resource_id).where(*mine, items.resource_id == resource_id).exists()
 
-    def _selected(self, name: str) -> sa.Select[Any]:
+    def _selected(self, name: str) -> Statement:
         """Rows of any connection; provider objects of this mode that are not gone, and of events the sources."""
-        large, columns = LARGE[name], columns_of(LARGE[name].table)
+        large, columns = LARGE[name], core_of(LARGE[name].table).c
         wanted = sa.select(*(_named(large, column) for column in large.schema))
         if "mode" in columns:
             wanted = wanted.where(columns.mode == self._connection.mode)
@@ -75,9 +74,9 @@ class LargeTables:
             wanted = wanted.where(columns.gone_at.is_(None))
         return wanted.where(*self._is_source()) if large.table is Event else wanted
 
-    def _is_source(self) -> tuple[Any, ...]:
+    def _is_source(self) -> tuple[Column, ...]:
         """Events that said a resource succeeded (of a refund: any), whichever way they came in."""
-        columns = columns_of(Event)
+        columns = core_of(Event).c
         succeeded = columns.type.in_([f"{kind}.succeeded" for kind in PAYMENT_TYPES])
         is_any = sa.or_(succeeded, columns.type.startswith("refund.", autoescape=True))
         # Else SQLite goes by the index of these columns, which nearly all events have.
@@ -87,16 +86,8 @@ class LargeTables:
         return *known, is_any
 
 
-def table_of(table: type[SQLModel]) -> Any:
-    return core_of(table)
-
-
-def columns_of(table: type[SQLModel]) -> Any:
-    return table_of(table).c
-
-
-def _named(large: Large, name: str) -> Any:
-    columns, there = columns_of(large.table), large.others.get(name, name)
+def _named(large: Large, name: str) -> Column:
+    columns, there = core_of(large.table).c, large.others.get(name, name)
     # A fact that a table of resources has no column for is unknown there.
     if name in large.fixed or (large.schema is FACTS and there not in columns):
         return sa.literal(large.fixed.get(name), sa.String).label(name)

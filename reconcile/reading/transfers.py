@@ -1,13 +1,13 @@
 """Transfers whose money went back: what the bank returned or reversed after it had succeeded; pure."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.clock import format_instant, local_date, to_instant
+from reconcile.reading.columnar import Row
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Schema, records, typed
 from reconcile.rules.outcomes import Code
@@ -26,8 +26,8 @@ WENT_BACK = ("returned", "reversed")
 _MOMENTS = ("returned_at", "reversed_at")
 
 
-def to_transfers(rows: Iterable[Any]) -> DataFrame:
-    """Build the frame of transfers that went back from their facts."""
+def to_transfers(rows: Iterable[Row]) -> DataFrame:
+    """Return the frame of transfers that went back."""
     found = [(row.id, row.direction, row.status, row.amount, row.currency, *_why(row.body)) for row in rows]
     frame = DataFrame(found, columns=list(TRANSFERS)).sort_values("transfer_id", ignore_index=True)
     return typed(frame, TRANSFERS)
@@ -40,25 +40,25 @@ def _why(body: str) -> tuple[str | None, str | None, pd.Timestamp | None]:
     return _text(data, "return_reason_code"), _text(data, "return_reason"), returned_at
 
 
-def _moment(value: Any) -> pd.Timestamp | None:
-    """A moment nobody can place is unknown: that the money went back is what counts."""
+def _moment(value: object) -> pd.Timestamp | None:
+    """Read a moment, None if it has no zone or is none: the return itself is what counts."""
     try:
         return pd.Timestamp(to_instant(value)) if isinstance(value, str) else None
     except ValueError:
         return None
 
 
-def _text(data: Mapping[str, Any], name: str) -> str | None:
+def _text(data: Mapping[str, object], name: str) -> str | None:
     value = data.get(name)
     return value if isinstance(value, str) else None
 
 
 def returned_findings(transfers: DataFrame, zone: str) -> list[Finding]:
-    """One finding per transfer: the code decides, since the provider words its reasons differently by version."""
+    """Return one finding per transfer. The code decides: the words of a reason differ between API versions."""
     return [_to_finding(row, zone) for row in records(transfers)]
 
 
-def _to_finding(row: Any, zone: str) -> Finding:
+def _to_finding(row: Row, zone: str) -> Finding:
     returned_at = None if pd.isna(row.returned_at) else row.returned_at.to_pydatetime()
     evidence = {
         "direction": row.direction,
@@ -77,5 +77,5 @@ def _to_finding(row: Any, zone: str) -> Finding:
     return to_finding(Code.TRANSFER_RETURNED, about, at_risk=int(row.amount))
 
 
-def _known(value: Any) -> Any:
-    return None if pd.isna(value) else value
+def _known(value: str | float) -> str | None:
+    return value if isinstance(value, str) else None

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
-from reconcile.kept import chunks, extracts, slices
+from reconcile.kept import chunks, extracts
 from reconcile.rules.columns import BETWEEN, combined
 from reconcile.tables import ResultChunk, Run
 
@@ -55,7 +55,7 @@ def find(session: Session, before: Run, after: Run) -> tuple[Rows, Rows]:
 def _payouts(session: Session, before: Run, after: Run) -> list[pa.Table]:
     """Read payouts by chunks too; runs published without them are read whole."""
     runs = before, after
-    if all(slices.is_kept(session, run, extracts.PAYOUT) for run in runs):
+    if all(chunks.is_kept(session, run, extracts.PAYOUT) for run in runs):
         return _both(session, runs, extracts.PAYOUT, _PAYOUT)
     return [_texts(extracts.read(session, run, extracts.PAYOUT, _PAYOUT), _PAYOUT) for run in runs]
 

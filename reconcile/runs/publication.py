@@ -73,14 +73,14 @@ def insert_rows(
 
 def insert_chunks(session: Session, packed: Iterable[Chunk], *, connection: str, run_id: str) -> None:
     """Write lines, documents and what was taken out of them."""
-    insert = sa.insert(table_of(ResultChunk))
+    insert = sa.insert(core_of(ResultChunk))
     for chunk in packed:
         session.connection().execute(insert, {"connection": connection, "run_id": run_id} | chunk)
 
 
 def known_exceptions(session: Session, connection: str, identities: Iterable[str]) -> list[ExceptionState]:
     """Read the exceptions that are open, and those of these ids whatever their state."""
-    table, database = table_of(ExceptionRow), session.connection()
+    table, database = core_of(ExceptionRow), session.connection()
     mine = sa.select(*(table.c[name] for name in ExceptionState._fields)).where(table.c.connection == connection)
     rows = list(map(ExceptionState._make, database.execute(mine.where(table.c.state == State.OPEN)).all()))
     others = set(identities) - {row.id for row in rows}
@@ -94,7 +94,7 @@ def write_merge(session: Session, merged: Merge, seen: Seen) -> None:
     """Write what became of the exceptions: a run sees most of them again, and moves few."""
     _insert(session, ExceptionRow, opened_alike(seen), OPENED, opened_rows(merged))
     if merged.seen_again:
-        table, database = table_of(ExceptionRow), session.connection()
+        table, database = core_of(ExceptionRow), session.connection()
         is_seen = one_of(table.c.id, database.dialect.name)
         again = sa.update(table).where(table.c.connection == seen.connection, is_seen)
         values = {"last_seen_on": seen.as_of, "run_last": seen.run_id}
@@ -116,7 +116,7 @@ def _insert(
     session: Session, model: type[SQLModel], alike: Mapping[str, Any], names: Sequence[str], rows: Iterable[Values]
 ) -> None:
     """Insert rows of values; what is alike in all of them is given once for many."""
-    table, database, remaining = table_of(model), session.connection(), iter(rows)
+    table, database, remaining = core_of(model), session.connection(), iter(rows)
     asked = (table, tuple(alike), tuple(names))
     if database.dialect.name != "sqlite":
         while some := list(islice(remaining, _ROWS_A_JSON)):
@@ -148,7 +148,7 @@ def _typed_place(table: sa.Table, name: str) -> str:
 
 def _update(session: Session, model: type[SQLModel], names: Sequence[str], rows: Sequence[Values]) -> None:
     """Set columns of rows that are known; each row gives its values, then its key."""
-    table, every, database = table_of(model), (*names, *_KEY), session.connection()
+    table, every, database = core_of(model), (*names, *_KEY), session.connection()
     if database.dialect.name == "sqlite":
         moved = ", ".join(f"{name} = ?" for name in names)
         which = " AND ".join(f"{name} = ?" for name in _KEY)
@@ -189,8 +189,3 @@ def _given(table: sa.Table, names: tuple[str, ...]) -> str:
 
 def _type_of(table: sa.Table, name: str) -> str:
     return table.c[name].type.compile(postgresql.dialect())  # type: ignore[no-untyped-call]
-
-
-def table_of(model: type[SQLModel]) -> sa.Table:
-    """The table, not its class: the object layer would look at each of a million rows."""
-    return core_of(model)

@@ -10,7 +10,7 @@ from consumer.commands.terminal import LocalDate, Refusal, check_range, connecti
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
-from reconcile.kept.pieces import DamagedRowsError
+from reconcile.kept.chunks import DamagedRowsError
 from reports import catalogue, files
 from reports.catalogue import NoRunError
 from reports.export import Format

@@ -16,7 +16,7 @@ from werkzeug.exceptions import HTTPException
 from consumer.facts.errands import Errands
 from consumer.facts.installation import Installation
 from consumer.facts.texts import shorten
-from reconcile.kept.pieces import DamagedRowsError
+from reconcile.kept.chunks import DamagedRowsError
 from reports.keys import Scope
 from reports.list_catalogue import NUMBERS
 from reports.pages import (

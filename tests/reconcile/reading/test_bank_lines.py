@@ -2,25 +2,22 @@
 
 import json
 from datetime import UTC, date, datetime
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from consumer.facts.bankdays import calendar_of
-from reconcile.reading.bank import Imported, account_name, bank_lines
+from reconcile.reading.bank import FileLine, Imported, Movement, account_name, bank_lines
 from reconcile.tables import BankFile
 
 CHILE = calendar_of("cl")
 LATE = datetime(2026, 10, 2, 1, 30, tzinfo=UTC)
 
 
-def _movement(identity: str, amount: int, *, created_at: datetime | None = None, **body: Any) -> SimpleNamespace:
-    """A row of either table of movements; `direction` and `status` are read from whichever it is."""
-    return SimpleNamespace(
-        id=identity, account_id="acc_1", amount=amount, currency="CLP", created_at=created_at, body=json.dumps(body),
-        direction=body.get("direction"), status=body.get("status"),
-    )  # fmt: skip
+def _movement(identity: str, amount: int, *, created_at: datetime | None = None, **body: Any) -> Movement:
+    """A row of either table of movements."""
+    word = body.get("direction") or body.get("status") or ""
+    return Movement(identity, "acc_1", amount, "CLP", created_at, json.dumps(body), word)
 
 
 def _lines(*, own: Any = (), linked: Any = ()) -> list[tuple[Any, ...]]:
@@ -67,8 +64,8 @@ def test_a_movement_without_any_date_is_no_line() -> None:
     assert _lines(linked=[_movement("mov_1", 500, status="confirmed")]) == []
 
 
-def _file_line(identity: str, day: int, amount: int = 500, *, file: int = 0) -> SimpleNamespace:
-    return SimpleNamespace(
+def _file_line(identity: str, day: int, amount: int = 500, *, file: int = 0) -> FileLine:
+    return FileLine(
         id=identity, account="12345678", booked_on=date(2026, 10, day), amount=amount, currency="CLP", text="PAGO po_1",
         reference="17", file_sha256=f"sha{file}",
     )  # fmt: skip
@@ -83,7 +80,7 @@ def _file(number: int, since: int, until: int, *balances: int) -> BankFile:
     )  # fmt: skip
 
 
-def _files(*edges: tuple[int, ...], lines: list[SimpleNamespace], own: Any = ()) -> list[tuple[Any, ...]]:
+def _files(*edges: tuple[int, ...], lines: list[FileLine], own: Any = ()) -> list[tuple[Any, ...]]:
     files = [_file(number, *edge) for number, edge in enumerate(edges)]
     found = bank_lines(
         own=own, linked=(), numbers={"acc_1": "00012345678"}, calendar=CHILE, imported=Imported(lines, files)

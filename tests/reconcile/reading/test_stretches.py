@@ -45,6 +45,6 @@ def test_a_piece_that_cannot_be_parsed_stops_the_reading(
         raise ValueError("a piece that is no CSV")
 
     world.payment("pi_1", 100)
-    monkeypatch.setattr(columnar, "parsed", refuse)
+    monkeypatch.setattr(columnar, "parse", refuse)
     with installation.store.reading() as session, pytest.raises(ValueError, match="no CSV"):
         read_inputs(session, main, installation.settings, as_of=AS_OF, now=NOW)

@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from sqlmodel import col
 
 from consumer.facts.installation import Installation
-from reconcile.kept.pieces import DamagedRowsError
+from reconcile.kept.chunks import DamagedRowsError
 from reconcile.tables import ResultChunk
 from reports import catalogue
 from reports.query import Query

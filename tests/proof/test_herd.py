@@ -8,7 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.thoroughness import for_run
+
+pytestmark = pytest.mark.both_databases
 
 PROCESSES = 4
 IDS = 50

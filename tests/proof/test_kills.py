@@ -25,6 +25,8 @@ from consumer.facts.tables.provider import Payout, Refund
 from consumer.inbox.apply import drain
 from consumer.inbox.record import read_arrival, record_all
 
+pytestmark = pytest.mark.both_databases
+
 # Half of them on each store.
 KILLS = int(os.environ.get("CUADRE_TEST_KILLS", "8")) // 2
 RECEIVED = datetime(2026, 10, 5, 12, tzinfo=UTC)

@@ -158,6 +158,7 @@ def test_a_night_is_whole_or_says_why_not_and_the_next_one_heals(live: Live, fau
     assert merchant.stored() == merchant.sent()
 
 
+@pytest.mark.both_databases
 def test_two_nights_at_once_end_as_one(live: Live) -> None:
     """Two people who ask for the same night at the same moment both get it whole, and the rows are those of one."""
     merchant = live()
@@ -170,6 +171,7 @@ def test_two_nights_at_once_end_as_one(live: Live) -> None:
     assert ticks == ["complete", "complete"]
 
 
+@pytest.mark.both_databases
 def test_two_pulls_at_once_leave_no_gap(live: Live) -> None:
     """Two pulls of every stream side by side are both complete, and close every window they opened."""
     merchant = live()

@@ -16,6 +16,8 @@ import sqlalchemy as sa
 
 from tests.thoroughness import IS_FULL, for_run
 
+pytestmark = pytest.mark.both_databases
+
 PATIENCE = for_run(short=1.0, full=10.0)
 # What a busy machine adds to it; what does not answer at all is found out in any case.
 GRACE = for_run(short=60.0, full=2.0)

@@ -20,9 +20,11 @@ from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Payout, PayoutItem
 from consumer.facts.tables.sync import Window
 from sandbox.serve import RunningSandbox
-from tests.conftest import postgresql_database
+from tests.databases import make_database
 from tests.proof.killed_reader import PAGE_SIZE, read_apart
 from tests.thoroughness import for_run
+
+pytestmark = pytest.mark.both_databases
 
 KILLED = -9
 SINCE = datetime(2026, 9, 1, 3, tzinfo=UTC)
@@ -97,10 +99,9 @@ def make_place(
                     old.unlink()
                 shutil.copy(request.getfixturevalue("migrated_sqlite"), database)
                 return Place(tmp_path / name, f"sqlite:///{database}", running.url)
-            server, template = request.getfixturevalue("postgresql_url"), request.getfixturevalue("migrated_postgresql")
-            return Place(
-                tmp_path / name, made.enter_context(postgresql_database(server, template=template)), running.url
-            )
+            databases = request.getfixturevalue("postgresql_databases")
+            url = made.enter_context(make_database(databases.server, template=databases.template))
+            return Place(tmp_path / name, url, running.url)
 
         yield make
 

@@ -24,6 +24,8 @@ from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
 from tests.proof.senders import SECRET
 from tests.thoroughness import for_run
 
+pytestmark = pytest.mark.both_databases
+
 GONE_SECONDS = for_run(short=1.5, full=20.0)
 LOAD_SECONDS = for_run(short=2.0, full=20.0)
 ON_SQLITE = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)

@@ -92,6 +92,7 @@ class Log:
         return replace(job, run=run)
 
 
+@pytest.mark.both_databases
 @pytest.mark.parametrize(
     "settings",
     ["03:15", "00:30"],

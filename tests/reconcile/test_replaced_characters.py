@@ -6,7 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from click.testing import Result as Answer
+
+pytestmark = pytest.mark.both_databases
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

@@ -49,6 +49,7 @@ def test_five_failures_shut_the_door_for_a_quarter_of_an_hour(ana: Store) -> Non
     assert people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=15)).email == EMAIL
 
 
+@pytest.mark.both_databases
 def test_guesses_side_by_side_meet_the_same_lock(ana: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """A right guess that was being hashed while others shut the door stays outside, and does not open it."""
 
@@ -65,6 +66,7 @@ def test_guesses_side_by_side_meet_the_same_lock(ana: Store, monkeypatch: pytest
         people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=14))
 
 
+@pytest.mark.both_databases
 def test_processes_count_the_same_failures(ana: Store) -> None:
     """Guesses that are spread over several processes meet one lock: they are counted in the database."""
     other = Store(ana.url.render_as_string(hide_password=False))

@@ -7,6 +7,8 @@ from alembic.script import ScriptDirectory
 from consumer.facts import migrating, schema
 from consumer.facts.store import SchemaError, Store
 
+pytestmark = pytest.mark.both_databases
+
 
 def test_the_last_migration_is_known_without_alembic(database_url: str) -> None:
     """The numbers that files begin with end in alembic's own head, so a database need only be asked for one word."""

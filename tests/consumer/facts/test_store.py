@@ -14,6 +14,8 @@ from consumer.facts.store import Store, insert_new, insert_once, one_of, put, to
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint
 
+pytestmark = pytest.mark.both_databases
+
 CONSUMER_TABLES = [f"consumer.facts.tables.{path.stem}" for path in Path(tables.__path__[0]).glob("[a-z]*.py")]
 MOMENT = datetime(2026, 10, 1, 3, 0, 0, 123456, tzinfo=UTC)
 

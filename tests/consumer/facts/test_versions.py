@@ -16,6 +16,8 @@ from consumer.facts.tables.provider import Payout, ProviderObject, Refund
 from consumer.facts.versions import merge, merge_all, preview
 from consumer.provider.rows import Observation, to_row
 
+pytestmark = pytest.mark.both_databases
+
 START = datetime(2026, 10, 5, 12, 0, tzinfo=UTC)
 
 

@@ -20,6 +20,8 @@ from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.record import Arrival, record_all
 from consumer.provider.rows import Observation
 
+pytestmark = pytest.mark.both_databases
+
 Deliver = Callable[..., Arrival]
 Make = Callable[..., dict[str, Any]]
 NOW = datetime(2026, 10, 5, 12, 5, tzinfo=UTC)

@@ -6,6 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import settings as thorough
@@ -21,6 +22,8 @@ from consumer.inbox.claims import claim
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.record import Arrival, record_all
 from tests.thoroughness import for_run
+
+pytestmark = pytest.mark.both_databases
 
 NOW = datetime(2026, 10, 5, 12, 5, tzinfo=UTC)
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
+import pytest
 from sqlmodel import func, select
 
 from consumer.facts.settings import Settings
@@ -18,6 +19,8 @@ from consumer.inbox.listing import Filter, list_events
 from consumer.inbox.record import Verdict, read_arrival, record_all
 from sandbox.serve import create_sandbox, world_of
 from tests.thoroughness import for_run
+
+pytestmark = pytest.mark.both_databases
 
 NOW = datetime(2026, 11, 5, 12, 5, tzinfo=UTC)
 EXAMPLES = for_run(short=400, full=20_000)

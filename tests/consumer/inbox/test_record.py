@@ -13,6 +13,8 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.inbox.record import Arrival, UnusableEvent, Verdict, record_all
 
+pytestmark = pytest.mark.both_databases
+
 Deliver = Callable[..., Arrival]
 MakeEvent = Callable[..., dict[str, Any]]
 

@@ -36,6 +36,7 @@ def test_a_job_says_how_it_ended(store: Store) -> None:
     ]
 
 
+@pytest.mark.both_databases
 def test_the_same_job_runs_once_at_a_time(store: Store) -> None:
     """A second click while the first works is refused, another job is not, and afterwards it may run again."""
     go, begun = threading.Event(), threading.Event()
@@ -56,6 +57,7 @@ def test_the_same_job_runs_once_at_a_time(store: Store) -> None:
     by_hand.start(store, "pull:main:payouts", lambda: (True, ""), worker="w", clock=lambda: later).join(120)
 
 
+@pytest.mark.both_databases
 def test_of_many_who_ask_at_once_one_begins(store: Store) -> None:
     """Clicks that fall together, each at a moment of its own, start the job once, again and again."""
     go, rounds, many = threading.Event(), range(5), range(6)

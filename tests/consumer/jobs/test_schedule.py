@@ -13,6 +13,8 @@ from consumer.facts.tables.jobs import Tick
 from consumer.jobs import schedule, ticks
 from consumer.jobs.schedule import Job, JobIncomplete, Noticed, run_due
 
+pytestmark = pytest.mark.both_databases
+
 PLANNED = datetime(2026, 10, 5, 6, 15, tzinfo=UTC)
 NOW = datetime(2026, 10, 5, 6, 15, 1, tzinfo=UTC)
 

@@ -14,6 +14,8 @@ from consumer.facts.tables.sync import RateSlot
 from consumer.provider.budget import HOLD_SECONDS, Budget
 from tests.thoroughness import for_run
 
+pytestmark = pytest.mark.both_databases
+
 # Asks as fast as the budget allows, each request arriving late by a different time, and prints the arrivals.
 ASKER = """
 import json, sys, time

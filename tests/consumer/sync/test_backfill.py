@@ -271,6 +271,7 @@ def test_a_log_that_never_rests_is_not_called_complete(
     assert gaps(installation)[0].reason == "events kept appearing in 10 reads"
 
 
+@pytest.mark.both_databases
 def test_two_runs_at_once_both_end_complete(installation: Installation, provider: Provider) -> None:
     """A second run on the same windows takes their pages as they are; neither loses an event."""
     outcomes = []

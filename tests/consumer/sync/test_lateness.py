@@ -22,6 +22,8 @@ from consumer.sync.backfill import read_log
 from consumer.sync.lateness import measure_webhooks, overlap, record_list_lateness
 from consumer.sync.watch import MirrorGauges
 
+pytestmark = pytest.mark.both_databases
+
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
 TODAY = date(2026, 10, 1)
 HOUR = timedelta(hours=1)

@@ -16,6 +16,8 @@ from consumer.sync.backfill import read_log
 from consumer.sync.sharing import to_shares
 from consumer.sync.windows import all_windows, unclosed_windows
 
+pytestmark = pytest.mark.both_databases
+
 SINCE = datetime(2026, 9, 1, tzinfo=UTC)
 UNTIL = datetime(2026, 9, 3, tzinfo=UTC)
 

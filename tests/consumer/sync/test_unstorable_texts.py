@@ -20,6 +20,8 @@ from consumer.sync.drift import compare_streams
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import unclosed_windows
 
+pytestmark = pytest.mark.both_databases
+
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
 CUSTOMERS = [STREAMS["customers"]]
 LOGGER = "consumer.facts.versions"

@@ -20,6 +20,8 @@ from consumer.inbox.record import Arrival, Verdict, read_arrival, record_all
 from consumer.webhooks.writer import NotStored, Writer
 from tests.thoroughness import for_run
 
+pytestmark = pytest.mark.both_databases
+
 NOW = datetime(2026, 10, 5, 12, tzinfo=UTC)
 # Seconds that only a commit which never comes takes.
 LONG = 120.0

@@ -119,6 +119,7 @@ def test_a_match_is_not_larger_than_its_payment(desk: "World") -> None:
             decisions.match(session, PAIR, ANA, amount=amount)
 
 
+@pytest.mark.both_databases
 def test_who_decides_on_what_others_changed_is_refused(desk: "World") -> None:
     """A person who saw no decision about a payment cannot decide over one that was made meanwhile."""
     with desk.store.transaction() as session:

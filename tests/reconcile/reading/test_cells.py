@@ -17,6 +17,8 @@ from reconcile.reading import columnar
 from reconcile.reading.columnar import NOWHERE, SELDOM, Piece, parse, read_table
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT
 
+pytestmark = pytest.mark.both_databases
+
 BOTH = {"name": TEXT, "total": MONEY}
 TABLE = core_of(Customer)
 ITEMS = core_of(PayoutItem)

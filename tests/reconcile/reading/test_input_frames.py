@@ -4,6 +4,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pytest
 
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
@@ -13,6 +14,8 @@ from reconcile.kept.digests import digest_of
 from reconcile.reading.frames import read_inputs
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
 from reconcile.rules.pipeline import reconcile
+
+pytestmark = pytest.mark.both_databases
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

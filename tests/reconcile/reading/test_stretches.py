@@ -11,6 +11,8 @@ from consumer.facts.settings import Connection
 from reconcile.reading import columnar
 from reconcile.reading.frames import read_inputs
 
+pytestmark = pytest.mark.both_databases
+
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 

@@ -15,6 +15,8 @@ from sqlmodel import SQLModel, col
 from consumer.facts.store import Store
 from reconcile.tables import ExceptionChange, ExceptionRow, LocalInvoice, ResultChunk, Run, RunFinding
 
+pytestmark = pytest.mark.both_databases
+
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 

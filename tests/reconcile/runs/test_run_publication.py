@@ -23,6 +23,8 @@ from reconcile.runs.run import RunOutcome, run
 from reconcile.runs.scope import UnknownPayout
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, Run, RunFinding
 
+pytestmark = pytest.mark.both_databases
+
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 

@@ -9,6 +9,8 @@ from flask.testing import FlaskClient
 from consumer.facts.installation import Installation
 from reports.pages import register
 
+pytestmark = pytest.mark.both_databases
+
 PAGES = ("/", "/payouts?q=po&status=closed&from=2026-10-01", "/payouts/po_1", "/exceptions?state=all&q=po", "/reports")
 
 

@@ -10,6 +10,8 @@ from flask.testing import FlaskClient
 from consumer.facts.installation import Installation
 from reports.pages import register
 
+pytestmark = pytest.mark.both_databases
+
 Csrf = Callable[..., str]
 MANY = "1" * 5000
 

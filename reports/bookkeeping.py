@@ -6,6 +6,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts.columns import Kind, to_columns
 from consumer.facts.money import format_decimal
 from reconcile.tables import (
     BankFile,
@@ -230,17 +231,27 @@ def _decimal(amount: int | None, currency: str) -> str | None:
 LISTS = tuple(
     replace(listing, place=BOOKS)
     for listing in (
-        Listing("invoice-files", "Document files", INVOICE_FILE_KEYS, invoice_files, invoice_file_row),
-        Listing("bank-files", "Bank files", BANK_FILE_KEYS, bank_files, bank_file_row),
-        Listing("payout-reports", "Payout reports", PAYOUT_REPORT_KEYS, payout_reports, payout_report_row),
-        Listing("bank-lines", "Bank lines", BANK_LINE_KEYS, bank_lines, bank_line_row),
-        Listing("document-changes", "Changes of documents", CHANGE_KEYS, document_changes, document_change_row),
-        Listing("decisions", "Decisions", DECISION_KEYS, decisions, decision_row, DECISION_STATES),
-        Listing("periods", "Closed periods", PERIOD_KEYS, periods, period_row, PERIOD_STATES),
+        Listing("invoice-files", to_columns(INVOICE_FILE_KEYS), invoice_files, invoice_file_row),
+        Listing(
+            "bank-files",
+            to_columns(BANK_FILE_KEYS, opening=Kind.DECIMAL, closing=Kind.DECIMAL),
+            bank_files,
+            bank_file_row,
+        ),
+        Listing("payout-reports", to_columns(PAYOUT_REPORT_KEYS), payout_reports, payout_report_row),
+        Listing("bank-lines", to_columns(BANK_LINE_KEYS, amount=Kind.DECIMAL), bank_lines, bank_line_row),
+        Listing("document-changes", to_columns(CHANGE_KEYS), document_changes, document_change_row),
+        Listing("decisions", to_columns(DECISION_KEYS, amount=Kind.DECIMAL), decisions, decision_row, DECISION_STATES),
+        Listing(
+            "periods",
+            to_columns(PERIOD_KEYS, period=Kind.INT, adjustments=Kind.INT),
+            periods,
+            period_row,
+            PERIOD_STATES,
+        ),
         Listing(
             "closed-figures",
-            "Closed figures",
-            FIGURE_KEYS,
+            to_columns(FIGURE_KEYS, period=Kind.INT),
             closed_figures,
             closed_figure_row,
             FIGURE_KINDS,
@@ -248,8 +259,7 @@ LISTS = tuple(
         ),
         Listing(
             "adjustments",
-            "Adjustments after closing",
-            ADJUSTMENT_KEYS,
+            to_columns(ADJUSTMENT_KEYS, period=Kind.INT),
             adjustments,
             adjustment_row,
             FIGURE_KINDS,

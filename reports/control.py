@@ -8,6 +8,8 @@ from reports.shapes.spans import Row
 
 Key = tuple[str, str]
 _SUMMARY, _DETAIL = "payout-summary", "payout-detail"
+# What customers owe, and what they paid too much: the one is never netted against the other.
+SIDES = OWED, TOO_MUCH = "balance_owed", "credit_balance"
 
 _BY_TYPE = (
     ("payments", "payments_gross", "payment_intent", 1),
@@ -52,12 +54,12 @@ def control(books: Books) -> Iterator[Row]:
     balances = _figures(books, "documents")
     owed, too_much = (_total(rows, "balance") for rows in (books.receivables, books.credits))
     yield from _tie(
-        ("receivables", "receivables balance_owed", owed),
-        ("documents balance - credit_balance", _less(balances, too_much)),
+        ("receivables", f"receivables {OWED}", owed),
+        (f"documents balance - {TOO_MUCH}", _less(balances, too_much)),
     )
     yield from _tie(
-        ("credit balances of customers", "receivables credit_balance", too_much),
-        ("documents balance - balance_owed", _less(balances, owed)),
+        ("credit balances of customers", f"receivables {TOO_MUCH}", too_much),
+        (f"documents balance - {OWED}", _less(balances, owed)),
     )
     yield from _tie(
         ("funds in transit", "clearing-rollforward closing", _closing(books.rollforward)),

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from consumer.facts import formulas
+from consumer.facts.columns import Column, Kind
 from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_SHOWN, MARK
 from reports.shapes.build import CURRENCY, Report, labels
-from reports.shapes.columns import Column, Kind
 
 _ROWS_AT_ONCE = 100_000
 _CORES = 2

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from consumer.facts.messages import LANGUAGES
 from reports import export, workbook
 from reports.export import PROFILES, Format
 from reports.shapes.build import Report
-from reports.shapes.columns import LANGUAGES
 from reports.wording.cells import in_words
 
 MIME = {

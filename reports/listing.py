@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 import sqlalchemy as sa
 from sqlmodel import Session
 
+from consumer.facts.columns import Column
 from reports.shapes.spans import Row
 
 Query = sa.Select[*tuple[Any, ...]]
@@ -44,11 +45,10 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One list: its keys as the commands print them, its query, and the states it can be filtered by."""
+    """One list: its columns, named as the commands name them, its query, and the states it can be filtered by."""
 
     name: str
-    title: str
-    keys: tuple[str, ...]
+    columns: tuple[Column, ...]
     query: Callable[[Wanted], Query]
     to_row: Callable[[Any], Row]
     states: tuple[str, ...] = ()
@@ -56,6 +56,10 @@ class Listing:
     words: str = "op"
     for_admins: bool = False
     place: str = OPERATION
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
 
 
 def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None = None) -> Page[Row]:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
+from consumer.facts.columns import Kind, to_columns
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict, EventReplay
 from consumer.facts.tables.jobs import Tick, is_in_state, to_shown
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
@@ -147,14 +148,16 @@ RUN_KEYS = (
 )  # fmt: skip
 
 _EVENT_STATES = ("waiting", "applied", "ignored", "failed", "quarantined")
-_OPEN = Listing("gaps", "Gaps", GAP_KEYS, _gaps, to_gap, ("open", "failed"))
+_OPEN = Listing("gaps", to_columns(GAP_KEYS), _gaps, to_gap, ("open", "failed"))
 LISTS = (
-    Listing("runs", "Runs", RUN_KEYS, _runs, _run_row, ("complete", "incomplete")),
-    Listing("events", "Events", EVENT_KEYS, _events, _event_row, _EVENT_STATES),
-    Listing("conflicts", "Conflicts", CONFLICT_KEYS, _conflicts, _conflict_row),
+    Listing(
+        "runs", to_columns(RUN_KEYS, number=Kind.TEXT, payouts=Kind.INT), _runs, _run_row, ("complete", "incomplete")
+    ),
+    Listing("events", to_columns(EVENT_KEYS), _events, _event_row, _EVENT_STATES),
+    Listing("conflicts", to_columns(CONFLICT_KEYS), _conflicts, _conflict_row),
     _OPEN,
-    Listing("jobs", "Jobs", JOB_KEYS, _jobs, _job_row, JOB_STATES),
-    Listing("trail", "Trail", TRAIL_KEYS, _trail, _trail_row, for_admins=True),
+    Listing("jobs", to_columns(JOB_KEYS), _jobs, _job_row, JOB_STATES),
+    Listing("trail", to_columns(TRAIL_KEYS), _trail, _trail_row, for_admins=True),
 )
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
 
+from consumer.facts.columns import to_columns
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.messages import Message
+from consumer.facts.messages import LANGUAGES, Message
 from reconcile.desk import worklist
 from reconcile.desk.worklist import RowOutcome
 from reconcile.tables import Run
@@ -12,23 +13,20 @@ from reports import frames
 from reports.query import calendars_of
 from reports.shapes import build
 from reports.shapes.build import Report
-from reports.shapes.columns import COLUMNS, LANGUAGES
-from reports.shapes.definitions import Definition
+from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import WHOLE
 from reports.standing import runs_now
 from reports.wording.vocabulary import WORDS
 
-_NAMES = (
-    "exception_id code title severity amount_at_risk currency payout_id resource_id doc_key customer_name opened_on "
-    "fact_on due_on age_business_days suggested_action owner state resolution note match_to version connection"
-)
 SHEET = Definition(
     "exceptions-sheet",
-    tuple(COLUMNS[name] for name in _NAMES.split()),
+    to_columns(
+        "exception_id code title severity amount_at_risk currency payout_id resource_id doc_key customer_name "
+        "opened_on fact_on due_on age_business_days suggested_action owner state resolution note match_to version "
+        "connection"
+    ),
     sort=("connection", "severity", "opened_on", "exception_id"),
     unsummed=("amount_at_risk",),
-    es="Excepciones por resolver",
-    en="Exceptions to resolve",
 )
 
 
@@ -91,7 +89,7 @@ def take_back(
 
 
 def _labels() -> Mapping[str, str]:
-    return {column.label(language): column.name for column in SHEET.columns for language in LANGUAGES}
+    return {label_of(SHEET.name, name, language): name for name in SHEET.names for language in LANGUAGES}
 
 
 _STATES = {word.lower(): state for state, words in WORDS["exception"].items() for word in (state, *words)}

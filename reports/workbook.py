@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import xlsxwriter
 
+from consumer.facts.columns import Column, Kind
 from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
 from reports.export import Profile, header
 from reports.shapes.build import CURRENCY, Report, labels
-from reports.shapes.columns import Column, Kind
 from reports.wording.parameters import fact, told
 
 MOST_ROWS = 1_048_575

@@ -14,6 +14,12 @@ from pathlib import Path
 from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import read_po, write_po
 
+from consumer.facts.messages import is_translated
+from reports.control import SIDES
+from reports.list_catalogue import LISTINGS
+from reports.shapes.definitions import CATALOGUE
+from reports.sheet import SHEET
+
 ROOT = Path(__file__).resolve().parent.parent
 LOCALE = ROOT / "consumer" / "facts" / "locale"
 LANGUAGES = ("en", "es_CL", "es_MX")
@@ -41,7 +47,9 @@ SECTIONS = {
     "books": "Files that people bring in, and why one cannot be kept. Refusals begin in lower case and end without a "
     "full stop: pages add both. Many follow the name of a column: `fecha: está vacío`.",
     "closing": "Periods that are closed and opened again.",
+    "column": "Headings of columns of reports and lists; a report or list that has words of its own is named between.",
     "desk": "Decisions of people about payments, documents and exceptions.",
+    "report": "Titles of reports and lists.",
     "pages": "Addresses and forms that cannot be read. A parameter keeps its name.",
 }
 _CODE = re.compile(r"[a-z][a-z_-]*\.[a-z0-9_.-]+")
@@ -58,6 +66,20 @@ def find_used() -> Iterator[tuple[str, str, set[str] | None]]:
                 if name == "Message" or name in refusals:
                     for text in _constants(node.args[0]):
                         yield f"{path.relative_to(ROOT)}:{node.lineno}", text, _names_given(node, name)
+    yield from _find_declared()
+
+
+def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
+    """Yield what is said of things declared elsewhere: titles of reports and lists, and headings of their columns."""
+    tables = {own.name: own.names for own in (*CATALOGUE.values(), SHEET)} | {
+        own.name: own.names for own in LISTINGS.values()
+    }
+    for table, names in tables.items():
+        yield "reports", f"report.{table}", set()
+        for name in names:
+            own = f"column.{table}.{name}"
+            yield "consumer/facts/columns.py", own if is_translated(own, "en") else f"column.{name}", set()
+    yield from (("reports/control.py", f"column.{name}", set()) for name in SIDES)
 
 
 def _files(room: str, names: str) -> list[Path]:

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from consumer.facts.clock import format_instant
+from consumer.facts.columns import Kind, kind_of
 from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
 
@@ -23,11 +24,6 @@ Day = TypeVar("Day", bound=date)
 _WIDTH = 100
 _FIRST_YEAR, _LAST_YEAR = 1970, 2999
 _MOST_ROWS = 1_000_000_000
-# Columns of amounts written as decimal text; elsewhere text of digits may be a number of something, such as a folio.
-_AMOUNTS = {
-    "amount", "amount_at_risk", "balance", "closing", "exempt", "fee", "fee_total", "inbound", "net", "opening",
-    "outbound", "total", "vat",
-}  # fmt: skip
 # What the caller's script may rely on.
 EXIT_STATUSES = {
     Completion.DONE: 0,
@@ -101,7 +97,8 @@ def _is_of_figures(key: str, keys: Sequence[str], rows: Sequence[Mapping[str, An
 def _is_figure(key: str, value: Any) -> bool:
     if isinstance(value, int):
         return not isinstance(value, bool)
-    return isinstance(value, str) and (key in _AMOUNTS or _MONEY.fullmatch(value) is not None)
+    # Text of digits may be a number of something, such as a folio.
+    return isinstance(value, str) and (kind_of(key) is Kind.MONEY or _MONEY.fullmatch(value) is not None)
 
 
 def _cell(value: Any, *, on_right: bool) -> Text:

@@ -14,7 +14,7 @@ from typing import TypeAlias, Union
 
 from babel.messages.pofile import read_po
 
-LANGUAGES = ("en", "es-CL", "es-MX")
+LANGUAGES = ("es-CL", "es-MX", "en")
 Value: TypeAlias = Union[str, int, date, "Message"]
 
 

@@ -1,27 +1,23 @@
 """Facts as a person reads them on a terminal: amounts with their currency, moments, words; pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from consumer.facts.columns import Kind
 from consumer.facts.money import format_decimal
 from reconcile.exceptions.life import DATA_GAP
-from reconcile.kept.facts import Fact
-from reconcile.rules.outcomes import COUNTED
-
-# Whole numbers that are no amounts: those of evidence, and of the rows themselves.
-_COUNTS = COUNTED | {
-    "line", "payments_count", "charges_count", "refunds_count", "matched_count", "unmatched_count", "exceptions",
-}  # fmt: skip
+from reconcile.kept.facts import Fact, kind_of_evidence
 
 
-def to_plain(fact: Fact) -> Any:
+def to_plain(fact: Fact) -> object:
     """Write amounts as decimal text in major units, as every JSON answer does."""
     if isinstance(fact.value, dict):
-        return {name: to_plain(fact._replace(name=name, value=value)) for name, value in fact.value.items()}
+        return {part.name: to_plain(part) for part in _parts(fact, fact.value)}
     if isinstance(fact.value, list):
         return [to_plain(fact._replace(value=value)) for value in fact.value]
-    return format_decimal(fact.value, str(fact.currency)) if _is_amount(fact) else fact.value
+    amount = _amount_of(fact)
+    return fact.value if amount is None else amount
 
 
 def to_words(fact: Fact) -> str:
@@ -32,15 +28,17 @@ def to_words(fact: Fact) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):
-        parts = (fact._replace(name=name, value=part) for name, part in value.items() if part is not None)
+        parts = (part for part in _parts(fact, value) if part.value is not None)
         return ", ".join(f"{part.name.replace('_', ' ')} {to_words(part)}" for part in parts)
     if isinstance(value, list):
-        return _listed(
-            [to_words(fact._replace(value=part)) for part in value], are_sets=isinstance(next(iter(value), None), list)
-        )
-    if _is_amount(fact):
-        return f"{format_decimal(value, str(fact.currency))} {fact.currency}"
-    return str(value)
+        words = [to_words(fact._replace(value=part)) for part in value]
+        return _listed(words, are_sets=isinstance(next(iter(value), None), list))
+    amount = _amount_of(fact)
+    return str(value) if amount is None else f"{amount} {fact.currency}"
+
+
+def _parts(fact: Fact, values: Mapping[str, object]) -> Iterator[Fact]:
+    return (fact._replace(name=name, value=value, kind=kind_of_evidence(name)) for name, value in values.items())
 
 
 def about(row: Mapping[str, Any]) -> str:
@@ -55,12 +53,11 @@ def about(row: Mapping[str, Any]) -> str:
     return f"{name}, since {'its beginning' if None in starts else min(starts)}"
 
 
-def _is_amount(fact: Fact) -> bool:
-    if not isinstance(fact.value, int) or isinstance(fact.value, bool) or fact.currency is None:
-        return False
-    # Of a document the word means how many, of a payout how much.
-    is_counted = fact.name == "payments" and fact.about.startswith("document ")
-    return fact.name not in _COUNTS and not is_counted
+def _amount_of(fact: Fact) -> str | None:
+    """Return an amount as decimal text; None where the fact is none."""
+    if fact.kind is not Kind.MONEY or not isinstance(fact.value, int) or isinstance(fact.value, bool):
+        return None
+    return None if fact.currency is None else format_decimal(fact.value, fact.currency)
 
 
 def _listed(parts: list[str], *, are_sets: bool) -> str:

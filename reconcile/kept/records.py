@@ -13,6 +13,7 @@ from consumer.facts.money import format_decimal
 from reconcile.kept import chunks
 from reconcile.kept.facts import Fact, evidence_of, facts_of
 from reconcile.rules.ages import age_bucket, age_in_bank_days
+from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
 from reconcile.tables import (
     ExceptionRow,
     InvoiceFile,
@@ -166,13 +167,13 @@ def explanation(session: Session, run: Run, identity: str) -> Iterator[Fact]:
     """Everything a run and the work list say about a payout, a resource or a document, fact by fact."""
     key = PayoutResult.connection == run.connection, PayoutResult.run_id == run.id
     payouts = session.scalars(select(PayoutResult.columns).where(*key, PayoutResult.payout_id == identity))
-    yield from (fact for text in payouts for fact in facts_of(f"payout {identity}", json.loads(text)))
+    yield from (fact for text in payouts for fact in facts_of(f"payout {identity}", json.loads(text), PAYOUT_COLUMNS))
     for column in ("resource_id", "doc_key"):
         for line in chunks.find_lines(session, run, column, identity):
-            yield from facts_of(f"item {line['resource_id']}", line)
+            yield from facts_of(f"item {line['resource_id']}", line, LINE_COLUMNS)
     document = chunks.find_document(session, run, identity)
     if document is not None:
-        yield from facts_of(f"document {identity}", document)
+        yield from facts_of(f"document {identity}", document, DOCUMENT_COLUMNS)
     for found in _exceptions_about(session, run.connection, identity):
         about = f"exception {found.id} {found.code}"
         yield Fact(about, "state", found.state)

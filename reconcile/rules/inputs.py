@@ -5,7 +5,7 @@ Money is nullable `Int64` minor units; text is `str` with NA for "unknown"; mome
 """
 
 from collections import namedtuple
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -15,6 +15,8 @@ from msgspec import Struct
 from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
+from consumer.facts.columns import Column, Kind, to_columns
+from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
 from reconcile.rules.settings import RuleSet
 from reconcile.rules.tariff import Tariff
 
@@ -26,6 +28,13 @@ DAY: Any = "datetime64[us]"
 MOMENT: Any = "datetime64[us, UTC]"
 
 Schema = Mapping[str, str]
+
+_DTYPES = {Kind.MONEY: MONEY, Kind.INT: COUNT, Kind.DATE: DAY, Kind.INSTANT: MOMENT}
+
+
+def schema_of(columns: Iterable[Column]) -> Schema:
+    return {column.name: _DTYPES.get(column.kind, TEXT) for column in columns}
+
 
 # `recipient_account` names the whole account without showing its number; NA where only its last digits are known.
 PAYOUTS: Schema = {
@@ -91,97 +100,9 @@ RATES: Schema = {"currency": TEXT, "on": DAY, "value": TEXT}
 # Payments that name a customer whom the stream of customers has not brought.
 UNKNOWN_CUSTOMERS: Schema = {"resource_id": TEXT}
 
-# The columns of `payout-summary` without `connection`.
-SUMMARY: Schema = {
-    "payout_id": TEXT,
-    "mode": TEXT,
-    "country": TEXT,
-    "currency": TEXT,
-    "status": TEXT,
-    "created_at_utc": MOMENT,
-    "succeeded_at_utc": MOMENT,
-    "payout_date": DAY,
-    "bank_day": DAY,
-    "window_start": MOMENT,
-    "window_end": MOMENT,
-    "recipient_institution": TEXT,
-    "recipient_account_last4": TEXT,
-    "payments_count": COUNT,
-    "payments_gross": MONEY,
-    "charges_count": COUNT,
-    "charges_gross": MONEY,
-    "refunds_count": COUNT,
-    "refunds_gross": MONEY,
-    "refund_adjustments": MONEY,
-    "disputes": MONEY,
-    "fee_total": MONEY,
-    "fee_net": MONEY,
-    "fee_vat": MONEY,
-    "fee_rate_pct": TEXT,
-    "fee_source": TEXT,
-    "computed_amount": MONEY,
-    "payout_amount": MONEY,
-    "difference": MONEY,
-    "expected_arrival": DAY,
-    "bank_date": DAY,
-    "bank_movement_id": TEXT,
-    "bank_amount": MONEY,
-    "bank_difference": MONEY,
-    "days_late": COUNT,
-    "matched_count": COUNT,
-    "unmatched_count": COUNT,
-    "status_recon": TEXT,
-    "exceptions": COUNT,
-}
-
-# The columns of `payout-detail` without `connection`, and the document's key at the end for who stores the line.
-LINES: Schema = {
-    "payout_id": TEXT,
-    "resource_type": TEXT,
-    "resource_subtype": TEXT,
-    "resource_id": TEXT,
-    "line": COUNT,
-    "source_event_id": TEXT,
-    "occurred_at_utc": MOMENT,
-    "local_date": DAY,
-    "local_time": TEXT,
-    "bank_day": DAY,
-    "amount_signed": MONEY,
-    "fee_total": MONEY,
-    "fee_net": MONEY,
-    "fee_vat": MONEY,
-    "net_amount": MONEY,
-    "currency": TEXT,
-    "customer_tax_id": TEXT,
-    "customer_name": TEXT,
-    "order_ref": TEXT,
-    "outcome": TEXT,
-    "match_stage": TEXT,
-    "match_rule": TEXT,
-    "rivals": TEXT,
-    "doc_country": TEXT,
-    "doc_type": TEXT,
-    "doc_series": TEXT,
-    "doc_folio": TEXT,
-    "doc_uuid": TEXT,
-    "doc_date": DAY,
-    "doc_due_date": DAY,
-    "doc_total": MONEY,
-    "applied_amount": MONEY,
-    "doc_balance_after": MONEY,
-    "difference": MONEY,
-    "expected_doc": TEXT,
-    "exception_code": TEXT,
-    "note": TEXT,
-    "doc_key": TEXT,
-}
-
-# The columns of `documents` without `connection`.
-DOCUMENT_RESULTS: Schema = {
-    "doc_key": TEXT, "doc_type": TEXT, "series": TEXT, "folio": TEXT, "uuid": TEXT, "issue_date": DAY, "due_date": DAY,
-    "customer_tax_id": TEXT, "customer_name": TEXT, "currency": TEXT, "total": MONEY, "outcome": TEXT, "paid": MONEY,
-    "credited": MONEY, "balance": MONEY, "payments": COUNT, "exception_code": TEXT,
-}  # fmt: skip
+SUMMARY = schema_of(PAYOUT_COLUMNS)
+LINES = schema_of((*LINE_COLUMNS, *to_columns("doc_key")))
+DOCUMENT_RESULTS = schema_of(DOCUMENT_COLUMNS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,8 @@
-"""The words of the result: outcomes of items and documents, stages of matching, states of payouts, exception codes."""
+"""The words of the result: outcomes, stages of matching, states of payouts, exception codes, and its columns."""
 
 from enum import StrEnum
+
+from consumer.facts.columns import Kind, to_columns
 
 
 class Outcome(StrEnum):
@@ -105,10 +107,24 @@ WITHOUT_DOCUMENT = frozenset(
     }
 )  # fmt: skip
 
-# Whole numbers of evidence that are no amounts.
-COUNTED = frozenset(
-    {
-        "bank_days_left", "candidates", "credit_notes", "dates", "days", "days_late", "documents_fitting", "fee_payers",
-        "payments_fitting", "rate_bps", "rivals_count", "sets_found", "sums_found", "year",
-    }
-)  # fmt: skip
+# The columns of `payout-summary` without `connection`.
+PAYOUT_COLUMNS = to_columns(
+    "payout_id mode country currency status created_at_utc succeeded_at_utc payout_date bank_day window_start "
+    "window_end recipient_institution recipient_account_last4 payments_count payments_gross charges_count "
+    "charges_gross refunds_count refunds_gross refund_adjustments disputes fee_total fee_net fee_vat fee_rate_pct "
+    "fee_source computed_amount payout_amount difference expected_arrival bank_date bank_movement_id bank_amount "
+    "bank_difference days_late matched_count unmatched_count status_recon exceptions"
+)
+# The columns of `payout-detail` without `connection`; a stored line has the document's key besides.
+LINE_COLUMNS = to_columns(
+    "payout_id resource_type resource_subtype resource_id line source_event_id occurred_at_utc local_date "
+    "local_time bank_day amount_signed fee_total fee_net fee_vat net_amount currency customer_tax_id customer_name "
+    "order_ref outcome match_stage match_rule rivals doc_country doc_type doc_series doc_folio doc_uuid doc_date "
+    "doc_due_date doc_total applied_amount doc_balance_after difference expected_doc exception_code note"
+)
+# The columns of `documents` without `connection`.
+DOCUMENT_COLUMNS = to_columns(
+    "doc_key doc_type series folio uuid issue_date due_date customer_tax_id customer_name currency total outcome "
+    "paid credited balance payments exception_code",
+    payments=Kind.INT,
+)

@@ -18,7 +18,6 @@ from consumer.facts.installation import Installation
 from consumer.facts.texts import shorten
 from reconcile.kept.chunks import DamagedRowsError
 from reports.keys import Scope
-from reports.list_catalogue import NUMBERS
 from reports.pages import (
     api,
     books,
@@ -39,7 +38,7 @@ from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
 from reports.pages.words import refusal
 from reports.shapes import notation
-from reports.shapes.definitions import CATALOGUE
+from reports.shapes.definitions import label_of, title_of
 from reports.wording import cells, codes, evidence, histories, machinery, phrases
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
@@ -139,7 +138,7 @@ def _words() -> dict[str, Any]:
         "note_word": lambda text: phrases.sentence(text, language),
         "history_word": lambda text: phrases.history(text, language),
         # Files keep UTC; a page writes the same moment in the zone of its connection.
-        "heading": lambda column: column.label(language).removesuffix(" (UTC)"),
+        "heading": lambda table, name: label_of(table, name, language).removesuffix(" (UTC)"),
         "cell_word": lambda report, column, row: cells.cell(report, column, row, language),
         "apart_words": lambda names: words.apart(names, language),
         "with_links": links.with_links,
@@ -151,7 +150,6 @@ def _words() -> dict[str, Any]:
         "changed_subject": lambda change: histories.changed_subject(change.subject, language, change.kind),
         "cause_words": lambda text: histories.cause(text, language),
         "intake_word": lambda text: refusal(text, language),
-        "numeric_keys": NUMBERS,
         "figure": lambda text: notation.format_figure(text, language),
         "bank_name": desk.bank_name,
         "amount": _amount(language),
@@ -160,7 +158,7 @@ def _words() -> dict[str, Any]:
         "moment": lambda at, connection: _moment(at, language, connection),
         "duration": lambda seconds: notation.format_duration(seconds, language),
         "rate": lambda text: text.replace(".", ",") if language == "es-CL" else text,
-        "report_title": lambda name: CATALOGUE[name].title(language),
+        "report_title": lambda name: title_of(name, language),
         "menu": _menu,
         "same_page": desk.same_page,
         # Asked only where a page offers files: a page that refuses an unknown connection has none to offer.

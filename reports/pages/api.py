@@ -96,7 +96,7 @@ def _list(listing: Listing) -> ResponseReturnValue:
         total = count(session, listing, wanted)
         skip = _after(session, listing, wanted, start, anchor=anchor, total=total)
         page = read(session, listing, wanted, skip=skip)
-    rows = [{key: _plain(row[key]) for key in listing.keys} for row in page.rows]
+    rows = [{name: _plain(row[name]) for name in listing.names} for row in page.rows]
     last = _mark(listing, page.rows[-1]) if page.rows else ""
     return _page(rows, skip + limit, total, anchor=f"{total}:{last}", meta={})
 
@@ -117,7 +117,7 @@ def _after(session: Session, listing: Listing, wanted: Wanted, start: int, *, an
 
 def _mark(listing: Listing, row: Row) -> str:
     """Name a row by what does not change while it is read."""
-    words = [str(row[key]) for key in listing.keys if key in _LASTING]
+    words = [str(row[key]) for key in listing.names if key in _LASTING]
     return hashlib.sha256("\x1f".join(words).encode()).hexdigest()[:16]
 
 

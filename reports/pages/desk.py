@@ -12,10 +12,10 @@ from flask_login import current_user
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.errands import Errands
 from consumer.facts.installation import ConfigError, Connection, Installation
+from consumer.facts.messages import LANGUAGES
 from reports import people, standing
 from reports.keys import Scope
 from reports.people import Role
-from reports.shapes.columns import LANGUAGES
 from reports.shapes.spans import Span
 
 EXTENSION = "cuadre_pages"

@@ -16,7 +16,6 @@ from reports.pages import desk
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.views import PLACES
-from reports.pages.words import translate
 from reports.people import Role
 from reports.query import Query
 from reports.shapes.build import Report
@@ -96,17 +95,12 @@ def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search())
     try:
         with desk.installation().store.reading() as session:
-            report = to_report(session, listing, wanted, label=_label, as_of=desk.today())
+            report = to_report(session, listing, wanted, as_of=desk.today())
     except TooLongError as error:
         return _sentence(str(error), 413)
     desk.note("download", f"{listing.name}.{file_format}")
     body = b"".join(files.pieces([report], shape))
     return Response(body, headers=_headers(report, shape), content_type=MIME[shape.format])
-
-
-def _label(key: str, language: str) -> str:
-    title = key.removeprefix("title:")
-    return translate(title if title != key else f"key.{key}", language)
 
 
 def _make_alone(installation: Installation, query: Query) -> list[Report]:

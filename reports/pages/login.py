@@ -4,12 +4,12 @@ from flask import Blueprint, abort, redirect, render_template, request, session,
 from flask.typing import ResponseReturnValue
 from flask_login import login_user, logout_user
 
+from consumer.facts.messages import LANGUAGES
 from reports import keys
 from reports.keys import InvitationOverError
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
 from reports.people import AddressShutError, LoginRefusedError, PeopleError, Role, login, note
-from reports.shapes.columns import LANGUAGES
 from reports.tables import User
 
 blueprint = Blueprint("login", __name__)

@@ -1,12 +1,13 @@
 """Pure: the OpenAPI description of the JSON lists, made from the same definitions that make the lists."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from consumer.facts.columns import Column, Kind
 from reports.catalogue import AVAILABLE
-from reports.list_catalogue import LISTINGS, kind_of
+from reports.list_catalogue import LISTINGS
 from reports.listing import Listing
-from reports.shapes.columns import Kind
-from reports.shapes.definitions import CATALOGUE, Definition
+from reports.shapes.definitions import CATALOGUE, Definition, title_of
 
 _TYPES: dict[Kind, dict[str, Any]] = {
     Kind.TEXT: {"type": ["string", "null"]},
@@ -45,21 +46,17 @@ def _report_path(definition: Definition, usual: int, most: int) -> dict[str, Any
         _parameter("as_of", {"type": "string", "format": "date"}, "the day that decides what is due"),
         _parameter("payout", {"type": "string"}, "one payout only, in payout-summary and payout-detail"),
     ]
-    row = {column.name: _TYPES[column.kind] for column in definition.columns}
-    return _path(definition.title("en"), definition.name, parameters, _page_of(row, with_run=True), usual, most)
+    return _path(definition.name, parameters, _page_of(definition.columns, with_run=True), usual, most)
 
 
 def _list_path(listing: Listing, usual: int, most: int) -> dict[str, Any]:
     parameters = [_parameter("q", {"type": "string"}, "search")]
     if listing.states:
         parameters.append(_parameter("state", {"type": "string", "enum": list(listing.states)}, "one state only"))
-    row = {key: _TYPES[kind_of(key)] for key in listing.keys}
-    return _path(listing.title, listing.name, parameters, _page_of(row, with_run=False), usual, most)
+    return _path(listing.name, parameters, _page_of(listing.columns, with_run=False), usual, most)
 
 
-def _path(
-    title: str, name: str, parameters: list[dict[str, Any]], page: dict[str, Any], usual: int, most: int
-) -> dict[str, Any]:
+def _path(name: str, parameters: list[dict[str, Any]], page: dict[str, Any], usual: int, most: int) -> dict[str, Any]:
     limit = {"type": "integer", "minimum": 1, "maximum": most, "default": usual}
     always = [
         _parameter("connection", {"type": "string"}, "one connection only"),
@@ -69,7 +66,7 @@ def _path(
     return {
         "get": {
             "operationId": name.replace("-", "_"),
-            "summary": title,
+            "summary": title_of(name, "en"),
             "parameters": [*parameters, *always],
             "responses": {
                 "200": {"description": "one page", "content": {"application/json": {"schema": page}}},
@@ -89,7 +86,8 @@ def _refusal(description: str) -> dict[str, Any]:
     return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
-def _page_of(row: dict[str, Any], *, with_run: bool) -> dict[str, Any]:
+def _page_of(columns: Sequence[Column], *, with_run: bool) -> dict[str, Any]:
+    row = {column.name: _TYPES[column.kind] for column in columns}
     rows = {
         "type": "array",
         "items": {"type": "object", "properties": row, "required": list(row), "additionalProperties": False},

@@ -7,6 +7,7 @@ from datetime import date
 from flask import Blueprint, abort, render_template
 from flask.typing import ResponseReturnValue
 
+from consumer.facts.columns import Column
 from reports import catalogue, standing, windows
 from reports.catalogue import NoRunError
 from reports.listing import Page
@@ -14,7 +15,6 @@ from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.query import Query
 from reports.shapes.build import CREDIT, CURRENCY
-from reports.shapes.columns import Column
 from reports.windows import Window
 
 blueprint = Blueprint("views", __name__)

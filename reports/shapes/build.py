@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
-from reports.shapes.columns import Column, Kind
-from reports.shapes.definitions import Definition
+from consumer.facts.columns import Kind
+from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import Row, Span
 
 CURRENCY = "_currency"
@@ -191,8 +191,5 @@ def _by_day(items: pa.Table, name: str, answer: Callable[[date], Any], kind: pa.
 
 def labels(definition: Definition, language: str | None) -> list[str]:
     """Name the columns for a language, or with None by their stable keys."""
-    return [_label(column, language) for column in definition.columns]
-
-
-def _label(column: Column, language: str | None) -> str:
-    return column.name if language is None else column.label(language)
+    names = definition.names
+    return list(names) if language is None else [label_of(definition.name, name, language) for name in names]

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from reconcile.rules.outcomes import COUNTED
+from consumer.facts.columns import Kind, kind_of
 from reports.shapes import notation
 from reports.shapes.dialects import local
 from reports.wording import phrases
@@ -152,7 +152,7 @@ def shown(name: str, value: Any, currency: str, language: str) -> str:
             return {"en": ("no", "yes")}.get(language, ("no", "sí"))[value]
         case int() if name == "year":
             return str(value)
-        case int() if name in COUNTED:
+        case int() if kind_of(name) is Kind.INT:
             return notation.format_count(value, language)
         case int():
             return notation.format_amount(value, currency, language)

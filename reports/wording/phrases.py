@@ -2,7 +2,7 @@
 
 import re
 
-from reports.shapes.columns import COLUMNS
+from consumer.facts.messages import is_translated, translate
 from reports.shapes.definitions import CATALOGUE
 from reports.shapes.dialects import local
 from reports.wording.vocabulary import word
@@ -143,4 +143,5 @@ def source(text: str, language: str) -> str:
 
 
 def _column(name: str, language: str) -> str:
-    return COLUMNS[name].label(language) if name in COLUMNS else word("type", name, language)
+    heading = f"column.{name}"
+    return translate(heading, language) if is_translated(heading, language) else word("type", name, language)

@@ -25,6 +25,7 @@ import xlsxwriter
 
 from consumer.config import load
 from consumer.facts import schema
+from consumer.facts.columns import Kind
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from reports import files
@@ -32,7 +33,6 @@ from reports.export import Format
 from reports.files import Shape
 from reports.shapes import build
 from reports.shapes.build import CURRENCY, Report
-from reports.shapes.columns import Kind
 from reports.shapes.definitions import CATALOGUE
 from reports.shapes.spans import WHOLE
 from tests.benchmarks.reports.made_up import fill, lines

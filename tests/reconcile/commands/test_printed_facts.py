@@ -1,11 +1,14 @@
 """Facts as finance reads them on a terminal."""
 
+import json
 from typing import Any
 
 import pytest
 
+from consumer.facts.columns import Kind
 from reconcile.commands.printed import about, to_plain, to_words
-from reconcile.kept.facts import Fact
+from reconcile.kept.facts import evidence_of, facts_of
+from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
 
 GAP = '{"gaps": [{"since": "2026-09-30T12:00:00Z", "until": "2026-10-02T03:00:00Z", "reason": "read only up to then"}]}'
 
@@ -30,23 +33,38 @@ GAP = '{"gaps": [{"since": "2026-09-30T12:00:00Z", "until": "2026-10-02T03:00:00
         ),
     ],
 )
-def test_a_fact_is_written_in_words(name: str, value: Any, words: str) -> None:
+def test_a_fact_is_written_in_words(name: str, value: object, words: str) -> None:
     """Amounts bear their currency, counts none, and nothing looks like a program's own values."""
-    assert to_words(Fact("exception 1 AMBIGUOUS", name, value, "MXN")) == words
+    (fact,) = evidence_of("exception 1 AMBIGUOUS", "MXN", json.dumps({name: value}))
+    assert to_words(fact) == words
 
 
-def test_the_same_word_may_be_an_amount_or_a_count() -> None:
-    """`payments` of a payout is money, of a document how many; of a missing rate it names them."""
-    assert to_words(Fact("exception 1 PAYOUT_IDENTITY", "payments", 1500, "CLP")) == "1500 CLP"
-    assert to_words(Fact("document cl:33::7", "payments", 2, "CLP")) == "2"
-    assert to_words(Fact("exception 1 RATE_MISSING", "payments", ["pi_1", "pi_2"], "CLP")) == "pi_1, pi_2"
+def test_a_count_of_a_row_bears_no_currency() -> None:
+    """Every whole number of a result is printed as what its column holds: three payments are no 3 pesos."""
+    counts = {
+        PAYOUT_COLUMNS: "charges_count days_late exceptions matched_count payments_count refunds_count unmatched_count",
+        LINE_COLUMNS: "line",
+        DOCUMENT_COLUMNS: "payments",
+    }
+    for columns, names in counts.items():
+        assert sorted(c.name for c in columns if c.kind is Kind.INT) == names.split()
+        amounts = [c.name for c in columns if c.kind is Kind.MONEY]
+        row: dict[str, object] = {"currency": "CLP"} | dict.fromkeys((*names.split(), *amounts), 3)
+        said = {fact.name: to_words(fact) for fact in facts_of("row", row, columns)}
+        assert said == {"currency": "CLP"} | dict.fromkeys(names.split(), "3") | dict.fromkeys(amounts, "3 CLP")
+
+
+def test_the_same_word_may_be_an_amount_or_names() -> None:
+    """`payments` of an exception is money; of a missing rate it names them."""
+    for evidence, words in (('{"payments": 1500}', "1500 CLP"), ('{"payments": ["pi_1", "pi_2"]}', "pi_1, pi_2")):
+        assert [to_words(fact) for fact in evidence_of("exception 1", "CLP", evidence)] == [words]
 
 
 def test_a_program_reads_amounts_in_major_units() -> None:
     """As every other answer in JSON writes them, inside of evidence too."""
-    nearest = {"open_balance": 1500, "failed": "amount"}
-    assert to_plain(Fact("x", "nearest", nearest, "MXN")) == {"open_balance": "15.00", "failed": "amount"}
-    assert to_plain(Fact("x", "line", 1, "MXN")) == 1
+    (fact,) = evidence_of("x", "MXN", '{"nearest": {"open_balance": 1500, "failed": "amount"}}')
+    assert to_plain(fact) == {"open_balance": "15.00", "failed": "amount"}
+    assert [to_plain(fact) for fact in facts_of("x", {"line": 1, "currency": "MXN"}, LINE_COLUMNS)] == [1, "MXN"]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from consumer.facts.tables.business import (
 )
 from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Drift
-from reconcile.kept import extracts
+from reconcile.kept import chunks, extracts
 from reconcile.tables import Run
 from reports import business, frames, run_history, standing
 from reports.control import Books, control
@@ -149,27 +149,27 @@ def _documents(source: Source) -> Iterable[tuple[str, Any]]:
 
 
 def _receivables(source: Source) -> Iterable[Row]:
-    rows = frames.extracted(source.session, source.runs, extracts.RECEIVABLE)
+    rows = frames.extracted(source.session, source.runs, chunks.RECEIVABLE)
     return build.receivables(rows, as_of=source.as_of, due_days=source.due_days)
 
 
 def _in_transit(source: Source) -> Iterable[tuple[str, Any]]:
     for run in frames.in_order(source.runs):
-        waiting = extracts.read(source.session, run, extracts.TRANSIT)
+        waiting = extracts.read(source.session, run, chunks.TRANSIT)
         yield run.connection, build.in_transit(waiting, source.calendars[run.connection], as_of=source.as_of)
 
 
 def _rollforward(source: Source) -> Iterable[Row]:
-    rows = frames.extracted(source.session, source.runs, extracts.ROLLFORWARD)
+    rows = frames.extracted(source.session, source.runs, chunks.ROLLFORWARD)
     return (row for row in rows if source.query.span.holds(row["date"]))
 
 
 def _control(source: Source) -> Iterable[Row]:
     query = source.query
     figures = frames.figure_rows(source.session, source.runs, query.span, payout_id=query.payout_id)
-    rollforward = frames.extracted(source.session, source.runs, extracts.ROLLFORWARD)
+    rollforward = frames.extracted(source.session, source.runs, chunks.ROLLFORWARD)
     owed, too_much = _balances(source)
-    in_transit = _sums(source, extracts.TRANSIT, "amount_signed")
+    in_transit = _sums(source, chunks.TRANSIT, "amount_signed")
     return control(Books(list(figures), owed, too_much, list(in_transit), list(rollforward)))
 
 
@@ -177,7 +177,7 @@ def _balances(source: Source) -> tuple[list[Row], list[Row]]:
     """Add up what customers owe, and apart from it what they paid too much."""
     sides: tuple[list[Row], list[Row]] = ([], [])
     for run in frames.in_order(source.runs):
-        table = extracts.read(source.session, run, extracts.RECEIVABLE, ["currency", "balance"])
+        table = extracts.read(source.session, run, chunks.RECEIVABLE, ["currency", "balance"])
         for side, is_meant in zip(sides, (pc.greater, pc.less), strict=True):
             sums = table.filter(is_meant(table["balance"], 0)).group_by("currency").aggregate([("balance", "sum")])
             named = ({"currency": row["currency"], "balance": row["balance_sum"]} for row in sums.to_pylist())

@@ -70,7 +70,7 @@ def payout_tables(
     """Read payouts as typed columns beside their connection."""
     for run in in_order(runs):
         if payout_id is None:
-            table = extracts.read(session, run, extracts.PAYOUT, names)
+            table = extracts.read(session, run, chunks.PAYOUT, names)
             yield (
                 run.connection,
                 chunks.filter_rows(table, chunks.day_masks(table["payout_date"], span.since, span.until)),
@@ -97,7 +97,7 @@ def extracted(session: Session, runs: Sequence[Run], kind: str) -> Iterator[Row]
 def figure_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None) -> Iterator[Row]:
     """Add up lines, payouts and documents by day and currency; a range of days cuts lines and payouts."""
     for run in in_order(runs):
-        table = extracts.read(session, run, extracts.FIGURE)
+        table = extracts.read(session, run, chunks.FIGURE)
         is_cut = pc.not_equal(table["source"], extracts.OF_DOCUMENTS)
         if payout_id is not None:
             lines = pa.concat_tables(part for _, part in line_tables(session, [run], span, payout_id=payout_id))

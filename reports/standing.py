@@ -13,6 +13,7 @@ from sqlmodel import Session, col
 from consumer.facts.tables.business import Institution
 from consumer.facts.tables.columns import core_of
 from reconcile.rules.at_risk import Stake, totals_at_risk
+from reconcile.rules.outcomes import PAYOUT_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, Run
 from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
 from reports.listing import PAGE_ROWS, Page
@@ -71,7 +72,7 @@ def payouts(session: Session, runs: Sequence[Run], asked: PayoutFilter, number: 
         keys, sa.and_(*(column == keys.c[name] for column, name in zip(key, _KEY, strict=True)))
     )
     rows = session.execute(query.order_by(*order)).all()
-    return Page([{**decode(columns), "connection": connection} for connection, columns in rows], number, total)
+    return Page([_to_payout(connection, columns) for connection, columns in rows], number, total)
 
 
 def _payout_conditions(asked: PayoutFilter) -> list[sa.ColumnElement[bool]]:
@@ -158,7 +159,12 @@ def find_payout(session: Session, runs: Sequence[Run], payout_id: str) -> Row | 
         of_runs(PayoutResult, runs), col(PayoutResult.payout_id) == payout_id
     )
     row = session.execute(query).first()
-    return None if row is None else {**decode(row[1]), "connection": row[0]}
+    return None if row is None else _to_payout(*row)
+
+
+def _to_payout(connection: str, stored: str) -> Row:
+    """Return a stored payout with every column of today; what a run was published without is empty."""
+    return {**dict.fromkeys(column.name for column in PAYOUT_COLUMNS), **decode(stored), "connection": connection}
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,11 +29,11 @@ class Window:
 
 # In which kind of chunks the rows of a report lie, in its order; lines lie in the order their payouts were made.
 _KINDS = {
-    "payout-summary": extracts.PAYOUT,
+    "payout-summary": chunks.PAYOUT,
     "payout-detail": chunks.LINE,
     "documents": chunks.DOCUMENT,
-    "receivables": extracts.RECEIVABLE,
-    "in-transit": extracts.TRANSIT,
+    "receivables": chunks.RECEIVABLE,
+    "in-transit": chunks.TRANSIT,
 }
 
 
@@ -42,7 +42,7 @@ def find_balances(installation: Installation, query: Query, start: int, count: i
     is_meant = pc.less if are_credits else pc.greater
     with installation.store.reading() as session:
         source = catalogue.source_of(installation, session, query)
-        own = [extracts.read(session, run, extracts.RECEIVABLE, ["balance"]) for run in _in_order(source)]
+        own = [extracts.read(session, run, chunks.RECEIVABLE, ["balance"]) for run in _in_order(source)]
     places = pc.indices_nonzero(is_meant(pa.concat_tables(own)["balance"], 0)) if own else pa.array([], pa.uint64())
     chosen = places.slice(start, count)
     first = chosen[0].as_py() if len(chosen) else 0
@@ -137,7 +137,7 @@ def ages(installation: Installation, query: Query) -> dict[str, dict[str, int]]:
     with installation.store.reading() as session:
         source = catalogue.source_of(installation, session, query)
         for run in source.runs:
-            owed = extracts.read(session, run, extracts.RECEIVABLE, names)
+            owed = extracts.read(session, run, chunks.RECEIVABLE, names)
             owed = owed.append_column("is_credit", pc.less(owed["balance"], 0))
             keys = [*names[:3], "is_credit"]
             for row in owed.group_by(keys).aggregate([("balance", "sum")]).to_pylist():

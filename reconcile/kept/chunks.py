@@ -3,7 +3,7 @@
 A chunk is a Parquet file in a column, so it commits with its run and is there for every machine on the database.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeAlias, TypedDict, Unpack
@@ -18,11 +18,33 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, col
 
+from consumer.facts.columns import Column, Kind, to_columns
 from consumer.facts.store import DamagedError
-from reconcile.rules.outcomes import DEAD
+from reconcile.rules import clearing
+from reconcile.rules.outcomes import DEAD, DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
+RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE = "receivable", "transit", "rollforward", "figure"
+ARROW_TYPES: Mapping[Kind, pa.DataType] = {
+    Kind.TEXT: pa.string(),
+    Kind.ID: pa.string(),
+    Kind.DECIMAL: pa.string(),
+    Kind.MONEY: pa.int64(),
+    Kind.INT: pa.int64(),
+    Kind.DATE: pa.date32(),
+    Kind.INSTANT: pa.timestamp("us", "UTC"),
+}
+# The columns of a chunk today. A run published before one of them existed reads it as empty.
+COLUMNS: Mapping[str, tuple[Column, ...]] = {
+    LINE: (*LINE_COLUMNS, *to_columns("doc_key")),
+    DOCUMENT: DOCUMENT_COLUMNS,
+    PAYOUT: PAYOUT_COLUMNS,
+    RECEIVABLE: (*DOCUMENT_COLUMNS, *to_columns("last_payment_id")),
+    TRANSIT: to_columns(clearing.ITEMS.names),
+    ROLLFORWARD: to_columns(("currency", "date", "opening", *clearing.MOVES, "closing", "closing_items_count")),
+    FIGURE: (),
+}
 ROWS_A_CHUNK = 10_000
 # Kept with each line, no column of the report: the payout's date, or the item's own date if only dead payouts held it.
 # Other items that wait for a payout have none.
@@ -63,17 +85,26 @@ class Chunk:
     def read(self, columns: Sequence[str] | None = None) -> pa.Table:
         """Unpack it, whole or some of its columns; raise DamagedRowsError if it is not what was published."""
         try:
-            return self._file().read(columns=columns)
+            table = self._file().read(columns=columns)
         except (pa.ArrowException, OSError, TypeError) as error:
             raise self._damaged() from error
+        for column in self._lacking(table.column_names):
+            if columns is None or column.name in columns:
+                table = table.append_column(column.name, pa.nulls(table.num_rows, ARROW_TYPES[column.kind]))
+        return table
+
+    def _lacking(self, names: Collection[str]) -> list[Column]:
+        """Return the columns of today that the run was published without."""
+        return [column for column in COLUMNS[self.kind] if column.name not in names]
 
     def empty_columns(self) -> set[str]:
         """Return the columns without any value in the whole table."""
         try:
-            metadata = self._file().schema_arrow.metadata or {}
+            schema = self._file().schema_arrow
         except (pa.ArrowException, OSError, TypeError) as error:
             raise self._damaged() from error
-        return set(metadata.get(_EMPTY, b"").decode().split())
+        named = (schema.metadata or {}).get(_EMPTY, b"").decode().split()
+        return {*named, *(column.name for column in self._lacking(schema.names))}
 
     def _file(self) -> pq.ParquetFile:
         return pq.ParquetFile(pa.BufferReader(self.content))

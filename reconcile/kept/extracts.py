@@ -17,14 +17,13 @@ from pandas import DataFrame
 from sqlmodel import Session, col, select
 
 from reconcile.kept import chunks
+from reconcile.kept.chunks import FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
 from reconcile.rules import clearing
 from reconcile.rules.clearing import ITEMS, Account, ClearingError
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, SUMMARY, Result, empty, typed
 from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.tables import PayoutResult, Run
 
-PAYOUT = chunks.PAYOUT
-RECEIVABLE, TRANSIT, ROLLFORWARD, FIGURE = "receivable", "transit", "rollforward", "figure"
 OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documents"
 
 _READ_OF_LINES = ("line", *ITEMS.names, "doc_key", "applied_amount")
@@ -32,10 +31,7 @@ _PAYMENTS = pa.array(PAYMENT_TYPES)
 _SUMMED = ("payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "payout_amount")
 # Sums of two columns: a payout that lacks either adds nothing, and the other side of the total then shows the gap.
 _SUMMED_TOGETHER = (("computed_amount", "fee_total"), ("computed_amount", "difference"))
-_BALANCE = pa.schema(
-    {"currency": pa.string(), "date": pa.date32()}
-    | dict.fromkeys(("opening", *clearing.MOVES, "closing", "closing_items_count"), pa.int64())
-)
+_BALANCE = pa.schema({column.name: chunks.ARROW_TYPES[column.kind] for column in chunks.COLUMNS[ROLLFORWARD]})
 _FIGURES = pa.schema(
     {"source": pa.string(), "name": pa.string(), "on": pa.date32(), "currency": pa.string(), "amount": pa.int64()}
 )

@@ -55,9 +55,9 @@ def find(session: Session, before: Run, after: Run) -> tuple[Rows, Rows]:
 def _payouts(session: Session, before: Run, after: Run) -> list[pa.Table]:
     """Read payouts by chunks too; runs published without them are read whole."""
     runs = before, after
-    if all(chunks.is_kept(session, run, extracts.PAYOUT) for run in runs):
-        return _both(session, runs, extracts.PAYOUT, _PAYOUT)
-    return [_texts(extracts.read(session, run, extracts.PAYOUT, _PAYOUT), _PAYOUT) for run in runs]
+    if all(chunks.is_kept(session, run, chunks.PAYOUT) for run in runs):
+        return _both(session, runs, chunks.PAYOUT, _PAYOUT)
+    return [_texts(extracts.read(session, run, chunks.PAYOUT, _PAYOUT), _PAYOUT) for run in runs]
 
 
 def _both(session: Session, runs: tuple[Run, Run], kind: str, names: Sequence[str]) -> list[pa.Table]:

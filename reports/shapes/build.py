@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
 from consumer.facts.columns import Kind
+from reconcile.kept.chunks import ARROW_TYPES
 from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import Row, Span
 
@@ -25,16 +26,6 @@ _AGES = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
 _OVERDUE = ((0, "not due"), (30, "1-30"), (60, "31-60"), (90, "61-90"))
 # What a customer has paid too much is owed by the merchant: it is no age of what is owed to them.
 CREDIT = "credit"
-
-TYPES = {
-    Kind.TEXT: pa.string(),
-    Kind.ID: pa.string(),
-    Kind.DECIMAL: pa.string(),
-    Kind.MONEY: pa.int64(),
-    Kind.INT: pa.int64(),
-    Kind.DATE: pa.date32(),
-    Kind.INSTANT: pa.timestamp("us", "UTC"),
-}
 
 
 class BuildError(ValueError):
@@ -60,7 +51,7 @@ def to_table(definition: Definition, rows: Iterable[Row], *, currency: Callable[
     """Type and sort rows; every column must be there, since a silent blank would read as nothing owed."""
     typed = [_to_typed(definition, row, currency(row)) for row in rows]
     typed.sort(key=lambda row: tuple(_sortable(row[name]) for name in definition.sort))
-    fields = [pa.field(column.name, TYPES[column.kind]) for column in definition.columns]
+    fields = [pa.field(column.name, ARROW_TYPES[column.kind]) for column in definition.columns]
     return pa.Table.from_pylist(typed, schema=pa.schema([*fields, pa.field(CURRENCY, pa.string())]))
 
 
@@ -72,7 +63,7 @@ def from_columns(definition: Definition, parts: Iterable[tuple[str, pa.Table]]) 
 
 def in_parts(definition: Definition, parts: Iterable[tuple[str, pa.Table]]) -> pa.Table:
     """Type what is stored as columns in the order it comes."""
-    fields = [pa.field(column.name, TYPES[column.kind]) for column in definition.columns]
+    fields = [pa.field(column.name, ARROW_TYPES[column.kind]) for column in definition.columns]
     schema = pa.schema([*fields, pa.field(CURRENCY, pa.string())])
     typed = [_from_part(definition, schema, connection, part) for connection, part in parts if part.num_rows]
     return pa.concat_tables(typed) if typed else schema.empty_table()

@@ -67,7 +67,7 @@ def test_a_second_document_of_an_item_adds_no_money(doubled: Installation) -> No
     """Further lines of an item carry documents, not amounts: neither the balance nor the totals count them."""
     with doubled.store.reading() as session:
         runs = frames.latest_runs(session, ["main"], today=TODAY)
-        waiting = extracts.read(session, runs[0], extracts.TRANSIT).to_pylist()
+        waiting = extracts.read(session, runs[0], chunks.TRANSIT).to_pylist()
         figures = list(frames.figure_rows(session, runs, WHOLE))
     assert [(item["resource_id"], item["amount_signed"]) for item in waiting] == [("pi_3", 30_000)]
     assert {row["name"]: row["amount"] for row in figures if row["source"] == "payout-detail"} == {

@@ -92,6 +92,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("database_kind", ["sqlite", "postgresql"], indirect=True)
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what is marked `proof` where the run is none."""
+    left_out = [] if IS_FULL else [item for item in items if item.get_closest_marker("proof")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in set(left_out)]
+
+
 @pytest.fixture
 def database_kind(request: pytest.FixtureRequest) -> str:
     return str(getattr(request, "param", "sqlite"))

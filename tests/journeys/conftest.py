@@ -1,9 +1,16 @@
 """The way through the whole product that journeys share: a sandbox, a receiver on a real port, and the commands."""
 
+import json
+import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -25,6 +32,35 @@ bank_transfer = { bps = 135 }
 """
 TWO_DAYS = 2 * 24 * 60 * 60
 AS_OF = "2026-10-02"
+
+
+@dataclass(frozen=True, slots=True)
+class Demo:
+    """A demo that has played its month and serves its pages."""
+
+    summary: dict[str, Any]
+    told: str
+    address: str
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """The demo as anybody runs it: one for every test that looks at it and changes nothing."""
+    port, folder = free_port(), tmp_path_factory.mktemp("demo")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("CUADRE_")}
+    command = [sys.executable, "-m", "cuadre", "demo", "--json", "--port", str(port)]
+    environ = {**clean, "CUADRE_DATA_DIR": str(folder / "data"), "PYTHONUNBUFFERED": "1"}
+    with (
+        (folder / "told").open("wb") as told,
+        subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, stderr=told) as process,
+    ):
+        assert process.stdout is not None
+        summary = process.stdout.readline()
+        said = (folder / "told").read_text(encoding="utf-8")
+        assert summary, f"the demo ended before it served: {said}"
+        yield Demo(json.loads(summary), said, f"http://127.0.0.1:{port}")
+        process.send_signal(signal.SIGTERM)
+        process.wait(120)
 
 
 @contextmanager

@@ -7,18 +7,16 @@ import base64
 import os
 import re
 import shutil
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from playwright.sync_api import Browser, CDPSession, Error, Page, sync_playwright
 
-from tests.ports import free_port
+if TYPE_CHECKING:
+    from tests.journeys.conftest import Demo
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMAGES = ROOT / "docs" / "images"
@@ -48,22 +46,6 @@ def browser() -> Iterator[Browser]:
         browser = playwright.chromium.launch(executable_path=found, args=options, timeout=180_000)
         yield browser
         browser.close()
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The demo as anybody runs it, until the guide is done."""
-    port = free_port()
-    folder = tmp_path_factory.mktemp("guide")
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("CUADRE_")}
-    command = [sys.executable, "-m", "cuadre", "demo", "--port", str(port)]
-    environ = {**clean, "CUADRE_DATA_DIR": str(folder), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as demo:
-        assert demo.stdout is not None
-        assert any(b"Ctrl-C stops" in line for line in demo.stdout), "the demo ended before it served"
-        yield f"http://127.0.0.1:{port}"
-        demo.send_signal(signal.SIGTERM)
-        demo.wait(120)
 
 
 def enter(browser: Browser, address: str, language: str, size: dict[str, int], refused: list[str]) -> Page:
@@ -157,9 +139,10 @@ def walk(page: Page, address: str, language: str, folder: Path) -> None:
     take("operation")
 
 
-def test_the_guide_shows_what_is_there(browser: Browser, address: str, tmp_path: Path) -> None:
+def test_the_guide_shows_what_is_there(browser: Browser, demo: "Demo", tmp_path: Path) -> None:
     """Every picture is taken on the way, in both languages and on a phone, and the guide shows all of them."""
     refused: list[str] = []
+    address = demo.address
     for language in WORDS:
         page = enter(browser, address, language, SIZE, refused)
         walk(page, address, language, tmp_path)

@@ -17,7 +17,6 @@ from flask.testing import FlaskClient
 from sqlmodel import Session, col
 
 from consumer.config import load
-from consumer.facts import schema
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
@@ -204,26 +203,39 @@ def keep_everything(session: Session) -> None:
         session.add(ExceptionRow(connection="main", currency="CLP", run_first="r1", run_last="r42", **exception))
 
 
+_CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+_NOBODY = _CHEAP.hash("nobody's")
+
+
+def _hash_cheaply(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(people, "_hasher", _CHEAP)
+    patch.setattr(people, "_NOBODY", _NOBODY)
+
+
 @pytest.fixture(autouse=True)
 def _cheap_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hash with little memory and time, since every page test logs in."""
-    monkeypatch.setattr(people, "_hasher", PasswordHasher(time_cost=1, memory_cost=64, parallelism=1))
+    _hash_cheaply(monkeypatch)
 
 
 @pytest.fixture(scope="session")
-def migrated(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty migrated SQLite file to copy, since migrating takes longer than most tests here."""
-    path = tmp_path_factory.mktemp("migrated") / "empty.db"
+def filled_sqlite(migrated_sqlite: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with the made-up run that tests copy, since filling it takes longer than most tests here."""
+    path = Path(shutil.copy(migrated_sqlite, tmp_path_factory.mktemp("filled") / "filled.db"))
     store = Store(f"sqlite:///{path}")
-    schema.upgrade(store)
+    with pytest.MonkeyPatch.context() as patch:
+        _hash_cheaply(patch)
+        fill(store)
     store.close()
     return path
 
 
 @pytest.fixture
-def installation(settings: Settings, tmp_path: Path, migrated: Path) -> Iterator[Installation]:
+def installation(
+    settings: Settings, tmp_path: Path, migrated_sqlite: Path, filled_sqlite: Path, request: pytest.FixtureRequest
+) -> Iterator[Installation]:
     """An installation on SQLite; what differs between databases is tested in `test_both_databases`."""
-    shutil.copy(migrated, tmp_path / "reports.db")
+    shutil.copy(filled_sqlite if "reconciled" in request.fixturenames else migrated_sqlite, tmp_path / "reports.db")
     store = Store(f"sqlite:///{tmp_path / 'reports.db'}")
     yield Installation(settings=settings, store=store)
     store.close()
@@ -232,7 +244,6 @@ def installation(settings: Settings, tmp_path: Path, migrated: Path) -> Iterator
 @pytest.fixture
 def reconciled(installation: Installation) -> Installation:
     """An installation whose books were reconciled once: one payout that ties out, one payment without a document."""
-    fill(installation.store)
     return installation
 
 

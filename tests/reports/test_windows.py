@@ -32,9 +32,11 @@ def rows_of(installation: Installation, name: str, span: Span = WHOLE) -> list[d
 
 @pytest.mark.parametrize("span", [WHOLE, OCTOBER, Span(date(2026, 11, 1), None)], ids=["whole", "october", "later"])
 @pytest.mark.parametrize("name", OF_RUNS)
-def test_what_was_taken_out_says_what_the_lines_say(request: pytest.FixtureRequest, name: str, span: Span) -> None:
+def test_what_was_taken_out_says_what_the_lines_say(
+    reconciled: Installation, request: pytest.FixtureRequest, name: str, span: Span
+) -> None:
     """A run published before and one published today make the same report."""
-    today = rows_of(request.getfixturevalue("reconciled"), name, span)
+    today = rows_of(reconciled, name, span)
     assert rows_of(request.getfixturevalue("as_before"), name, span) == today
 
 

@@ -2,7 +2,8 @@
 
 The budget is a fixed number of places. A request holds a place until its answer begins, and the place then rests for a
 second before another request may take it. So however long a request was on its way, any second at the provider's door
-holds at most as many requests as there are places: no promise about scheduling or network is needed.
+holds at most as many requests as there are places: no promise about scheduling or network is needed. A process takes a
+fifth of the places in one write, uses them one after another, and gives back those that ended with its next write.
 """
 
 import threading
@@ -21,8 +22,9 @@ from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import RateSlot
 
 MOST_PLACES = 50
-# A place bears several requests where the budget is wide; whoever took it may start them within this time.
-HOLD_SECONDS = 0.1
+# Places are taken several at once, since each taking is a write; what is not begun within this time is given back.
+HOLD_SECONDS = 1.0
+_AT_ONCE = 5
 # Longer than the client's time-outs until an answer begins; a killed process gives its place back after it.
 LEASE_SECONDS = 60.0
 _POLL_SECONDS = 0.02
@@ -36,7 +38,8 @@ class _Place:
     taken: float
     left: int
     under_way: int = 0
-    ended: float = 0.0
+    # When its newest answer began; a place that bore no request needs no rest.
+    ended: float | None = None
 
 
 class Budget:
@@ -48,11 +51,11 @@ class Budget:
         self._rest = 1.0 if rate >= 1 else 1.0 / rate
         self._per_place = max(1, ceil(rate / MOST_PLACES))
         self._places = max(1, floor(rate) // self._per_place)
+        self._at_once = max(1, self._places // _AT_ONCE)
         self._table = core_of(RateSlot)
         self._line = threading.Lock()
         self._state = threading.Lock()
-        self._waiting = 0
-        self._current: _Place | None = None
+        self._held: list[_Place] = []
         self._ended: list[_Place] = []
         self._laid_out = False
 
@@ -68,24 +71,22 @@ class Budget:
     def close(self) -> None:
         """Give back what this process still holds."""
         with self._line:
-            if self._current is not None:
-                self._retire(self._current)
-                self._current = None
-            self._give_back()
+            self._retire()
+            if self._ended:
+                with self._store.connection() as connection:
+                    self._write_back(connection)
 
     def _enter(self) -> _Place:
-        with self._state:
-            self._waiting += 1
         with self._line:
-            place = self._current
-            if place is None or place.left == 0 or time.monotonic() - place.taken > HOLD_SECONDS:
-                if place is not None:
-                    self._retire(place)
-                place = self._current = self._take()
+            if not self._held or time.monotonic() - self._held[0].taken > HOLD_SECONDS:
+                self._retire()
+                self._held = self._take()
+            place = self._held[0]
             with self._state:
-                self._waiting -= 1
                 place.left -= 1
                 place.under_way += 1
+            if place.left == 0:
+                del self._held[0]
             return place
 
     def _leave(self, place: _Place) -> None:
@@ -94,53 +95,51 @@ class Budget:
             place.ended = time.monotonic()
             if place.left == 0 and place.under_way == 0:
                 self._ended.append(place)
-            alone = self._waiting == 0 and bool(self._ended)
-        if alone:  # otherwise the next in line gives it back in its own transaction
-            self._give_back()
 
-    def _retire(self, place: _Place) -> None:
+    def _retire(self) -> None:
+        """Begin no more requests on the places that are held."""
         with self._state:
-            unused, place.left = place.left, 0
-            if unused and place.under_way == 0:
-                place.ended = place.ended or place.taken
-                self._ended.append(place)
+            for place in self._held:
+                place.left = 0
+                if place.under_way == 0:
+                    self._ended.append(place)
+        self._held = []
 
-    def _take(self) -> _Place:
-        self._lay_out()
+    def _take(self) -> list[_Place]:
         while True:
             with self._store.connection() as connection:
+                self._lay_out(connection)
                 self._write_back(connection)
                 taken = self._take_free(connection)
-            if isinstance(taken, _Place):
+            self._laid_out = True
+            if isinstance(taken, list):
                 return taken
             self._sleep(taken if taken <= self._rest else _POLL_SECONDS)
 
-    def _take_free(self, connection: sa.Connection) -> _Place | float:
-        """Take the place that has rested longest, or say how long until one has rested."""
+    def _take_free(self, connection: sa.Connection) -> list[_Place] | float:
+        """Take the places that have rested longest, or return how long until one has rested."""
         slot = self._table.c
         first = (
             sa.select(slot.number, slot.free_at)
             .where(slot.number < self._places)
             .order_by(slot.free_at)
-            .limit(1)
+            .limit(self._at_once)
             .with_for_update(skip_locked=True)
         )
         started = time.monotonic()
-        found = connection.execute(first).one_or_none()
+        found = connection.execute(first).all()
         now = self._now(connection)
-        if found is None:
+        if not found:
             return self._rest + _POLL_SECONDS
-        wait: float = (found.free_at - now).total_seconds()
+        waits: list[float] = [(row.free_at - now).total_seconds() for row in found]
         # A place that is taken for longer than any lease was written by a clock that has been set back since.
-        if 0 < wait <= LEASE_SECONDS + self._rest:
-            return wait
+        longest = LEASE_SECONDS + self._rest
+        free = [row.number for row, wait in zip(found, waits, strict=True) if not 0 < wait <= longest]
+        if not free:
+            return min(waits)
         ends_at = now + timedelta(seconds=LEASE_SECONDS)
-        connection.execute(self._table.update().where(slot.number == found.number).values(free_at=ends_at))
-        return _Place(number=found.number, lease_ends_at=ends_at, taken=started, left=self._per_place)
-
-    def _give_back(self) -> None:
-        with self._store.connection() as connection:
-            self._write_back(connection)
+        connection.execute(self._table.update().where(slot.number.in_(free)).values(free_at=ends_at))
+        return [_Place(number, ends_at, taken=started, left=self._per_place) for number in free]
 
     def _write_back(self, connection: sa.Connection) -> None:
         with self._state:
@@ -151,7 +150,8 @@ class Budget:
         now = self._now(connection)
         slot = self._table.c
         for place in ended:
-            free_at = now + timedelta(seconds=self._rest - (before - place.ended))
+            rested = self._rest if place.ended is None else before - place.ended
+            free_at = now + timedelta(seconds=self._rest - rested)
             mine = (slot.number == place.number) & (slot.free_at == place.lease_ends_at)
             connection.execute(self._table.update().where(mine).values(free_at=free_at))
 
@@ -162,10 +162,7 @@ class Budget:
         now: datetime = connection.execute(sa.text("SELECT clock_timestamp()")).scalar_one()
         return now.astimezone(UTC)
 
-    def _lay_out(self) -> None:
-        if self._laid_out:
-            return
-        rows = [{"number": number, "free_at": _EPOCH} for number in range(self._places)]
-        with self._store.connection() as connection:
+    def _lay_out(self, connection: sa.Connection) -> None:
+        if not self._laid_out:
+            rows = [{"number": number, "free_at": _EPOCH} for number in range(self._places)]
             insert_once(connection, RateSlot, rows, keys=["number"])
-        self._laid_out = True

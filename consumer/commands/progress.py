@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from consumer.facts.tables.sync import Window, WindowState
-from consumer.sync.progress import OnPage, OnRead, read_quietly, say_nothing
+from consumer.sync.outcome import OnPage, OnRead, read_quietly, say_nothing
 
 
 @contextmanager

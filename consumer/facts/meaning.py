@@ -1,4 +1,4 @@
-"""What a JSON text means, apart from how it is written: parsing that refuses doubt, and a digest of the meaning.
+"""JSON: reading and writing it so that nothing is invented or lost, and a digest of what a text means.
 
 The digest sees sorted keys and no spacing, and numbers by exact value: 1, 1.0 and 1e0 mean the same, 0.1 and
 0.10 too, and an integer of any size keeps every digit. Of a repeated key the last one counts, as for every reader
@@ -8,13 +8,19 @@ of this program. NaN and infinities are not JSON.
 import codecs
 import hashlib
 import json
+import math
 import re
+from collections.abc import Callable, Mapping
 from json.encoder import encode_basestring_ascii
-from typing import Any, NoReturn
+from typing import NoReturn, cast
 
 import msgspec
 
+JsonObject = dict[str, object]
+
 DEEPEST = 64
+# Stands in a text for each character that no text column holds.
+REPLACED = "\N{REPLACEMENT CHARACTER}"
 
 _TOKEN = re.compile(rb'"(?:[^"\\]+|\\.)*"?|[\[\]{}]', re.DOTALL)
 _NUMBER = re.compile(r"(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?")
@@ -26,7 +32,7 @@ class NotJson(ValueError):  # noqa: N818 - names what came in
     """Bytes that are not one JSON object this program is willing to read."""
 
 
-def read_object(body: bytes) -> dict[str, Any]:
+def read_object(body: bytes) -> JsonObject:
     """Parse one JSON object; its numbers are ints, or exact canonical text where they have a fraction."""
     check_depth(body)
     try:
@@ -54,7 +60,7 @@ def check_depth(body: bytes) -> None:
             depth -= 1
 
 
-def meaning_sha256(value: dict[str, Any]) -> str:
+def meaning_sha256(value: JsonObject) -> str:
     """Digest what `read_object` returned."""
     return hashlib.sha256(_to_canonical(value)).hexdigest()
 
@@ -68,7 +74,7 @@ def _may_hold_long_number(body: bytes) -> bool:
     return False
 
 
-def _read(body: bytes) -> Any:
+def _read(body: bytes) -> object:
     try:
         return json.loads(
             body.decode("utf-8"), parse_int=_to_number, parse_float=_to_number, parse_constant=_refuse_constant
@@ -77,7 +83,7 @@ def _read(body: bytes) -> Any:
         raise NotJson(f"the body is not JSON: {type(error).__name__}") from None
 
 
-def _to_canonical(value: dict[str, Any]) -> bytes:
+def _to_canonical(value: JsonObject) -> bytes:
     """Write a meaning as the one text it is digested from: sorted keys, no spacing, ASCII alone."""
     try:
         text = _QUICK_WRITER.encode(value)
@@ -94,7 +100,7 @@ def _escape(problem: UnicodeError) -> tuple[str, int]:
     return encode_basestring_ascii(problem.object[problem.start : problem.end])[1:-1], problem.end
 
 
-def _to_number(text: str) -> Any:
+def _to_number(text: str) -> "int | _Exact":
     if len(text) < _ALWAYS_PLAIN and text.lstrip("-").isdigit():
         return int(text)
     match = _NUMBER.fullmatch(text)
@@ -116,6 +122,38 @@ def _to_number(text: str) -> Any:
     return _Exact(f"{sign}{kept}e{shift}")
 
 
+def read_json(text: str | bytes) -> JsonObject:
+    """Read a JSON object whose numbers a machine can hold; what no double holds is a ValueError, as broken text is."""
+    try:
+        return cast("JsonObject", _decode(text))
+    except (msgspec.DecodeError, UnicodeError):
+        # Half a surrogate pair, as a cut emoji leaves it, is legal JSON, and the quick reader refuses it.
+        return cast("JsonObject", json.loads(text, parse_float=_finite, parse_constant=_finite))
+
+
+def to_json(body: Mapping[str, object]) -> str:
+    """Write what `read_json` read as JSON text any database stores."""
+    try:
+        return msgspec.json.format(_encode(body), indent=0).decode()
+    except UnicodeEncodeError:
+        text = json.dumps(body, ensure_ascii=False, allow_nan=False, sort_keys=True)
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def to_storable(text: str) -> str:
+    """Replace what no text column holds by U+FFFD: NUL, and half a surrogate pair, as `to_json` does in a body."""
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\0", REPLACED)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text[:20]} is larger than any number")
+    return number
+
+
 class _Exact:
     """A number that is no plain integer, as canonical text; never equal to any string."""
 
@@ -125,7 +163,7 @@ class _Exact:
         self.text = text
 
 
-def _tag(value: Any) -> list[str]:
+def _tag(value: object) -> list[str]:
     if not isinstance(value, _Exact):
         raise TypeError(f"{type(value).__name__} is no part of JSON")
     # No provider sends a list that begins so; it only keeps 0.5 apart from "5e-1".
@@ -138,6 +176,8 @@ def _refuse_constant(name: str) -> NoReturn:
 
 _ESCAPED = "consumer.facts.meaning"
 codecs.register_error(_ESCAPED, _escape)
-_QUICK_READER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=_to_number)
+_QUICK_READER: msgspec.json.Decoder[object] = msgspec.json.Decoder(float_hook=_to_number)
 _QUICK_WRITER = msgspec.json.Encoder(order="sorted", enc_hook=_tag)
 _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_tag)
+_decode: Callable[[str | bytes], object] = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder(order="sorted").encode

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from consumer.facts.observed import read_json, to_json, to_storable
+from consumer.facts.meaning import read_json, to_json, to_storable
 
 _SHARE = ("entity_id", "amount", "charge_processing_fee")
 # Sums and differences of amounts are stored as eight bytes.

@@ -23,6 +23,10 @@ _WIRE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
+# A row by the names of its columns, and what names a row.
+Row = dict[str, Any]
+RowKey = tuple[Any, ...]
+
 ROWS_A_STATEMENT = 1_000
 _KEYS_A_STATEMENT = 5_000
 # SQLite takes no more in a statement.
@@ -61,7 +65,7 @@ class Store:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Open a read-only view of one moment; on SQLite in WAL mode it never waits for the writer."""
-        options: dict[str, Any] = {"cuadre_reading": True}
+        options: Row = {"cuadre_reading": True}
         if not self.is_sqlite:
             options |= {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with self.engine.connect().execution_options(**options) as connection, Session(bind=connection) as session:
@@ -98,7 +102,7 @@ def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
         yield keys[start : start + _KEYS_A_STATEMENT]
 
 
-def insert_new(connection: Connection, table: sa.Table, rows: Sequence[dict[str, Any]]) -> None:
+def insert_new(connection: Connection, table: sa.Table, rows: Sequence[Row]) -> None:
     """Insert rows of the same columns that are known to be new, on SQLite."""
     if not rows:
         return
@@ -142,8 +146,8 @@ def _insert_text(table: sa.Table, names: tuple[str, ...], rows: int) -> str:
 
 
 def insert_unfolded(
-    connection: Connection, table: sa.Table, rows: Sequence[dict[str, Any]], *, keys: Sequence[str]
-) -> set[tuple[Any, ...]]:
+    connection: Connection, table: sa.Table, rows: Sequence[Row], *, keys: Sequence[str]
+) -> set[RowKey]:
     """Insert the rows whose key is new, on PostgreSQL, from one JSON value; returns the keys that were inserted.
 
     The statement reads the same for any number of rows, so it is planned once, and writing JSON costs the driver least.
@@ -179,8 +183,8 @@ def insert_into(connection: Connection, table: sa.Table) -> sqlite.Insert | post
 
 
 def insert_once(
-    connection: Connection, table: type[SQLModel], rows: Sequence[dict[str, Any]], *, keys: Sequence[str]
-) -> set[tuple[Any, ...]]:
+    connection: Connection, table: type[SQLModel], rows: Sequence[Row], *, keys: Sequence[str]
+) -> set[RowKey]:
     """Insert the rows whose key is new, in one statement, and return the keys that were inserted."""
     if not rows:
         return set()
@@ -191,7 +195,7 @@ def insert_once(
     return {tuple(row) for row in connection.execute(statement)}
 
 
-def put(connection: Connection, table: type[SQLModel], row: dict[str, Any], *, keys: Sequence[str]) -> None:
+def put(connection: Connection, table: type[SQLModel], row: Row, *, keys: Sequence[str]) -> None:
     """Insert a row or overwrite the one under its key, in one statement, whoever else writes it at the same time."""
     target = core_of(table)
     changes = {name: value for name, value in row.items() if name not in keys}

@@ -1,32 +1,94 @@
-"""Merging observations of provider objects into their tables, so that any order of arrival ends in the same rows."""
+"""Provider objects joined from all that was observed of them, so that any order of arrival ends in the same rows.
 
+An observation's version is (version_at, version_rank, version_event). Every top-level field of the body is decided
+on its own: the newest observation that carries it wins, and equal versions are decided by the larger text. Fields
+that the newest observation lacks stay, and the body's `cuadre:kept` says from which version each of those is.
+Columns are read again from the joined body; columns that say when a state was first reached take the earliest.
+"""
+
+import json
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from functools import cache
 from itertools import groupby
-from typing import Any
+from typing import cast
 
 import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.facts.observed import Key, Known, from_row, from_values, join, replaced_columns, to_values
-from consumer.facts.store import insert_new, insert_unfolded, one_of, to_ids
+from consumer.facts.clock import format_instant, to_instant
+from consumer.facts.meaning import REPLACED, JsonObject, read_json, to_json
+from consumer.facts.store import Row, RowKey, insert_new, insert_unfolded, one_of, to_ids
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
 
-Observed = ProviderObject | Known
+KEPT = "cuadre:kept"
 _LOG = logging.getLogger(__name__)
+
+Version = tuple[datetime, int, str]
+Reread = Callable[[Mapping[str, object]], Row]
+Table = type[ProviderObject]
+Key = tuple[str, str, str]
+
+
+class MixedModesError(Exception):
+    """The same id was seen in live and in test mode of one connection, which must never happen."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    reread: Reread
+    earliest: tuple[str, ...]
+    empty: dict[str, None]
+
+
+_READINGS: dict[Table, _Reading] = {}
+
+
+def register(table: Table, reread: Reread, earliest: tuple[str, ...]) -> None:
+    """Set how a table's columns are read from a body, and which of its columns keep the earliest time seen."""
+    empty = dict.fromkeys(column.name for column in core_of(table).columns)
+    _READINGS[table] = _Reading(reread, earliest, empty)
+
+
+class Known(msgspec.Struct):
+    """An object's body, whose fields come from `version` but for those that `kept` names with another.
+
+    `ready` spares reading the columns and writing the body of one lone observation twice; `stored` is the row this
+    was read from, if any.
+    """
+
+    table: Table
+    connection: str
+    id: str
+    mode: str
+    version: Version
+    body: JsonObject
+    kept: dict[str, Version]
+    reached: dict[str, datetime | None]
+    gone_at: datetime | None
+    ready: tuple[Row, str] | None = None
+    stored: Row | None = None
+
+    @property
+    def key(self) -> Key:
+        return (str(self.table.__tablename__), self.connection, self.id)
+
+    def candidate(self, name: str) -> tuple[Version, object]:
+        return (self.kept.get(name, self.version), self.body[name])
 
 
 class Change(msgspec.Struct, frozen=True):
     """What a merge did, or would do, to one object."""
 
     known: Known
-    after: dict[str, Any]
+    after: Row
 
     @property
-    def before(self) -> dict[str, Any] | None:
+    def before(self) -> Row | None:
         return self.known.stored
 
     @property
@@ -36,12 +98,7 @@ class Change(msgspec.Struct, frozen=True):
         return sorted(name for name, value in self.after.items() if before[name] != value)
 
 
-def merge(session: Session, row: Observed) -> bool:
-    """Merge one observation into its table, in the caller's transaction; tells whether anything changed."""
-    return bool(merge_all(session, [row]))
-
-
-def merge_all(session: Session, rows: Sequence[Observed]) -> list[Change]:
+def merge_all(session: Session, rows: Sequence[Known]) -> list[Change]:
     """Merge observations of any kinds and return what changed; locks are taken in sorted order, so none deadlock."""
     wanted = _combine(rows)
     done: list[Change] = []
@@ -69,15 +126,14 @@ def _tell_replaced(written: Iterable[Change]) -> None:
             )
 
 
-def preview(session: Session, rows: Sequence[Observed]) -> list[Change]:
+def preview(session: Session, rows: Sequence[Known]) -> list[Change]:
     """Tell what merging the observations would change, and change nothing."""
     return _changes(session, _combine(rows), lock=False)
 
 
-def _combine(rows: Iterable[Observed]) -> dict[Key, Known]:
+def _combine(rows: Iterable[Known]) -> dict[Key, Known]:
     combined: dict[Key, Known] = {}
-    for row in rows:
-        known = row if isinstance(row, Known) else from_row(row)
+    for known in rows:
         key = known.key
         combined[key] = join(combined[key], known) if key in combined else known
     return dict(sorted(combined.items()))
@@ -106,7 +162,7 @@ def _read(session: Session, wanted: Iterable[Known], *, lock: bool) -> dict[Key,
 
 
 @cache
-def _reading(core: sa.Table, dialect: str, *, lock: bool) -> sa.Select[Any]:
+def _reading(core: sa.Table, dialect: str, *, lock: bool) -> sa.Select[RowKey]:
     named = (core.c.connection == sa.bindparam("of_connection")) & one_of(core.c.id, dialect)
     statement = sa.select(core).where(named).order_by(core.c.id)
     return statement.with_for_update(of=core) if lock else statement
@@ -127,7 +183,7 @@ def _write(session: Session, found: Sequence[Change]) -> set[Key]:
     return lost
 
 
-def _insert(session: Session, core: sa.Table, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+def _insert(session: Session, core: sa.Table, rows: list[Row]) -> set[RowKey]:
     connection = session.connection()
     if connection.dialect.name == "sqlite":
         # The one writer has just read that these are not there.
@@ -136,7 +192,7 @@ def _insert(session: Session, core: sa.Table, rows: list[dict[str, Any]]) -> set
     return insert_unfolded(connection, core, rows, keys=("connection", "id"))
 
 
-def _update(session: Session, core: sa.Table, rows: list[dict[str, Any]]) -> None:
+def _update(session: Session, core: sa.Table, rows: list[Row]) -> None:
     keys = {"connection": "of_connection", "id": "of_id"}
     statement = (
         sa.update(core)
@@ -145,3 +201,96 @@ def _update(session: Session, core: sa.Table, rows: list[dict[str, Any]]) -> Non
     )
     renamed = [{keys.get(name, name): value for name, value in row.items()} for row in rows]
     session.connection().execute(statement, renamed)
+
+
+def from_values(table: Table, values: Row) -> Known:
+    version = (values["version_at"], values["version_rank"], values["version_event"])
+    body = read_json(values["body"])
+    marks = cast("dict[str, tuple[str, int, str]]", body.pop(KEPT, {}))
+    kept = {name: _to_version(mark) for name, mark in marks.items()}
+    return Known(
+        table=table,
+        connection=values["connection"],
+        id=values["id"],
+        mode=values["mode"],
+        version=version,
+        body=body,
+        kept=kept,
+        reached={name: values[name] for name in _READINGS[table].earliest},
+        gone_at=values["gone_at"],
+    )
+
+
+def to_values(known: Known) -> Row:
+    """Every column of the row that holds what is known."""
+    reading = _READINGS[known.table]
+    columns, text = known.ready or _reread(known, reading)
+    at, rank, event = known.version
+    own = {
+        "connection": known.connection,
+        "id": known.id,
+        "mode": known.mode,
+        "version_at": at,
+        "version_rank": rank,
+        "version_event": event,
+        "gone_at": known.gone_at,
+        "body": text,
+    }
+    return reading.empty | columns | known.reached | own
+
+
+def _reread(known: Known, reading: _Reading) -> tuple[Row, str]:
+    kept = {name: _to_mark(version) for name, version in known.kept.items()}
+    return reading.reread(known.body), to_json(known.body | {KEPT: kept} if kept else known.body)
+
+
+def join(ours: Known, theirs: Known) -> Known:
+    if ours.mode != theirs.mode:
+        raise MixedModesError(f"{ours.table.__tablename__} {ours.id} is {ours.mode} here and {theirs.mode} there")
+    version = max(ours.version, theirs.version)
+    body: Row = {}
+    kept: dict[str, Version] = {}
+    for name in ours.body | theirs.body:
+        candidates = [one.candidate(name) for one in (ours, theirs) if name in one.body]
+        decided, body[name] = _newer(*candidates) if len(candidates) > 1 else candidates[0]
+        if decided != version:
+            kept[name] = decided
+    reached = {name: _earliest(at, theirs.reached[name]) for name, at in ours.reached.items()}
+    gone_at = ours.gone_at if ours.gone_at is not None and version[0] <= ours.gone_at else None
+    return Known(
+        table=ours.table,
+        connection=ours.connection,
+        id=ours.id,
+        mode=ours.mode,
+        version=version,
+        body=body,
+        kept=kept,
+        reached=reached,
+        gone_at=gone_at,
+        stored=ours.stored,
+    )
+
+
+def _newer(ours: tuple[Version, object], theirs: tuple[Version, object]) -> tuple[Version, object]:
+    if ours[0] != theirs[0]:
+        return ours if ours[0] > theirs[0] else theirs
+    return max(ours, theirs, key=lambda candidate: json.dumps(candidate[1], sort_keys=True))
+
+
+def _earliest(ours: datetime | None, theirs: datetime | None) -> datetime | None:
+    return min((at for at in (ours, theirs) if at is not None), default=None)
+
+
+def _to_mark(version: Version) -> list[object]:
+    return [format_instant(version[0]), version[1], version[2]]
+
+
+def _to_version(mark: tuple[str, int, str]) -> Version:
+    return (to_instant(mark[0]), mark[1], mark[2])
+
+
+def replaced_columns(row: Row) -> list[str]:
+    """Name the columns of a row in which a character was replaced; the body still has a NUL as it was sent."""
+    if "\\u0000" not in row["body"] and REPLACED not in row["body"]:
+        return []
+    return [name for name, value in row.items() if isinstance(value, str) and name != "body" and REPLACED in value]

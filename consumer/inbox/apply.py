@@ -12,11 +12,11 @@ import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
-from consumer.facts.observed import Known, MixedModes, read_json
+from consumer.facts.meaning import read_json
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventState
-from consumer.facts.versions import Change, merge_all
+from consumer.facts.versions import Change, Known, MixedModesError, merge_all
 from consumer.inbox.claims import Claimed, LeaseLost, Settled, claim, settle
 from consumer.inbox.handlers import HANDLERS, Handler
 from consumer.provider.rows import Observation, UnusableObject
@@ -153,7 +153,7 @@ class Work:
             with session.begin_nested():
                 merge_all(session, [row for one in good for row in one.rows])
             return [*stopped, *(Settled(one.event, EventState.APPLIED) for one in good)]
-        except (sa.exc.DBAPIError, sa.exc.StatementError, MixedModes, ValueError, TypeError):
+        except (sa.exc.DBAPIError, sa.exc.StatementError, MixedModesError, ValueError, TypeError):
             return [*stopped, *(self.carry_out_alone(session, one)[0] for one in good)]
 
     def carry_out_alone(self, session: Session, one: Prepared) -> tuple[Settled, Sequence[Change]]:
@@ -162,7 +162,7 @@ class Work:
             with session.begin_nested():
                 changes = merge_all(session, one.rows)
             return Settled(one.event, EventState.APPLIED), changes
-        except (MixedModes, UnusableObject) as problem:
+        except (MixedModesError, UnusableObject) as problem:
             return Settled(one.event, EventState.QUARANTINED, str(problem)), ()
         except sa.exc.OperationalError:
             raise

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from consumer.facts.observed import Known
+from consumer.facts.versions import Known
 from consumer.provider.rows import Observation, observe
 
 Handler = Callable[[Mapping[str, Any], Observation], Sequence[Known]]

@@ -9,11 +9,10 @@ from msgspec.structs import replace
 from sqlmodel import Session
 
 from consumer.facts.meaning import NotJson, read_object
-from consumer.facts.observed import MixedModes
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventReplay, EventState
-from consumer.facts.versions import Change, preview
+from consumer.facts.versions import Change, MixedModesError, preview
 from consumer.inbox.apply import Now, Prepared, Work
 from consumer.inbox.arrivals import judge
 from consumer.inbox.claims import EVENT, Claimed, LeaseLost, Settled, claim_these, settle
@@ -94,7 +93,7 @@ class Replay:
             return Replayed(event, prepared.stopped)
         try:
             return Replayed(event, Settled(event, EventState.APPLIED), preview(session, prepared.rows))
-        except MixedModes as problem:
+        except MixedModesError as problem:
             return Replayed(event, Settled(event, EventState.QUARANTINED, str(problem)))
 
     def _apply(self, session: Session, event: Claimed) -> Replayed:

@@ -30,9 +30,9 @@ from consumer.provider.errors import (
     to_date,
     to_error,
 )
+from consumer.provider.fields import UNREADABLE
 from consumer.provider.paging import PAGE_SIZE, Page, Walk, to_page
 from consumer.provider.routes import Collection, Path
-from consumer.provider.rows.reading import UNREADABLE
 
 USER_AGENT = "cuadre/0.1"
 RETRIES = 5

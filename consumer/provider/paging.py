@@ -11,8 +11,8 @@ import msgspec
 
 from consumer.provider.bodies import to_utf8
 from consumer.provider.errors import EndlessList, ForeignLink, Unreadable, to_date
+from consumer.provider.fields import UNREADABLE, identity
 from consumer.provider.routes import Path
-from consumer.provider.rows.reading import UNREADABLE, identity
 
 PAGE_SIZE = 300
 _SECRET = "link_token"  # noqa: S105 - the name of a parameter, not its value

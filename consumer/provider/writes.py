@@ -9,15 +9,14 @@ import sqlalchemy as sa
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
-from consumer.facts.observed import MixedModes
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Refund
-from consumer.facts.versions import merge_all
+from consumer.facts.versions import MixedModesError, merge_all
 from consumer.provider.client import Answer, Provider
 from consumer.provider.errors import Missing, ProviderError, Unreadable
+from consumer.provider.fields import required_amount, required_currency, required_text
 from consumer.provider.routes import BILLING_INVOICES, PAYMENT_INTENTS_V1, PAYMENT_INTENTS_V2, REFUNDS, Collection
-from consumer.provider.rows import Observation, UnusableObject, to_row
-from consumer.provider.rows.fields import required_amount, required_currency, required_text
+from consumer.provider.rows import Observation, UnusableObject, observe
 
 # Two names of the state in which a refund has not been sent yet.
 _NOT_SENT = {"created", "pending"}
@@ -108,10 +107,10 @@ def keep(installation: Installation, provider: Provider, plan: Plan, answer: Ans
     connection = provider.connection
     seen = Observation(connection=connection.name, mode=connection.mode, seen_at=answer.at or utc_now())
     try:
-        row = to_row(plan.kind, answer.value, seen)
+        known = observe(plan.kind, answer.value, seen)
         with installation.store.transaction() as session:
-            merge_all(session, [row])
-    except (UnusableObject, MixedModes) as error:
+            merge_all(session, [known])
+    except (UnusableObject, MixedModesError) as error:
         raise NotKept(str(error)) from error
     except sa.exc.SQLAlchemyError as error:
         # The library's message may hold the row.

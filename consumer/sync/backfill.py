@@ -19,8 +19,7 @@ from consumer.sync.counts import Counts
 from consumer.sync.coverage import Plan, Span, plan_news, plan_range
 from consumer.sync.lateness import Sightings
 from consumer.sync.log_window import WindowReader
-from consumer.sync.outcome import Outcome, StreamResult, StreamState
-from consumer.sync.progress import OnPage, say_nothing
+from consumer.sync.outcome import OnPage, Outcome, StreamResult, StreamState, say_nothing
 from consumer.sync.windows import (
     EVENTS_STREAM,
     all_windows,

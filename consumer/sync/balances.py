@@ -15,8 +15,8 @@ from consumer.facts.money import format_decimal
 from consumer.facts.settings import Connection
 from consumer.facts.tables.business import Account, AccountMovement, AccountStatement
 from consumer.facts.tables.columns import core_of
+from consumer.provider.fields import instant, required_amount
 from consumer.provider.rows import UnusableObject
-from consumer.provider.rows.fields import instant, required_amount
 from consumer.sync.findings import Finding
 
 _PARTS = ("initial_balance_cents", "total_credited_cents", "total_debited_cents", "final_balance_cents")

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from consumer.facts.tables.sync import Window
 from consumer.provider.paging import Page
-from consumer.sync.progress import OnPage, say_nothing
+from consumer.sync.outcome import OnPage, say_nothing
 
 
 @dataclass(slots=True)

@@ -1,21 +1,52 @@
-"""The mirror held against the provider: every object touched in the last days, stream by stream."""
+"""The mirror compared with the provider: every object touched in the last days, stream by stream, and its repair."""
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+
+import sqlalchemy as sa
+from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
+from consumer.facts.store import Row
+from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.sync import Drift
+from consumer.facts.versions import KEPT, Known, merge_all, to_values
 from consumer.provider.client import Provider, Transport, open_provider
-from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
+from consumer.provider.errors import KeyRefused, Missing, ProviderError, Refused, Unreachable
+from consumer.provider.fields import identity, to_data
+from consumer.provider.paging import Page
 from consumer.provider.routes import EVENTS
-from consumer.sync.comparison import Difference
-from consumer.sync.mirror import Mirror
-from consumer.sync.offers import was_unoffered
-from consumer.sync.outcome import Outcome, StreamResult, StreamState
-from consumer.sync.progress import OnRead, read_quietly
-from consumer.sync.streams import STREAMS, Stream
+from consumer.provider.rows import KINDS, Kind, Observation, UnusableObject, observe
+from consumer.sync.offers import Offer, was_unoffered
+from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
+from consumer.sync.payout_items import FINAL, Item, Money, items_here, items_there, read_again
+from consumer.sync.streams import STREAMS, Again, Part, Stream
+
+_DRIFT = core_of(Drift)
+_IDS_A_STATEMENT = 500
+_BODY = "body"
+
+
+class DriftKind(StrEnum):
+    MISSING_HERE = "missing_here"
+    MISSING_THERE = "missing_there"
+    DIFFERS = "differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One object or field that is not the same on both sides; values are raw JSON."""
+
+    id: str
+    kind: DriftKind
+    field: str | None = None
+    ours: str | None = None
+    theirs: str | None = None
 
 
 @dataclass(slots=True)
@@ -24,6 +55,310 @@ class DriftOutcome(Outcome):
 
     found: list[tuple[str, Difference]] = field(default_factory=list)
     left: int = 0
+
+
+class Mirror:
+    """One stream's rows compared with the provider's objects."""
+
+    def __init__(
+        self,
+        installation: Installation,
+        provider: Provider,
+        stream: Stream,
+        *,
+        since: datetime,
+        on_read: OnRead = read_quietly,
+    ) -> None:
+        self.found: list[Difference] = []
+        self.unusable: list[str] = []
+        self.stream = stream
+        self._on_read = on_read
+        self.pages = 0
+        self.read = 0
+        self._store = installation.store
+        self._provider = provider
+        self._name = provider.connection.name
+        self._kind = KINDS[stream.kind]
+        self._core = core_of(self._kind.table)
+        self._since = since
+        self._listed: set[str] = set()
+        self._shown: dict[str, Known] = {}
+        self._parts: list[Part] = []
+        self._mended: set[str] = set()
+
+    @property
+    def left(self) -> int:
+        """How many differences no repair has mended."""
+        return sum(difference.id not in self._mended for difference in self.found)
+
+    def compare_all(self) -> None:
+        self._parts = self.stream.parts(self._provider)
+        offer = Offer(self._store, self._name, self.stream.name, self._parts)
+        for part in self._parts:
+            try:
+                self._walk(part)
+                offer.note(part)
+            except Refused as error:
+                # A list that once answered is not believed to be empty: what it held would be taken for gone.
+                offer.note_refusal(part, error)
+        offer.check()
+        for ours in self._expected():
+            self.read += 1
+            try:
+                fresh = self._get(ours)
+                if fresh is None:
+                    self.found.append(Difference(ours["id"], DriftKind.MISSING_THERE))
+                else:
+                    self._note(ours, fresh)
+            except UnusableObject as error:
+                self._set_aside(ours["id"], error)
+        if self.stream.name == "payouts":
+            self._compare_items()
+
+    def _compare_items(self) -> None:
+        """Compare what settled payouts carry; every pull reads the items of the others anew."""
+        differing = {difference.id for difference in self.found}
+        for id_, ours in self._load(sorted(self._listed - differing)).items():
+            if ours["status"] not in FINAL:
+                continue
+            try:
+                theirs = items_there(self._provider, id_)
+            except UnusableObject as error:
+                self._set_aside(id_, error)
+                continue
+            self.found += compare_items(id_, items_here(self._store, self._name, id_), theirs)
+
+    def _walk(self, part: Part) -> None:
+        query = self.stream.to_query(self._since, None)
+        for page in self._provider.pages(part.collection, ids=part.ids, query=query, link=part.link):
+            self.pages += 1
+            rows = self._observe_page(page, part)
+            ours = self._load(list(rows))
+            for id_, row in rows.items():
+                self.read += 1
+                if id_ in self._listed:
+                    continue
+                self._listed.add(id_)
+                try:
+                    self._note(ours.get(id_), row)
+                except UnusableObject as error:
+                    self._set_aside(id_, error)
+            self._on_read(self.stream.name, self.pages, self.read)
+            if self._is_old(page):
+                return
+
+    def _observe_page(self, page: Page, part: Part) -> dict[str, Known]:
+        """Read what can be compared; what cannot is there all the same, and is named."""
+        rows: dict[str, Known] = {}
+        for raw in page.items:
+            try:
+                row = self._observe(raw, part, page.at)
+                rows[row.id] = row
+            except UnusableObject as error:
+                id_, _ = identity(raw)
+                self._set_aside(id_, error)
+                self._listed |= {id_} if id_ else set()
+        return rows
+
+    def _set_aside(self, id_: str | None, error: UnusableObject) -> None:
+        self.unusable.append(f"{id_ or 'an object without id'} cannot be compared: {error}")
+
+    def _note(self, ours: Row | None, theirs: Known) -> None:
+        if ours is not None and _is_later(ours, to_values(theirs)):
+            # A change may have reached us after the list was written, so the object itself decides.
+            theirs = self._get(ours) or theirs
+            ours = self._load([theirs.id])[theirs.id]
+        differences = compare(ours, to_values(theirs), self._kind, unstable=self.stream.unstable)
+        if differences:
+            self.found += differences
+            self._shown[theirs.id] = theirs
+
+    def _is_old(self, page: Page) -> bool:
+        if self.stream.again is not Again.NEWEST or not page.items:
+            return False
+        dates = [_moment(identity(raw)[1]) for raw in page.items]
+        return all(date is not None and date < self._since for date in dates)
+
+    def _expected(self) -> list[Row]:
+        """Find our rows that the lists should have shown, or that changed here in the window."""
+        columns = self._core.c
+        wanted = (columns.connection == self._name) & columns.gone_at.is_(None)
+        if self.stream.again is not Again.EVERYTHING:
+            since = self._since
+            wanted &= (columns.created_at >= since) | (columns.updated_at >= since) | (columns.version_at >= since)
+        with self._store.reading() as session:
+            rows = [dict(row) for row in session.execute(sa.select(self._core).where(wanted)).mappings()]
+        return [row for row in rows if row["id"] not in self._listed and self._is_touched(row)]
+
+    def _is_touched(self, row: Row) -> bool:
+        if self.stream.again is Again.EVERYTHING:
+            return True
+        dated = _moment(json.loads(row["body"]).get(self.stream.dated))
+        moments = (row["created_at"], row["updated_at"], dated)
+        return any(at is not None and at >= self._since for at in moments)
+
+    def _get(self, ours: Row) -> Known | None:
+        """Read one object by itself; None where the provider has it nowhere."""
+        parts = [part for part in self._parts if not part.ids or part.account_id == ours.get("account_id")]
+        parts += [Part(collection.name, collection) for collection in self.stream.elsewhere]
+        for part in parts:
+            try:
+                answer = self._provider.get(part.collection, ours["id"], ids=part.ids, link=part.link)
+            except Missing:
+                continue
+            return self._observe(answer.body, part, answer.at)
+        return None
+
+    def _observe(self, raw: bytes, part: Part, at: datetime | None) -> Known:
+        connection = self._provider.connection
+        seen = Observation(
+            connection=connection.name, mode=connection.mode, seen_at=at or utc_now(), account_id=part.account_id
+        )
+        return observe(self.stream.kind, to_data(raw), seen)
+
+    def _load(self, ids: Sequence[str]) -> dict[str, Row]:
+        with self._store.reading() as session:
+            return self._load_in(session, ids)
+
+    def _load_in(self, session: Session, ids: Sequence[str]) -> dict[str, Row]:
+        found: dict[str, Row] = {}
+        for start in range(0, len(ids), _IDS_A_STATEMENT):
+            some = list(ids[start : start + _IDS_A_STATEMENT])
+            asked = sa.select(self._core).where(self._core.c.connection == self._name, self._core.c.id.in_(some))
+            found |= {row["id"]: dict(row) for row in session.execute(asked).mappings()}
+        return found
+
+    def repair_all(self) -> None:
+        """Read each differing object again and let that reading win.
+
+        An object is mended when nothing of it differs any more; one that cannot be read now is not.
+        """
+        for id_ in dict.fromkeys(difference.id for difference in self.found):
+            ours = self._load([id_]).get(id_)
+            try:
+                fresh = self._get(ours or {"id": id_}) or self._shown.get(id_)
+            except UnusableObject as error:
+                self._set_aside(id_, error)
+                continue
+            with self._store.transaction() as session:
+                if fresh is None:
+                    self._mark_gone(session, id_)
+                    left = []
+                else:
+                    current = self._load_in(session, [id_]).get(id_)
+                    merge_all(session, [_winning(fresh, current)])
+                    ours = self._load_in(session, [id_]).get(id_)
+                    left = compare(ours, to_values(fresh), self._kind, unstable=self.stream.unstable)
+            if fresh is not None and self.stream.name == "payouts":
+                problems = read_again(self._store, self._provider, id_)
+                self.unusable += problems
+                if problems:
+                    continue
+            if not left:
+                self._mended.add(id_)
+
+    def _mark_gone(self, session: Session, id_: str) -> None:
+        mine = (self._core.c.connection == self._name) & (self._core.c.id == id_)
+        session.execute(self._core.update().where(mine).values(gone_at=utc_now()))
+
+    def record(self) -> None:
+        """Keep what was found until the next comparison, for the report and the page."""
+        now = utc_now()
+        rows = [
+            {
+                "connection": self._name,
+                "stream": self.stream.name,
+                "id": difference.id,
+                "field": difference.field or "",
+                "kind": difference.kind.value,
+                "ours": difference.ours,
+                "theirs": difference.theirs,
+                "found_at": now,
+                "repaired_at": now if difference.id in self._mended else None,
+            }
+            for difference in self.found
+        ]
+        mine = (_DRIFT.c.connection == self._name) & (_DRIFT.c.stream == self.stream.name)
+        with self._store.transaction() as session:
+            session.execute(_DRIFT.delete().where(mine))
+            if rows:
+                session.execute(_DRIFT.insert(), rows)
+
+
+def _winning(fresh: Known, ours: Row | None) -> Known:
+    """Give a fresh reading a version above ours: the provider decides what its object is."""
+    if ours is None:
+        return fresh
+    version = (ours["version_at"], ours["version_rank"], ours["version_event"])
+    if fresh.version <= version:
+        fresh.version = (*version[:2], f"{version[2]}~")
+    gone_at = ours["gone_at"]
+    if gone_at is not None and fresh.version[0] <= gone_at:
+        fresh.version = (gone_at + timedelta(microseconds=1), *fresh.version[1:])
+    return fresh
+
+
+def _is_later(ours: Row, theirs: Row) -> bool:
+    return (
+        ours["updated_at"] is not None
+        and theirs["updated_at"] is not None
+        and ours["updated_at"] > theirs["updated_at"]
+    )
+
+
+def _moment(value: object) -> datetime | None:
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value)
+    except ValueError:
+        return None
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def compare(ours: Row | None, theirs: Row, kind: Kind, *, unstable: frozenset[str]) -> list[Difference]:
+    """Compare field by field what the provider shows; what only we hold came in events and is no difference."""
+    if ours is None or ours["gone_at"] is not None:
+        return [Difference(theirs["id"], DriftKind.MISSING_HERE)]
+    try:
+        body = json.loads(ours[_BODY])
+        columns = kind.columns(body)
+    except (ValueError, UnusableObject):
+        return [Difference(theirs["id"], DriftKind.DIFFERS, _BODY, ours[_BODY], theirs[_BODY])]
+    found = {
+        name: Difference(theirs["id"], DriftKind.DIFFERS, name, _to_text(body.get(name)), _to_text(value))
+        for name, value in json.loads(theirs[_BODY]).items()
+        if name not in unstable | {KEPT} and body.get(name) != value
+    }
+    # A column that does not say what its own body says was changed by a hand or a fault of ours.
+    for name, value in columns.items():
+        if name not in found and ours[name] != value:
+            found[name] = Difference(
+                theirs["id"], DriftKind.DIFFERS, name, _to_text(ours[name]), _to_text(theirs[name])
+            )
+    return [found[name] for name in sorted(found)]
+
+
+def compare_items(payout_id: str, ours: Mapping[Item, Money], theirs: Mapping[Item, Money]) -> list[Difference]:
+    """Compare what a payout carries: an item that one side lacks is null there.
+
+    The bodies of items live on after their payout and are compared as objects of their own streams.
+    """
+    return [
+        Difference(
+            payout_id, DriftKind.DIFFERS, " ".join(item), _to_amount(ours.get(item)), _to_amount(theirs.get(item))
+        )
+        for item in sorted({*ours, *theirs})
+        if ours.get(item) != theirs.get(item)
+    ]
+
+
+def _to_amount(money: Money | None) -> str:
+    return _to_text(None if money is None else {"amount": money[0], "currency": money[1]})
+
+
+def _to_text(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def drift(

@@ -1,11 +1,25 @@
-"""How a run of reading ended, stream by stream, and the exit status a script can rely on."""
+"""How far a run of reading is, and how it ended, stream by stream."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from consumer.facts.tables.sync import Window
 from consumer.facts.work import Completion
+
+# A window, how many windows there are, how many events were new.
+OnPage = Callable[[Window, int, int], None]
+# A stream, its pages and its objects so far.
+OnRead = Callable[[str, int, int], None]
+
+
+def say_nothing(_window: Window, _windows: int, _added: int) -> None:
+    pass
+
+
+def read_quietly(_stream: str, _pages: int, _objects: int) -> None:
+    pass
 
 
 class StreamState(StrEnum):

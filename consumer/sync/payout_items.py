@@ -16,11 +16,10 @@ from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
 from consumer.facts.versions import merge_all
 from consumer.provider.client import Provider
 from consumer.provider.errors import Broken, EndlessList, ForeignLink, Missing, Unreadable
+from consumer.provider.fields import identity, to_data
 from consumer.provider.paging import Page
 from consumer.provider.routes import PAYOUT_RESOURCES
-from consumer.provider.rows import Observation, UnusableObject, to_payout_item, to_row
-from consumer.provider.rows.reading import identity, to_data
-from consumer.sync.comparison import Item, Money
+from consumer.provider.rows import Observation, UnusableObject, observe, to_payout_item
 
 # The kind of object behind each type; both refund types hold refunds.
 RESOURCE_KINDS = {
@@ -38,6 +37,8 @@ _COUNT_KEY = ("connection", "payout_id", "resource_type")
 _ITEM_KEY = (*_COUNT_KEY, "resource_id")
 
 
+Item = tuple[str, str]  # its type and its id
+Money = tuple[int, str]
 KeepPlace = Callable[[Session, str], None]
 
 
@@ -177,7 +178,7 @@ class _Items:
                 try:
                     data = to_data(raw)
                     item = to_payout_item(data, observed, payout_id=self._payout_id, resource_type=self._type)
-                    objects.append(to_row(RESOURCE_KINDS[self._type], data, observed))
+                    objects.append(observe(RESOURCE_KINDS[self._type], data, observed))
                 except UnusableObject as error:
                     which = identity(raw)[0] or "one without id"
                     found = f"{self._payout_id}: an item of type {self._type}, {which}: {error}"

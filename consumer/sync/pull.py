@@ -8,8 +8,7 @@ from consumer.facts.settings import Connection
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.sync.offers import NotOffered
-from consumer.sync.outcome import Outcome, StreamResult, StreamState
-from consumer.sync.progress import OnRead, read_quietly
+from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.reading import Reading
 from consumer.sync.streams import STREAMS, Stream
 

@@ -7,20 +7,18 @@ from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from consumer.facts.observed import MixedModes
-from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Window, WindowState
-from consumer.facts.versions import Change, merge_all
+from consumer.facts.versions import Change, Known, MixedModesError, merge_all
 from consumer.provider.client import Provider, is_cursor_gone
 from consumer.provider.errors import Missing, ProviderError, Refused
+from consumer.provider.fields import identity, to_data
 from consumer.provider.paging import Page, Walk
-from consumer.provider.rows import KINDS, Observation, UnusableObject, to_row
-from consumer.provider.rows.reading import identity, to_data
+from consumer.provider.rows import KINDS, Observation, UnusableObject, observe
 from consumer.sync.documents import fetch_documents
 from consumer.sync.findings import Finding, record_findings
 from consumer.sync.offers import NotOffered, Offer, is_unoffered
+from consumer.sync.outcome import OnRead, read_quietly
 from consumer.sync.payout_items import read_payout_items
-from consumer.sync.progress import OnRead, read_quietly
 from consumer.sync.streams import Again, Part, Stream
 from consumer.sync.tally import Tally, resume
 from consumer.sync.windows import (
@@ -220,7 +218,7 @@ class Reading:
             with self._store.transaction() as session:
                 changes = merge_all(session, rows)
                 advance(session, window, **place)
-        except MixedModes as error:
+        except MixedModesError as error:
             raise Incomplete(f"{error}: this database has served a key of the other mode") from error
         self.pages += 1
         self.objects += len(rows)
@@ -228,7 +226,7 @@ class Reading:
         self._on_read(self.stream.name, self.pages, self.objects)
         return self._load(window)
 
-    def _to_rows(self, part: Part, page: Page) -> list[ProviderObject]:
+    def _to_rows(self, part: Part, page: Page) -> list[Known]:
         connection = self._provider.connection
         observed = Observation(
             connection=connection.name,
@@ -239,7 +237,7 @@ class Reading:
         rows = []
         for raw in page.items:
             try:
-                rows.append(to_row(self.stream.kind, to_data(raw), observed))
+                rows.append(observe(self.stream.kind, to_data(raw), observed))
             except UnusableObject as error:
                 # The others are kept; the stream ends incomplete and names what could not be.
                 self._unusable.append(f"{identity(raw)[0] or 'an object without id'}: {error}")

@@ -13,8 +13,8 @@ from consumer.facts.settings import Connection
 from consumer.provider import routes
 from consumer.provider.client import Provider
 from consumer.provider.errors import Unreadable
+from consumer.provider.fields import identity
 from consumer.provider.routes import Collection
-from consumer.provider.rows.reading import identity
 from consumer.sync import balances, tax_forms
 from consumer.sync.findings import Finding
 

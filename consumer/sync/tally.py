@@ -6,8 +6,8 @@ from datetime import datetime
 
 from consumer.facts.clock import to_instant, utc_now
 from consumer.facts.tables.sync import Window
+from consumer.provider.fields import identity
 from consumer.provider.paging import Page, is_numbered
-from consumer.provider.rows.reading import identity
 
 
 @dataclass(slots=True)

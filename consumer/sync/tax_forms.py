@@ -9,7 +9,7 @@ from sqlmodel import Session
 from consumer.facts.settings import Connection
 from consumer.facts.tables.business import TaxStatement
 from consumer.facts.tables.columns import core_of
-from consumer.provider.rows import fields
+from consumer.provider import fields
 from consumer.sync.findings import Finding
 
 _IN_FORCE = "vigente"

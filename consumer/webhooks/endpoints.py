@@ -13,8 +13,8 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError, Connection, Settings
 from consumer.provider.client import Provider
 from consumer.provider.errors import ProviderError, Unreadable
+from consumer.provider.fields import UNREADABLE
 from consumer.provider.routes import WEBHOOK_ENDPOINTS
-from consumer.provider.rows.reading import UNREADABLE
 from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
 
 OVERLAP = timedelta(hours=24)

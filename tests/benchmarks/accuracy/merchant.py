@@ -21,11 +21,10 @@ from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.observed import Known
 from consumer.facts.store import Store
 from consumer.facts.tables.provider import PayoutCount, PayoutItem
 from consumer.facts.tables.sync import Checkpoint
-from consumer.facts.versions import merge_all
+from consumer.facts.versions import Known, merge_all
 from consumer.provider.rows import Observation, observe, to_payout_item
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices

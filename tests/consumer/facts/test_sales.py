@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from consumer.facts.observed import read_json, to_json
+from consumer.facts.meaning import read_json, to_json
 from consumer.facts.sales import sale_of
 
 NOTHING = {"metadata_json": None, "texts": None, "split_json": None, "customer_id": None}

@@ -10,20 +10,19 @@ from hypothesis import settings as thorough
 from hypothesis import strategies as st
 from sqlmodel import Session, select
 
-from consumer.facts.observed import KEPT, MixedModes
 from consumer.facts.store import Store
-from consumer.facts.tables.provider import Payout, ProviderObject, Refund
-from consumer.facts.versions import merge, merge_all, preview
-from consumer.provider.rows import Observation, to_row
+from consumer.facts.tables.provider import Payout, Refund
+from consumer.facts.versions import KEPT, Known, MixedModesError, merge_all, preview
+from consumer.provider.rows import Observation, observe
 
 pytestmark = pytest.mark.both_databases
 
 START = datetime(2026, 10, 5, 12, 0, tzinfo=UTC)
 
 
-def refund(minute: int, event: str = "", **fields: Any) -> ProviderObject:
+def refund(minute: int, event: str = "", **fields: Any) -> Known:
     data = {"id": "re_1", "amount": 1500, "currency": "CLP", "status": "created"} | fields
-    return to_row("refund", data, Observation("main", "test", START + timedelta(minutes=minute), event))
+    return observe("refund", data, Observation("main", "test", START + timedelta(minutes=minute), event))
 
 
 def kept(store: Store) -> Refund:
@@ -39,8 +38,8 @@ def body(store: Store) -> dict[str, Any]:
 def test_the_newer_observation_wins_in_either_order(store: Store) -> None:
     """An older state that arrives late changes nothing."""
     with store.transaction() as session:
-        assert merge(session, refund(2, "evt_2", status="succeeded"))
-        assert not merge(session, refund(1, "evt_1", status="in_progress"))
+        assert merge_all(session, [refund(2, "evt_2", status="succeeded")])
+        assert not merge_all(session, [refund(1, "evt_1", status="in_progress")])
 
     assert kept(store).status == "succeeded"
 
@@ -48,15 +47,15 @@ def test_the_newer_observation_wins_in_either_order(store: Store) -> None:
 def test_the_same_observation_again_changes_nothing(store: Store) -> None:
     """A second application of one event writes nothing."""
     with store.transaction() as session:
-        assert merge(session, refund(1, "evt_1"))
-        assert not merge(session, refund(1, "evt_1"))
+        assert merge_all(session, [refund(1, "evt_1")])
+        assert not merge_all(session, [refund(1, "evt_1")])
 
 
 def test_a_tie_in_time_goes_to_the_later_state(store: Store) -> None:
     """Two states in the same instant: the one further along the graph wins, and a bounced refund stands last."""
     with store.transaction() as session:
         for status in ("failed", "succeeded", "in_progress"):
-            merge(session, refund(1, f"evt_{status}", status=status))
+            merge_all(session, [refund(1, f"evt_{status}", status=status)])
 
     assert kept(store).status == "failed"
 
@@ -66,9 +65,8 @@ def test_succeeded_is_not_the_end(store: Store) -> None:
     with store.transaction() as session:
         for minute, status in ((5, "returned"), (1, "in_progress"), (3, "succeeded")):
             data = {"id": "po_1", "amount": 9, "currency": "CLP", "status": status}
-            merge(
-                session, to_row("payout", data, Observation("main", "test", START + timedelta(minutes=minute), status))
-            )
+            seen = Observation("main", "test", START + timedelta(minutes=minute), status)
+            merge_all(session, [observe("payout", data, seen)])
 
     with store.reading() as session:
         payout = session.exec(select(Payout)).one()
@@ -82,8 +80,8 @@ def test_succeeded_is_not_the_end(store: Store) -> None:
 def test_a_field_the_newer_observation_lacks_stays(store: Store) -> None:
     """What only events carry survives a later read, with the version it comes from; null is a value, not a lack."""
     with store.transaction() as session:
-        merge(session, refund(1, "evt_1", split_applied=[{"amount": 9}], resource_id="pi_1"))
-        merge(session, refund(2, resource_id=None))
+        merge_all(session, [refund(1, "evt_1", split_applied=[{"amount": 9}], resource_id="pi_1")])
+        merge_all(session, [refund(2, resource_id=None)])
 
     assert body(store)["split_applied"] == [{"amount": 9}]
     assert body(store)[KEPT] == {"split_applied": ["2026-10-05T12:01:00Z", 1, "evt_1"]}
@@ -93,8 +91,8 @@ def test_a_field_the_newer_observation_lacks_stays(store: Store) -> None:
 def test_a_column_follows_the_kept_field(store: Store) -> None:
     """A column read from a field that the newest observation lacks keeps its value too."""
     with store.transaction() as session:
-        merge(session, refund(1, "evt_1", resource_id="pi_1"))
-        merge(session, refund(2))
+        merge_all(session, [refund(1, "evt_1", resource_id="pi_1")])
+        merge_all(session, [refund(2)])
 
     assert kept(store).resource_id == "pi_1"
 
@@ -103,22 +101,22 @@ def test_an_older_observation_may_correct_an_even_older_field(store: Store) -> N
     """A field that was kept from an old observation gives way to one in between, not to one before."""
     with store.transaction() as session:
         for minute, fields in ((9, {}), (2, {"note": "old"}), (5, {"note": "newer"}), (1, {"note": "oldest"})):
-            merge(session, refund(minute, "evt", **fields))
+            merge_all(session, [refund(minute, "evt", **fields)])
 
     assert body(store)["note"] == "newer"
 
 
 def test_live_and_test_never_mix(store: Store) -> None:
     """The same id in the other mode of one connection is an error, not an update."""
-    live = to_row(
+    live = observe(
         "refund",
         {"id": "re_1", "amount": 1, "currency": "CLP", "status": "created"},
         Observation("main", "live", START),
     )
     with store.transaction() as session:
-        merge(session, refund(1))
-        with pytest.raises(MixedModes):
-            merge(session, live)
+        merge_all(session, [refund(1)])
+        with pytest.raises(MixedModesError):
+            merge_all(session, [live])
 
 
 def test_connections_are_apart(store: Store) -> None:
@@ -132,20 +130,20 @@ def test_connections_are_apart(store: Store) -> None:
 def test_what_was_gone_and_is_seen_later_is_back(store: Store) -> None:
     """An observation newer than the moment an object was missed proves that it is there."""
     with store.transaction() as session:
-        merge(session, refund(1))
+        merge_all(session, [refund(1)])
         session.exec(select(Refund)).one().gone_at = START + timedelta(minutes=5)
         session.flush()
-        merge(session, refund(4, status="in_progress"))
+        merge_all(session, [refund(4, status="in_progress")])
     assert kept(store).gone_at == START + timedelta(minutes=5)
     with store.transaction() as session:
-        merge(session, refund(6))
+        merge_all(session, [refund(6)])
     assert kept(store).gone_at is None
 
 
 def test_a_preview_changes_nothing(store: Store) -> None:
     """What a merge would change can be asked without changing it."""
     with store.transaction() as session:
-        merge(session, refund(1))
+        merge_all(session, [refund(1)])
     with store.reading() as session:
         (change,) = preview(session, [refund(2, "evt_2", status="succeeded")])
 
@@ -189,7 +187,7 @@ def test_any_order_ends_in_the_same_row(
             merge_all(session, rows)
         else:
             for row in rows:
-                merge(session, row)
+                merge_all(session, [row])
         values = session.exec(select(Refund)).one().model_dump()
         nested.rollback()
         session.expire_all()

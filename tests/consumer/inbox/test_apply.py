@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlmodel import select
 
-from consumer.facts.observed import Known
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Refund
+from consumer.facts.versions import Known
 from consumer.inbox.apply import Applied, apply_pending, drain
 from consumer.inbox.claims import LEASE, claim
 from consumer.inbox.handlers import HANDLERS

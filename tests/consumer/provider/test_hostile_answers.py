@@ -7,9 +7,9 @@ import pytest
 
 from consumer.provider.client import Provider
 from consumer.provider.errors import ForeignLink, Refused, Unreadable
+from consumer.provider.fields import identity, to_data
 from consumer.provider.routes import EVENTS, REFUNDS
 from consumer.provider.rows import UnusableObject
-from consumer.provider.rows.reading import identity, to_data
 
 Open = Callable[..., Provider]
 DEEP = b"[" * 100_000 + b"]" * 100_000

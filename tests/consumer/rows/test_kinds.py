@@ -10,7 +10,8 @@ import pytest
 from consumer.facts.tables import business, provider
 from consumer.facts.tables.provider import ProviderObject
 from consumer.inbox.handlers import HANDLERS
-from consumer.provider.rows import KINDS, Observation, to_row
+from consumer.provider.rows import KINDS, Observation
+from tests.observing import to_row
 
 READ = Observation("main", "test", datetime(2026, 10, 6, 12, 0, tzinfo=UTC))
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from consumer.facts.tables.provider import ProviderObject
-from consumer.provider.rows import Observation, to_row
+from consumer.provider.rows import Observation
+from tests.observing import to_row
 
 Payment = Callable[..., dict[str, Any]]
 SEEN = Observation("main", "test", datetime(2026, 10, 5, 12, 0, tzinfo=UTC), "evt_1")

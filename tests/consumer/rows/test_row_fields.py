@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from consumer.provider.rows import Observation, UnusableObject, to_row
-from consumer.provider.rows.fields import instant
+from consumer.provider.fields import instant
+from consumer.provider.rows import Observation, UnusableObject
+from tests.observing import to_row
 
 Payment = Callable[..., dict[str, Any]]
 SEEN = Observation("main", "test", datetime(2026, 10, 5, 12, 0, tzinfo=UTC), "evt_1")

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from consumer.provider.rows import Observation, to_row
+from consumer.provider.rows import Observation
+from tests.observing import to_row
 
 READ = Observation("main", "test", datetime(2026, 10, 6, 12, 0, tzinfo=UTC))
 REFRESH: dict[str, Any] = {"id": "ri_1", "object": "refresh_intent", "status": "succeeded"}

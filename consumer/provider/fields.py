@@ -5,12 +5,14 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from typing import Any
 
+import msgspec
+
 from consumer.facts.clock import to_instant
+from consumer.facts.meaning import DEEPEST, JsonObject, NotJson, check_depth, to_json, to_storable
 from consumer.facts.money import is_currency
-from consumer.facts.observed import to_json, to_storable
 from consumer.facts.taxids import TaxIdError, to_rfc, to_rut
 
-Data = Mapping[str, Any]
+Data = Mapping[str, object]
 
 _LONGEST_ID = 255
 _LARGEST = 2**63 - 1
@@ -121,7 +123,7 @@ def part(data: Data, field: str) -> Data:
     return value if isinstance(value, Mapping) else {}
 
 
-def kept(data: Data) -> dict[str, Any]:
+def kept(data: Data) -> JsonObject:
     body = dict(data)
     for field in _NOT_KEPT.intersection(body):
         del body[field]
@@ -145,3 +147,42 @@ def tax_id(value: object) -> str | None:
         return to_canonical(value)
     except TaxIdError:
         return None
+
+
+# What a decoder raises for text that is no JSON, no UTF-8 or nested deeper than any object.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+class _Named(msgspec.Struct):
+    id: Any = None
+    created_at: Any = None
+
+
+_NAMED = msgspec.json.Decoder(_Named)
+
+
+def to_data(raw: bytes) -> JsonObject:
+    """Decode one element; numbers too large for any machine are as unreadable as broken text."""
+    try:
+        check_depth(raw)
+        value = msgspec.json.decode(raw)
+    except NotJson:
+        # How deep a decoder itself would go differs between versions of Python.
+        raise UnusableObject(f"it is nested deeper than {DEEPEST}") from None
+    except UNREADABLE:
+        raise UnusableObject("it is not readable as JSON") from None
+    if not isinstance(value, dict):
+        raise UnusableObject("it is not a JSON object")
+    return value
+
+
+def identity(raw: bytes) -> tuple[str | None, str | None]:
+    """Say which id and time of creation an element bears, each only where it is text."""
+    try:
+        named = _NAMED.decode(raw)
+    except UNREADABLE:
+        return None, None
+    return (
+        named.id if isinstance(named.id, str) else None,
+        named.created_at if isinstance(named.created_at, str) else None,
+    )

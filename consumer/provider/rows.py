@@ -6,37 +6,34 @@ account or to a link. The caller knows which, from the event's family or the str
 
 from datetime import datetime
 from functools import partial
-from typing import Any
 
-from consumer.facts import observed
-from consumer.facts.observed import KEPT, Known, register
-from consumer.facts.tables.provider import ProviderObject
-from consumer.provider.rows import accounts, billing, endpoints, fields, fiscal, links, payments, payouts
-from consumer.provider.rows.fields import Data, UnusableObject
-from consumer.provider.rows.kind import Kind, Observation
-from consumer.provider.rows.payouts import to_payout_item
+import msgspec
 
-__all__ = ["KINDS", "Kind", "Observation", "UnusableObject", "observe", "to_payout_item", "to_row"]
+from consumer.facts.meaning import JsonObject
+from consumer.facts.store import Row
+from consumer.facts.tables.provider import PayoutItem
+from consumer.facts.versions import KEPT, Known, register
+from consumer.provider import fields
+from consumer.provider.fields import Data, UnusableObject
+from consumer.provider.kinds import KINDS, Kind
 
-KINDS: dict[str, Kind] = {
-    **payments.KINDS,
-    **payouts.KINDS,
-    **billing.KINDS,
-    **accounts.KINDS,
-    **links.KINDS,
-    **fiscal.KINDS,
-    **endpoints.KINDS,
-}
+__all__ = ["KINDS", "Kind", "Observation", "UnusableObject", "observe", "to_payout_item"]
+
 _OBJECTS = {name for kind in KINDS.values() for name in kind.objects}
 
 
-def to_row(name: str, data: Data, seen: Observation) -> ProviderObject:
-    """Turn one observed object into its row, or raise UnusableObject with the field that stands in the way."""
-    return observed.to_row(observe(name, data, seen))
+class Observation(msgspec.Struct, frozen=True):
+    """Where and when an object was seen: in an event (its id and created_at) or in a read (the answer's Date)."""
+
+    connection: str
+    mode: str
+    seen_at: datetime
+    event_id: str = ""
+    account_id: str | None = None
 
 
 def observe(name: str, data: Data, seen: Observation) -> Known:
-    """As `to_row`, but ready to be merged without the cost of a row object."""
+    """Convert one observed object for `merge_all`; raise UnusableObject with the field that stands in the way."""
     kind = KINDS[name]
     body = _check_shape(name, kind, data, seen)
     columns = _columns(kind, body)
@@ -56,7 +53,21 @@ def observe(name: str, data: Data, seen: Observation) -> Known:
     )
 
 
-def _check_shape(name: str, kind: Kind, data: Data, seen: Observation) -> dict[str, Any]:
+def to_payout_item(data: Data, seen: Observation, *, payout_id: str, resource_type: str) -> PayoutItem:
+    """Convert one row of a payout's resources into the fact that the payout carries it."""
+    return PayoutItem(
+        connection=seen.connection,
+        payout_id=payout_id,
+        resource_type=resource_type,
+        resource_id=fields.identifier(data),
+        mode=seen.mode,
+        amount=fields.required_amount(data),
+        currency=fields.required_currency(data),
+        body=fields.body_text(fields.kept(data)),
+    )
+
+
+def _check_shape(name: str, kind: Kind, data: Data, seen: Observation) -> JsonObject:
     if not isinstance(data, dict):
         raise UnusableObject(f"a {name} must be a JSON object")
     mode = data.get("mode")
@@ -72,13 +83,13 @@ def _check_shape(name: str, kind: Kind, data: Data, seen: Observation) -> dict[s
     return body
 
 
-def _columns(kind: Kind, body: Data) -> dict[str, Any]:
+def _columns(kind: Kind, body: Data) -> Row:
     times = {"created_at": fields.instant(body, "created_at"), "updated_at": fields.instant(body, "updated_at")}
     return kind.columns(body) | times
 
 
 def _reached_at(kind: Kind, column: str, body: Data, status: str | None, seen: Observation) -> datetime | None:
-    """When a state was reached: the object's own word, else the event that carried it, else its last update."""
+    """Return when a state was reached: the object's own word, else the event that carried it, else its last update."""
     reached = kind.reached[column]
     own = [fields.instant(body, name) for name in reached.named]
     known = [moment for moment in own if moment is not None]

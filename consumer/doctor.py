@@ -16,10 +16,9 @@ from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.provider.routes import EVENTS
-from consumer.sync.findings import findings_of
 from consumer.sync.lateness import MOST_OVERLAP, overlap
-from consumer.sync.reach import short_of_today
-from consumer.sync.watch import drift_left
+from consumer.sync.sums import findings_of
+from consumer.sync.watch import drift_left, short_of_today
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.endpoints import Endpoint, list_endpoints, to_address
 from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets

@@ -9,7 +9,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.tables.sync import GAP_KEYS, to_gap
 from consumer.facts.work import Completion
-from consumer.sync.reach import MOST_NAMED, short_of_today
+from consumer.sync.watch import MOST_NAMED, short_of_today
 from consumer.sync.windows import unclosed_windows
 
 _WIDTH, _UNDER = 100, "  "

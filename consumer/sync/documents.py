@@ -18,7 +18,7 @@ from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import StatementDocument
 from consumer.provider.client import Provider
 from consumer.provider.downloads import NotAllowed, NotFetched, download
-from consumer.sync.findings import Finding
+from consumer.sync.sums import Finding
 
 FOLDER = Path("statements")
 _NAME_LENGTH = 16

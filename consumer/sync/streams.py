@@ -15,17 +15,13 @@ from consumer.provider.client import Provider
 from consumer.provider.errors import Unreadable
 from consumer.provider.fields import identity
 from consumer.provider.routes import Collection
-from consumer.sync import balances, tax_forms
-from consumer.sync.findings import Finding
+from consumer.sync import sums
+from consumer.sync.sums import Finding
 
 _DAY = timedelta(days=1)
 
 
 LookOver = Callable[[Session, Connection], list[Finding]]
-
-
-def nothing_to_find(_session: Session, _connection: Connection) -> list[Finding]:
-    return []
 
 
 class Again(Enum):
@@ -70,7 +66,7 @@ class Stream:
     dated: str = "created_at"
     unstable: frozenset[str] = frozenset()
     elsewhere: tuple[Collection, ...] = ()
-    look_over: LookOver = nothing_to_find
+    look_over: LookOver | None = None
 
     def to_query(self, since: datetime | None, until: datetime | None) -> dict[str, str]:
         """Write the list's own filter, wider than asked: nobody says whether its bounds are included."""
@@ -178,14 +174,14 @@ _ALL = (
         _of_each_account(routes.ACCOUNT_MOVEMENTS),
         Again.MOMENTS,
         dated="transaction_date",
-        look_over=balances.running_balances,
+        look_over=sums.running_balances,
     ),
     Stream(
         "account-statements",
         "account_statement",
         _of_each_account(routes.ACCOUNT_STATEMENTS),
         unstable=frozenset({"download_url"}),  # signed anew for every reader
-        look_over=balances.statement_sums,
+        look_over=sums.statement_sums,
     ),
     Stream("account-verifications", "account_verification", lists(routes.ACCOUNT_VERIFICATIONS)),
     Stream("entities", "entity", lists(routes.ENTITIES)),
@@ -218,7 +214,7 @@ _ALL = (
         "tax_statement",
         of_each_link(routes.TAX_STATEMENTS),
         by_link=True,
-        look_over=tax_forms.forms_in_force,
+        look_over=sums.forms_in_force,
     ),
     # The provider's directory, and our endpoints there.
     Stream("institutions", "institution", lists(routes.INSTITUTIONS)),

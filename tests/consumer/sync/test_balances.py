@@ -13,8 +13,8 @@ from consumer.facts.tables.business import AccountMovement, AccountStatement
 from consumer.facts.tables.sync import StreamFinding
 from consumer.facts.work import Completion
 from consumer.provider.client import Provider
-from consumer.sync.balances import Break, Entry, find_breaks
 from consumer.sync.pull import STREAMS, read_streams
+from consumer.sync.sums import Break, Entry, find_breaks
 
 AT = datetime(2026, 10, 1, 12, tzinfo=UTC)
 ACCOUNT = {"id": "acc_1", "object": "account", "mode": "test", "currency": "CLP", "status": "active"}

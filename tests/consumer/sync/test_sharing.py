@@ -13,8 +13,7 @@ from consumer.facts.tables.sync import Window
 from consumer.provider.client import Provider
 from consumer.provider.paging import Page
 from consumer.sync.backfill import read_log
-from consumer.sync.sharing import to_shares
-from consumer.sync.windows import all_windows, unclosed_windows
+from consumer.sync.windows import all_windows, to_shares, unclosed_windows
 
 pytestmark = pytest.mark.both_databases
 

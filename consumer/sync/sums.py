@@ -1,4 +1,8 @@
-"""The sums of business accounts: each movement's balance follows from the one before, each statement adds up."""
+"""What does not add up in a stream that was read whole: kept until its next pull, for the outcome and the doctor.
+
+Of business accounts, each movement's balance follows from the one before, and each statement adds up. Of the monthly
+F29 a rectified form replaces the one before, so of each taxpayer and month one is in force.
+"""
 
 import json
 from collections import defaultdict
@@ -6,21 +10,47 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
-from typing import Any
 
 import sqlalchemy as sa
-from sqlmodel import Session
+from sqlmodel import Session, col, select
 
 from consumer.facts.money import format_decimal
 from consumer.facts.settings import Connection
-from consumer.facts.tables.business import Account, AccountMovement, AccountStatement
+from consumer.facts.tables.business import Account, AccountMovement, AccountStatement, TaxStatement
 from consumer.facts.tables.columns import core_of
-from consumer.provider.fields import instant, required_amount
-from consumer.provider.rows import UnusableObject
-from consumer.sync.findings import Finding
+from consumer.facts.tables.sync import StreamFinding
+from consumer.provider import fields
+from consumer.provider.fields import UnusableObject, instant, required_amount
 
 _PARTS = ("initial_balance_cents", "total_credited_cents", "total_debited_cents", "final_balance_cents")
 _SIGNS = {"inbound": 1, "outbound": -1}
+_IN_FORCE = "vigente"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`subject` is the id of what it is about; `told` is one sentence without secret."""
+
+    subject: str
+    told: str
+
+
+def record_findings(
+    session: Session, connection: str, stream: str, findings: Iterable[Finding], *, now: datetime
+) -> None:
+    """Put a stream's findings in place of those of its pull before."""
+    mine = (col(StreamFinding.connection) == connection) & (col(StreamFinding.stream) == stream)
+    session.execute(sa.delete(StreamFinding).where(mine))
+    told = {finding.subject: finding.told for finding in findings}
+    session.add_all(
+        StreamFinding(connection=connection, stream=stream, subject=subject, told=text, found_at=now)
+        for subject, text in told.items()
+    )
+
+
+def findings_of(session: Session, connection: str) -> list[StreamFinding]:
+    asked = select(StreamFinding).where(StreamFinding.connection == connection)
+    return list(session.exec(asked.order_by(StreamFinding.stream, StreamFinding.subject)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +157,13 @@ def statement_sums(session: Session, connection: Connection) -> list[Finding]:
 
 def _rows(
     session: Session, table: type[Account | AccountMovement | AccountStatement], connection: str
-) -> Iterator[Any]:
+) -> Iterator[sa.RowMapping]:
     core = core_of(table)
     asked = sa.select(core).where(core.c.connection == connection, core.c.gone_at.is_(None)).order_by(core.c.id)
     yield from session.execute(asked.execution_options(yield_per=1000)).mappings()
 
 
-def _to_entry(row: Any) -> Entry:
+def _to_entry(row: sa.RowMapping) -> Entry:
     sign = _SIGNS.get(row["direction"])
     if sign is None:
         raise UnusableObject("direction is neither inbound nor outbound")
@@ -141,3 +171,25 @@ def _to_entry(row: Any) -> Entry:
     if at is None:
         raise UnusableObject("transaction_date is missing")
     return Entry(row["id"], at, sign * row["amount"], row["balance"])
+
+
+def forms_in_force(session: Session, connection: Connection) -> list[Finding]:
+    """Name each month of a taxpayer of which more than one form says that it is in force."""
+    core = core_of(TaxStatement)
+    mine = (core.c.connection == connection.name) & core.c.gone_at.is_(None) & core.c.period.is_not(None)
+    asked = sa.select(core.c.id, core.c.period, core.c.document_number, core.c.body).where(mine).order_by(core.c.id)
+    in_force: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in session.execute(asked):
+        body = json.loads(row.body)
+        if str(body.get("status")).lower() == _IN_FORCE:
+            taxpayer = fields.part(body, "taxpayer").get("id")
+            in_force[str(taxpayer), row.period].append(row.document_number or row.id)
+    return [
+        Finding(" ".join((period, *numbers)), _to_sentence(period, numbers))
+        for (_, period), numbers in sorted(in_force.items())
+        if len(numbers) > 1
+    ]
+
+
+def _to_sentence(period: str, numbers: list[str]) -> str:
+    return f"F29 of {period}: {len(numbers)} forms are in force: {', '.join(numbers)}"

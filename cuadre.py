@@ -22,99 +22,115 @@ class Row(NamedTuple):
     given: Mapping[str, str] = {}
 
 
-TABLE = {
-    "adjust": Row(
-        "reconcile.commands.decisions:adjust",
-        "Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none.",
-    ),
-    "backfill": Row(
-        "consumer.commands.sync:backfill",
-        "Read the event log until no event is missing and apply it; without dates, all of it and later what is new.",
-    ),
-    "bank": Row(
-        "reconcile.commands.bank:bank",
-        "The merchant's own bank accounts: files count beside the movements that the provider shows.",
-    ),
-    "billing": Row(
-        "consumer.commands.provider_writes:billing",
-        "Invoices the provider makes for subscriptions; those of your own books are under `invoices`.",
-    ),
-    "db": Row(
-        "consumer.commands.database:database_commands",
-        "Bring the database's tables to this version, or check that they are.",
-        {"open_store": "consumer.opening:open_store"},
-    ),
-    "decline": Row("reconcile.commands.decisions:decline", "Turn down a suggested pair."),
-    "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
-    "doctor": Row(
-        "consumer.commands.database:doctor_command",
-        "Look at everything that could be wrong and say what to do.",
-        {"withheld_by": "reconcile.rules.streams:withheld_by"},
-    ),
-    "drift": Row(
-        "consumer.commands.sync:drift",
-        "Hold our mirror against the provider, for every object touched in the last days.",
-    ),
-    "events": Row("consumer.commands.events:events", "The inbox: every event, once."),
-    "exceptions": Row("reconcile.commands.exceptions:exceptions", "What needs a person: the work list that runs keep."),
-    "explain": Row(
-        "reconcile.commands.reconcile:explain",
-        "Why a payout, resource or document is what it is, as the newest run says.",
-    ),
-    "gaps": Row(
-        "consumer.commands.gaps:gaps", "List what was asked of the provider and is not read to its end, newest first."
-    ),
-    "invoices": Row("reconcile.commands.books:invoices", "The merchant's invoices and credit notes."),
-    "jobs": Row("consumer.commands.jobs:jobs", "Show what is scheduled, the last ticks and how they ended."),
-    "match": Row("reconcile.commands.decisions:match", "Bind a payment and a document."),
-    "nightly": Row(
-        "reconcile.commands.reconcile:night_command",
-        "Backfill, pull, compare, reconcile and report one business day.",
-        {"run_night": "app:run_night_by_hand"},
-    ),
-    "payout-report": Row(
-        "reconcile.commands.books:payout_report", "The provider's own report of a payout, for fees per resource."
-    ),
-    "periods": Row("reconcile.commands.periods:period_group", "Days whose books are closed."),
-    "pull": Row(
-        "consumer.commands.sync:pull",
-        "Fetch and keep what the provider lists: STREAM is a name of the list below, or all.",
-    ),
-    "rates": Row("reconcile.commands.bank:rates", "Rates of currencies that documents are priced in."),
-    "reconcile": Row(
-        "reconcile.commands.reconcile:reconcile",
-        "Match payouts, payments and documents once, and say what does not tie out.",
-    ),
-    "refunds": Row("consumer.commands.provider_writes:refunds", "Money on its way back to a payer."),
-    "report": Row("reports.commands.report:report", "Make any report of the catalogue as a file."),
-    "rules": Row("reconcile.commands.rules:rule_group", "The tolerances and windows of reconciliation."),
-    "runs": Row("reconcile.commands.runs:runs", "The history of runs."),
-    "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
-    "serve": Row(
-        "consumer.commands.serving:serve_command",
-        "Receive, show, apply and schedule, all in one process.",
-        {"greet": "reports.commands.access:greet"},
-    ),
-    "tokens": Row("reports.commands.access:tokens", "Keys with which programs download reports."),
-    "unmatch": Row(
-        "reconcile.commands.decisions:unmatch", "Keep a payment and a document apart, or a payment unmatched."
-    ),
-    "users": Row("reports.commands.access:users", "People who may log in."),
-    "web": Row(
-        "consumer.commands.serving:web_command",
-        "Receive webhooks and show pages; cuadre worker does the rest.",
-        {"greet": "reports.commands.access:greet", "share_counters": "consumer.opening:share_counters"},
-    ),
-    "webhook": Row("consumer.commands.webhook:webhook", "Our endpoint at the provider: where it delivers events."),
-    "withdraw": Row(
-        "reconcile.commands.decisions:withdraw", "Take back what was decided about a payment, a document or both."
-    ),
-    "worker": Row(
-        "consumer.commands.working:worker_command",
-        "Apply the inbox and run the nights; start as many as needed.",
-        {"start_scheduler": "app:start_scheduler"},
-    ),
+# By who uses them and when.
+GROUPS = {
+    "Every day": {
+        "doctor": Row(
+            "consumer.commands.database:doctor_command",
+            "Look at everything that could be wrong and say what to do.",
+            {"withheld_by": "reconcile.rules.streams:withheld_by"},
+        ),
+        "exceptions": Row(
+            "reconcile.commands.exceptions:exceptions", "What needs a person: the work list that runs keep."
+        ),
+        "explain": Row(
+            "reconcile.commands.reconcile:explain",
+            "Why a payout, resource or document is what it is, as the newest run says.",
+        ),
+        "nightly": Row(
+            "reconcile.commands.reconcile:night_command",
+            "Backfill, pull, compare, reconcile and report one business day.",
+            {"run_night": "app:run_night_by_hand"},
+        ),
+        "reconcile": Row(
+            "reconcile.commands.reconcile:reconcile",
+            "Match payouts, payments and documents once, and say what does not tie out.",
+        ),
+        "report": Row("reports.commands.report:report", "Make any report of the catalogue as a file."),
+    },
+    "Finance": {
+        "adjust": Row(
+            "reconcile.commands.decisions:adjust",
+            "Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none.",
+        ),
+        "billing": Row(
+            "consumer.commands.provider_writes:billing",
+            "Invoices the provider makes for subscriptions; those of your own books are under `invoices`.",
+        ),
+        "decline": Row("reconcile.commands.decisions:decline", "Turn down a suggested pair."),
+        "match": Row("reconcile.commands.decisions:match", "Bind a payment and a document."),
+        "periods": Row("reconcile.commands.periods:period_group", "Days whose books are closed."),
+        "refunds": Row("consumer.commands.provider_writes:refunds", "Money on its way back to a payer."),
+        "unmatch": Row(
+            "reconcile.commands.decisions:unmatch", "Keep a payment and a document apart, or a payment unmatched."
+        ),
+        "withdraw": Row(
+            "reconcile.commands.decisions:withdraw", "Take back what was decided about a payment, a document or both."
+        ),
+    },
+    "Data in": {
+        "backfill": Row(
+            "consumer.commands.sync:backfill",
+            "Read the event log until no event is missing and apply it; "
+            "without dates, all of it and later what is new.",
+        ),
+        "bank": Row(
+            "reconcile.commands.bank:bank",
+            "The merchant's own bank accounts: files count beside the movements that the provider shows.",
+        ),
+        "invoices": Row("reconcile.commands.books:invoices", "The merchant's invoices and credit notes."),
+        "payout-report": Row(
+            "reconcile.commands.books:payout_report", "The provider's own report of a payout, for fees per resource."
+        ),
+        "pull": Row(
+            "consumer.commands.sync:pull",
+            "Fetch and keep what the provider lists: STREAM is a name of the list below, or all.",
+        ),
+        "rates": Row("reconcile.commands.bank:rates", "Rates of currencies that documents are priced in."),
+    },
+    "Setting up": {
+        "db": Row(
+            "consumer.commands.database:database_commands",
+            "Bring the database's tables to this version, or check that they are.",
+            {"open_store": "consumer.opening:open_store"},
+        ),
+        "demo": Row("app:demo", "Play a month of made-up trade through the whole product and show what came of it."),
+        "rules": Row("reconcile.commands.rules:rule_group", "The tolerances and windows of reconciliation."),
+        "sandbox": Row("sandbox.commands:sandbox", "Serve the imitated provider until it is stopped."),
+        "serve": Row(
+            "consumer.commands.serving:serve_command",
+            "Receive, show, apply and schedule, all in one process.",
+            {"greet": "reports.commands.access:greet"},
+        ),
+        "tokens": Row("reports.commands.access:tokens", "Keys with which programs download reports."),
+        "users": Row("reports.commands.access:users", "People who may log in."),
+        "web": Row(
+            "consumer.commands.serving:web_command",
+            "Receive webhooks and show pages; cuadre worker does the rest.",
+            {"greet": "reports.commands.access:greet", "share_counters": "consumer.opening:share_counters"},
+        ),
+        "webhook": Row("consumer.commands.webhook:webhook", "Our endpoint at the provider: where it delivers events."),
+        "worker": Row(
+            "consumer.commands.working:worker_command",
+            "Apply the inbox and run the nights; start as many as needed.",
+            {"start_scheduler": "app:start_scheduler"},
+        ),
+    },
+    "Looking deeper": {
+        "drift": Row(
+            "consumer.commands.sync:drift",
+            "Hold our mirror against the provider, for every object touched in the last days.",
+        ),
+        "events": Row("consumer.commands.events:events", "The inbox: every event, once."),
+        "gaps": Row(
+            "consumer.commands.gaps:gaps",
+            "List what was asked of the provider and is not read to its end, newest first.",
+        ),
+        "jobs": Row("consumer.commands.jobs:jobs", "Show what is scheduled, the last ticks and how they ended."),
+        "runs": Row("reconcile.commands.runs:runs", "The history of runs."),
+    },
 }
+TABLE = {name: row for group in GROUPS.values() for name, row in group.items()}
 
 
 class Commands(click.Group):
@@ -128,8 +144,9 @@ class Commands(click.Group):
         return None if row is None else command_of(row)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, row.sentence) for name, row in TABLE.items()])
+        for title, group in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, row.sentence) for name, row in group.items()])
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -17,9 +17,10 @@ from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
 from consumer.provider.routes import EVENTS
 from consumer.sync.lateness import MOST_OVERLAP, overlap
+from consumer.sync.streams import STREAMS
 from consumer.sync.sums import findings_of
-from consumer.sync.watch import drift_left, short_of_today
-from consumer.sync.windows import unclosed_windows
+from consumer.sync.watch import drift_left, short_of_today, streams_read
+from consumer.sync.windows import EVENTS_STREAM, unclosed_windows
 from consumer.webhooks.endpoints import Endpoint, list_endpoints, to_address
 from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets
 
@@ -28,6 +29,7 @@ MOST_LAG = timedelta(minutes=5)
 # A night each day, and the time that one takes.
 MOST_BEHIND = timedelta(hours=26)
 ENDPOINT = "webhook endpoint"
+_SUMMED = {stream.name for stream in STREAMS.values() if stream.look_over is not None}
 _ADVICE: dict[type[ProviderError], str] = {
     Unreachable: "check CUADRE_PROVIDER_URL and the network",
     KeyRefused: "check CUADRE_API_KEY",
@@ -170,7 +172,7 @@ def _gaps(session: Session, connection: Connection, withheld_by: WithheldBy) -> 
         found = f"none, but {short[0]}{_withheld(withheld_by(short[0].streams))}"
         yield Check(name, "gaps", Verdict.WARNING, found, advice)
     else:
-        yield Check(name, "gaps", Verdict.OK, "none")
+        yield _if_read(session, name, "gaps", "none", streams={EVENTS_STREAM, *STREAMS})
 
 
 def _withheld(codes: Sequence[str]) -> str:
@@ -199,7 +201,7 @@ def _sums(session: Session, name: str) -> Iterator[Check]:
         advice = f"ask the provider; cuadre report {report} shows the month"
         yield Check(name, "sums", Verdict.WARNING, f"{found[0].stream}: {found[0].told}{more}", advice)
     else:
-        yield Check(name, "sums", Verdict.OK, "balances and statements add up")
+        yield _if_read(session, name, "sums", "balances and statements add up", streams=_SUMMED)
 
 
 def _drift(session: Session, name: str) -> Iterator[Check]:
@@ -208,7 +210,14 @@ def _drift(session: Session, name: str) -> Iterator[Check]:
         found = ", ".join(f"{count} of {stream}" for stream, count in left.items())
         yield Check(name, "drift", Verdict.WARNING, f"differences left: {found}", "cuadre drift --repair")
     else:
-        yield Check(name, "drift", Verdict.OK, "nothing is left of the last comparison")
+        yield _if_read(session, name, "drift", "nothing is left of the last comparison", streams={*STREAMS})
+
+
+def _if_read(session: Session, name: str, check: str, found: str, *, streams: set[str]) -> Check:
+    """Return what a check found, or a warning if none of the streams that it looks at was ever read."""
+    if streams_read(session, name) & streams:
+        return Check(name, check, Verdict.OK, found)
+    return Check(name, check, Verdict.WARNING, "not read yet", "cuadre backfill and cuadre pull all")
 
 
 def check_inbox(session: Session, name: str, *, now: datetime) -> Iterator[Check]:

@@ -5,8 +5,9 @@ import sys
 
 import click
 import pytest
+from click.testing import CliRunner
 
-from cuadre import TABLE, Commands, Row, command_of
+from cuadre import GROUPS, TABLE, Commands, Row, cli, command_of
 
 HEAVY = {"pandas", "scipy", "pyarrow"}
 
@@ -17,6 +18,16 @@ def test_the_table_says_what_the_command_says(name: str, row: Row) -> None:
     command = command_of(row)
 
     assert (command.name, command.get_short_help_str(1000)) == (name, row.sentence)
+
+
+def test_the_help_groups_commands_by_who_uses_them() -> None:
+    """Each group has its heading, in the order of use, and no command stands in two."""
+    shown = CliRunner().invoke(cli, ["--help"]).output
+    places = [shown.index(f"\n{title}:\n") for title in ("Every day", "Finance", "Data in", "Setting up")]
+
+    assert places == sorted(places)
+    assert shown.index("\nLooking deeper:\n") > places[-1]
+    assert sum(map(len, GROUPS.values())) == len(TABLE)
 
 
 def test_no_command_of_the_rooms_is_left_out() -> None:

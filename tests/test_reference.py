@@ -13,7 +13,7 @@ from consumer.facts import schema
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
-from cuadre import cli
+from cuadre import GROUPS, cli
 from reconcile.rules.streams import STREAMS, withheld_by
 from reports.shapes.definitions import CATALOGUE
 
@@ -47,6 +47,13 @@ def options_of(command: click.Command) -> list[str]:
 def test_every_command_is_documented_and_every_documented_one_exists() -> None:
     """The reference lists exactly the commands of the program."""
     assert sorted(row[0] for row in table("Commands")) == sorted(name for name, _ in commands())
+
+
+def test_the_groups_of_commands_are_documented() -> None:
+    """The reference names each group of the help and the commands in it, in the help's order."""
+    groups = [f"- {title}: {', '.join(f'`{name}`' for name in group)}\n" for title, group in GROUPS.items()]
+
+    assert "".join(groups) in REFERENCE
 
 
 def test_every_option_is_documented_and_every_documented_one_exists() -> None:

@@ -54,6 +54,11 @@ def drift_left(session: Session, connection: str) -> list[Left]:
     return [Left(stream, count) for (_, stream), count in sorted(counted.items())]
 
 
+def streams_read(session: Session, connection: str) -> set[str]:
+    """Name the streams that were read to some end, or found not to be offered."""
+    return set(session.execute(sa.select(_CHECKPOINT.c.stream).where(_CHECKPOINT.c.connection == connection)).scalars())
+
+
 def look(session: Session) -> list[Standing]:
     """Measure every stream that was ever read; a handful of grouped counts, whatever the tables hold."""
     gaps = _counts(session, _WINDOW, _WINDOW.c.state != WindowState.CLOSED)

@@ -40,6 +40,7 @@ def users_add(open_installation: OpenInstallation, *, email: str, role: str, pas
         raise Refusal(str(error)) from None
     say(f"{user.email} may log in as {role}")
     if is_made_up:
+        say("the password, made up and not shown again; keep it or hand it over safely:")
         click.echo(password)
 
 

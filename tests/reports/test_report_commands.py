@@ -102,9 +102,13 @@ def test_without_a_run_nothing_is_written(
 
 
 def test_a_user_s_made_up_password_works(run: Run, reconciled: Installation) -> None:
-    """Without a terminal or a file a password is made up, printed once, and opens the door."""
+    """Without a terminal or a file a password is made up, printed once below a line that says so, and it works."""
     result = run("users", "add", "Luz@Tienda.test", "--role", "finance")
     assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "luz@tienda.test may log in as finance",
+        "the password, made up and not shown again; keep it or hand it over safely:",
+    ]
     assert login(reconciled.store, "luz@tienda.test", result.stdout.strip(), now=utc_now()).role == "finance"
 
 

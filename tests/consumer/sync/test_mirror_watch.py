@@ -132,7 +132,25 @@ def test_the_doctor_names_an_address_where_nobody_listens(installation: Installa
     assert found["provider"].verdict is Verdict.FAILURE
     assert found["provider"].found == "GET /v2/events: no answer from http://provider.test (ConnectError)"
     assert found["provider"].advice == "check CUADRE_PROVIDER_URL and the network"
-    assert found["gaps"].verdict is Verdict.OK
+    assert (found["gaps"].verdict, found["gaps"].found) == (Verdict.WARNING, "not read yet")
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+def test_the_doctor_does_not_call_well_what_was_never_read(installation: Installation) -> None:
+    """Before anything is read, gaps, sums and drift are no findings of nothing; after it, each is ok."""
+
+    def look_at(*names: str) -> list[tuple[str, str, str]]:
+        checks = examine(installation, "main", transport=httpx.MockTransport(answers))
+        return [(check.verdict, check.found, check.advice) for check in checks if check.check in names]
+
+    unread = (Verdict.WARNING, "not read yet", "cuadre backfill and cuadre pull all")
+    assert look_at("gaps", "sums", "drift") == [unread] * 3
+    with installation.store.transaction() as session:
+        session.add(Checkpoint(connection="main", stream="events", complete_until=utc_now(), pulled_at=utc_now()))
+    assert look_at("gaps", "sums", "drift") == [(Verdict.OK, "none", ""), unread, unread]
+    with installation.store.transaction() as session:
+        session.add(Checkpoint(connection="main", stream="account-statements", pulled_at=utc_now(), offered=False))
+    assert [verdict for verdict, _, _ in look_at("gaps", "sums", "drift")] == [Verdict.OK] * 3
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)

@@ -22,7 +22,7 @@ from consumer.provider.fields import identity, to_data
 from consumer.provider.paging import Page
 from consumer.provider.routes import EVENTS
 from consumer.provider.rows import KINDS, Kind, Observation, UnusableObject, observe
-from consumer.sync.offers import Offer, was_unoffered
+from consumer.sync.lists import Offer, was_unoffered
 from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.payout_items import FINAL, Item, Money, items_here, items_there, read_again
 from consumer.sync.streams import STREAMS, Again, Part, Stream

@@ -76,7 +76,7 @@ def read_again(store: Store, provider: Provider, payout_id: str) -> list[str]:
     done, steps = ItemsRead(), Steps(store)
     for resource_type in RESOURCE_KINDS:
         _Items(provider, steps, payout_id, resource_type).read(done)
-    steps.commit()
+    steps.write()
     return done.problems
 
 
@@ -132,7 +132,7 @@ class _Items:
         self._unusable: dict[str, str] = {}
 
     def read(self, done: ItemsRead) -> None:
-        """Read the list until it agrees with its total or with itself; writes are left to the next commit."""
+        """Read the list until it agrees with its total or with itself; writes wait for the next request."""
         total: int | None = None
         pulled_at = datetime.max.replace(tzinfo=UTC)
         for _ in range(MOST_READS):
@@ -140,7 +140,7 @@ class _Items:
             self._ids.clear()
             self._unusable.clear()
             totals = []
-            self._steps.commit()
+            self._steps.write()
             for page in self._pages():
                 totals.append(page.total)
                 # The earliest page's time, so that a change during the walk is read again.
@@ -148,7 +148,7 @@ class _Items:
                 self._keep(page)
                 done.pages += 1
                 if page.next is not None:
-                    self._steps.commit()
+                    self._steps.write()
             total = totals[-1]
             sent = len(self._ids) + len(self._unusable)
             if set(totals) == {sent} if total is not None else len(totals) == 1 or earlier == self._ids:

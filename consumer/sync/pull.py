@@ -3,15 +3,13 @@
 A page and its place in the ledger are one transaction, so a killed pull goes on behind the last page it kept.
 """
 
-import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.facts.clock import to_instant, utc_now
+from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.tables.sync import Window, WindowState
@@ -19,10 +17,10 @@ from consumer.facts.versions import Change, Known, merge_all
 from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefused, Missing, ProviderError, Refused, Unreachable
 from consumer.provider.fields import identity, to_data
-from consumer.provider.paging import Page, Walk, is_numbered
+from consumer.provider.paging import Page, Walk
 from consumer.provider.rows import KINDS, Observation, UnusableObject, observe
 from consumer.sync.documents import fetch_documents
-from consumer.sync.offers import NotOffered, Offer, is_unoffered
+from consumer.sync.lists import NotOffered, Offer, Tally, is_unoffered, resume
 from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.payout_items import payouts_to_read, read_payout_items
 from consumer.sync.streams import STREAMS, Again, Part, Stream
@@ -46,76 +44,6 @@ MOST_RESTARTS = 5
 ITEMS_PART = "payout items"
 _FROM_THE_START: dict[str, object] = {"part": None, "cursor": None, "added_in_pass": 0}
 _VERSION = {"version_at", "version_rank", "version_event"}
-
-
-@dataclass(slots=True)
-class Tally:
-    """A resumed walk starts from what the ledger counted before it."""
-
-    ids: dict[str, datetime | None] = field(default_factory=dict)
-    before: int = 0
-    first_total: int | None = None
-    total: int | None = None
-    oldest: datetime | None = None
-    is_descending: bool = True
-    is_numbered: bool = False
-    began_at: datetime | None = None
-
-    @property
-    def count(self) -> int:
-        return self.before + len(self.ids)
-
-    @property
-    def agrees(self) -> bool:
-        """Say whether nothing can have slipped through: rows that came during the walk push others back and hide none.
-
-        A total that fell means rows were taken out and others moved to pages already read.
-        """
-        if self.total is None or self.first_total is None:
-            return True
-        return self.first_total <= self.count <= self.total
-
-    def notice(self, page: Page) -> None:
-        self.total = page.total
-        self.first_total = page.total if self.first_total is None else self.first_total
-        self.began_at = self.began_at or page.at or utc_now()
-        self.is_numbered |= page.next is not None and is_numbered(page.next)
-        for raw in page.items:
-            id_, created_at = identity(raw)
-            at = _moment(created_at)
-            # What bears no id was sent all the same; its bytes stand for it.
-            self.ids[id_ or hashlib.sha256(raw).hexdigest()] = at
-            if at is None or (self.oldest is not None and at > self.oldest):
-                self.is_descending = False
-            self.oldest = at
-
-    def is_proved(self, earlier: "Tally | None") -> bool:
-        """Say whether numbered pages without a total left nothing out: a repeated walk finds nothing old it lacked."""
-        if self.total is not None or not self.is_numbered:
-            return True
-        if earlier is None or earlier.began_at is None:
-            return False
-        unseen = [at for id_, at in self.ids.items() if id_ not in earlier.ids]
-        return all(at is not None and at >= earlier.began_at for at in unseen)
-
-    def is_older_than(self, moment: datetime) -> bool:
-        """Say whether a list that runs newest first has passed a moment."""
-        return self.is_descending and self.oldest is not None and self.oldest < moment
-
-
-def resume(window: Window) -> Tally:
-    """Go on from a window's cursor, or begin anew where it has none."""
-    if not window.cursor:
-        return Tally()
-    return Tally(before=window.added_in_pass, first_total=window.announced)
-
-
-def _moment(text: str | None) -> datetime | None:
-    """Read a time; one without zone or that is none says nothing about the list's order."""
-    try:
-        return None if text is None else to_instant(text)
-    except (ValueError, OverflowError):
-        return None
 
 
 class _Reading:
@@ -186,12 +114,12 @@ class _Reading:
             if self.stream.name == "account-statements":
                 self._fetch_documents()
             if self._unusable:
-                self._steps.commit()
+                self._steps.write()
                 raise IncompleteError("; ".join(dict.fromkeys(self._unusable)))
             self._steps.add(lambda session: self._close(session, window))
             if is_last:
                 self._look_over()
-            self._steps.commit()
+            self._steps.write()
         except ProviderError as error:
             # One account without a list of movements, or one link, does not mean that there is none; a page did come.
             is_there = self._is_inside or self.stream.by_link or window.pages
@@ -240,7 +168,7 @@ class _Reading:
             if tally.total is None:
                 mismatch = f"{part.name}: no total was announced and each of {MOST_READS} readings found others"
             earlier = tally
-            self._steps.commit()
+            self._steps.write()
             self._save(window, cursor=None, added_in_pass=0, pass_number=window.pass_number + 1)
         raise IncompleteError(mismatch)
 
@@ -251,7 +179,7 @@ class _Reading:
         cursor: str | None = window.cursor or ""
         while cursor is not None:
             visits.check_step(cursor)
-            self._steps.commit()
+            self._steps.write()
             try:
                 page = self._provider.page(part.collection, ids=part.ids, query=query, cursor=cursor, link=part.link)
             except ProviderError as error:
@@ -272,7 +200,7 @@ class _Reading:
         """Return True if a list without filter became older than asked and we hold all that it announces."""
         if self.stream.again is not Again.NEWEST or window.since is None or not tally.is_older_than(window.since):
             return False
-        self._steps.commit()
+        self._steps.write()
         return page.total is None or self._held() >= page.total
 
     def _held(self) -> int:
@@ -341,13 +269,13 @@ class _Reading:
             return lambda session: advance(session, window, cursor=place)
 
         self._steps.add(begin)
-        self._steps.commit()
+        self._steps.write()
         done = read_payout_items(self._provider, self._steps, wanted, after=window.cursor, keep_place=keep_place)
         self.pages += done.pages
         self._unusable += done.problems
 
     def _fetch_documents(self) -> None:
-        self._steps.commit()
+        self._steps.write()
         done = fetch_documents(self._installation, self._provider)
         self._unusable += done.problems
         self.findings = done.findings
@@ -355,7 +283,7 @@ class _Reading:
     def _look_over(self) -> None:
         """Keep what does not add up in what was read whole: it is reported, and is not missing."""
         if self.stream.look_over is not None:
-            self._steps.commit()
+            self._steps.write()
             with self._store.reading() as session:
                 self.findings += self.stream.look_over(session, self._provider.connection)
         name = self.stream.name
@@ -375,7 +303,7 @@ class _Reading:
 
     def _save(self, window: Window, **changes: object) -> None:
         self._steps.add(lambda session: advance(session, window, **changes))
-        self._steps.commit()
+        self._steps.write()
 
 
 def count_changed(changes: list[Change]) -> int:

@@ -158,7 +158,7 @@ class Steps:
     def add(self, step: Step) -> None:
         self._waiting.append(step)
 
-    def commit(self) -> None:
+    def write(self) -> None:
         """Write what waits, in the order in which it was added."""
         steps, self._waiting = self._waiting, []
         if not steps:

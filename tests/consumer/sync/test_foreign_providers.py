@@ -18,7 +18,7 @@ from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.backfill import A_NIGHT_BACK, read_log
 from consumer.sync.drift import compare_streams
-from consumer.sync.offers import Offer
+from consumer.sync.lists import Offer
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import unclosed_windows
 

@@ -16,7 +16,7 @@ from reconcile.kept.facts import Fact
 from reconcile.rules.comparisons import candidates, checks_of, first_failed
 from reconcile.rules.inputs import records as rows_of
 from reconcile.rules.payouts import PAYMENT_TYPES
-from reconcile.rules.settings import to_rules
+from reconcile.rules.terms import to_rules
 from reconcile.tables import Run
 
 _WIDTH, _INDENT, _NAME = 100, 2, 26

@@ -12,8 +12,7 @@ from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.kept import records, snapshots
-from reconcile.rules.settings import RulesError, to_rules
-from reconcile.rules.tariff import TariffError, to_tariff
+from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 from reconcile.runs.previews import preview
 
 PREVIEW_KEYS = ("kind", "subject", "before", "after", "closed")

@@ -29,8 +29,7 @@ from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import TRANSFERS
 from reconcile.rules import inputs as frames
 from reconcile.rules.inputs import FrameError, Inputs, empty, typed
-from reconcile.rules.settings import RulesError, to_rules
-from reconcile.rules.tariff import TariffError, to_tariff
+from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 
 ID_LENGTH = 32
 MANIFEST = "run.json"

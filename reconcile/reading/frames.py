@@ -61,9 +61,8 @@ from reconcile.rules.inputs import (
     Schema,
     typed,
 )
-from reconcile.rules.settings import to_rules
 from reconcile.rules.streams import STREAMS
-from reconcile.rules.tariff import to_tariff
+from reconcile.rules.terms import to_rules, to_tariff
 from reconcile.tables import Decision, ExchangeRate
 
 _RESOURCES = ("payment_intent", "charge", "refund")

@@ -1,11 +1,34 @@
-"""How old an exception is, in bank days, and the bucket of its age."""
+"""How old a finding is: the day of what it tells of, its age in bank days, and the bucket of that age; pure."""
 
+from collections.abc import Iterable, Sequence
 from datetime import date
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+from msgspec.structs import replace
+from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
+from reconcile.rules.columns import texts_of
+from reconcile.rules.inputs import Finding, Inputs
+from reconcile.rules.outcomes import WITHOUT_DOCUMENT, Code
+from reconcile.rules.timing import local_times
 
 BUCKETS = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
 OLDEST_BUCKET = "over 30"
+# Which day the age of a code counts from: the first of these that is known. What is not listed counts from the payment
+# or refund it names, else from the day its payout was made; a rule that knows better tells the day itself.
+FACTS: dict[str, tuple[str, ...]] = {
+    Code.INVOICE_NO_PAYMENT: ("due",),
+    Code.CREDIT_NOTE_NO_REFUND: ("issued",),
+    Code.PAYOUT_LATE: ("expected",),
+    Code.PAYOUT_NOT_IN_BANK: ("expected",),
+    Code.PAYOUT_RETURNED: ("ended", "expected"),
+    Code.BANK_AMOUNT_DIFF: ("in_bank", "expected"),
+}
+_OTHERS = ("occurred", "made")
 
 
 def age_in_bank_days(since: date, on: date, calendar: BankCalendar) -> int:
@@ -15,3 +38,97 @@ def age_in_bank_days(since: date, on: date, calendar: BankCalendar) -> int:
 
 def age_bucket(age: int) -> str:
     return next((name for limit, name in BUCKETS if age <= limit), OLDEST_BUCKET)
+
+
+class _Known(NamedTuple):
+    """What is known of one payment, document or payout: named days, and where it has them a due date and a customer."""
+
+    days: dict[str, date | None]
+    due_on: date | None = None
+    customer_name: str | None = None
+
+
+_NOTHING = _Known({})
+_RESOURCE = "resource:"
+
+
+def with_days(findings: Sequence[Finding], rows: DataFrame, summary: DataFrame, inputs: Inputs) -> list[Finding]:
+    """Complete the days and customers that the rules did not tell themselves.
+
+    Who paid or got back is the customer of a payment or refund. A document that a payment only names, and was not
+    applied to, says nothing of its customer nor of when it is due. A finding of which no such day is known, as of a
+    year without a calendar, keeps none.
+    """
+    items = _items(_ids(found.resource_id for found in findings), rows)
+    documents = _documents(_ids(found.doc_key for found in findings), inputs)
+    payouts = _payouts(_ids(found.payout_id for found in findings), summary, inputs)
+    completed = []
+    for found in findings:
+        item = items.get(found.resource_id or "", _NOTHING)
+        document = documents.get(found.doc_key or "", _NOTHING)
+        payout = payouts.get(found.payout_id or "", _NOTHING)
+        days = item.days | document.days | payout.days
+        own = _NOTHING if found.code in WITHOUT_DOCUMENT else document
+        names = (own.customer_name, item.customer_name)
+        if found.subject.startswith(_RESOURCE):
+            names = names[::-1]
+        first = (days[name] for name in FACTS.get(found.code, _OTHERS) if days.get(name) is not None)
+        completed.append(
+            replace(
+                found,
+                fact_on=found.fact_on or next(first, None),
+                due_on=found.due_on or own.due_on,
+                customer_name=found.customer_name or names[0] or names[1],
+            )
+        )
+    return completed
+
+
+def _ids(names: Iterable[str | None]) -> set[str]:
+    return {name for name in names if name is not None}
+
+
+def _items(ids: set[str], rows: DataFrame) -> dict[str, _Known]:
+    """Take the first time an item was seen: a refund that failed comes back under the same id."""
+    chosen = _named(ids, rows[["resource_id", "local_date", "customer_name"]], "resource_id")
+    first = chosen.sort_values("local_date", kind="stable").drop_duplicates("resource_id")
+    columns = (first["resource_id"].tolist(), _days(first["local_date"]), _texts(first["customer_name"]))
+    return {key: _Known({"occurred": on}, customer_name=name) for key, on, name in zip(*columns, strict=True)}
+
+
+def _documents(ids: set[str], inputs: Inputs) -> dict[str, _Known]:
+    columns = ["doc_key", "issue_date", "due_date", "customer_name"]
+    chosen = _named(ids, inputs.documents[columns], "doc_key").drop_duplicates("doc_key")
+    due = chosen["due_date"].fillna(chosen["issue_date"] + pd.Timedelta(days=inputs.rules.due_days))
+    rows = zip(
+        chosen["doc_key"].tolist(), _days(chosen["issue_date"]), _days(due), _days(chosen["due_date"]),
+        _texts(chosen["customer_name"]), strict=True,
+    )  # fmt: skip
+    return {
+        key: _Known({"issued": issued, "due": by_rule}, stated, name) for key, issued, by_rule, stated, name in rows
+    }
+
+
+def _payouts(ids: set[str], summary: DataFrame, inputs: Inputs) -> dict[str, _Known]:
+    chosen = _named(ids, summary[["payout_id", "payout_date", "expected_arrival", "bank_date"]], "payout_id")
+    ended = _named(ids, inputs.payouts[["payout_id", "ended_at"]], "payout_id")
+    ended_on = dict(zip(ended["payout_id"], _days(local_times(ended["ended_at"], inputs.calendar)), strict=True))
+    named = (_days(chosen[name]) for name in ("payout_date", "expected_arrival", "bank_date"))
+    return {
+        key: _Known({"made": made, "expected": expected, "in_bank": in_bank, "ended": ended_on.get(key)})
+        for key, made, expected, in_bank in zip(chosen["payout_id"].tolist(), *named, strict=True)
+    }
+
+
+def _named(ids: set[str], frame: DataFrame, name: str) -> DataFrame:
+    is_named = pc.is_in(texts_of(frame[name]), value_set=pa.array(list(ids), type=pa.large_string()))
+    chosen: DataFrame = frame[is_named.to_numpy(zero_copy_only=False)]
+    return chosen
+
+
+def _days(column: Any) -> list[date | None]:
+    return [None if pd.isna(value) else value.date() for value in column]
+
+
+def _texts(column: Any) -> list[str | None]:
+    return [None if pd.isna(value) else str(value) for value in column]

@@ -8,9 +8,8 @@ from typing import Any
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.bank_accounts import Accounts
 from reconcile.rules.columns import looked_up
-from reconcile.rules.deposits import Deposit
+from reconcile.rules.deposits import Accounts, Deposit
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import COUNT, DAY, MONEY, TEXT, Finding, Inputs, records
 from reconcile.rules.outcomes import Code

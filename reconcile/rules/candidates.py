@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.contradictions import are_contradicted, name_such_sales
+from reconcile.rules.contradictions import are_contradicted, leave_to_void, name_such_sales, void_rivals
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
-from reconcile.rules.void_rivals import leave_to_void, void_rivals
 
 Options = dict[int, list[int]]
 _LARGE_BLOCK = 10_000

@@ -14,9 +14,9 @@ from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.metadata import loose_words, read_said, to_text
-from reconcile.rules.settings import RuleSet
-from reconcile.rules.writing import folded, normal
+from reconcile.rules.keys import loose_words, read_said, to_text
+from reconcile.rules.names import folded, normal
+from reconcile.rules.terms import RuleSet
 
 _NAMES = ("order_ref", "order_id", "uuid", "invoice", "invoice_id", "folio")
 _NEAREST = 3

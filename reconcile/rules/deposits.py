@@ -1,4 +1,4 @@
-"""Deposits that account movements and bank files tell, each once: the lines of both sources paired one to one; pure."""
+"""Deposits at the bank, each once: accounts, the lines of both sources paired, and days on which the sources differ."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -7,15 +7,88 @@ from heapq import heappop, heappush
 from typing import Any, NamedTuple
 
 import pandas as pd
+from pandas import DataFrame
 
-from reconcile.rules.bank_accounts import Accounts, is_of_file
-from reconcile.rules.inputs import Inputs, records
+from reconcile.rules.findings import About, to_finding
+from reconcile.rules.inputs import Finding, Inputs, records
 from reconcile.rules.names import plain
+from reconcile.rules.outcomes import Code
 
 _SHORTEST = 4
 _BPS = 10_000
 _WORD = re.compile(r"[\w-]+")
 Keys = Callable[["_Line"], Iterable[tuple[Any, ...]]]
+_MOST_LINES = 20
+Place = tuple[str, str]
+
+
+def is_of_file(line: Any) -> bool:
+    """Tell whether a row of the bank comes from an imported file; the others are movements the provider shows."""
+    return not pd.isna(line.known_until)
+
+
+class Accounts:
+    """Compare accounts as far as they are known.
+
+    Whole numbers decide where both are there. Else the last digits do, unless two accounts share them.
+    """
+
+    def __init__(self, inputs: Inputs) -> None:
+        bank, payouts = inputs.bank, inputs.payouts
+        names = DataFrame({
+            "account": pd.concat([bank["account"], payouts["recipient_account"]]),
+            "last4": pd.concat([bank["account_last4"], payouts["recipient_last4"]]),
+        }).dropna().drop_duplicates()  # fmt: skip
+        counts = names["last4"].value_counts()
+        self._shared = frozenset(counts[counts > 1].index)
+        self._whole = dict(zip(names["last4"], names["account"], strict=True))
+        columns = ["account", "account_last4", "currency", "known_since", "known_until"]
+        self._stretches = records(bank[columns].drop_duplicates())
+
+    def name_of(self, line: Any) -> str | None:
+        """Return one name for all lines of an account; None where its last digits are those of several."""
+        if not pd.isna(line.account):
+            return str(line.account)
+        if pd.isna(line.account_last4) or line.account_last4 in self._shared:
+            return None
+        return str(self._whole.get(line.account_last4, line.account_last4))
+
+    def may_be(self, payout: Any, line: Any) -> bool:
+        """Tell whether a line is of the payout's account and currency, and not from before it succeeded."""
+        in_time = line.currency == payout.currency and line.booked_on >= payout.since
+        return bool(in_time and self._is_same(payout, line))
+
+    def cover(self, payout: Any) -> bool:
+        """Tell whether a source shows every day from the payout's success to the one by which it must be there."""
+        return any(
+            begins and (pd.isna(stretch.known_until) or payout.until <= stretch.known_until)
+            for stretch, begins in self._spoken(payout)
+        )
+
+    def begin(self, payout: Any) -> bool:
+        """Tell whether a source shows the day on which the payout succeeded."""
+        return any(
+            begins and (pd.isna(stretch.known_until) or payout.since <= stretch.known_until)
+            for stretch, begins in self._spoken(payout)
+        )
+
+    def _spoken(self, payout: Any) -> list[tuple[Any, bool]]:
+        """Give the stretches of a payout's account and currency, and whether each begins early enough for it."""
+        if pd.isna(payout.account) and pd.isna(payout.recipient_account_last4):
+            return []
+        return [
+            (stretch, pd.isna(stretch.known_since) or stretch.known_since <= payout.since)
+            for stretch in self._stretches
+            if stretch.currency == payout.currency and self._is_same(payout, stretch)
+        ]
+
+    def _is_same(self, payout: Any, other: Any) -> bool:
+        if not pd.isna(payout.account) and not pd.isna(other.account):
+            return bool(payout.account == other.account)
+        if pd.isna(payout.recipient_account_last4) or pd.isna(other.account_last4):
+            return True
+        last4 = payout.recipient_account_last4
+        return bool(last4 == other.account_last4 and last4 not in self._shared)
 
 
 class Deposit(NamedTuple):
@@ -218,3 +291,83 @@ def _by_day(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Iterator
             heappop(waiting)
         if waiting:
             yield shown[heappop(waiting)[1]], twin
+
+
+def source_findings(deposits: list[Deposit], summary: DataFrame, inputs: Inputs) -> list[Finding]:
+    """Name each account and day of which the two sources tell different sums, with the lines that have no equal.
+
+    Two amounts of one payout are `BANK_AMOUNT_DIFF` of that payout, and not told again.
+    """
+    told = set(summary["bank_movement_id"][(summary["bank_difference"] != 0).fillna(value=False)])
+    whole = _WholeDays(inputs)
+    lines: dict[tuple[Place, Any], list[Any]] = {}
+    for deposit in deposits:
+        if deposit.account is None or len(deposit.amounts) < len(deposit.lines):
+            continue
+        if any(line.movement_id in told for line in deposit.lines) and deposit.twin is not None:
+            continue
+        place = (deposit.account, str(deposit.line.currency))
+        if all(whole.show(place, line) for line in deposit.lines):
+            lines.setdefault((place, deposit.line.booked_on), []).extend(deposit.lines)
+    return list(_findings(lines))
+
+
+def _findings(lines: dict[tuple[Place, Any], list[Any]]) -> Iterator[Finding]:
+    for ((account, currency), day), told in lines.items():
+        shown = [line for line in told if not is_of_file(line)]
+        filed = [line for line in told if is_of_file(line)]
+        difference = _sum(shown) - _sum(filed)
+        if not difference:
+            continue
+        last4 = told[0].account_last4
+        evidence = {
+            "account": f"…{last4}",
+            "bank_date": day.date().isoformat(),
+            "only_in_movements": _sum(shown),
+            "only_in_files": _sum(filed),
+            "movement_lines": _listed(shown),
+            "file_lines": _listed(filed),
+        }
+        # Enough of the account's name to tell two that end alike apart, and too little to guess a number from.
+        subject = f"bank:{last4}-{account[:4]}:{day.date().isoformat()}"
+        about = About(subject, currency, evidence=evidence, fact_on=day.date())
+        yield to_finding(Code.BANK_SOURCES_DIFFER, about, at_risk=abs(difference))
+
+
+def _sum(lines: Iterable[Any]) -> int:
+    return sum(int(line.amount) for line in lines)
+
+
+def _listed(lines: list[Any]) -> list[dict[str, Any]]:
+    return [{"line": line.movement_id, "amount": int(line.amount)} for line in lines[:_MOST_LINES]]
+
+
+class _WholeDays:
+    """Which days each source shows whole: a file those it speaks of, the provider those from an account's first line.
+
+    The as-of day is not over, so no source shows it whole.
+    """
+
+    def __init__(self, inputs: Inputs) -> None:
+        accounts, self._today = Accounts(inputs), pd.Timestamp(inputs.as_of)
+        self._first: dict[Place, Any] = {}
+        stretches: dict[Place, set[tuple[Any, Any]]] = {}
+        columns = ["account", "account_last4", "currency", "booked_on", "known_since", "known_until"]
+        for row in records(inputs.bank[columns].drop_duplicates()):
+            name = accounts.name_of(row)
+            if name is None:
+                continue
+            place = (name, str(row.currency))
+            if is_of_file(row):
+                stretches.setdefault(place, set()).add((row.known_since, row.known_until))
+            else:
+                self._first[place] = min(row.booked_on, self._first.get(place, row.booked_on))
+        self._stretches = {place: sorted(some) for place, some in stretches.items()}
+
+    def show(self, place: Place, line: Any) -> bool:
+        """Tell whether both sources show the days on which each of them may have booked the line."""
+        first, day = self._first.get(place), line.booked_on
+        last = day if is_of_file(line) or pd.isna(line.bank_day) else max(day, line.bank_day)
+        if first is None or day < first or last >= self._today:
+            return False
+        return any(since <= day and last <= until for since, until in self._stretches.get(place, ()))

@@ -10,7 +10,7 @@ from pandas import DataFrame
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import Texts, in_total_order, shared_texts
 from reconcile.rules.inputs import DAY, Inputs
-from reconcile.rules.settings import RuleSet
+from reconcile.rules.terms import RuleSet
 from reconcile.rules.timing import day_numbers, shift
 
 CREDIT_NOTES = frozenset({"60", "61", "112", "E"})

@@ -17,8 +17,7 @@ from pandas import DataFrame
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.columns import Column, Kind, to_columns
 from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
-from reconcile.rules.settings import RuleSet
-from reconcile.rules.tariff import Tariff
+from reconcile.rules.terms import RuleSet, Tariff
 
 # Typed `Any`, as the stubs of pandas know no dtype that is held in a name.
 TEXT: Any = "str"

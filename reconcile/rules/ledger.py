@@ -12,7 +12,7 @@ from pandas import DataFrame
 from reconcile.rules.documents import Books
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import LATEST, Payments, Reversal
-from reconcile.rules.settings import RuleSet
+from reconcile.rules.terms import RuleSet
 
 
 class Reason(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The rows of payout-detail: every item beside the documents it was applied to, sums only on its first row."""
+"""The rows of payout-detail and of documents: items beside the documents they were applied to, and their notes."""
 
 from typing import Any
 
@@ -8,14 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import arrow_of, looked_up, texts_of, worded
-from reconcile.rules.disputes import DisputeLine
-from reconcile.rules.fees import Fees
-from reconcile.rules.inputs import LINES, MOMENT, MONEY, TEXT, Inputs, typed
+from reconcile.rules.columns import arrow_of, in_total_order, looked_up, texts_of, worded
+from reconcile.rules.identity import Fees
+from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, MONEY, TEXT, Finding, Inputs, typed
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.notes import notes_of
-from reconcile.rules.outcomes import Outcome, Stage
+from reconcile.rules.outcomes import CLOSED, LOST, Outcome, Stage
 from reconcile.rules.payouts import DISPUTE, NO_PAYOUT_YET, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
+from reconcile.rules.reversals import DisputeLine
 from reconcile.rules.timing import bank_days, local_times
 
 _MOST_LISTED = 20
@@ -41,6 +40,31 @@ _OTHERS = (
     (Outcome.ADJUSTMENT, "refund_adjustment"),
     (Outcome.DUPLICATE, "second_payout"),
 )
+_SAME = ("doc_key", "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name")
+
+
+def notes_of(rows: DataFrame, payment_at: Any, ledger: Ledger, inputs: Inputs) -> Any:
+    """Write one short text per item, its parts separated by semicolons."""
+    is_payment = rows["resource_type"].isin(PAYMENT_TYPES)
+    other = rows["customer_tax_id"].notna() & rows["sender_tax_id"].notna()
+    is_open = ~inputs.disputes["status"].isin(CLOSED)
+    disputed = inputs.disputes[is_open]["resource_id"]
+    refunded = np.zeros(len(ledger.payments) + 1, dtype=bool)
+    refunded[[at for at, made in ledger.payments.reversals.items() if not all(one.is_dispute for one in made)]] = True
+    lost = inputs.disputes[inputs.disputes["status"].isin(LOST)]["resource_id"]
+    marks = {
+        "its payout was canceled or returned; the item waits again": rows["place"] == "dead",
+        "freed by a payout that was canceled or returned": rows["freed_at"].notna() & rows["payout_id"].isna(),
+        "paid from another's account": is_payment & other & (rows["customer_tax_id"] != rows["sender_tax_id"]),
+        "open dispute": is_payment & rows["resource_id"].isin(disputed),
+        "lost dispute": is_payment & rows["resource_id"].isin(lost),
+        "refunded": refunded[payment_at],
+    }
+    # Each set of marks is a number, and few of the numbers occur.
+    sets = sum((np.asarray(mask, dtype=np.int64) << bit for bit, mask in enumerate(marks.values())), start=0)
+    distinct, codes = np.unique(sets, return_inverse=True)
+    texts = ["; ".join(text for bit, text in enumerate(marks) if chosen >> bit & 1) for chosen in distinct.tolist()]
+    return worded(codes, [text or None for text in texts])
 
 
 def build_lines(
@@ -244,3 +268,40 @@ def name_exceptions(lines: DataFrame, codes: list[tuple[str, str, str, str]]) ->
     chosen[places] = [told.get(place, 0) for place in zip(*columns, strict=True)]
     lines["exception_code"] = worded(chosen, list(numbers))
     return lines
+
+
+def build_documents(ledger: Ledger, outcomes: Any, applied: DataFrame, findings: tuple[Finding, ...]) -> DataFrame:
+    """Give one row per document, in the order of the keys."""
+    books, claims = ledger.books, ledger.books.is_claim
+    paid = np.where(claims, ledger.paid - ledger.reopened, 0)
+    credited = np.where(claims, books.credited + ledger.adjusted, 0)
+    asked = np.where(claims & ~books.is_void, books.total, 0)
+    balance = asked - paid - np.where(books.is_void, 0, credited)
+    payers = applied[["payment", "doc"]].drop_duplicates()["doc"].to_numpy(dtype=np.int64)
+    figures = {"paid": paid, "credited": credited, "balance": balance,
+               "payments": np.bincount(payers, minlength=len(books))}  # fmt: skip
+    outcome, words = pd.factorize(outcomes)
+    same = in_total_order(books.rows[[*_SAME, "currency", "total"]].assign(doc=_inverse(books.place)), ["doc_key"])
+    order = same.pop("doc").to_numpy()
+    columns = {name: same[name].array for name in same.columns}
+    columns |= {name: pd.array(values[order], dtype=MONEY) for name, values in figures.items()}
+    columns["outcome"] = worded(outcome[order], words.tolist())
+    columns["exception_code"] = _codes(columns["doc_key"], findings)
+    return typed(DataFrame({name: columns[name] for name in DOCUMENT_RESULTS}), DOCUMENT_RESULTS)
+
+
+def _inverse(places: Any) -> Any:
+    """Give where in an order each place stands."""
+    order = np.empty(len(places), dtype=np.int64)
+    order[places] = np.arange(len(places))
+    return order
+
+
+def _codes(doc_keys: Any, findings: tuple[Finding, ...]) -> Any:
+    codes: dict[str, str] = {}
+    for finding in findings:
+        if finding.doc_key is not None and finding.subject.startswith("document:"):
+            before = codes.get(finding.doc_key)
+            codes[finding.doc_key] = f"{before} {finding.code}" if before else finding.code
+    named = pc.index_in(texts_of(doc_keys), value_set=pa.array(list(codes), type=pa.large_string()))
+    return worded(named.fill_null(len(codes)), [*codes.values(), None])

@@ -68,6 +68,9 @@ class FeeSource(StrEnum):
 
 # States of a payout whose items wait for another one.
 DEAD = ("canceled", "returned")
+# States of a dispute whose money is gone, and of one that waits for no answer any more.
+LOST = ("lost", "expired")
+CLOSED = ("won", "canceled", *LOST)
 
 
 class Code(StrEnum):

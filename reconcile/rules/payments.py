@@ -9,11 +9,11 @@ from pandas import DataFrame
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import Texts, shared_texts, total_order
-from reconcile.rules.disputes import LOST
 from reconcile.rules.inputs import records
-from reconcile.rules.metadata import Said
+from reconcile.rules.keys import Said
+from reconcile.rules.outcomes import LOST
 from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, SAID
-from reconcile.rules.settings import RuleSet
+from reconcile.rules.terms import RuleSet
 from reconcile.rules.timing import day_numbers
 
 UNKNOWN = -1

@@ -6,19 +6,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
+from reconcile.rules.ages import with_days
 from reconcile.rules.bank import bank_findings
-from reconcile.rules.bank_sources import source_findings
+from reconcile.rules.candidates import match_customers, suggest
 from reconcile.rules.checks import check_result
 from reconcile.rules.columns import texts_of
-from reconcile.rules.deposits import find_deposits
-from reconcile.rules.dispute_findings import dispute_findings, names_of_lines
-from reconcile.rules.disputes import lines_without_payout
-from reconcile.rules.document_results import build_documents
-from reconcile.rules.fact_days import with_days
-from reconcile.rules.fees import item_fees, items_off_tariff
+from reconcile.rules.decisions import apply_decisions
+from reconcile.rules.deposits import find_deposits, source_findings
+from reconcile.rules.documents import document_customers, sorted_documents, to_books
 from reconcile.rules.findings import in_order, told_once
 from reconcile.rules.gate import calendar_findings, conflict_findings, gap_findings, part
-from reconcile.rules.identity import add_up, identity_findings
+from reconcile.rules.identity import add_up, identity_findings, item_fees, items_off_tariff
 from reconcile.rules.inputs import (
     BANK,
     CONFLICTS,
@@ -36,18 +34,82 @@ from reconcile.rules.inputs import (
     Result,
     typed,
 )
-from reconcile.rules.lines import build_lines, name_exceptions
-from reconcile.rules.matching import match_payments
-from reconcile.rules.nearest import nearest_misses
+from reconcile.rules.keys import Said, find_keys, read_metadata
+from reconcile.rules.ledger import Ledger
+from reconcile.rules.lines import build_documents, build_lines, name_exceptions
 from reconcile.rules.outcomes import Code
-from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, misplaced, place_items
+from reconcile.rules.payments import customers_of, payment_rows, reversals_of, shared_codes, to_payments
+from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, misplaced, place_items, split_mismatches
+from reconcile.rules.placement import (
+    place_folios,
+    place_keyed,
+    place_set_aside,
+    place_shared,
+    set_aside,
+    settle_agreeing,
+)
 from reconcile.rules.rates import note_rates
-from reconcile.rules.refunds import note_findings, refund_findings
-from reconcile.rules.splits import split_mismatches
+from reconcile.rules.references import match_references
+from reconcile.rules.reversals import (
+    dispute_findings,
+    lines_without_payout,
+    names_of_lines,
+    note_findings,
+    refund_findings,
+)
+from reconcile.rules.sets import match_parts, match_sets
 from reconcile.rules.summary import complete_summary, summarize
-from reconcile.rules.verdicts import document_outcomes, overdue_findings, payment_findings
+from reconcile.rules.verdicts import document_outcomes, nearest_misses, overdue_findings, payment_findings
 
 _ON_REFUNDS = frozenset({Code.REFUND_NO_CREDIT_NOTE})
+
+
+def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
+    """Decide every payment: decisions of people, keys, references, customers, parts, sets, suggestions, the rest."""
+    ledger, said = open_ledger(rows, inputs)
+    apply_decisions(ledger, inputs.decisions)
+    keys, waiting = set_aside(ledger, settle_agreeing(ledger, find_keys(said, ledger.books)))
+    del said
+    place_keyed(ledger, keys)
+    place_shared(ledger, keys)
+    place_folios(ledger, keys)
+    match_references(ledger)
+    waiting = place_set_aside(ledger, waiting)
+    match_customers(ledger)
+    match_parts(ledger)
+    match_sets(ledger)
+    place_set_aside(ledger, waiting)
+    # What these stages paid is not open any more.
+    place_folios(ledger, keys)
+    suggest(ledger)
+    ledger.leave_rest()
+    ledger.accept_rests()
+    return ledger
+
+
+def open_ledger(rows: DataFrame, inputs: Inputs) -> tuple[Ledger, Said]:
+    """Open the ledger with nothing decided, and give what each payment's metadata says."""
+    payments = payment_rows(rows, inputs.items)
+    said = read_metadata(payments["metadata"])
+    return _open(payments, said, rows, inputs), said
+
+
+def _open(payments: DataFrame, said: Said, rows: DataFrame, inputs: Inputs) -> Ledger:
+    documents = sorted_documents(inputs)
+    payers, owners = customers_of(payments, inputs.rules), document_customers(documents, inputs.rules)
+    currencies = shared_codes(payments["currency"], documents["currency"])
+    customers = shared_codes(payers, owners)
+    return Ledger(
+        payments=to_payments(
+            payments,
+            payers,
+            (currencies[0], customers[0]),
+            reversals=reversals_of(payments, rows, inputs.disputes),
+            said=said,
+        ),
+        books=to_books(documents, (currencies[1], customers[1]), inputs),
+        rules=inputs.rules,
+    )
 
 
 def reconcile(inputs: Inputs) -> Result:

@@ -1,12 +1,13 @@
-"""Payments that name a document: the rows of the matching table that begin with a key, from the top."""
+"""Payments that name documents, decided by the rows of the matching table that begin with a key, from the top."""
 
 from bisect import bisect_right
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from reconcile.rules.keys import Keys
+from reconcile.rules.keys import FOLIO, Keys
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -16,6 +17,7 @@ Claims = dict[int, list[tuple[int, str]]]
 Twins = dict[tuple[int, int, int], list[int]]
 _ANYBODY = -2
 _MOST_TWINS = 50
+Names = list[tuple[str, tuple[int, ...]]]
 
 
 def place_keyed(ledger: Ledger, keys: Keys) -> None:
@@ -205,3 +207,244 @@ def _both_currencies(ledger: Ledger, payment: int, doc: int) -> dict[str, Any]:
         "payment_currency": ledger.payments.money[payment],
         "document_currency": ledger.books.money[doc],
     }
+
+
+def set_aside(ledger: Ledger, keys: Keys) -> tuple[Keys, Keys]:
+    """Divide keys that name one document: those to be believed at once, and those that wait, ambiguous until then."""
+    payers, owners = ledger.payments.customer[keys.payments], ledger.books.customer[keys.docs]
+    differs = (payers != owners) & (payers != UNKNOWN) & (owners != UNKNOWN) & ledger.is_left()[keys.payments]
+    places = np.flatnonzero(differs)
+    own = _own_documents(ledger, keys.payments[places])
+    waits = np.zeros(len(keys.payments), dtype=bool)
+    for place in places.tolist():
+        payment, doc = int(keys.payments[place]), int(keys.docs[place])
+        rivals = tuple(other for other in own[payment] if other != doc)
+        if rivals and _could_be_matched(ledger, payment, doc):
+            waits[place] = True
+            _leave_borrowed(ledger, payment, (doc, *rivals), str(keys.rules[place]))
+    return _chosen(keys, ~waits, several=True), _chosen(keys, waits)
+
+
+def place_set_aside(ledger: Ledger, waiting: Keys) -> Keys:
+    """Believe the keys of payments whose own documents others paid since, and give back those that still wait."""
+    own = _own_documents(ledger, waiting.payments)
+    pairs = zip(waiting.payments.tolist(), waiting.docs.tolist(), strict=True)
+    waits = np.array([any(other != doc for other in own[payment]) for payment, doc in pairs], dtype=bool)
+    for payment in waiting.payments[~waits].tolist():
+        ledger.undo(payment)
+    place_keyed(ledger, _chosen(waiting, ~waits))
+    return _chosen(waiting, waits)
+
+
+def _chosen(keys: Keys, mask: Any, *, several: bool = False) -> Keys:
+    return Keys(keys.payments[mask], keys.docs[mask], keys.rules[mask], keys.several if several else {})
+
+
+def _could_be_matched(ledger: Ledger, payment: int, doc: int) -> bool:
+    """Tell whether the key alone would match: any other difference is decided as it always is."""
+    is_same = ledger.books.currency[doc] == ledger.payments.currency[payment] and not ledger.books.is_void[doc]
+    return bool(is_same and (payment, doc) not in ledger.forbidden and ledger.is_equal(doc, payment))
+
+
+def _own_documents(ledger: Ledger, payments: Any) -> dict[int, list[int]]:
+    """List the payers' own open documents of exactly their amounts, within whose dates they paid."""
+    books, paid = ledger.books, ledger.payments
+    balance = ledger.open_now()
+    concerned = np.isin(balance, paid.amount[payments]) & np.isin(books.customer, paid.customer[payments])
+    asking: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+    for doc in np.flatnonzero(concerned & (balance > 0)).tolist():
+        asking[int(books.customer[doc]), int(books.currency[doc]), int(balance[doc])].append(doc)
+    found: dict[int, list[int]] = {}
+    for payment in payments.tolist():
+        key = (int(paid.customer[payment]), int(paid.currency[payment]), int(paid.amount[payment]))
+        day = paid.day[payment]
+        found[payment] = [
+            doc
+            for doc in asking.get(key, ())
+            if books.since[doc] <= day <= books.until[doc]
+            and (payment, doc) not in ledger.forbidden
+            and ledger.is_open_for(doc, payment)
+        ]
+    return found
+
+
+def _leave_borrowed(ledger: Ledger, payment: int, rivals: tuple[int, ...], rule: str) -> None:
+    doc, *own = (str(ledger.books.keys[rival]) for rival in rivals)
+    evidence = {
+        "key": rule,
+        "document": doc,
+        "payer": ledger.payments.tax_id[payment],
+        "customer": ledger.books.tax_id[rivals[0]],
+        "equal_open_documents": own,
+    }
+    reason = Reason(Stage.NONE, f"key:{rule}:another_equal", rivals, evidence)
+    ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)
+
+
+def settle_agreeing(ledger: Ledger, keys: Keys) -> Keys:
+    """Where one key names a single document and no other key speaks against it, that document is named."""
+    agreed = {payment: _agreed(_allowed_names(ledger, payment, names)) for payment, names in keys.several.items()}
+    certain = {payment: pair for payment, pair in agreed.items() if pair is not None}
+    payments = sorted(certain)
+    return Keys(
+        np.concatenate([keys.payments, np.array(payments, dtype=np.int64)]),
+        np.concatenate([keys.docs, np.array([certain[payment][0] for payment in payments], dtype=np.int64)]),
+        np.concatenate([keys.rules, np.array([certain[payment][1] for payment in payments], dtype=object)]),
+        {payment: names for payment, names in keys.several.items() if payment not in certain},
+    )
+
+
+def place_shared(ledger: Ledger, keys: Keys) -> None:
+    """Decide the payments whose keys still name several documents, the oldest first."""
+    for payment in sorted(keys.several):
+        names = _allowed_names(ledger, payment, keys.several[payment])
+        if names and ledger.outcome[payment] == Outcome.UNEXPLAINED:
+            _place_shared(ledger, payment, names)
+
+
+def place_folios(ledger: Ledger, keys: Keys) -> None:
+    """Decide payments that say nothing but a folio of several documents, where only one of these is open."""
+    bare = {payment: names[0][1] for payment, names in keys.several.items() if _is_bare(names)}
+    meant = {payment: _only_open(ledger, payment, bare[payment]) for payment in sorted(bare)}
+    certain = {payment: doc for payment, doc in meant.items() if doc is not None}
+    if certain:
+        payments, docs = (np.array(list(places), dtype=np.int64) for places in (certain, certain.values()))
+        place_keyed(ledger, Keys(payments, docs, np.full(len(certain), FOLIO, dtype=object)))
+
+
+def _is_bare(names: Names) -> bool:
+    return len(names) == 1 and names[0][0] == FOLIO
+
+
+def _only_open(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> int | None:
+    open_ones = [doc for doc in docs if not ledger.books.is_void[doc] and ledger.open_at(doc, payment) > 0]
+    if len(open_ones) != 1:
+        return None
+    closed = (doc for doc in docs if doc != open_ones[0])
+    return None if any(_fits_better(ledger, payment, doc, open_ones[0]) for doc in closed) else open_ones[0]
+
+
+def _fits_better(ledger: Ledger, payment: int, closed: int, doc: int) -> bool:
+    """Tell whether amount or payer speak for a document that is closed: then it may have been paid again."""
+    books, payer = ledger.books, ledger.payments.customer[payment]
+    is_its_amount = books.total[closed] == ledger.payments.amount[payment] and not ledger.is_equal(doc, payment)
+    is_its_payer = payer != UNKNOWN and books.customer[closed] == payer != books.customer[doc]
+    return bool(is_its_amount or is_its_payer)
+
+
+def _allowed_names(ledger: Ledger, payment: int, names: Names) -> Names:
+    names = [(rule, docs) for rule, docs in names if rule != FOLIO or len(docs) == 1]
+    kept = [(rule, tuple(doc for doc in docs if (payment, doc) not in ledger.forbidden)) for rule, docs in names]
+    kept = [(rule, _meant(ledger, payment, docs)) for rule, docs in kept if docs]
+    # A bare folio says least: beside another key it neither decides nor contradicts.
+    return [(rule, docs) for rule, docs in kept if rule != FOLIO] or kept
+
+
+def _meant(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> tuple[int, ...]:
+    """Of documents under one name keep the payer's own, and for void ones take what was issued in their place."""
+    books, payer = ledger.books, ledger.payments.customer[payment]
+    docs = tuple(doc for doc in docs if payer != UNKNOWN and books.customer[doc] == payer) or docs
+    if all(books.is_void[doc] for doc in docs):
+        living = {target for doc in docs if (target := books.successor(doc)) is not None}
+        return tuple(sorted(doc for doc in living if (payment, doc) not in ledger.forbidden)) or docs
+    valid = tuple(doc for doc in docs if not books.is_void[doc])
+    is_void_meant = any(books.total[doc] == ledger.payments.amount[payment] for doc in set(docs) - set(valid))
+    return docs if is_void_meant and not any(ledger.is_equal(doc, payment) for doc in valid) else valid
+
+
+def _agreed(names: Names) -> tuple[int, str] | None:
+    singles = [(docs[0], rule) for rule, docs in names if len(docs) == 1]
+    if not singles or not all(singles[0][0] in docs for _, docs in names):
+        return None
+    return singles[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """What a payment's names come to: all documents under them, those under every one, and of these the open ones.
+
+    `equal` are the open ones of exactly the payment's amount.
+    """
+
+    payment: int
+    rule: str
+    rivals: tuple[int, ...]
+    common: tuple[int, ...]
+    open_ones: list[int]
+    equal: list[int]
+
+    def evidence(self, ledger: Ledger) -> dict[str, Any]:
+        return {"key": self.rule, "amount": int(ledger.payments.amount[self.payment])}
+
+
+def _place_shared(ledger: Ledger, payment: int, names: Names) -> None:
+    """Decide one payment: equal documents, all of them together, or none and why."""
+    named = _read(ledger, payment, names)
+    amount = int(ledger.payments.amount[payment])
+    if named.equal and _has_one_customer(ledger, named.equal):
+        _pay_equal(ledger, named)
+    elif not named.equal and _has_one_customer(ledger, named.open_ones) and _sum_open(ledger, named) == amount:
+        _pay_all(ledger, named)
+    else:
+        _leave_shared(ledger, named)
+
+
+def _read(ledger: Ledger, payment: int, names: Names) -> _Named:
+    books = ledger.books
+    common = sorted(set.intersection(*(set(docs) for _, docs in names)))
+    open_ones = [doc for doc in common if not books.is_void[doc] and _is_open(ledger, payment, doc)]
+    equal = [doc for doc in open_ones if ledger.is_equal(doc, payment)]
+    return _Named(
+        payment,
+        rule="+".join(rule for rule, _ in names),
+        rivals=tuple(sorted({doc for _, docs in names for doc in docs})),
+        common=tuple(common),
+        open_ones=open_ones,
+        # What a later note took back whole is meant last: its place was taken by the others.
+        equal=[doc for doc in equal if not books.is_called_off(doc)] or equal,
+    )
+
+
+def _is_open(ledger: Ledger, payment: int, doc: int) -> bool:
+    return ledger.books.currency[doc] == ledger.payments.currency[payment] and ledger.open_at(doc, payment) > 0
+
+
+def _pay_equal(ledger: Ledger, named: _Named) -> None:
+    doc, *others = named.equal
+    outcome = Outcome.INTERCHANGEABLE if others else Outcome.MATCHED
+    ledger.apply(named.payment, doc, int(ledger.payments.amount[named.payment]))
+    ledger.decide(named.payment, outcome, Reason(Stage.KEY, f"key:{named.rule}:equal", tuple(others)))
+    note_other_customers(ledger, np.array([named.payment]), np.array([doc]))
+
+
+def _pay_all(ledger: Ledger, named: _Named) -> None:
+    for doc in named.open_ones:
+        ledger.apply(named.payment, doc, ledger.open_at(doc, named.payment))
+    ledger.decide(named.payment, Outcome.SET, Reason(Stage.KEY, f"key:{named.rule}:all"))
+    note_other_customers(ledger, np.array([named.payment]), np.array(named.open_ones[:1]))
+
+
+def _leave_shared(ledger: Ledger, named: _Named) -> None:
+    """Say why no document is certain: another currency, all void, all paid already, or several."""
+    books, evidence = ledger.books, named.evidence(ledger)
+    listed = evidence | {"named_documents": [books.keys[doc] for doc in named.rivals]}
+    stage, rivals = Stage.NONE, named.rivals
+    if all(books.currency[doc] != ledger.payments.currency[named.payment] for doc in named.rivals):
+        why, outcome, code, evidence = "currency", Outcome.NO_DOCUMENT, Code.CURRENCY_DIFF, listed
+    elif all(books.is_void[doc] for doc in named.rivals):
+        why, outcome, code = "cancelled", Outcome.NO_DOCUMENT, Code.PAID_CANCELLED_DOC
+        evidence = listed | {"document_state": "void"}
+    elif not named.open_ones and any(ledger.paid[doc] for doc in named.common):
+        stage, rivals = Stage.KEY, named.common
+        why, outcome, code = "already_paid", Outcome.DUPLICATE, Code.DUPLICATE_PAYMENT
+    else:
+        why, outcome, code, evidence = "several", Outcome.AMBIGUOUS, Code.AMBIGUOUS, listed
+    ledger.decide(named.payment, outcome, Reason(stage, f"key:{named.rule}:{why}", rivals, evidence), code)
+
+
+def _has_one_customer(ledger: Ledger, docs: list[int]) -> bool:
+    return len({int(ledger.books.customer[doc]) for doc in docs}) == 1
+
+
+def _sum_open(ledger: Ledger, named: _Named) -> int:
+    return sum(ledger.open_at(doc, named.payment) for doc in named.open_ones)

@@ -1,24 +1,137 @@
 """Text references: whole words of a payment's texts that name a document, believed only with an equal amount."""
 
+import re
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconcile.rules.assignment import MOST_NODES, Edge, components, forced_pairs
 from reconcile.rules.candidates import pair_in_order
 from reconcile.rules.columns import texts_of
+from reconcile.rules.contradictions import leave_to_void, void_rivals
+from reconcile.rules.keys import loose_words
 from reconcile.rules.ledger import Ledger, Reason
-from reconcile.rules.names import plain, plain_column
+from reconcile.rules.names import are_split_alike, folded, plain, plain_column, words_of
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
-from reconcile.rules.spoken import exact_names, is_exact, is_grouped_so, texts_said, words_in
-from reconcile.rules.void_rivals import leave_to_void, void_rivals
 
+Edge = tuple[int, int]
+MOST_NODES = 200
+_NAMES = ("order_ref", "folio", "uuid")
+_HEADS = ("doc_type", "series")
+_LONGEST = 100  # a longer name is only looked for as it is written
 _SHORTEST = 2
 _MOST_BEARERS = 50  # a word that so many documents bear names none of them
+
+
+def components(edges: list[Edge]) -> list[list[Edge]]:
+    """Group edges whose ends hang together, in the order of their smallest edge."""
+    above: dict[int, int] = {}
+    for payment, doc in edges:
+        # Documents are numbered downwards, so that no payment bears the same number.
+        above[_top(above, ~doc)] = _top(above, payment)
+    grouped: dict[int, list[Edge]] = {}
+    for edge in sorted(edges):
+        grouped.setdefault(_top(above, edge[0]), []).append(edge)
+    return list(grouped.values())
+
+
+def _top(above: dict[int, int], node: int) -> int:
+    """Follow a node to the one its component is known by, and shorten the way for the next who asks."""
+    while (over := above.setdefault(node, node)) != node:
+        above[node] = node = above.setdefault(over, over)
+    return node
+
+
+def best_pairs(edges: list[Edge]) -> list[Edge]:
+    """Choose as many pairs as can be had at once."""
+    left, right = sorted({edge[0] for edge in edges}), sorted({edge[1] for edge in edges})
+    places = {node: place for place, node in enumerate(left)}, {node: place for place, node in enumerate(right)}
+    gain = np.zeros((len(left), len(right)), dtype=np.int64)
+    for payment, doc in edges:
+        gain[places[0][payment], places[1][doc]] = 1
+    # Slow to load and large: most runs have no component of more than one edge.
+    from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
+
+    rows, columns = linear_sum_assignment(gain, maximize=True)
+    return [(left[row], right[column]) for row, column in _chosen(gain, rows, columns)]
+
+
+def forced_pairs(edges: list[Edge]) -> list[Edge]:
+    """Keep of the best pairs those that every equally good assignment contains: forbid each in turn and solve again."""
+    if len(edges) == 1:
+        return edges
+    best = best_pairs(edges)
+    return [pair for pair in best if len(best_pairs([edge for edge in edges if edge != pair])) < len(best)]
+
+
+def _chosen(gain: Any, rows: Any, columns: Any) -> list[Edge]:
+    return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if gain[row, column]]
+
+
+def texts_said(ledger: Ledger, payments: Any) -> dict[int, list[str]]:
+    """Give the texts of those payments that have any."""
+    frame = ledger.payments.frame
+    columns = (frame[name].take(payments).to_numpy(dtype=object) for name in ("texts", "metadata"))
+    found: dict[int, list[str]] = {}
+    for payment, text, metadata in zip([int(payment) for payment in payments], *columns, strict=True):
+        texts = [text] if isinstance(text, str) else []
+        if texts := texts + loose_words(metadata):
+            found[payment] = texts
+    return found
+
+
+def words_in(texts: Iterable[str]) -> set[str]:
+    return set().union(*map(words_of, texts))
+
+
+def exact_names(ledger: Ledger, docs: Iterable[int]) -> dict[int, set[str]]:
+    """Give documents' names as the books write them: the order, folio alone and after type or series, UUID."""
+    places = sorted(set(docs))
+    columns = {name: ledger.books.column(name, np.array(places, dtype=np.int64)) for name in (*_NAMES, *_HEADS)}
+    values = {name: column.astype(object) for name, column in columns.items()}
+    return {doc: _names_of({name: column[row] for name, column in values.items()}) for row, doc in enumerate(places)}
+
+
+def _names_of(values: dict[str, Any]) -> set[str]:
+    said = {name: value.strip().upper() for name, value in values.items() if isinstance(value, str)}
+    folio = said.get("folio", "").lstrip("0")
+    heads = {said[name] + said["folio"] for name in _HEADS if name in said and folio}
+    return ({said[name] for name in ("order_ref", "uuid") if name in said} | heads | {folio}) - {""}
+
+
+def is_exact(texts: Iterable[str], names: Iterable[str]) -> bool:
+    """Tell whether a text has one of the names as it is written in the books, zeros before it aside."""
+    told = "\n".join(map(str.upper, texts))
+    return any(_is_whole(told, at, at + len(name)) for name in names for at in _places(told, name))
+
+
+def _places(told: str, name: str) -> Iterator[int]:
+    at = told.find(name)
+    while at >= 0:
+        yield at
+        at = told.find(name, at + 1)
+
+
+def _is_whole(told: str, start: int, end: int) -> bool:
+    """Tell whether what stands there is a word and no part of one."""
+    while start and told[start - 1] == "0":
+        start -= 1
+    around = told[max(start - 1, 0) : start], told[end : end + 1]
+    return not any(sign.isascii() and sign.isalnum() for sign in around)
+
+
+def is_grouped_so(texts: Iterable[str], name: str, writing: str) -> bool:
+    """Tell whether a text that has a name in other writing groups its digits as the books do, or not at all."""
+    if len(name) > _LONGEST:
+        return False
+    pattern = "[^A-Z0-9]*".join("[O0]" if sign == "0" else sign for sign in name)
+    found = [match.group() for text in texts for match in re.finditer(pattern, folded(text))]
+    own = pa.array([writing] * len(found), type=pa.large_string())
+    return bool(are_split_alike(pa.array(found, type=pa.large_string()), own).any())
 
 
 def match_references(ledger: Ledger) -> None:

@@ -11,8 +11,7 @@ from reconcile.closing.figures import item_words
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.payouts import DISPUTE
 from reconcile.rules.pipeline import reconcile
-from reconcile.rules.settings import RuleSet
-from reconcile.rules.tariff import Tariff
+from reconcile.rules.terms import RuleSet, Tariff
 from reconcile.runs.diffs import Published, compare
 
 

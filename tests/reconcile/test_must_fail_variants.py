@@ -12,12 +12,12 @@ import pandas as pd
 import pytest
 
 from reconcile.rules import candidates, references, sets
-from reconcile.rules.assignment import best_pairs
 from reconcile.rules.checks import ChecksFailed
 from reconcile.rules.inputs import DOCUMENTS, FEES, Inputs, empty, typed
 from reconcile.rules.ledger import Reason
 from reconcile.rules.outcomes import Outcome, Stage
 from reconcile.rules.pipeline import reconcile
+from reconcile.rules.references import best_pairs
 
 ACCURACY = Path(__file__).resolve().parents[1] / "benchmarks" / "accuracy"
 Variant = Callable[[Inputs, pytest.MonkeyPatch], Inputs]

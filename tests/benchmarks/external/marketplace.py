@@ -30,7 +30,7 @@ from reconcile.rules.inputs import (
     empty,
     typed,
 )
-from reconcile.rules.settings import RuleSet
+from reconcile.rules.terms import RuleSet
 
 FILES = {
     "orders": ("order_id", "customer_id", "order_status", "order_purchase_timestamp", "order_approved_at"),

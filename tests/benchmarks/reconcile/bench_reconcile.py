@@ -32,11 +32,10 @@ from consumer.facts.store import Store
 from reconcile.reading.columnar import read_table
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
 from reconcile.rules.inputs import DOCUMENTS
-from reconcile.rules.keys import find_keys
-from reconcile.rules.matching import open_ledger
-from reconcile.rules.metadata import read_metadata
+from reconcile.rules.keys import find_keys, read_metadata
 from reconcile.rules.payments import payment_rows
 from reconcile.rules.payouts import place_items
+from reconcile.rules.pipeline import open_ledger
 from reconcile.rules.placement import place_keyed
 from reconcile.runs.run import run
 from reconcile.tables import LocalInvoice

@@ -27,8 +27,7 @@ from reconcile.rules.inputs import (
     typed,
 )
 from reconcile.rules.pipeline import reconcile
-from reconcile.rules.settings import to_rules
-from reconcile.rules.tariff import to_tariff
+from reconcile.rules.terms import to_rules, to_tariff
 
 Row = dict[str, Any]
 

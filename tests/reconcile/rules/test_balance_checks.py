@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from reconcile.rules.assignment import best_pairs, components, forced_pairs
 from reconcile.rules.checks import ChecksFailed, check_result
-from reconcile.rules.matching import match_payments
 from reconcile.rules.payouts import place_items
+from reconcile.rules.pipeline import match_payments
+from reconcile.rules.references import best_pairs, components, forced_pairs
 from reconcile.rules.sets import find_sets
 
 if TYPE_CHECKING:

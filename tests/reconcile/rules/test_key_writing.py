@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.writing import folded, normal
+from reconcile.rules.names import folded, normal
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from reconcile.rules.columns import Texts, in_capitals, in_total_order
-from reconcile.rules.metadata import read_metadata
+from reconcile.rules.keys import read_metadata
 
 
 @pytest.mark.parametrize(

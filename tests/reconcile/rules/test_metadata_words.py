@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from reconcile.rules.metadata import read_metadata
+from reconcile.rules.keys import read_metadata
 from tests.reconcile.rules.conftest import ANA
 
 if TYPE_CHECKING:

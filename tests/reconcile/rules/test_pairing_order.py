@@ -6,9 +6,9 @@ import pytest
 
 from reconcile.rules.candidates import pair_in_order
 from reconcile.rules.ledger import Ledger, Reason
-from reconcile.rules.matching import open_ledger
 from reconcile.rules.outcomes import Stage
 from reconcile.rules.payouts import place_items
+from reconcile.rules.pipeline import open_ledger
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

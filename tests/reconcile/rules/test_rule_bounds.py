@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from reconcile.rules.assignment import forced_pairs
+from reconcile.rules.references import forced_pairs
 from reconcile.rules.sets import find_sets
 
 if TYPE_CHECKING:

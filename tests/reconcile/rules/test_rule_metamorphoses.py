@@ -15,8 +15,7 @@ from consumer.facts.bankdays import BankCalendar, calendar_of
 from consumer.facts.countries import COUNTRIES
 from reconcile.rules.inputs import Inputs, Result, records
 from reconcile.rules.pipeline import reconcile
-from reconcile.rules.settings import RuleSet
-from reconcile.rules.tariff import to_tariff
+from reconcile.rules.terms import RuleSet, to_tariff
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

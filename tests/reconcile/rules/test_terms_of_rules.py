@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.settings import RulesError, to_rules
-from reconcile.rules.tariff import TariffError, to_tariff
+from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

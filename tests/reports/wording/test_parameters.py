@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 
-from reconcile.rules.settings import RuleSet
+from reconcile.rules.terms import RuleSet
 from reports.wording import parameters
 
 

@@ -1,0 +1,356 @@
+"""Money that went back: refunds against credit notes, lost disputes as lines of payouts, and disputes still open."""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import combinations
+from typing import Any
+
+import pandas as pd
+from pandas import DataFrame
+
+from reconcile.rules.columns import looked_up
+from reconcile.rules.documents import Note
+from reconcile.rules.findings import About, to_finding
+from reconcile.rules.inputs import Finding, Inputs, records
+from reconcile.rules.ledger import Ledger
+from reconcile.rules.outcomes import CLOSED, DEAD, LOST, Code, FeeSource
+from reconcile.rules.payments import Reversal
+from reconcile.rules.payouts import DISPUTE
+
+_MOST_AT_ONCE = 12
+_BPS = 10_000
+Amounts = list[tuple[int, int]]
+_IN_REVIEW = "in_review"
+_SUBJECT = f"{DISPUTE}:"
+
+
+@dataclass(frozen=True, slots=True)
+class DisputeLine:
+    """A lost dispute as a line: of the payout that took it, or of none while it waits for one."""
+
+    payout_id: str | None
+    dispute_id: str
+    resource_id: str
+    amount: int
+    currency: str
+    ended_at: pd.Timestamp
+
+
+def place_disputes(sums: DataFrame, inputs: Inputs) -> list[DisputeLine]:
+    """Put lost disputes into the first payout created after they ended, where its identity or fee rate asks for it."""
+    waiting = _waiting(inputs)
+    placed = []
+    for payout_id in sorted(waiting):
+        sum_row = sums.loc[payout_id]
+        placed += _fitting(waiting[payout_id], sum_row, inputs.rules.fee_band_bps)
+    return placed
+
+
+def lines_without_payout(inputs: Inputs) -> list[DisputeLine]:
+    """List lost disputes after which no living payout came: the next one may take them."""
+    living = inputs.payouts[~inputs.payouts["status"].isin(DEAD)]
+    last = living.groupby("currency")["created_at"].max()
+    lost = _lost(inputs)
+    newest = looked_up(lost["currency"], last)
+    waits = newest.isna() | (newest <= lost["ended_at"])
+    return [_to_line(dispute, None) for dispute in records(lost[waits])]
+
+
+def _lost(inputs: Inputs) -> DataFrame:
+    is_lost = inputs.disputes["status"].isin(LOST) & inputs.disputes["ended_at"].notna()
+    return inputs.disputes[is_lost].sort_values(["ended_at", "dispute_id"])
+
+
+def _waiting(inputs: Inputs) -> dict[str, list[DisputeLine]]:
+    """List for each payout the disputes it may hold: a dead payout passes them on to the next."""
+    payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
+    waiting: dict[str, list[DisputeLine]] = {}
+    for dispute in records(_lost(inputs)):
+        later = payouts[(payouts["created_at"] > dispute.ended_at) & (payouts["currency"] == dispute.currency)]
+        for payout in records(later):
+            waiting.setdefault(str(payout.payout_id), []).append(_to_line(dispute, str(payout.payout_id)))
+            if payout.status not in DEAD:
+                break
+    return waiting
+
+
+def _to_line(dispute: Any, payout_id: str | None) -> DisputeLine:
+    return DisputeLine(
+        payout_id=payout_id,
+        dispute_id=dispute.dispute_id,
+        resource_id=dispute.resource_id,
+        amount=int(dispute.amount),
+        currency=dispute.currency,
+        ended_at=dispute.ended_at,
+    )
+
+
+def _fitting(disputes: list[DisputeLine], sums: Any, band_bps: int) -> list[DisputeLine]:
+    """Choose all of them if that fits, else the only part of them that does."""
+    if sums["fee_source"] != FeeSource.RESIDUAL and sums["over"] <= 0:
+        return []
+    if _fits(sum(dispute.amount for dispute in disputes), sums, band_bps):
+        return disputes
+    if len(disputes) > _MOST_AT_ONCE:
+        return []
+    fitting = [
+        list(chosen)
+        for size in range(1, len(disputes))
+        for chosen in combinations(disputes, size)
+        if _fits(sum(dispute.amount for dispute in chosen), sums, band_bps)
+    ]
+    return fitting[0] if len(fitting) == 1 else []
+
+
+def _fits(amount: int, sums: Any, band_bps: int) -> bool:
+    if sums["fee_source"] != FeeSource.RESIDUAL:
+        return bool(sums["over"] == amount)
+    fee, allowed = int(sums["fee"]) * _BPS, band_bps * int(sums["gross"])
+    return fee > allowed and 0 <= fee - amount * _BPS <= allowed
+
+
+def refund_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
+    """Find refunds of invoiced sales that no credit note explains; what was paid too much needs none.
+
+    Too much is what a document had been paid when the refund was made: a sale paid again was given back before.
+    """
+    lonely: dict[str, tuple[Reversal, int]] = {}
+    for doc, found in uncovered(ledger, applied).items():
+        for reversal, _, rest in found:
+            if rest > 0 and not reversal.is_dispute:
+                lonely.setdefault(reversal.resource_id, (reversal, doc))
+    payment_of = {one.resource_id: place for place, made in ledger.payments.reversals.items() for one in made}
+    return [_lonely_refund(ledger, refund, doc, payment_of[key]) for key, (refund, doc) in sorted(lonely.items())]
+
+
+def note_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
+    """Find credit notes on paid documents for which nothing was given back."""
+    found = []
+    first_paid = _first_days(ledger, applied)
+    for doc in sorted(set(ledger.books.notes) & set(first_paid)):
+        if ledger.balance(doc) < 0 and not ledger.books.is_void[doc]:
+            late = [note for note in ledger.books.notes[doc] if note.day >= first_paid[doc]]
+            found += [_lonely_note(ledger, note, doc) for note in _without_refund(ledger, doc, late)]
+    return found
+
+
+def uncovered(ledger: Ledger, applied: DataFrame) -> dict[int, list[tuple[Reversal, int, int]]]:
+    """Give for each document what went back of it, each with its amount there and the part that nothing covers.
+
+    Credit notes and what people accepted cover it, and payments beyond the total: of a refund those made by then, of
+    a lost dispute any. A refund is covered whole or not at all.
+    """
+    docs = sorted(ledger.went_back)
+    payments = _payments_of(ledger, applied, docs)
+    return {doc: list(_uncovered(ledger, doc, payments[doc])) for doc in docs}
+
+
+def _uncovered(ledger: Ledger, doc: int, payments: Amounts) -> Iterator[tuple[Reversal, int, int]]:
+    notes = [note.amount for note in ledger.books.notes.get(doc, ())]
+    beyond = int(ledger.books.credited[doc] + ledger.adjusted[doc] - ledger.books.total[doc])
+    for reversal, amount in sorted(ledger.went_back[doc], key=lambda entry: entry[1] not in notes):
+        counted = (paid for moment, paid in payments if reversal.is_dispute or moment <= reversal.at)
+        left = beyond + sum(counted)
+        beyond -= amount
+        if reversal.is_dispute:
+            yield reversal, amount, amount - min(amount, max(left, 0))
+        else:
+            is_covered = left > 0 if notes else left >= amount
+            yield reversal, amount, 0 if is_covered else amount
+
+
+def _payments_of(ledger: Ledger, applied: DataFrame, docs: list[int]) -> dict[int, Amounts]:
+    """Give the moment and the amount of everything applied to some documents."""
+    applied = applied[applied["doc"].isin(docs)]
+    paid: dict[int, Amounts] = defaultdict(list)
+    for payment, doc, amount in zip(*(applied[name].tolist() for name in ("payment", "doc", "applied")), strict=True):
+        paid[doc].append((int(ledger.payments.moment[payment]), amount))
+    return paid
+
+
+def _without_refund(ledger: Ledger, doc: int, notes: list[Note]) -> list[Note]:
+    amounts = [amount for _, amount in ledger.went_back.get(doc, ())]
+    left = sum(amounts)
+    lonely = []
+    for note in sorted(notes, key=lambda written: written.amount not in amounts):
+        if left <= 0:
+            lonely.append(note)
+        left -= note.amount
+    return lonely
+
+
+def _first_days(ledger: Ledger, applied: DataFrame) -> dict[int, int]:
+    """Give the day of the first payment of each document that has notes."""
+    noted = applied[applied["doc"].isin(list(ledger.books.notes))]
+    days: dict[int, int] = {}
+    for payment, doc in zip(noted["payment"].tolist(), noted["doc"].tolist(), strict=True):
+        day = int(ledger.payments.day[payment])
+        days[doc] = min(day, days.get(doc, day))
+    return days
+
+
+def _lonely_refund(ledger: Ledger, refund: Reversal, doc: int, payment: int) -> Finding:
+    row = ledger.payments.frame.iloc[payment]
+    key = str(ledger.books.keys[doc])
+    about = About(
+        subject=f"resource:{refund.resource_id}",
+        currency=str(row["currency"]),
+        payout_id=refund.payout_id,
+        resource_id=refund.resource_id,
+        doc_key=key,
+        evidence={"refund": refund.amount, "payment": str(row["resource_id"]), "document": key, "credit_notes": 0}
+        | _noted(ledger, doc),
+    )
+    return to_finding(Code.REFUND_NO_CREDIT_NOTE, about, at_risk=refund.amount)
+
+
+def _noted(ledger: Ledger, doc: int) -> dict[str, Any]:
+    notes = ledger.books.notes.get(doc, ())
+    return {"credit_notes": len(notes), "credited": sum(note.amount for note in notes)}
+
+
+def _lonely_note(ledger: Ledger, note: Note, doc: int) -> Finding:
+    frame = ledger.books.rows.iloc[ledger.books.place[note.doc]]
+    key = str(frame["doc_key"])
+    about = About(
+        subject=f"document:{key}",
+        currency=str(frame["currency"]),
+        doc_key=key,
+        evidence={
+            "credit_note": note.amount,
+            "document": str(ledger.books.keys[doc]),
+            "paid": int(ledger.paid[doc]),
+            "refunded": int(ledger.reopened[doc]),
+            "issued": None if pd.isna(frame["issue_date"]) else frame["issue_date"].date().isoformat(),
+        },
+    )
+    return to_finding(Code.CREDIT_NOTE_NO_REFUND, about, at_risk=note.amount)
+
+
+def dispute_findings(
+    ledger: Ledger, applied: DataFrame, lines: Sequence[DisputeLine], inputs: Inputs
+) -> Iterator[Finding]:
+    """Find lost disputes that nothing covers whole, and open ones."""
+    disputes = inputs.disputes.sort_values("dispute_id")
+    lost, waiting = disputes[disputes["status"].isin(LOST)], disputes[~disputes["status"].isin(CLOSED)]
+    if len(lost):
+        dead = set(inputs.payouts["payout_id"][inputs.payouts["status"].isin(DEAD)])
+        payouts = {line.dispute_id: line.payout_id for line in lines if line.payout_id not in dead}
+        taken = _taken(ledger, applied)
+        for row in records(lost):
+            own = taken.get(row.dispute_id, _Taken())
+            at_risk = _at_risk(int(row.amount), own, ledger.rules.amount_tolerance)
+            if at_risk > 0:
+                yield _lost_finding(row, own, payouts.get(row.dispute_id), at_risk=at_risk, inputs=inputs)
+    if len(waiting):
+        docs = _documents(ledger, applied, waiting["resource_id"])
+        yield from (_open(row, docs, inputs) for row in records(waiting))
+
+
+def names_of_lines(findings: Sequence[Finding], lines: Sequence[DisputeLine]) -> Iterator[tuple[str, str, str, str]]:
+    """Give the code, the payout, the kind and the id of the line of each dispute that an exception names."""
+    codes = {found.subject.removeprefix(_SUBJECT): found.code for found in findings if _is_about_dispute(found)}
+    for line in lines:
+        if line.dispute_id in codes:
+            yield codes[line.dispute_id], line.payout_id or "", DISPUTE, line.dispute_id
+
+
+def _is_about_dispute(finding: Finding) -> bool:
+    return finding.subject.startswith(_SUBJECT)
+
+
+@dataclass(slots=True)
+class _Taken:
+    """What a lost dispute took back of documents, and how much of it they still ask for."""
+
+    documents: list[str] = field(default_factory=list)
+    amount: int = 0
+    rest: int = 0
+
+
+def _taken(ledger: Ledger, applied: DataFrame) -> dict[str, _Taken]:
+    """Add up what lost disputes took back of documents, by the dispute's id."""
+    found: dict[str, _Taken] = defaultdict(_Taken)
+    for doc, parts in uncovered(ledger, applied).items():
+        for reversal, amount, rest in parts:
+            if reversal.is_dispute:
+                taken = found[reversal.resource_id]
+                taken.documents.append(str(ledger.books.keys[doc]))
+                taken.amount += amount
+                taken.rest += rest
+    return found
+
+
+def _at_risk(amount: int, taken: _Taken, tolerance: int) -> int:
+    """What documents still ask for, and what was taken from none of them, which a person must resolve."""
+    beyond = amount - taken.amount
+    return taken.rest + (0 if taken.amount and beyond <= tolerance else beyond)
+
+
+def _lost_finding(row: Any, taken: _Taken, payout_id: str | None, *, at_risk: int, inputs: Inputs) -> Finding:
+    ended_on = _local_day(row.ended_at, inputs)
+    evidence = {
+        "payment": _known(row.resource_id),
+        "amount": int(row.amount),
+        "dispute_state": row.status,
+        "ended_on": _text(ended_on),
+        "documents": taken.documents,
+        "taken_back": taken.amount,
+        "still_open": at_risk,
+    }
+    about = _about(row, taken.documents, evidence)
+    about.payout_id, about.fact_on = payout_id, ended_on
+    return to_finding(Code.DISPUTE_LOST, about, at_risk=at_risk)
+
+
+def _open(row: Any, documents: dict[str, list[str]], inputs: Inputs) -> Finding:
+    due_on = _local_day(row.due_at, inputs)
+    left = None if due_on is None else inputs.calendar.days_between(inputs.as_of, due_on)
+    evidence = {
+        "payment": _known(row.resource_id),
+        "amount": int(row.amount),
+        "dispute_state": row.status,
+        "due_on": _text(due_on),
+        "bank_days_left": left,
+    }
+    severity = "info"
+    if row.status != _IN_REVIEW:
+        severity = "high" if left is None or left <= inputs.rules.days_to_deadline else "medium"
+    about = _about(row, documents.get(row.resource_id, []), evidence)
+    about.due_on = due_on
+    return to_finding(Code.DISPUTE_OPEN, about, at_risk=int(row.amount), severity=severity)
+
+
+def _about(row: Any, documents: list[str], evidence: dict[str, Any]) -> About:
+    return About(
+        subject=f"{_SUBJECT}{row.dispute_id}",
+        currency=row.currency,
+        resource_id=_known(row.resource_id),
+        doc_key=documents[0] if len(documents) == 1 else None,
+        evidence=evidence,
+    )
+
+
+def _documents(ledger: Ledger, applied: DataFrame, payment_ids: Any) -> dict[str, list[str]]:
+    """Give the documents that some payments were applied to."""
+    wanted = set(payment_ids.dropna())
+    places = {place: key for place, key in enumerate(ledger.payments.ids) if key in wanted}
+    own = applied[applied["payment"].isin(list(places))].sort_values(["payment", "doc"])
+    found: dict[str, list[str]] = defaultdict(list)
+    for payment, doc in zip(own["payment"].tolist(), own["doc"].tolist(), strict=True):
+        found[places[payment]].append(str(ledger.books.keys[doc]))
+    return found
+
+
+def _local_day(moment: Any, inputs: Inputs) -> date | None:
+    return None if pd.isna(moment) else moment.tz_convert(inputs.calendar.country.zone).date()
+
+
+def _text(on: date | None) -> str | None:
+    return None if on is None else on.isoformat()
+
+
+def _known(text: Any) -> str | None:
+    return None if pd.isna(text) else str(text)

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec.structs import replace
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile.rules.columns import texts_of
+from reconcile.rules.columns import mask_of, texts_of
 from reconcile.rules.inputs import Finding, Inputs
 from reconcile.rules.outcomes import WITHOUT_DOCUMENT, Code
 from reconcile.rules.timing import local_times
@@ -122,13 +122,13 @@ def _payouts(ids: set[str], summary: DataFrame, inputs: Inputs) -> dict[str, _Kn
 
 def _named(ids: set[str], frame: DataFrame, name: str) -> DataFrame:
     is_named = pc.is_in(texts_of(frame[name]), value_set=pa.array(list(ids), type=pa.large_string()))
-    chosen: DataFrame = frame[is_named.to_numpy(zero_copy_only=False)]
+    chosen: DataFrame = frame[mask_of(is_named)]
     return chosen
 
 
-def _days(column: Any) -> list[date | None]:
+def _days(column: Series) -> list[date | None]:
     return [None if pd.isna(value) else value.date() for value in column]
 
 
-def _texts(column: Any) -> list[str | None]:
+def _texts(column: Series) -> list[str | None]:
     return [None if pd.isna(value) else str(value) for value in column]

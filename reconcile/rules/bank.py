@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import pandas as pd
 from pandas import DataFrame
@@ -11,12 +10,12 @@ from pandas import DataFrame
 from reconcile.rules.columns import looked_up
 from reconcile.rules.deposits import Accounts, Deposit
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import COUNT, DAY, MONEY, TEXT, Finding, Inputs, records
+from reconcile.rules.inputs import COUNT, DAY, MONEY, TEXT, Finding, Inputs, Row, records
 from reconcile.rules.outcomes import Code
 from reconcile.rules.timing import local_times, shift
 
 _BPS = 10_000
-MayBe = Callable[[Any, Any], bool]
+MayBe = Callable[[Row, Row], bool]
 _COLUMNS = {"bank_date": DAY, "bank_movement_id": TEXT, "bank_amount": MONEY, "days_late": COUNT}
 
 
@@ -60,7 +59,7 @@ def bank_findings(summary: DataFrame, inputs: Inputs) -> list[Finding]:
     return found + [_finding(Code.BANK_AMOUNT_DIFF, row, abs(int(row.bank_difference))) for row in records(differs)]
 
 
-def _finding(code: Code, row: Any, at_risk: int) -> Finding:
+def _finding(code: Code, row: Row, at_risk: int) -> Finding:
     evidence = {
         "payout": int(row.payout_amount),
         "status": row.status,
@@ -72,11 +71,11 @@ def _finding(code: Code, row: Any, at_risk: int) -> Finding:
     return to_finding(code, about, at_risk=at_risk)
 
 
-def _day(value: Any) -> str | None:
+def _day(value: pd.Timestamp) -> str | None:
     return None if pd.isna(value) else str(value.date().isoformat())
 
 
-def _windows(summary: DataFrame, inputs: Inputs) -> list[Any]:
+def _windows(summary: DataFrame, inputs: Inputs) -> list[Row]:
     """Give the payouts that succeeded with their account and the stretch of days in which the bank must show them."""
     chosen = summary[summary["succeeded_at_utc"].notna()].copy()
     chosen["since"] = local_times(chosen["succeeded_at_utc"], inputs.calendar).dt.normalize()
@@ -86,7 +85,7 @@ def _windows(summary: DataFrame, inputs: Inputs) -> list[Any]:
     return records(chosen.sort_values(["succeeded_at_utc", "payout_id"]))
 
 
-def _take_named(wanted: list[Any], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
+def _take_named(wanted: list[Row], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
     """Take the deposits whose text names the payout as a whole word, those of its amount first."""
     payouts = {payout.payout_id: payout for payout in wanted}
     used: set[str] = set()
@@ -104,7 +103,7 @@ def _take_named(wanted: list[Any], deposits: list[Deposit], taken: dict[str, Dep
                     used.add(deposit.line.movement_id)
 
 
-def _take_equal(wanted: list[Any], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
+def _take_equal(wanted: list[Row], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
     """Take equal amounts, first inside the window and then after it, oldest with oldest."""
     used = _used(taken)
     by_amount: dict[int, list[Deposit]] = {}
@@ -127,7 +126,7 @@ def _take_equal(wanted: list[Any], deposits: list[Deposit], taken: dict[str, Dep
 
 
 def _take_near(
-    wanted: list[Any], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe, *, near_bps: int
+    wanted: list[Row], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe, *, near_bps: int
 ) -> None:
     """Take a deposit of another amount where payout and deposit have only each other inside the window."""
     used = _used(taken)
@@ -152,16 +151,17 @@ def _used(taken: dict[str, Deposit]) -> set[str]:
     return {deposit.line.movement_id for deposit in taken.values()}
 
 
-def _booked_on(deposit: Deposit) -> Any:
-    return deposit.line.booked_on
+def _booked_on(deposit: Deposit) -> pd.Timestamp:
+    day: pd.Timestamp = deposit.line.booked_on
+    return day
 
 
-def _is_near(payout: Any, deposit: Deposit, near_bps: int) -> bool:
+def _is_near(payout: Row, deposit: Deposit, near_bps: int) -> bool:
     near = near_bps * int(payout.payout_amount)
     return any(abs(amount - int(payout.payout_amount)) * _BPS <= near for amount in deposit.amounts)
 
 
-def _arrival(row: Any, deposit: Deposit | None, inputs: Inputs) -> tuple[Any, ...]:
+def _arrival(row: Row, deposit: Deposit | None, inputs: Inputs) -> tuple[object, ...]:
     """Show the line that brought the payout; of two amounts the one that differs more, so that it is seen."""
     if deposit is None:
         return (None, None, None, None)

@@ -2,12 +2,13 @@
 
 from collections import defaultdict
 from heapq import heappop, heappush
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
+from reconcile.rules.columns import Indices, Mask
 from reconcile.rules.contradictions import are_contradicted, leave_to_void, name_such_sales, void_rivals
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
@@ -28,8 +29,12 @@ def match_customers(ledger: Ledger) -> None:
     edges = edges[~are_contradicted(ledger, edges["payment"].to_numpy(), edges["doc"].to_numpy())]
     is_lone = _are_lone(edges)
     voids = void_rivals(ledger, left["payment"].to_numpy())
-    for payment, docs in edges[edges["payment"].isin(list(voids))].groupby("payment")["doc"]:
-        leave_to_void(ledger, payment, "customer", docs.tolist(), voids[payment])
+    contested = edges[edges["payment"].isin(list(voids))]
+    named: Options = defaultdict(list)
+    for payment, doc in zip(contested["payment"].tolist(), contested["doc"].tolist(), strict=True):
+        named[payment].append(doc)
+    for payment, docs in named.items():
+        leave_to_void(ledger, payment, "customer", docs, voids[payment])
     is_free = ~edges["payment"].isin(list(voids))
     edges, is_lone = edges[is_free], is_lone[is_free]
     reason = Reason(Stage.CUSTOMER, "customer:tax_id+amount+window")
@@ -136,7 +141,7 @@ def _pair(ledger: Ledger, edge: tuple[int, int], reason: Reason, rivals: tuple[i
     ledger.decide(payment, Outcome.INTERCHANGEABLE, Reason(reason.stage, reason.rule, rivals))
 
 
-def _blocks(ledger: Ledger, names: list[str], is_meant: Any) -> tuple[DataFrame, DataFrame]:
+def _blocks(ledger: Ledger, names: list[str], is_meant: Mask) -> tuple[DataFrame, DataFrame]:
     """Number the blocks that hold payments as well as documents, and give both sides of them."""
     payments = np.flatnonzero(ledger.is_left() & is_meant)
     columns = {name: getattr(ledger.payments, name)[payments] for name in ("currency", "amount", "customer", "day")}
@@ -149,15 +154,15 @@ def _blocks(ledger: Ledger, names: list[str], is_meant: Any) -> tuple[DataFrame,
     return left[left["block"].isin(right["block"])].copy(), right[right["block"].isin(left["block"])].copy()
 
 
-def _products(left: DataFrame, right: DataFrame) -> Any:
+def _products(left: DataFrame, right: DataFrame) -> Series:
     return left["block"].value_counts(sort=False) * right["block"].value_counts(sort=False)
 
 
-def _count(values: Any, points: Any, side: Any) -> Any:
+def _count(values: Series, points: Series, side: Literal["left", "right"]) -> Indices:
     return np.searchsorted(np.sort(values.to_numpy()), points.to_numpy(), side=side)
 
 
-def _edges(ledger: Ledger, left: DataFrame, right: DataFrame) -> Any:
+def _edges(ledger: Ledger, left: DataFrame, right: DataFrame) -> DataFrame:
     """Pair payments and documents of one block whose dates fit."""
     edges = left[["payment", "block", "day"]].merge(right[["doc", "block", "since", "until"]], on="block")
     edges = edges[(edges["since"] <= edges["day"]) & (edges["day"] <= edges["until"])]
@@ -165,7 +170,7 @@ def _edges(ledger: Ledger, left: DataFrame, right: DataFrame) -> Any:
     return edges.sort_values(["payment", "doc"], ignore_index=True)
 
 
-def _are_possible(ledger: Ledger, edges: DataFrame) -> Any:
+def _are_possible(ledger: Ledger, edges: DataFrame) -> Mask:
     """Leave out what people forbade, and documents that asked for another amount when the payment came."""
     keep = np.ones(len(edges), dtype=bool)
     pairs = list(zip(edges["payment"].tolist(), edges["doc"].tolist(), strict=True))
@@ -194,7 +199,7 @@ def _asks(ledger: Ledger) -> DataFrame:
     return DataFrame({"doc": places, "amount": amounts} | columns).drop_duplicates(["doc", "amount"])
 
 
-def _are_lone(edges: DataFrame) -> Any:
+def _are_lone(edges: DataFrame) -> Series:
     """Tell which edges are unique both ways."""
     return ~edges["payment"].duplicated(keep=False) & ~edges["doc"].duplicated(keep=False)
 

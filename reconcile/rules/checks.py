@@ -1,13 +1,11 @@
 """Checks that stop a run whose books do not balance: nothing lost, nothing twice, nothing beyond its amount."""
 
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import joined_keys, looked_up, texts_of
+from reconcile.rules.columns import Indices, Ints, joined_keys, looked_up, texts_of
 from reconcile.rules.inputs import Result
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Outcome
@@ -89,7 +87,7 @@ def _check_documents(ledger: Ledger, applied: DataFrame, documents: DataFrame) -
     _require(bool((paid == expected).all()), "a document's paid amount is not the sum of what was applied to it")
 
 
-def _sums_at(places: Any, applied: DataFrame, count: int) -> Any:
+def _sums_at(places: Indices, applied: DataFrame, count: int) -> Ints:
     """Add up what was applied at each of so many places."""
     sums = np.zeros(count, dtype=np.int64)
     np.add.at(sums, places, applied["applied"].to_numpy())

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,7 +47,7 @@ PAYOUTS = pa.schema(
     }
 )
 
-Row = dict[str, Any]
+Row: TypeAlias = Any
 Days = dict[date, Counter[str]]
 
 

@@ -1,13 +1,27 @@
 """Sorting and looking up whole columns without losing their types."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pandas import DataFrame
+from pandas import DataFrame, Series
+from pandas.api.extensions import ExtensionArray
+
+# Of numpy: whole numbers, places of rows, yes or no by place, and texts as objects.
+Ints: TypeAlias = npt.NDArray[np.int64]
+Indices: TypeAlias = npt.NDArray[np.int64]
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Words: TypeAlias = npt.NDArray[np.object_]
+# Of pandas: the typed values of a column, without its index.
+Cells: TypeAlias = ExtensionArray
+# Of Arrow, which has no types of its own.
+ArrowTexts: TypeAlias = pa.Array
+ArrowValues: TypeAlias = pa.Array
+AnyColumn: TypeAlias = Series | Cells | ArrowValues
 
 # Between the parts of a key of several columns: without it, a and bc would be ab and c.
 BETWEEN = pa.scalar("\x1f", type=pa.large_string())
@@ -16,7 +30,7 @@ BETWEEN = pa.scalar("\x1f", type=pa.large_string())
 class Texts:
     """A text column of which single cells are asked; a missing one is None."""
 
-    def __init__(self, column: Any) -> None:
+    def __init__(self, column: AnyColumn) -> None:
         self._values = texts_of(column)
 
     def __getitem__(self, place: int) -> str | None:
@@ -27,17 +41,17 @@ class Texts:
 def in_total_order(frame: DataFrame, names: list[str]) -> DataFrame:
     """Sort by columns, and number the rows anew; what stands in order already is not copied."""
     places = total_order(frame, names)
-    is_sorted = bool((places == np.arange(len(places))).all())
+    is_sorted = np.array_equal(places, np.arange(len(places)))
     return (frame if is_sorted else frame.take(places)).reset_index(drop=True)
 
 
-def total_order(frame: DataFrame, names: list[str]) -> Any:
+def total_order(frame: DataFrame, names: list[str]) -> Indices:
     """Give the places of the rows as sorted by columns, text as bytes and missing values last."""
     keys = pa.table({name: pa.array(frame[name]) for name in names})
-    return pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]).to_numpy()
+    return ints_of(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
 
 
-def looked_up(keys: Any, table: Any) -> Any:
+def looked_up(keys: Series, table: Series) -> Series:
     """Give the table's value of each key, and NA where it has none; the table's type is kept, integers as nullable."""
     kept = table.astype("Int64") if table.dtype == "int64" else table
     wanted, known = arrow_of(keys), arrow_of(table.index)
@@ -47,51 +61,70 @@ def looked_up(keys: Any, table: Any) -> Any:
     return pd.Series(kept.array.take(places, allow_fill=True), index=keys.index)
 
 
-def shared_texts(values: Any) -> Any:
+def shared_texts(values: Series) -> Words:
     """Give texts as objects that equal rows share; a missing one is None."""
     codes, distinct = pd.factorize(values)
     return np.array([*distinct, None], dtype=object)[codes]
 
 
-def joined_keys(frame: DataFrame, names: list[str]) -> Any:
+def joined_keys(frame: DataFrame, names: list[str]) -> ArrowTexts:
     """Give several text columns as one key; a missing cell is empty text there."""
     columns = [pc.fill_null(texts_of(frame[name]), "") for name in names]
     return pc.binary_join_element_wise(*columns, BETWEEN)
 
 
-def worded(codes: Any, words: Sequence[str | None]) -> Any:
+def worded(codes: Ints | ArrowValues, words: Sequence[str | None]) -> Cells:
     """Give the word of each code as a text column."""
-    return pd.array(pa.array(words, type=pa.large_string()).take(pa.array(codes)), dtype="str")
+    return text_cells(pa.array(words, type=pa.large_string()).take(pa.array(codes)))
 
 
-def codes_of(column: Any) -> Any:
+def codes_of(column: AnyColumn) -> Ints:
     """Number the distinct texts of a column from zero in the order they come; a missing one is −1."""
-    return texts_of(column).dictionary_encode().indices.fill_null(-1).to_numpy().astype(np.int64)
+    return ints_of(texts_of(column).dictionary_encode().indices.fill_null(-1))
 
 
-def in_capitals(texts: Any) -> Any:
+def in_capitals(texts: ArrowTexts) -> ArrowTexts:
     """Write Arrow texts in capitals; only plain ASCII may be left to Arrow, which writes fewer letters large."""
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return pc.ascii_upper(texts)
     return pa.array([None if text is None else text.upper() for text in texts.to_pylist()], type=texts.type)
 
 
-def texts_of(column: Any) -> Any:
+def texts_of(column: AnyColumn) -> ArrowTexts:
     """Give a text column as one Arrow array."""
     return arrow_of(column, pa.large_string())
 
 
-def arrow_of(column: Any, kind: Any = None) -> Any:
+def arrow_of(column: AnyColumn, kind: pa.DataType | None = None) -> ArrowValues:
     """Give a column as one Arrow array, whatever pieces it is kept in."""
     return combined(pa.array(column, type=kind))
 
 
-def combined(values: Any) -> Any:
+def combined(values: pa.Array | pa.ChunkedArray) -> ArrowValues:
     """Give an Arrow column as one array."""
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def expanded(starts: Any, sizes: Any) -> Any:
+def ints_of(values: ArrowValues) -> Ints:
+    """Return Arrow numbers, of which none is missing."""
+    numbers: Ints = values.to_numpy().astype(np.int64, copy=False)
+    return numbers
+
+
+def mask_of(values: ArrowValues) -> Mask:
+    """Return Arrow truths, of which none is missing."""
+    mask: Mask = values.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def text_cells(texts: ArrowTexts) -> Cells:
+    """Return Arrow texts as they are kept in a frame."""
+    cells: Cells = pd.array(texts, dtype="str")
+    return cells
+
+
+def expanded(starts: Indices, sizes: Ints) -> Indices:
     """Give the places of stretches one after another: of each its start and the following ones, as many as its size."""
     before = np.cumsum(sizes) - sizes
-    return np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)
+    places: Indices = np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)
+    return places

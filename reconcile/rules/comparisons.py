@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
+from reconcile.rules.inputs import Row
 from reconcile.rules.keys import loose_words, read_said, to_text
 from reconcile.rules.names import folded, normal
 from reconcile.rules.terms import RuleSet
@@ -40,7 +40,7 @@ class Check:
         return f"{word}: payment {self.payment or 'unknown'}, document {self.document or 'unknown'}"
 
 
-def candidates(item: Any, documents: DataFrame, rules: RuleSet) -> DataFrame:
+def candidates(item: Row, documents: DataFrame, rules: RuleSet) -> DataFrame:
     """Choose the documents to compare: those it names, its customer's nearest amounts, equal amounts of anybody."""
     said = _said(item)
     columns = [documents[name].astype("string").str.upper() for name in ("order_ref", "uuid", "doc_key", "folio")]
@@ -57,7 +57,7 @@ def candidates(item: Any, documents: DataFrame, rules: RuleSet) -> DataFrame:
     return DataFrame(pd.concat(parts).drop_duplicates("doc_key"))
 
 
-def checks_of(item: Any, document: Any, *, balance: int, rules: RuleSet, calendar: BankCalendar) -> Iterator[Check]:
+def checks_of(item: Row, document: Row, *, balance: int, rules: RuleSet, calendar: BankCalendar) -> Iterator[Check]:
     """Ask what the stages ask, in their order; `balance` is what the document asked for without this payment."""
     yield _reference(item, document)
     yield Check("currency", item.currency, document.currency, item.currency == document.currency)
@@ -76,7 +76,7 @@ def checks_of(item: Any, document: Any, *, balance: int, rules: RuleSet, calenda
     yield Check("window", paid_on.isoformat(), f"{first} to {last}", first <= paid_on <= last)
 
 
-def _reference(item: Any, document: Any) -> Check:
+def _reference(item: Row, document: Row) -> Check:
     """Ask what the metadata names, and where it names nothing what the texts do; other words are no evidence."""
     said, named = sorted(_said(item)), _named_in_text(item, document)
     borne = (document.order_ref, document.uuid, document.doc_key, document.folio)
@@ -86,7 +86,7 @@ def _reference(item: Any, document: Any) -> Check:
     return Check("reference", " ".join(said) or named, " ".join(bears), holds)
 
 
-def _named_in_text(item: Any, document: Any) -> str:
+def _named_in_text(item: Row, document: Row) -> str:
     """Find the document's name among the words of the payment's texts, as they are written there."""
     told = [*([] if pd.isna(item.texts) else [item.texts]), *loose_words(item.metadata)]
     words = _WORD.findall("\n".join(text if text.isascii() else folded(text) for text in told))
@@ -109,16 +109,16 @@ def first_failed(checks: list[Check]) -> str:
     return next((check.name for check in checks if check.holds is False), "none")
 
 
-def _said(item: Any) -> set[str]:
-    words: Mapping[str, Any] = read_said(item.metadata)
+def _said(item: Row) -> set[str]:
+    words: Mapping[str, object] = read_said(item.metadata)
     return {to_text(words.get(name)).upper() for name in _NAMES} - {""}
 
 
-def _payer(item: Any, rules: RuleSet) -> str:
+def _payer(item: Row, rules: RuleSet) -> str:
     return _somebody((item.customer_tax_id, item.sender_tax_id), rules)
 
 
-def _somebody(tax_ids: Iterable[Any], rules: RuleSet) -> str:
+def _somebody(tax_ids: Iterable[str | None], rules: RuleSet) -> str:
     """Give the first tax id that is known and not the public's at large, which is nobody's."""
     nobody = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
     return next((str(value) for value in tax_ids if not pd.isna(value) and value not in nobody), "")

@@ -3,11 +3,11 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from pandas import DataFrame
 
+from reconcile.rules.columns import Indices, Ints, Mask
 from reconcile.rules.keys import loose_words, read_said, to_text
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.names import is_mixed, left_out, normal, plain, words_of
@@ -35,14 +35,14 @@ _SAME = ["customer", "currency", "amount"]
 _MOST_LISTED = 20
 
 
-def name_such_sales(ledger: Ledger, payments: Any, docs: Any) -> Any:
+def name_such_sales(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
     """Tell which payments name a sale by a key of the make some of these documents' names are of."""
     known = {make for names in _names(ledger, docs) for make in _makes_borne(names)}
     said = _said(ledger, payments)
     return np.array([any(make in known for make in _makes_said(words)) for words in said], dtype=bool)
 
 
-def are_contradicted(ledger: Ledger, payments: Any, docs: Any) -> Any:
+def are_contradicted(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
     """Tell of each pair of a payment and a document whether what the payment says can only mean another sale.
 
     Asked of payments whose keys found nothing: what they name may be missing from the books. Where a person turned
@@ -56,7 +56,7 @@ def are_contradicted(ledger: Ledger, payments: Any, docs: Any) -> Any:
     return found & ~np.isin(payments, declined[is_named, 0])
 
 
-def _keys_speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
+def _keys_speak_against(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
     """Read each payment and each document once, however many pairs they are in."""
     payers, payment_at = np.unique(payments, return_inverse=True)
     said = _said(ledger, payers)
@@ -72,7 +72,7 @@ def _keys_speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
     return found
 
 
-def _texts_speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
+def _texts_speak_against(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
     """Find the pairs whose payment's text names what the books' numbering leaves out, and no slip for this document.
 
     In metadata any bare number may stand, of a cart or a shop; there only a name with letters speaks against.
@@ -92,7 +92,7 @@ def _texts_speak_against(ledger: Ledger, payments: Any, docs: Any) -> Any:
     return found
 
 
-def _names_in(text: Any, metadata: Any) -> set[str]:
+def _names_in(text: object, metadata: object) -> set[str]:
     words = words_of(text) if isinstance(text, str) else set()
     return words | {word for loose in loose_words(metadata) for word in words_of(loose) if is_mixed(word)}
 
@@ -112,12 +112,12 @@ def is_slip(word: str, name: str) -> bool:
     return short[first + (len(short) == len(long)) :] == long[first + 1 :]
 
 
-def _said(ledger: Ledger, payments: Any) -> list[Words]:
+def _said(ledger: Ledger, payments: Indices) -> list[Words]:
     texts = ledger.payments.frame["metadata"].take(payments).to_numpy(dtype=object)
     return [_keys_of(read_said(text)) if isinstance(text, str) else {} for text in texts]
 
 
-def _names(ledger: Ledger, docs: Any) -> Iterator[Words]:
+def _names(ledger: Ledger, docs: Indices) -> Iterator[Words]:
     """Give what each document is called."""
     columns = {name: ledger.books.column(name, docs) for name in _NAMES}
     for row in range(len(docs)):
@@ -125,7 +125,7 @@ def _names(ledger: Ledger, docs: Any) -> Iterator[Words]:
         yield {name: normal(value) for name, value in values if isinstance(value, str)}
 
 
-def _keys_of(said: Mapping[str, Any]) -> Words:
+def _keys_of(said: Mapping[str, object]) -> Words:
     words = {name: normal(to_text(said[name])) for name in (*_PEERS, _TYPE, _FOLIO) if name in said}
     return {name: word for name, word in words.items() if word} if words.keys() - {_TYPE} else {}
 
@@ -160,7 +160,7 @@ def _make(word: str) -> str:
 
 
 def void_rivals(
-    ledger: Ledger, payments: Any, *, amounts: Any = None, at_any_day: bool = False
+    ledger: Ledger, payments: Indices, *, amounts: Ints | None = None, at_any_day: bool = False
 ) -> dict[int, list[int]]:
     """Give the void documents each payment may be for: of its payer, amount and dates, and no valid one refers to them.
 
@@ -191,6 +191,7 @@ def _is_replaced(ledger: Ledger, doc: int) -> bool:
 
 def leave_to_void(ledger: Ledger, payment: int, rule: str, docs: list[int], voids: list[int]) -> None:
     """Call a payment ambiguous between what it could be matched to and the void documents it may be for."""
-    evidence = {"void_documents": [str(ledger.books.keys[doc]) for doc in voids[:_MOST_LISTED]]}
-    reason = Reason(Stage.NONE, f"{rule}:void_equal", tuple(sorted({*docs, *voids})), evidence)
+    listed = [str(ledger.books.keys[doc]) for doc in voids[:_MOST_LISTED]]
+    rivals = tuple(sorted({*docs, *voids}))
+    reason = Reason(Stage.NONE, f"{rule}:void_equal", rivals, {"void_documents": listed})
     ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)

@@ -1,11 +1,10 @@
 """What people decided, as constraints before any rule: pairs that must or must not be, differences accepted."""
 
-from typing import Any
-
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
-from reconcile.rules.inputs import records
+from reconcile.rules.columns import Words
+from reconcile.rules.inputs import Row, records
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import LATEST, UNKNOWN, instant
@@ -36,12 +35,12 @@ def apply_decisions(ledger: Ledger, decisions: DataFrame) -> None:
         _match(ledger, payment, matched[payment])
 
 
-def _places(keys: Any, named: Any) -> dict[str, int]:
+def _places(keys: Words, named: Series) -> dict[str, int]:
     wanted = set(named.dropna())
     return {key: place for place, key in enumerate(keys) if key in wanted} if wanted else {}
 
 
-def _amount(row: Any) -> int | None:
+def _amount(row: Row) -> int | None:
     return None if pd.isna(row.amount) else int(row.amount)
 
 
@@ -55,7 +54,7 @@ def _forbid(ledger: Ledger, payment: int, doc: int | None, matched: dict[int, li
     ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
 
 
-def _adjust(ledger: Ledger, payment: int | None, doc: int | None, row: Any) -> None:
+def _adjust(ledger: Ledger, payment: int | None, doc: int | None, row: Row) -> None:
     """Accept an amount of a document, or whatever is left of it, or a payment that needs no document."""
     amount, at = _amount(row), None if pd.isna(row.decided_at) else instant(row.decided_at)
     if doc is not None and amount is not None:

@@ -4,25 +4,27 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Finding, Inputs, records
+from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, records
 from reconcile.rules.names import plain
 from reconcile.rules.outcomes import Code
 
 _SHORTEST = 4
 _BPS = 10_000
 _WORD = re.compile(r"[\w-]+")
-Keys = Callable[["_Line"], Iterable[tuple[Any, ...]]]
+Key = tuple[object, ...]
+Keys = Callable[["_Line"], Iterable[Key]]
+Span = tuple[pd.Timestamp, pd.Timestamp]
 _MOST_LINES = 20
 Place = tuple[str, str]
 
 
-def is_of_file(line: Any) -> bool:
+def is_of_file(line: Row) -> bool:
     """Tell whether a row of the bank comes from an imported file; the others are movements the provider shows."""
     return not pd.isna(line.known_until)
 
@@ -45,7 +47,7 @@ class Accounts:
         columns = ["account", "account_last4", "currency", "known_since", "known_until"]
         self._stretches = records(bank[columns].drop_duplicates())
 
-    def name_of(self, line: Any) -> str | None:
+    def name_of(self, line: Row) -> str | None:
         """Return one name for all lines of an account; None where its last digits are those of several."""
         if not pd.isna(line.account):
             return str(line.account)
@@ -53,26 +55,26 @@ class Accounts:
             return None
         return str(self._whole.get(line.account_last4, line.account_last4))
 
-    def may_be(self, payout: Any, line: Any) -> bool:
+    def may_be(self, payout: Row, line: Row) -> bool:
         """Tell whether a line is of the payout's account and currency, and not from before it succeeded."""
         in_time = line.currency == payout.currency and line.booked_on >= payout.since
         return bool(in_time and self._is_same(payout, line))
 
-    def cover(self, payout: Any) -> bool:
+    def cover(self, payout: Row) -> bool:
         """Tell whether a source shows every day from the payout's success to the one by which it must be there."""
         return any(
             begins and (pd.isna(stretch.known_until) or payout.until <= stretch.known_until)
             for stretch, begins in self._spoken(payout)
         )
 
-    def begin(self, payout: Any) -> bool:
+    def begin(self, payout: Row) -> bool:
         """Tell whether a source shows the day on which the payout succeeded."""
         return any(
             begins and (pd.isna(stretch.known_until) or payout.since <= stretch.known_until)
             for stretch, begins in self._spoken(payout)
         )
 
-    def _spoken(self, payout: Any) -> list[tuple[Any, bool]]:
+    def _spoken(self, payout: Row) -> list[tuple[Row, bool]]:
         """Give the stretches of a payout's account and currency, and whether each begins early enough for it."""
         if pd.isna(payout.account) and pd.isna(payout.recipient_account_last4):
             return []
@@ -82,7 +84,7 @@ class Accounts:
             if stretch.currency == payout.currency and self._is_same(payout, stretch)
         ]
 
-    def _is_same(self, payout: Any, other: Any) -> bool:
+    def _is_same(self, payout: Row, other: Row) -> bool:
         if not pd.isna(payout.account) and not pd.isna(other.account):
             return bool(payout.account == other.account)
         if pd.isna(payout.recipient_account_last4) or pd.isna(other.account_last4):
@@ -94,14 +96,14 @@ class Accounts:
 class Deposit(NamedTuple):
     """Money that came in once: the line that stands for it, and the line of the other source that tells it too."""
 
-    line: Any
-    twin: Any = None
+    line: Row
+    twin: Row | None = None
     account: str | None = None
     # Payouts that its lines name.
     payouts: tuple[str, ...] = ()
 
     @property
-    def lines(self) -> tuple[Any, ...]:
+    def lines(self) -> tuple[Row, ...]:
         return (self.line,) if self.twin is None else (self.line, self.twin)
 
     @property
@@ -110,7 +112,7 @@ class Deposit(NamedTuple):
 
 
 class _Line(NamedTuple):
-    row: Any
+    row: Row
     account: str | None
     payouts: tuple[str, ...]
     reference: str
@@ -132,7 +134,7 @@ def find_deposits(inputs: Inputs) -> list[Deposit]:
     return [_to_deposit(line, twins.get(line.row.movement_id)) for line in lines if line.row.movement_id not in told]
 
 
-def _read(rows: list[Any], inputs: Inputs) -> Iterator[_Line]:
+def _read(rows: list[Row], inputs: Inputs) -> Iterator[_Line]:
     accounts, ids = Accounts(inputs), set(inputs.payouts["payout_id"])
     for row in rows:
         words = _WORD.findall(row.text) if isinstance(row.text, str) else ()
@@ -140,7 +142,7 @@ def _read(rows: list[Any], inputs: Inputs) -> Iterator[_Line]:
         yield _Line(row, accounts.name_of(row), payouts, _reference(row.reference))
 
 
-def _reference(text: Any) -> str:
+def _reference(text: object) -> str:
     """Return a reference as both sources may write it; words and numbers too short to identify anything are none."""
     if not isinstance(text, str) or not any(char.isdigit() for char in text):
         return ""
@@ -183,30 +185,30 @@ def _pair(shown: list[_Line], filed: list[_Line], inputs: Inputs) -> dict[str, _
     return twins
 
 
-def _place(line: _Line) -> tuple[Any, ...]:
+def _place(line: _Line) -> Key:
     return line.account, line.row.currency
 
 
-def _payout_and_amount(line: _Line) -> Iterable[tuple[Any, ...]]:
+def _payout_and_amount(line: _Line) -> Iterable[Key]:
     return ((*_place(line), payout, int(line.row.amount)) for payout in line.payouts)
 
 
-def _payout(line: _Line) -> Iterable[tuple[Any, ...]]:
+def _payout(line: _Line) -> Iterable[Key]:
     return ((*_place(line), payout) for payout in line.payouts)
 
 
-def _reference_and_amount(line: _Line) -> Iterable[tuple[Any, ...]]:
+def _reference_and_amount(line: _Line) -> Iterable[Key]:
     return ((*_place(line), line.reference, int(line.row.amount)),) if line.reference else ()
 
 
-def _reference_alone(line: _Line) -> Iterable[tuple[Any, ...]]:
+def _reference_alone(line: _Line) -> Iterable[Key]:
     return ((*_place(line), line.reference),) if line.reference else ()
 
 
 def _amount_of(*, is_named: bool = False, is_twin_named: bool = False) -> Keys:
     """Return the key by amount of those movements and lines of files that name a payout, or that name none."""
 
-    def keys(line: _Line) -> Iterable[tuple[Any, ...]]:
+    def keys(line: _Line) -> Iterable[Key]:
         wanted = is_twin_named if is_of_file(line.row) else is_named
         return ((*_place(line), int(line.row.amount)),) if bool(line.payouts) is wanted else ()
 
@@ -215,11 +217,11 @@ def _amount_of(*, is_named: bool = False, is_twin_named: bool = False) -> Keys:
 
 def _groups(shown: list[_Line], filed: list[_Line], keys: Keys) -> Iterator[tuple[list[_Line], list[_Line]]]:
     """Give the lines of both sources that have a key in common, in the order of the lines."""
-    of_files: dict[tuple[Any, ...], list[_Line]] = {}
+    of_files: dict[Key, list[_Line]] = {}
     for line in filed:
         for key in keys(line):
             of_files.setdefault(key, []).append(line)
-    of_provider: dict[tuple[Any, ...], list[_Line]] = {}
+    of_provider: dict[Key, list[_Line]] = {}
     for line in shown:
         for key in keys(line):
             if key in of_files:
@@ -232,15 +234,15 @@ class _Nearness:
 
     def __init__(self, inputs: Inputs) -> None:
         self._calendar, self._days = inputs.calendar, inputs.rules.days_to_bank
-        self._bank_days: dict[Any, Any] = {}
-        self._edges: dict[Any, tuple[Any, Any]] = {}
+        self._bank_days: dict[pd.Timestamp, pd.Timestamp] = {}
+        self._edges: dict[pd.Timestamp, Span] = {}
 
-    def bank_day(self, day: Any) -> Any:
+    def bank_day(self, day: pd.Timestamp) -> pd.Timestamp:
         if day not in self._bank_days:
             self._bank_days[day] = pd.Timestamp(self._calendar.on_or_after(day.date()))
         return self._bank_days[day]
 
-    def edges(self, day: Any) -> tuple[Any, Any]:
+    def edges(self, day: pd.Timestamp) -> Span:
         """Return the first and the last day on which the other source may book the same reference."""
         if day not in self._edges:
             first, last = (self._calendar.shift(day.date(), days) for days in (-self._days, self._days))
@@ -262,14 +264,15 @@ def _are_alike(line: _Line, twin: _Line, most_bps: int) -> bool:
     return (large - small) * _BPS <= most_bps * large
 
 
-def _within(lines: list[_Line], edges: tuple[Any, Any]) -> list[_Line]:
+def _within(lines: list[_Line], edges: Span) -> list[_Line]:
     first = bisect_left(lines, edges[0], key=_booked_on)
     # Two are as many as matter.
     return lines[first : min(first + 2, bisect_right(lines, edges[1], key=_booked_on))]
 
 
-def _booked_on(line: _Line) -> Any:
-    return line.row.booked_on
+def _booked_on(line: _Line) -> pd.Timestamp:
+    day: pd.Timestamp = line.row.booked_on
+    return day
 
 
 def _by_day(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Iterator[tuple[_Line, _Line]]:
@@ -278,7 +281,7 @@ def _by_day(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Iterator
     A file may book a movement on its own day, or after the bank's cut on the next bank day. The movement whose last
     day comes first goes first, which leaves no pair out.
     """
-    waiting: list[tuple[Any, int]] = []
+    waiting: list[tuple[pd.Timestamp, int]] = []
     at = 0
     for twin in filed:
         day = near.bank_day(twin.row.booked_on)
@@ -300,7 +303,7 @@ def source_findings(deposits: list[Deposit], summary: DataFrame, inputs: Inputs)
     """
     told = set(summary["bank_movement_id"][(summary["bank_difference"] != 0).fillna(value=False)])
     whole = _WholeDays(inputs)
-    lines: dict[tuple[Place, Any], list[Any]] = {}
+    lines: dict[tuple[Place, pd.Timestamp], list[Row]] = {}
     for deposit in deposits:
         if deposit.account is None or len(deposit.amounts) < len(deposit.lines):
             continue
@@ -312,7 +315,7 @@ def source_findings(deposits: list[Deposit], summary: DataFrame, inputs: Inputs)
     return list(_findings(lines))
 
 
-def _findings(lines: dict[tuple[Place, Any], list[Any]]) -> Iterator[Finding]:
+def _findings(lines: dict[tuple[Place, pd.Timestamp], list[Row]]) -> Iterator[Finding]:
     for ((account, currency), day), told in lines.items():
         shown = [line for line in told if not is_of_file(line)]
         filed = [line for line in told if is_of_file(line)]
@@ -334,11 +337,11 @@ def _findings(lines: dict[tuple[Place, Any], list[Any]]) -> Iterator[Finding]:
         yield to_finding(Code.BANK_SOURCES_DIFFER, about, at_risk=abs(difference))
 
 
-def _sum(lines: Iterable[Any]) -> int:
+def _sum(lines: Iterable[Row]) -> int:
     return sum(int(line.amount) for line in lines)
 
 
-def _listed(lines: list[Any]) -> list[dict[str, Any]]:
+def _listed(lines: list[Row]) -> list[Evidence]:
     return [{"line": line.movement_id, "amount": int(line.amount)} for line in lines[:_MOST_LINES]]
 
 
@@ -350,8 +353,8 @@ class _WholeDays:
 
     def __init__(self, inputs: Inputs) -> None:
         accounts, self._today = Accounts(inputs), pd.Timestamp(inputs.as_of)
-        self._first: dict[Place, Any] = {}
-        stretches: dict[Place, set[tuple[Any, Any]]] = {}
+        self._first: dict[Place, pd.Timestamp] = {}
+        stretches: dict[Place, set[Span]] = {}
         columns = ["account", "account_last4", "currency", "booked_on", "known_since", "known_until"]
         for row in records(inputs.bank[columns].drop_duplicates()):
             name = accounts.name_of(row)
@@ -364,7 +367,7 @@ class _WholeDays:
                 self._first[place] = min(row.booked_on, self._first.get(place, row.booked_on))
         self._stretches = {place: sorted(some) for place, some in stretches.items()}
 
-    def show(self, place: Place, line: Any) -> bool:
+    def show(self, place: Place, line: Row) -> bool:
         """Tell whether both sources show the days on which each of them may have booked the line."""
         first, day = self._first.get(place), line.booked_on
         last = day if is_of_file(line) or pd.isna(line.bank_day) else max(day, line.bank_day)

@@ -1,14 +1,13 @@
 """The merchant's documents to be paid, oldest due first: what they claim, their notes, their windows and re-issues."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import Texts, in_total_order, shared_texts
+from reconcile.rules.columns import Cells, Indices, Ints, Mask, Texts, Words, in_total_order, shared_texts
 from reconcile.rules.inputs import DAY, Inputs
 from reconcile.rules.terms import RuleSet
 from reconcile.rules.timing import day_numbers, shift
@@ -40,31 +39,32 @@ class Books:
     """
 
     rows: DataFrame
-    place: Any
-    keys: Any
-    total: Any
-    currency: Any
-    customer: Any
+    place: Indices
+    keys: Words
+    total: Ints
+    currency: Ints
+    customer: Ints
     tax_id: Texts
-    money: Any
-    is_ppd: Any
-    is_claim: Any
-    is_void: Any
-    issue: Any
-    due: Any
-    since: Any
-    until: Any
+    money: Words
+    is_ppd: Mask
+    is_claim: Mask
+    is_void: Mask
+    issue: Ints
+    due: Ints
+    since: Ints
+    until: Ints
     notes: dict[int, list[Note]]
     reissues: dict[int, list[int]]
-    credited: Any
+    credited: Ints
 
     def __len__(self) -> int:
         return len(self.keys)
 
-    def column(self, name: str, docs: Any = None) -> Any:
+    def column(self, name: str, docs: Indices | None = None) -> Cells:
         """Give a column of all documents or of some; −1 stands for none, whose value is missing."""
         places = self.place if docs is None else np.append(self.place, -1)[docs]
-        return self.rows[name].array.take(places, allow_fill=True)
+        cells: Cells = self.rows[name].array.take(places, allow_fill=True)
+        return cells
 
     def credited_by(self, doc: int, day: int) -> int:
         """Add up the notes written before a day."""
@@ -102,12 +102,12 @@ def sorted_documents(inputs: Inputs) -> DataFrame:
     return in_total_order(frame, ["due_on", "issue_date", "doc_key"])
 
 
-def document_customers(frame: DataFrame, rules: RuleSet) -> Any:
+def document_customers(frame: DataFrame, rules: RuleSet) -> Series:
     generic = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
     return frame["customer_tax_id"].mask(frame["customer_tax_id"].isin(generic))
 
 
-def to_books(frame: DataFrame, codes: tuple[Any, Any], inputs: Inputs) -> Books:
+def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Books:
     currency, customer = codes
     kinds = frame["doc_type"].str.upper()
     is_void = frame["status"].str.strip().str.lower().isin(_VOID).to_numpy(dtype=bool)
@@ -168,7 +168,7 @@ def _links(frame: DataFrame) -> DataFrame:
     return pairs[(pairs["source"] != pairs["target"]) & ~pairs.duplicated("source", keep=False)]
 
 
-def _notes(links: DataFrame, frame: DataFrame, is_note: Any, currency: Any) -> dict[int, list[Note]]:
+def _notes(links: DataFrame, frame: DataFrame, is_note: Mask, currency: Ints) -> dict[int, list[Note]]:
     days, totals = day_numbers(frame["issue_date"]), frame["total"].to_numpy(dtype=np.int64)
     grouped: dict[int, list[Note]] = {}
     for source, target in links.sort_values(["target", "source"]).to_numpy():
@@ -178,7 +178,7 @@ def _notes(links: DataFrame, frame: DataFrame, is_note: Any, currency: Any) -> d
     return {doc: sorted(written, key=lambda note: (note.day, note.doc)) for doc, written in grouped.items()}
 
 
-def _reissues(links: DataFrame, can_replace: Any) -> dict[int, list[int]]:
+def _reissues(links: DataFrame, can_replace: Mask) -> dict[int, list[int]]:
     grouped: dict[int, list[int]] = {}
     for source, target in links.sort_values(["target", "source"]).to_numpy():
         if can_replace[source]:

@@ -2,12 +2,11 @@
 
 from datetime import date
 from operator import attrgetter
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from reconcile.rules.inputs import Finding
+from reconcile.rules.inputs import Evidence, Finding
 from reconcile.rules.outcomes import Code
 
 _SEVERITIES = ("high", "medium", "low", "info")
@@ -162,7 +161,7 @@ class About(Struct):
     payout_id: str | None = None
     resource_id: str | None = None
     doc_key: str | None = None
-    evidence: dict[str, Any] = {}
+    evidence: Evidence = {}
     fact_on: date | None = None
     due_on: date | None = None
     customer_name: str | None = None

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, Self
+from typing import Self
 
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from consumer.facts.clock import format_instant, local_date
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Finding, Inputs, records
+from reconcile.rules.inputs import Finding, Inputs, Row, records
 from reconcile.rules.outcomes import Code
 from reconcile.rules.streams import OF_SUMS, PAYER_STREAMS, STREAMS, Touches, withheld_by
 
@@ -43,7 +43,7 @@ def conflict_findings(inputs: Inputs) -> list[Finding]:
     return [_conflict(row, inputs.calendar.country.currency) for row in records(conflicts)]
 
 
-def _conflict(row: Any, currency: str) -> Finding:
+def _conflict(row: Row, currency: str) -> Finding:
     resource = None if pd.isna(row.resource_id) else str(row.resource_id)
     amount = None if pd.isna(row.amount) else int(row.amount)
     about = About(f"event:{row.event_id}", currency, resource_id=resource, evidence={"amount": amount})
@@ -127,7 +127,7 @@ def _nameless(inputs: Inputs) -> set[str]:
     return {*without, *inputs.unknown_customers["resource_id"]}
 
 
-def touched(summary: DataFrame, inputs: Inputs) -> Any:
+def touched(summary: DataFrame, inputs: Inputs) -> Series:
     """Mark the payouts that a gap may concern."""
     mark = pd.Series(data=False, index=summary.index)
     for marked in _touched_by(summary, inputs).values():
@@ -135,9 +135,9 @@ def touched(summary: DataFrame, inputs: Inputs) -> Any:
     return mark
 
 
-def _touched_by(summary: DataFrame, inputs: Inputs) -> dict[str, Any]:
+def _touched_by(summary: DataFrame, inputs: Inputs) -> dict[str, Series]:
     """Mark for each incomplete stream the payouts its gaps may concern, as `Touches` says."""
-    marks: dict[str, Any] = {}
+    marks: dict[str, Series] = {}
     for gap in records(inputs.gaps):
         earlier = marks.get(gap.stream, pd.Series(data=False, index=summary.index))
         marks[gap.stream] = earlier | _overlaps(summary, gap)
@@ -147,10 +147,10 @@ def _touched_by(summary: DataFrame, inputs: Inputs) -> dict[str, Any]:
     return {stream: mark & limits.get(STREAMS[stream].touches, mark) for stream, mark in marks.items()}
 
 
-def _overlaps(summary: DataFrame, gap: Any) -> Any:
+def _overlaps(summary: DataFrame, gap: Row) -> Series:
     """Mark the payout a gap names, else those whose window or life it overlaps."""
     if not pd.isna(gap.payout_id):
-        return summary["payout_id"] == gap.payout_id
+        return summary["payout_id"].eq(gap.payout_id)
     last = summary["created_at_utc"].where(
         summary["succeeded_at_utc"].isna() | (summary["succeeded_at_utc"] < summary["created_at_utc"]),
         summary["succeeded_at_utc"],
@@ -160,7 +160,8 @@ def _overlaps(summary: DataFrame, gap: Any) -> Any:
     )
     starts = True if pd.isna(gap.since) else last >= gap.since
     ends = True if pd.isna(gap.until) else first < gap.until
-    return pd.Series(data=True, index=summary.index) & starts & ends
+    overlaps: Series = pd.Series(data=True, index=summary.index) & starts & ends
+    return overlaps
 
 
 def _first_day(gaps: DataFrame, zone: str) -> date | None:
@@ -168,5 +169,5 @@ def _first_day(gaps: DataFrame, zone: str) -> date | None:
     return None if gaps["since"].isna().any() else local_date(gaps["since"].min().to_pydatetime(), zone)
 
 
-def _moment(value: Any) -> str | None:
+def _moment(value: pd.Timestamp) -> str | None:
     return None if pd.isna(value) else format_instant(value.to_pydatetime())

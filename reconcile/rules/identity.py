@@ -1,16 +1,15 @@
 """The identity of every payout: the fees of its items, what they all add up to, and what is left over."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
-from reconcile.rules.columns import joined_keys, looked_up
+from reconcile.rules.columns import Ints, joined_keys, looked_up, mask_of
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MONEY, TEXT, Finding, Inputs, records
+from reconcile.rules.inputs import MONEY, TEXT, Evidence, Finding, Inputs, Row, records
 from reconcile.rules.outcomes import Code, FeeSource
 from reconcile.rules.payouts import REFUND, REFUND_ADJUSTMENT, pays_fee
 from reconcile.rules.reversals import DisputeLine, place_disputes
@@ -33,10 +32,10 @@ class Fees:
     """Fees of each row (same order as the rows) and the source of each payout."""
 
     items: DataFrame
-    sources: "pd.Series[Any]"
+    sources: Series
 
 
-def half_up(values: Any, numerator: int, denominator: int, flat: int = 0) -> Any:
+def half_up(values: Ints, numerator: int, denominator: int, flat: int = 0) -> Ints:
     """Compute (values × numerator + flat) / denominator, rounded half up, in whole numbers of any size."""
     numbers = np.asarray(values)
     if len(numbers) and int(numbers.max()) * numerator + flat > _SAFE:
@@ -44,7 +43,7 @@ def half_up(values: Any, numerator: int, denominator: int, flat: int = 0) -> Any
     return ((2 * (numbers * numerator + flat) + denominator) // (2 * denominator)).astype(np.int64)
 
 
-def tariff_fees(rows: DataFrame, tariff: Tariff | None) -> Any:
+def tariff_fees(rows: DataFrame, tariff: Tariff | None) -> Series:
     """Give the fee with VAT the tariff asks for each row; NA where it names no price."""
     fees = pd.Series(pd.NA, index=rows.index, dtype=MONEY)
     fees[rows["resource_type"] == REFUND_ADJUSTMENT] = 0
@@ -82,7 +81,7 @@ def item_fees(rows: DataFrame, inputs: Inputs) -> Fees:
     return Fees(DataFrame(columns), by_payout)
 
 
-def parts(total: Any, tariff: Tariff | None) -> dict[str, Any]:
+def parts(total: Series, tariff: Tariff | None) -> dict[str, Series]:
     """Divide fees into net and VAT as the provider does, from the rounded figure; unknown without a VAT rate."""
     net = pd.Series(pd.NA, index=total.index, dtype=MONEY)
     if tariff is not None:
@@ -92,7 +91,7 @@ def parts(total: Any, tariff: Tariff | None) -> dict[str, Any]:
     return {"fee_net": net, "fee_vat": total - net}
 
 
-def _told(rows: DataFrame, fees: DataFrame) -> Any:
+def _told(rows: DataFrame, fees: DataFrame) -> Series:
     """Give the fee the provider's report tells for each row; adjustments carry none."""
     names = ["payout_id", "resource_id"]
     places = pc.index_in(joined_keys(rows, names), value_set=joined_keys(fees, names)).fill_null(-1).to_numpy()
@@ -110,7 +109,7 @@ def items_off_tariff(rows: DataFrame, fees: Fees, inputs: Inputs) -> list[Findin
     return [_off(row, int(taken[row.Index]), int(asked[row.Index])) for row in records(off)]
 
 
-def _off(row: Any, taken: int, asked: int) -> Finding:
+def _off(row: Row, taken: int, asked: int) -> Finding:
     subject = f"resource:{row.resource_id}"
     about = About(
         subject=subject if row.place == "home" else f"{subject}@{row.payout_id}",
@@ -166,7 +165,7 @@ def _fee_parts(rows: DataFrame, fees: Fees, sums: DataFrame, inputs: Inputs) -> 
     return chosen.where(chosen.notna() | (sums["fee"] != 0).to_numpy()[:, None], 0).astype(MONEY)
 
 
-def fee_rates(sums: DataFrame) -> Any:
+def fee_rates(sums: DataFrame) -> Series:
     """Write each fee as percent of the gross payments with two digits; NA where nothing was paid."""
     has_gross = (sums["gross"] > 0).to_numpy()
     texts = np.full(len(sums), None, dtype=object)
@@ -210,7 +209,7 @@ def _only_reported(rows: DataFrame, inputs: Inputs) -> dict[str, list[str]]:
     if inputs.fees.empty:
         return {}
     is_listed = pc.is_in(joined_keys(inputs.fees, names), value_set=joined_keys(rows, names))
-    missing = inputs.fees[~is_listed.to_numpy(zero_copy_only=False)]
+    missing = inputs.fees[~mask_of(is_listed)]
     return {str(key): sorted(group.tolist()) for key, group in missing.groupby("payout_id")["resource_id"]}
 
 
@@ -218,7 +217,7 @@ def is_out_of_band(fee: int, gross: int, band_bps: int) -> bool:
     return int(fee) > 0 and int(fee) * _BPS > band_bps * int(gross)
 
 
-def _about(row: Any) -> About:
+def _about(row: Row) -> About:
     names = ("payments", "charges", "refunds", "adjustments", "disputes", "fee", "computed", "amount", "difference")
-    evidence = {name: int(getattr(row, name)) for name in names} | {"fee_source": str(row.fee_source)}
+    evidence: Evidence = {name: int(getattr(row, name)) for name in names} | {"fee_source": str(row.fee_source)}
     return About(f"payout:{row.Index}", row.currency, payout_id=row.Index, evidence=evidence)

@@ -4,31 +4,34 @@ Money is nullable `Int64` minor units; text is `str` with NA for "unknown"; mome
 `datetime64[us, UTC]`; dates are `datetime64[us]` at midnight without a zone (`typed` also takes `date` objects).
 """
 
-from collections import namedtuple
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, Final, TypeAlias
 
 import pandas as pd
 from msgspec import Struct
-from pandas import DataFrame
+from pandas import DataFrame, Series
+from pandas.api.types import pandas_dtype
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.columns import Column, Kind, to_columns
 from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
 from reconcile.rules.terms import RuleSet, Tariff
 
-# Typed `Any`, as the stubs of pandas know no dtype that is held in a name.
-TEXT: Any = "str"
-MONEY: Any = "Int64"
-COUNT: Any = "Int64"
-DAY: Any = "datetime64[us]"
-MOMENT: Any = "datetime64[us, UTC]"
+TEXT: Final = "str"
+MONEY: Final = "Int64"
+COUNT: Final = "Int64"
+DAY: Final = "datetime64[us]"
+MOMENT: Final = "datetime64[us, UTC]"
 
 Schema = Mapping[str, str]
+# What is said for a finding, by name; it is written as JSON.
+Evidence: TypeAlias = dict[str, object]
+# A row of a frame as a named tuple: its fields are the frame's columns, which no type knows.
+Row: TypeAlias = Any
 
-_DTYPES = {Kind.MONEY: MONEY, Kind.INT: COUNT, Kind.DATE: DAY, Kind.INSTANT: MOMENT}
+_DTYPES: Mapping[Kind, str] = {Kind.MONEY: MONEY, Kind.INT: COUNT, Kind.DATE: DAY, Kind.INSTANT: MOMENT}
 
 
 def schema_of(columns: Iterable[Column]) -> Schema:
@@ -138,7 +141,7 @@ class Finding(Struct, frozen=True):
     payout_id: str | None
     resource_id: str | None
     doc_key: str | None
-    evidence: dict[str, Any]
+    evidence: Evidence
     suggested_action: str
     # The day of what it tells of, None where that has no day of its own; the due date and the customer it concerns.
     fact_on: date | None = None
@@ -166,28 +169,24 @@ def typed(frame: DataFrame, schema: Schema) -> DataFrame:
         raise FrameError(f"the frame lacks {', '.join(missing)}")
     if [*frame.dtypes.items()] == [*schema.items()]:
         return frame
-    return DataFrame({name: _column(frame[name], dtype) for name, dtype in schema.items()})
+    return DataFrame({name: _to_dtype(frame[name], dtype) for name, dtype in schema.items()})
 
 
 def empty(schema: Schema) -> DataFrame:
     return typed(DataFrame(columns=list(schema)), schema)
 
 
-def records(frame: DataFrame) -> list[Any]:
-    """Give the rows as named tuples; `Any`, since a row's types are the schema's and not the stubs'."""
-    if frame.empty:
-        return []
-    row: Any = namedtuple("row", ["Index", *frame.columns])  # type: ignore[misc]  # noqa: PYI024 - known only here
-    columns = [frame.index.tolist(), *(frame[name].to_numpy(dtype=object) for name in frame.columns)]
-    return list(map(row._make, zip(*columns, strict=True)))
+def records(frame: DataFrame) -> list[Row]:
+    """Return the rows as named tuples of Python's own values."""
+    return list(frame.astype(object).itertuples(name="row"))
 
 
-def _column(values: Any, dtype: str) -> Any:
+def _to_dtype(values: Series, dtype: str) -> Series:
     if values.dtype == dtype:
         return values
     if dtype in (MOMENT, DAY):
-        return pd.to_datetime(values, utc=dtype == MOMENT).astype(dtype)
+        return pd.to_datetime(values, utc=dtype == MOMENT).astype(pandas_dtype(dtype))
     if dtype == MONEY:
-        return values.astype("Int64")
-    # A column of nothing but None arrives as object, and turning None into text must not make the word "None".
-    return values.astype("string").astype(dtype)
+        return values.astype(MONEY)
+    # A column of None alone arrives as object, and turning None into text must not make the word "None".
+    return values.astype("string").astype(TEXT)

@@ -2,16 +2,26 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
-from reconcile.rules.columns import codes_of, expanded, in_capitals, texts_of
+from reconcile.rules.columns import (
+    ArrowTexts,
+    Indices,
+    Ints,
+    Mask,
+    Words,
+    codes_of,
+    expanded,
+    in_capitals,
+    mask_of,
+    texts_of,
+)
 from reconcile.rules.documents import Books
 from reconcile.rules.inputs import records
 from reconcile.rules.names import are_split_alike, folded_column, normal_column
@@ -19,7 +29,7 @@ from reconcile.rules.names import are_split_alike, folded_column, normal_column
 # What metadata can say that identifies a sale, in the order in which equally strong names speak.
 NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref", "order_id", "installments")
 _DECODER = msgspec.json.Decoder()
-_NOTHING: Mapping[str, Any] = {}
+_NOTHING: Mapping[str, object] = {}
 _QUOTES_OF_ONE = 4
 # From here on a float may stand for another whole number than the one that was written.
 _EXACT = 2.0**53
@@ -37,7 +47,9 @@ _SPACES = {
 _MOST_BEARERS = 50  # a name that so many documents bear identifies none of them
 _SPREADSHEET = r"(^|[|])[ ]*[0-9]+[.]0{1,2}[ ]*$"
 _BAR = pa.scalar("|", type=pa.large_string())
-Asked = tuple[Any, Any]
+Asked = tuple[Indices, ArrowTexts]
+# Names, the documents that bear them, and where those of each name begin.
+Borne = tuple[ArrowTexts, Indices, Indices]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +57,16 @@ class Said:
     """For each name the payments that give it and what they give, as Arrow texts; of so many payments."""
 
     payments: int
-    words: Mapping[str, tuple[Any, Any]]
+    words: Mapping[str, Asked]
 
-    def order_refs(self) -> Any:
+    def order_refs(self) -> ArrowTexts:
         """Give the order reference each payment states, to be shown."""
         stated = [self.words[name] for name in ("invoice", "order_id", "order_ref")]
         at = np.full(self.payments, -1, dtype=np.int64)
         at[np.concatenate([places for places, _ in stated])] = np.arange(sum(len(texts) for _, texts in stated))
         return pa.concat_arrays([texts for _, texts in stated]).take(pa.array(at, mask=at < 0))
 
-    def in_parts(self) -> Any:
+    def in_parts(self) -> Mask:
         """Tell which payments declare instalments."""
         found = np.zeros(self.payments, dtype=bool)
         places, texts = self.words["installments"]
@@ -66,7 +78,7 @@ def _is_several(text: str) -> bool:
     return text.isascii() and text.isdigit() and text.lstrip("0") not in {"", "1"}
 
 
-def read_metadata(column: Any) -> Said:
+def read_metadata(column: Series) -> Said:
     """Read what each payment says about itself; metadata that is no object says nothing."""
     texts = texts_of(column)
     plain, is_read = _plain_words(texts)
@@ -80,12 +92,12 @@ def read_metadata(column: Any) -> Said:
     return Said(len(texts), {name: _joined(plain[name], words[name]) for name in NAMES})
 
 
-def _plain_words(texts: Any) -> tuple[dict[str, tuple[Any, Any]], Any]:
+def _plain_words(texts: ArrowTexts) -> tuple[dict[str, Asked], Mask]:
     """Read all metadata at once that is one plain word under one name, as most of it is; tell which that is."""
     is_one = pc.and_(pc.equal(pc.count_substring(texts, '"'), _QUOTES_OF_ONE), pc.ends_with(texts, '"}'))
     is_plain = pc.and_(pc.string_is_ascii(texts), pc.invert(pc.match_substring(texts, "\\")))
     may_be_read = pc.and_(is_one, is_plain)
-    is_read = texts.is_null().to_numpy(zero_copy_only=False).copy()
+    is_read = mask_of(texts.is_null()).copy()
     words = {}
     for name in NAMES:
         head = f'{{"{name}":"'
@@ -93,22 +105,22 @@ def _plain_words(texts: Any) -> tuple[dict[str, tuple[Any, Any]], Any]:
         is_read[places] = True
         said = pc.utf8_trim_whitespace(pc.utf8_slice_codeunits(texts.take(pa.array(places)), len(head), -2))
         says = pc.not_equal(said, "")
-        words[name] = places[says.to_numpy(zero_copy_only=False)].astype(np.int64), said.filter(says)
+        words[name] = places[mask_of(says)].astype(np.int64), said.filter(says)
     return words, is_read
 
 
-def _joined(some: tuple[Any, Any], others: tuple[list[int], list[str]]) -> tuple[Any, Any]:
+def _joined(some: Asked, others: tuple[list[int], list[str]]) -> Asked:
     texts = pa.array(others[1], type=pa.large_string())
     return np.concatenate([some[0], np.array(others[0], dtype=np.int64)]), pa.concat_arrays([some[1], texts])
 
 
-def read_said(text: Any) -> Mapping[str, Any]:
+def read_said(text: object) -> Mapping[str, object]:
     """Read all that one payment says."""
     value = _DECODER.decode(text) if isinstance(text, str) else _NOTHING
     return value if isinstance(value, dict) else _NOTHING
 
 
-def loose_words(text: Any) -> list[str]:
+def loose_words(text: object) -> list[str]:
     """Give what metadata says under names that are no identity keys, at whatever depth: words and whole numbers."""
     waiting = [value for name, value in read_said(text).items() if name not in NAMES]
     found = []
@@ -122,7 +134,7 @@ def loose_words(text: Any) -> list[str]:
     return found
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """Write a value as a name: a number is its digits, and one with a fraction names nothing."""
     if type(value) is str:
         return value.strip()
@@ -135,9 +147,9 @@ def to_text(value: Any) -> str:
 class Keys:
     """`certain` holds arrays of payments, documents and rules; `several` the payments whose keys name more than one."""
 
-    payments: Any
-    docs: Any
-    rules: Any
+    payments: Indices
+    docs: Indices
+    rules: Words
     several: dict[int, list[tuple[str, tuple[int, ...]]]] = field(default_factory=dict)
 
 
@@ -156,7 +168,7 @@ def find_keys(said: Said, books: Books) -> Keys:
     return Keys(columns[0][order], columns[1][order], names[order], several)
 
 
-def _without_void_folios(found: Any, books: Books) -> Any:
+def _without_void_folios(found: Ints, books: Books) -> Ints:
     """Leave out folios alone that only void documents bear: a key only where an open one has it."""
     payments, rules, docs = found
     is_alone = rules == list(_RANKS).index(FOLIO)
@@ -176,13 +188,14 @@ def _compared(found: DataFrame, books: Books) -> tuple[DataFrame, dict[int, list
     return only[is_certain], _grouped(found[found["payment"].isin(only["payment"][~is_certain])])
 
 
-def _living(found: DataFrame, books: Books) -> Any:
+def _living(found: DataFrame, books: Books) -> DataFrame:
     """Where valid and void documents bear one name of a sale, the valid ones are meant; a folio is no such name."""
     is_valid = ~books.is_void[found["doc"].to_numpy(dtype=np.int64)]
     if is_valid.all():
         return found.copy()
     has_valid = pd.Series(is_valid, index=found.index).groupby([found["payment"], found["rule"]]).transform("any")
-    return found[is_valid | ~has_valid | found["rule"].isin((TYPED_FOLIO, FOLIO))].copy()
+    living: DataFrame = found[is_valid | ~has_valid | found["rule"].isin((TYPED_FOLIO, FOLIO))].copy()
+    return living
 
 
 def _grouped(rest: DataFrame) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
@@ -204,19 +217,19 @@ def _asked(said: Said) -> dict[str, Asked]:
     bare, has_kind = at.is_null(), at.is_valid()
     heads = in_capitals(types).take(at.drop_null())
     with_kind = pc.binary_join_element_wise(heads, folios.filter(has_kind), _BAR)
-    asked[TYPED_FOLIO] = places[has_kind.to_numpy(zero_copy_only=False)], with_kind
-    asked[FOLIO] = places[bare.to_numpy(zero_copy_only=False)], folios.filter(bare)
+    asked[TYPED_FOLIO] = places[mask_of(has_kind)], with_kind
+    asked[FOLIO] = places[mask_of(bare)], folios.filter(bare)
     return {name: pair for name, pair in asked.items() if len(pair[1])}
 
 
-def _without_zeros(places: Any, folios: Any) -> Asked:
+def _without_zeros(places: Indices, folios: ArrowTexts) -> Asked:
     """Leave out the zeros before each folio, and those that were nothing else."""
     bare = pc.utf8_ltrim(folios, characters="0")
     says = pc.not_equal(bare, "")
-    return places[says.to_numpy(zero_copy_only=False)], bare.filter(says)
+    return places[mask_of(says)], bare.filter(says)
 
 
-def _found(asked: dict[str, Asked], books: Books) -> Iterator[Any]:
+def _found(asked: dict[str, Asked], books: Books) -> Iterator[Ints]:
     """Give columns of payment, rule and document: of the exact writing, and where that names none, of another one."""
     left = {rule: np.ones(len(texts), dtype=bool) for rule, (_, texts) in asked.items()}
     for space, rules in _SPACES.items():
@@ -227,7 +240,7 @@ def _found(asked: dict[str, Asked], books: Books) -> Iterator[Any]:
         for rule in wanted:
             places, texts = asked[rule]
             at = pc.index_in(texts, value_set=borne[0])
-            is_known = at.is_valid().to_numpy(zero_copy_only=False)
+            is_known = mask_of(at.is_valid())
             left[rule] &= ~is_known
             yield _bearers(rule, places[is_known], at.drop_null().to_numpy(), borne)
     rest = {rule: _some(asked[rule], mask) for rule, mask in left.items() if mask.any()}
@@ -237,12 +250,12 @@ def _found(asked: dict[str, Asked], books: Books) -> Iterator[Any]:
             yield from _written_otherwise(space, {rule: rest[rule] for rule in wanted}, _names(books, space))
 
 
-def _some(asked: Asked, mask: Any) -> Asked:
+def _some(asked: Asked, mask: Mask) -> Asked:
     places, texts = asked
     return places[mask], texts.filter(pa.array(mask))
 
 
-def _bearers(rule: str, places: Any, codes: Any, borne: tuple[Any, Any, Any]) -> Any:
+def _bearers(rule: str, places: Indices, codes: Ints, borne: Borne) -> Ints:
     """Give one column for each document that bears the name of a payment's code."""
     _, docs, first = borne
     codes = codes.astype(np.int64)
@@ -252,23 +265,23 @@ def _bearers(rule: str, places: Any, codes: Any, borne: tuple[Any, Any, Any]) ->
     return np.stack([payments, rank, docs[expanded(first[codes], sizes)]])
 
 
-def _written_otherwise(space: str, asked: dict[str, Asked], borne: tuple[Any, Any, Any]) -> Iterator[Any]:
+def _written_otherwise(space: str, asked: dict[str, Asked], borne: Borne) -> Iterator[Ints]:
     """Look names up as they may be written too; one that two documents' names would become is nobody's."""
     names = borne[0]
     normals = _normal(space, names)
     codes = codes_of(normals)
-    is_only = (np.bincount(codes)[codes] == 1) & pc.not_equal(normals, "").to_numpy(zero_copy_only=False)
+    is_only = (np.bincount(codes)[codes] == 1) & mask_of(pc.not_equal(normals, ""))
     only = np.flatnonzero(is_only)
     value_set = normals.take(pa.array(only))
     for rule, (places, texts) in asked.items():
         at = pc.index_in(_normal(space, texts), value_set=value_set)
-        is_known = at.is_valid().to_numpy(zero_copy_only=False)
+        is_known = mask_of(at.is_valid())
         found = only[at.drop_null().to_numpy()]
         is_meant = are_split_alike(texts.filter(pa.array(is_known)), names.take(pa.array(found)))
         yield _bearers(rule, places[is_known][is_meant], found[is_meant], borne)
 
 
-def _normal(space: str, names: Any) -> Any:
+def _normal(space: str, names: ArrowTexts) -> ArrowTexts:
     """Give the normal form of names of one namespace; a folio has no zeros before it, nor has one after its type.
 
     A number that a spreadsheet wrote as `12.0` has none: it is 12 there, and 120 without its separator.
@@ -283,7 +296,7 @@ def _normal(space: str, names: Any) -> Any:
     return pc.if_else(pc.equal(folio, ""), "", pc.binary_join_element_wise(kind, folio, _BAR))
 
 
-def _names(books: Books, space: str) -> tuple[Any, Any, Any]:
+def _names(books: Books, space: str) -> Borne:
     """List the names documents bear in one namespace, with each name's documents as a stretch; only claims are named.
 
     Of name i the documents stand from `first[i]` up to `first[i + 1]`.
@@ -292,11 +305,11 @@ def _names(books: Books, space: str) -> tuple[Any, Any, Any]:
     values = in_capitals(pc.utf8_trim_whitespace(texts_of(books.column(column))))
     if column == "folio":
         values = pc.utf8_ltrim(values, characters="0")
-    is_named = pc.not_equal(values, "").fill_null(False).to_numpy(zero_copy_only=False)
+    is_named = mask_of(pc.not_equal(values, "").fill_null(False))
     if space == TYPED_FOLIO:
         kinds = in_capitals(texts_of(books.column("doc_type")))
         values = pc.binary_join_element_wise(kinds, values, _BAR)
-        is_named = is_named & values.is_valid().to_numpy(zero_copy_only=False)
+        is_named = is_named & mask_of(values.is_valid())
     docs = np.flatnonzero(is_named & books.is_claim)
     names = values.take(pa.array(docs)).dictionary_encode()
     codes = names.indices.to_numpy().astype(np.int64)

@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from msgspec import Struct
 from pandas import DataFrame
 
+from reconcile.rules.columns import Indices, Ints, Mask, Words
 from reconcile.rules.documents import Books
+from reconcile.rules.inputs import Evidence
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import LATEST, Payments, Reversal
 from reconcile.rules.terms import RuleSet
@@ -21,7 +22,7 @@ class Reason(Struct, frozen=True):
     stage: Stage
     rule: str
     rivals: tuple[int, ...] = ()
-    evidence: dict[str, Any] = {}
+    evidence: Evidence = {}
 
 
 @dataclass(slots=True)
@@ -31,17 +32,17 @@ class Ledger:
     payments: Payments
     books: Books
     rules: RuleSet
-    outcome: Any = None
-    left: Any = None
+    outcome: Words = field(init=False)
+    left: Mask = field(init=False)
     reasons: dict[int, Reason] = field(default_factory=dict)
     codes: dict[int, list[Code]] = field(default_factory=dict)
-    paid: Any = None
-    reopened: Any = None
-    adjusted: Any = None
+    paid: Ints = field(init=False)
+    reopened: Ints = field(init=False)
+    adjusted: Ints = field(init=False)
     forbidden: set[tuple[int, int]] = field(default_factory=set)
     accepted: dict[int, int] = field(default_factory=dict)
     written_off: list[tuple[int, int]] = field(default_factory=list)
-    bulk: list[tuple[Any, Any, Any, Any]] = field(default_factory=list)
+    bulk: list[tuple[Indices, Indices, Ints, Ints]] = field(default_factory=list)
     single: list[tuple[int, int, int, int, int]] = field(default_factory=list)
     unsearched: dict[int, dict[str, str]] = field(default_factory=dict)
     given_back: dict[Reversal, int] = field(default_factory=dict)
@@ -54,7 +55,7 @@ class Ledger:
         self.reopened = np.zeros(len(self.books), dtype=np.int64)
         self.adjusted = np.zeros(len(self.books), dtype=np.int64)
 
-    def balances(self) -> Any:
+    def balances(self) -> Ints:
         """Give what every document still asks for: its total less notes and payments, plus what of these went back."""
         books = self.books
         return books.total - books.credited - self.adjusted - self.paid + self.reopened
@@ -64,12 +65,12 @@ class Ledger:
         taken = books.credited[doc] + self.adjusted[doc] + self.paid[doc] - self.reopened[doc]
         return int(books.total[doc] - taken)
 
-    def open_now(self) -> Any:
+    def open_now(self) -> Ints:
         """Give the open balance of every document that can be paid; zero for all others."""
         is_open = self.books.is_claim & ~self.books.is_void
         return np.where(is_open, np.maximum(self.balances(), 0), 0)
 
-    def is_left(self) -> Any:
+    def is_left(self) -> Mask:
         """Tell which payments no stage has decided yet."""
         return self.left.copy()
 
@@ -102,10 +103,10 @@ class Ledger:
         everything = int(self.books.credited[doc])
         return found > 0 and amount in (found + before - same_day, found + before - everything)
 
-    def are_equal(self, docs: Any, payments: Any) -> Any:
+    def are_equal(self, docs: Indices, payments: Indices) -> Mask:
         """Tell the same of many pairs at once; only what notes or reversals changed must be looked at one by one."""
         books = self.books
-        equal = books.total[docs] - self.paid[docs] - self.adjusted[docs] == self.payments.amount[payments]
+        equal: Mask = books.total[docs] - self.paid[docs] - self.adjusted[docs] == self.payments.amount[payments]
         for place in np.flatnonzero(np.isin(docs, [*books.notes, *self.went_back])):
             equal[place] = self.is_equal(int(docs[place]), int(payments[place]))
         return equal
@@ -130,7 +131,7 @@ class Ledger:
         self._reopen(payment, doc, amount)
         self.single.append((payment, doc, amount, self.balance(doc), difference))
 
-    def match_exactly(self, payments: Any, docs: Any, reason: Reason) -> None:
+    def match_exactly(self, payments: Indices, docs: Indices, reason: Reason) -> None:
         """Match many payments at once, each with a document of exactly its amount; no document occurs twice."""
         if len(payments) == 0:
             return

@@ -1,14 +1,25 @@
 """The rows of payout-detail and of documents: items beside the documents they were applied to, and their notes."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import arrow_of, in_total_order, looked_up, texts_of, worded
+from reconcile.rules.columns import (
+    Cells,
+    Indices,
+    Ints,
+    Mask,
+    Words,
+    arrow_of,
+    in_total_order,
+    ints_of,
+    looked_up,
+    mask_of,
+    texts_of,
+    worded,
+)
 from reconcile.rules.identity import Fees
 from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, MONEY, TEXT, Finding, Inputs, typed
 from reconcile.rules.ledger import Ledger
@@ -43,7 +54,7 @@ _OTHERS = (
 _SAME = ("doc_key", "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name")
 
 
-def notes_of(rows: DataFrame, payment_at: Any, ledger: Ledger, inputs: Inputs) -> Any:
+def notes_of(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: Inputs) -> Cells:
     """Write one short text per item, its parts separated by semicolons."""
     is_payment = rows["resource_type"].isin(PAYMENT_TYPES)
     other = rows["customer_tax_id"].notna() & rows["sender_tax_id"].notna()
@@ -84,7 +95,7 @@ def build_lines(
     return pd.concat([lines, extra], ignore_index=True).take(among).reset_index(drop=True)
 
 
-def _spread(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tuple[DataFrame, Any, Any, Any]:
+def _spread(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tuple[DataFrame, Indices, Indices, Ints]:
     """Give the documents shown, and for each line its item, its place among the documents shown, and its number."""
     shown = pd.concat([applied, _unapplied(ledger)], ignore_index=True)
     item = ledger.payments.frame["row"].to_numpy()[shown["payment"].to_numpy(dtype=np.int64)]
@@ -98,7 +109,7 @@ def _spread(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tuple[DataFr
     return shown, item_at, shown_at, number
 
 
-def _order(rows: DataFrame, item_at: Any, number: Any, *, extra: DataFrame | None, payouts: DataFrame) -> Any:
+def _order(rows: DataFrame, item_at: Indices, number: Ints, *, extra: DataFrame | None, payouts: DataFrame) -> Indices:
     """Sort by payout, kind, moment, id and line, items in no payout last; disputes are numbered after all others."""
     names = {"rank": "rank", "payout_id": "payout_id", "resource_type": "resource_type",
              "occurred_at": "occurred_at_utc", "resource_id": "resource_id"}  # fmt: skip
@@ -110,7 +121,7 @@ def _order(rows: DataFrame, item_at: Any, number: Any, *, extra: DataFrame | Non
         more = {name: arrow_of(others[column]) for name, column in names.items()} | {"line": arrow_of(extra["line"])}
         keys = {name: pa.chunked_array([key, more[name].cast(key.type)]) for name, key in keys.items()}
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    return order.to_numpy().astype(np.int64)
+    return ints_of(order)
 
 
 def _lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matching said, and a document shown
@@ -119,10 +130,10 @@ def _lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matchin
     ledger: Ledger,
     inputs: Inputs,
     *,
-    at: Any,
-    number: Any,
+    at: Indices,
+    number: Ints,
     shown: DataFrame,
-    shown_at: Any,
+    shown_at: Indices,
 ) -> DataFrame:
     payment_at = _payment_of(rows, ledger)
     columns = {name: rows[name].array.take(at) for name in _OF_ITEM}
@@ -140,7 +151,7 @@ def _lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matchin
     return typed(DataFrame({name: columns[name] for name in LINES}, copy=False), LINES)
 
 
-def _of_items(rows: DataFrame, payment_at: Any, ledger: Ledger, inputs: Inputs) -> dict[str, Any]:
+def _of_items(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: Inputs) -> dict[str, Cells]:
     refs = ledger.payments.order_ref.take(pa.array(payment_at, mask=payment_at == len(ledger.payments)))
     return {
         "occurred_at_utc": rows["occurred_at"].array,
@@ -151,7 +162,7 @@ def _of_items(rows: DataFrame, payment_at: Any, ledger: Ledger, inputs: Inputs) 
     }
 
 
-def _sums(rows: DataFrame, fees: Fees, at: Any, *, is_later: Any) -> dict[str, Any]:
+def _sums(rows: DataFrame, fees: Fees, at: Indices, *, is_later: Mask) -> dict[str, Cells]:
     """Give the columns that are summed, on the first line of each item alone."""
     columns = {"amount_signed": rows["signed"].astype(MONEY)}
     columns |= {name: fees.items[name].astype(MONEY) for name in ("fee_total", "fee_net", "fee_vat")}
@@ -162,7 +173,7 @@ def _sums(rows: DataFrame, fees: Fees, at: Any, *, is_later: Any) -> dict[str, A
     return taken
 
 
-def _payment_of(rows: DataFrame, ledger: Ledger) -> Any:
+def _payment_of(rows: DataFrame, ledger: Ledger) -> Indices:
     """Give each row's payment, wherever the row stands; the last place stands for none."""
     frame = ledger.payments.frame
     payment_at = np.full(len(rows), len(frame), dtype=np.int64)
@@ -175,7 +186,7 @@ def _payment_of(rows: DataFrame, ledger: Ledger) -> Any:
     return payment_at
 
 
-def _words(rows: DataFrame, ledger: Ledger, payment_at: Any, at: Any) -> dict[str, Any]:
+def _words(rows: DataFrame, ledger: Ledger, payment_at: Indices, at: Indices) -> dict[str, Cells]:
     """Say of every line what became of its payment, in which stage and by which rule, and the rivals it left."""
     told = payment_at.copy()
     kinds = rows["resource_type"]
@@ -201,14 +212,14 @@ def _words(rows: DataFrame, ledger: Ledger, payment_at: Any, at: Any) -> dict[st
     }
 
 
-def _listed(rivals: tuple[int, ...], keys: Any) -> str | None:
+def _listed(rivals: tuple[int, ...], keys: Words) -> str | None:
     if not rivals:
         return None
     more = f" +{len(rivals) - _MOST_LISTED}" if len(rivals) > _MOST_LISTED else ""
     return " ".join(str(keys[doc]) for doc in rivals[:_MOST_LISTED]) + more
 
 
-def _expected_documents(rows: DataFrame, country: str) -> Any:
+def _expected_documents(rows: DataFrame, country: str) -> Cells:
     """Say which document a sale of this kind needs; only cards are known to be vouchers in Chile."""
     is_payment = rows["resource_type"].isin(PAYMENT_TYPES).to_numpy()
     is_card = rows["resource_subtype"].isin(_CARDS).to_numpy() if country != "mx" else np.zeros(len(rows), dtype=bool)
@@ -257,7 +268,7 @@ def name_exceptions(lines: DataFrame, codes: list[tuple[str, str, str, str]]) ->
     for code, payout, kind, identity in codes:
         said.setdefault((payout, kind, identity), {})[code] = None
     named = pa.array([identity for _, _, identity in said], type=pa.large_string())
-    is_named = pc.is_in(texts_of(lines["resource_id"]), value_set=named).to_numpy(zero_copy_only=False)
+    is_named = mask_of(pc.is_in(texts_of(lines["resource_id"]), value_set=named))
     places = np.flatnonzero(is_named & (lines["line"] == 1).to_numpy(dtype=bool))
     some = lines[["payout_id", "resource_type", "resource_id"]].take(places)
     kinds = some["resource_type"].where(~some["resource_type"].isin(PAYMENT_TYPES), "payment")
@@ -270,7 +281,7 @@ def name_exceptions(lines: DataFrame, codes: list[tuple[str, str, str, str]]) ->
     return lines
 
 
-def build_documents(ledger: Ledger, outcomes: Any, applied: DataFrame, findings: tuple[Finding, ...]) -> DataFrame:
+def build_documents(ledger: Ledger, outcomes: Words, applied: DataFrame, findings: tuple[Finding, ...]) -> DataFrame:
     """Give one row per document, in the order of the keys."""
     books, claims = ledger.books, ledger.books.is_claim
     paid = np.where(claims, ledger.paid - ledger.reopened, 0)
@@ -290,14 +301,14 @@ def build_documents(ledger: Ledger, outcomes: Any, applied: DataFrame, findings:
     return typed(DataFrame({name: columns[name] for name in DOCUMENT_RESULTS}), DOCUMENT_RESULTS)
 
 
-def _inverse(places: Any) -> Any:
+def _inverse(places: Indices) -> Indices:
     """Give where in an order each place stands."""
     order = np.empty(len(places), dtype=np.int64)
     order[places] = np.arange(len(places))
     return order
 
 
-def _codes(doc_keys: Any, findings: tuple[Finding, ...]) -> Any:
+def _codes(doc_keys: Cells, findings: tuple[Finding, ...]) -> Cells:
     codes: dict[str, str] = {}
     for finding in findings:
         if finding.doc_key is not None and finding.subject.startswith("document:"):

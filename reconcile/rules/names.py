@@ -7,7 +7,6 @@ is its text in capitals, as the columns have it.
 import re
 import unicodedata
 from itertools import accumulate, islice, pairwise
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import codes_of, joined_keys, texts_of
+from reconcile.rules.columns import ArrowTexts, Ints, Mask, codes_of, joined_keys, mask_of, texts_of
 from reconcile.rules.documents import Books
 
 # A number sign before a name, and what people put between the parts of one.
@@ -52,23 +51,23 @@ def normal(text: str) -> str:
     return _SEPARATORS.sub("", _SIGNS.sub("", folded(text).strip()))
 
 
-def folded_column(texts: Any) -> Any:
+def folded_column(texts: ArrowTexts) -> ArrowTexts:
     """Fold a column of Arrow texts; only plain ASCII may be left to Arrow."""
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return pc.ascii_upper(texts)
     return pa.array([None if text is None else folded(text) for text in texts.to_pylist()], type=texts.type)
 
 
-def normal_column(texts: Any) -> Any:
+def normal_column(texts: ArrowTexts) -> ArrowTexts:
     """Give the same as `normal` of a whole column."""
     return pc.replace_substring_regex(_unsigned(texts), _BETWEEN, "")
 
 
-def _unsigned(texts: Any) -> Any:
+def _unsigned(texts: ArrowTexts) -> ArrowTexts:
     return pc.replace_substring_regex(pc.utf8_trim_whitespace(folded_column(texts)), _SIGN, "")
 
 
-def are_split_alike(left: Any, right: Any) -> Any:
+def are_split_alike(left: ArrowTexts, right: ArrowTexts) -> Mask:
     """Tell of pairs of writings of one name whether their digits are grouped alike, or one leaves groups together.
 
     `1/23` and `12/3` are the same signs and two names: each separates what the other writes together.
@@ -126,7 +125,7 @@ def _bare(word: str) -> str:
     return word.replace("O", "0").lstrip("0")
 
 
-def plain_column(values: Any) -> Any:
+def plain_column(values: ArrowTexts) -> ArrowTexts:
     """Do the same to a column of Arrow texts."""
     bare = pc.replace_substring_regex(folded_column(values), "[^A-Z0-9]+", "")
     return pc.ascii_ltrim(pc.replace_substring(bare, "O", "0"), characters="0")
@@ -159,7 +158,7 @@ def _missing(given: DataFrame, asked: dict[str, tuple[str, int]]) -> set[str]:
     return missing - borne
 
 
-def _are_in_holes(numbers: Any, wanted: Any) -> Any:
+def _are_in_holes(numbers: Ints, wanted: Ints) -> Mask:
     """Tell which numbers are in a small hole of a stretch; where most are far apart there is none."""
     steps = np.diff(numbers)
     if len(numbers) < _SHORTEST_RUN or np.count_nonzero(steps <= _NEXT) * 2 < len(steps):
@@ -181,9 +180,9 @@ def _orders(books: Books) -> DataFrame:
     return _numbers(names, np.zeros(len(books), dtype=np.int64), _ORDER)
 
 
-def _numbers(names: Any, runs: Any, pattern: str) -> DataFrame:
+def _numbers(names: ArrowTexts, runs: Ints, pattern: str) -> DataFrame:
     found = pc.extract_regex(names, pattern)
-    is_number = found.is_valid().to_numpy(zero_copy_only=False)
+    is_number = mask_of(found.is_valid())
     kept = found.drop_null()
     heads = kept.field("head").dictionary_encode()
     return DataFrame({

@@ -1,14 +1,13 @@
 """The payments to be matched, oldest first: amounts, customers, days, what their metadata says, and what went back."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import Texts, shared_texts, total_order
+from reconcile.rules.columns import ArrowTexts, Ints, Mask, Texts, Words, shared_texts, total_order
 from reconcile.rules.inputs import records
 from reconcile.rules.keys import Said
 from reconcile.rules.outcomes import LOST
@@ -54,17 +53,17 @@ class Payments:
     """
 
     frame: DataFrame
-    ids: Any
-    amount: Any
-    currency: Any
-    customer: Any
+    ids: Words
+    amount: Ints
+    currency: Ints
+    customer: Ints
     tax_id: Texts
-    payout: Any
-    money: Any
-    day: Any
-    moment: Any
-    order_ref: Any
-    in_parts: Any
+    payout: Words
+    money: Words
+    day: Ints
+    moment: Ints
+    order_ref: ArrowTexts
+    in_parts: Mask
     reversals: dict[int, list[Reversal]]
 
     def __len__(self) -> int:
@@ -80,7 +79,7 @@ def payment_rows(rows: DataFrame, items: DataFrame) -> DataFrame:
     return frame.assign(**{name: items[name].array.take(frame["source"].to_numpy()) for name in SAID})
 
 
-def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
+def customers_of(frame: DataFrame, rules: RuleSet) -> Series:
     """Give each payment's customer: its customer's tax id, else the sender's; a generic one is nobody's."""
     generic = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
     own, sender = frame["customer_tax_id"], frame["sender_tax_id"]
@@ -88,7 +87,7 @@ def customers_of(frame: DataFrame, rules: RuleSet) -> Any:
 
 
 def to_payments(
-    frame: DataFrame, tax_ids: Any, codes: tuple[Any, Any], *, reversals: dict[int, list[Reversal]], said: Said
+    frame: DataFrame, tax_ids: Series, codes: tuple[Ints, Ints], *, reversals: dict[int, list[Reversal]], said: Said
 ) -> Payments:
     currency, customer = codes
     ids = frame["resource_id"].to_numpy(dtype=object)
@@ -109,9 +108,10 @@ def to_payments(
     )
 
 
-def instants(moments: Any) -> Any:
+def instants(moments: Series) -> Ints:
     """Turn moments into whole microseconds."""
-    return moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(np.int64)
+    numbers: Ints = moments.dt.tz_localize(None).to_numpy().astype("datetime64[us]").astype(np.int64)
+    return numbers
 
 
 def instant(moment: pd.Timestamp) -> int:
@@ -119,7 +119,7 @@ def instant(moment: pd.Timestamp) -> int:
     return int(moment.tz_localize(None).to_datetime64().astype("datetime64[us]").astype(np.int64))
 
 
-def shared_codes(left: Any, right: Any) -> tuple[Any, Any]:
+def shared_codes(left: Series, right: Series) -> tuple[Ints, Ints]:
     """Number the distinct values of two columns together; a missing value is unknown and equals nothing."""
     codes, _ = pd.factorize(pd.concat([left, right], ignore_index=True))
     return codes[: len(left)], codes[len(left) :]
@@ -161,5 +161,5 @@ def _lost(disputes: DataFrame) -> list[tuple[str, str | None, Reversal]]:
     ]
 
 
-def _known(text: Any) -> str | None:
+def _known(text: str | None) -> str | None:
     return None if pd.isna(text) else text

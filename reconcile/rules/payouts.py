@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
-from reconcile.rules.columns import codes_of, in_total_order, looked_up, worded
+from reconcile.rules.columns import Cells, Ints, Mask, codes_of, in_total_order, looked_up, worded
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, records
+from reconcile.rules.inputs import MOMENT, TEXT, Finding, FrameError, Inputs, Row, records
 from reconcile.rules.outcomes import DEAD, Code
 from reconcile.rules.timing import bank_days, clock_times, local_times, shift
 
@@ -19,6 +19,7 @@ SAID = ("metadata", "texts")
 _TYPES = (*PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT)
 _REFUND_MOVES_MONEY = ("succeeded", "in_progress")
 NO_PAYOUT_YET = 1 << 40
+Share = dict[str, Any]
 
 
 def place_items(inputs: Inputs) -> DataFrame:
@@ -66,13 +67,13 @@ def _ranked(items: DataFrame, payouts: DataFrame) -> DataFrame:
     return rows
 
 
-def _things(items: DataFrame) -> Any:
+def _things(items: DataFrame) -> Ints:
     """Number the items: a kind and an id, in whatever payout."""
     kinds = codes_of(items["resource_type"])
     return codes_of(items["resource_id"]) * (int(kinds.max(initial=0)) + 1) + kinds
 
 
-def _without(rows: DataFrame, mask: Any) -> DataFrame:
+def _without(rows: DataFrame, mask: Series) -> DataFrame:
     return rows[~mask].copy() if mask.any() else rows
 
 
@@ -85,7 +86,7 @@ def _free_again(rows: DataFrame) -> DataFrame:
     return again
 
 
-def _places(rows: DataFrame) -> Any:
+def _places(rows: DataFrame) -> Cells:
     is_dead = rows["is_dead"].to_numpy()
     is_repeat = np.zeros(len(rows), dtype=bool)
     is_repeat[~is_dead] = rows["thing"][~is_dead].duplicated()
@@ -101,7 +102,7 @@ def misplaced(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     return found + _in_another_currency(rows, inputs) + _in_none(rows, inputs)
 
 
-def _in_two(row: Any, first: Any) -> Finding:
+def _in_two(row: Row, first: str) -> Finding:
     about = About(
         subject=f"resource:{row.resource_id}@{row.payout_id}",
         currency=row.currency,
@@ -122,7 +123,7 @@ def _in_another_currency(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     return [_foreign(row) for row in records(foreign)]
 
 
-def _foreign(row: Any) -> Finding:
+def _foreign(row: Row) -> Finding:
     about = About(
         subject=f"resource:{row.resource_id}@{row.payout_id}",
         currency=row.currency,
@@ -144,7 +145,7 @@ def _in_none(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     return [_lost(row) for row in records(late)]
 
 
-def _lost(row: Any) -> Finding:
+def _lost(row: Row) -> Finding:
     evidence = {
         "waiting_since": row.since.date().isoformat(),
         "expected_by": row.due.date().isoformat(),
@@ -154,7 +155,7 @@ def _lost(row: Any) -> Finding:
     return to_finding(Code.ITEM_IN_NO_PAYOUT, about, at_risk=int(row.amount))
 
 
-def own_amounts(rows: DataFrame) -> Any:
+def own_amounts(rows: DataFrame) -> Ints:
     """Give what reaches the merchant's own payout: its share of a split payment, else the whole amount."""
     amounts = rows["amount"].to_numpy(dtype="int64").copy()
     for place, shares in _shares(rows):
@@ -164,7 +165,7 @@ def own_amounts(rows: DataFrame) -> Any:
     return amounts
 
 
-def pays_fee(rows: DataFrame) -> Any:
+def pays_fee(rows: DataFrame) -> Mask:
     """Tell which items bear the processing fee: all but splits where somebody else pays it."""
     bears = np.ones(len(rows), dtype=bool)
     for place, shares in _shares(rows):
@@ -192,6 +193,6 @@ def split_mismatches(payments: DataFrame) -> list[Finding]:
     return found
 
 
-def _shares(rows: DataFrame) -> list[tuple[int, list[dict[str, Any]]]]:
+def _shares(rows: DataFrame) -> list[tuple[int, list[Share]]]:
     places = np.flatnonzero(rows["split"].notna().to_numpy())
     return [(place, json.loads(text)) for place, text in zip(places.tolist(), rows["split"].array[places], strict=True)]

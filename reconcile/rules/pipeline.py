@@ -10,7 +10,7 @@ from reconcile.rules.ages import with_days
 from reconcile.rules.bank import bank_findings
 from reconcile.rules.candidates import match_customers, suggest
 from reconcile.rules.checks import check_result
-from reconcile.rules.columns import texts_of
+from reconcile.rules.columns import mask_of, texts_of
 from reconcile.rules.decisions import apply_decisions
 from reconcile.rules.deposits import find_deposits, source_findings
 from reconcile.rules.documents import document_customers, sorted_documents, to_books
@@ -197,7 +197,7 @@ def _codes(findings: tuple[Finding, ...], rows: DataFrame) -> Iterator[tuple[str
 def _homes(rows: DataFrame, ids: set[str]) -> dict[str, list[tuple[str, str]]]:
     """Give the kind and the payout of items with these ids, where they are at home."""
     is_named = pc.is_in(texts_of(rows["resource_id"]), value_set=pa.array(list(ids), type=pa.large_string()))
-    is_meant = is_named.to_numpy(zero_copy_only=False) & (rows["place"] == "home").to_numpy()
+    is_meant = mask_of(is_named) & (rows["place"] == "home").to_numpy()
     chosen = rows.loc[is_meant, ["payout_id", "resource_type", "resource_id"]]
     kinds = chosen["resource_type"].where(~chosen["resource_type"].isin(PAYMENT_TYPES), "payment")
     columns = (

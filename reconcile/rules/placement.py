@@ -3,10 +3,11 @@
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from reconcile.rules.columns import Indices, Mask, Words
+from reconcile.rules.inputs import Evidence
 from reconcile.rules.keys import FOLIO, Keys
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
@@ -39,11 +40,6 @@ def place_keyed(ledger: Ledger, keys: Keys) -> None:
         target = _living_target(ledger, payment, doc, rule)
         if target is not None:
             claims[target].append((payment, rule))
-    place_claims(ledger, claims)
-
-
-def place_claims(ledger: Ledger, claims: Claims) -> None:
-    """Place payments on the documents they claim: equal ones on every document first, then the rest in turn."""
     waiting = {doc: _place_equal(ledger, doc, named) for doc, named in sorted(claims.items())}
     waiting = {doc: named for doc, named in waiting.items() if named}
     twins = _open_twins(ledger, waiting)
@@ -55,7 +51,7 @@ def place_claims(ledger: Ledger, claims: Claims) -> None:
             _place(ledger, doc, turn, twins)
 
 
-def _allowed(ledger: Ledger, keys: Keys) -> tuple[Any, Any, Any]:
+def _allowed(ledger: Ledger, keys: Keys) -> tuple[Indices, Indices, Words]:
     """Leave out what people decided already or forbade."""
     is_open = ledger.is_left()[keys.payments]
     pairs = zip(keys.payments.tolist(), keys.docs.tolist(), strict=True)
@@ -64,11 +60,11 @@ def _allowed(ledger: Ledger, keys: Keys) -> tuple[Any, Any, Any]:
     return keys.payments[is_open], keys.docs[is_open], keys.rules[is_open]
 
 
-def _triples(payments: Any, docs: Any, rules: Any, mask: Any) -> list[tuple[int, int, str]]:
+def _triples(payments: Indices, docs: Indices, rules: Words, mask: Mask) -> list[tuple[int, int, str]]:
     return list(zip(payments[mask].tolist(), docs[mask].tolist(), rules[mask].tolist(), strict=True))
 
 
-def _plain(ledger: Ledger, payments: Any, docs: Any, rules: Any) -> Any:
+def _plain(ledger: Ledger, payments: Indices, docs: Indices, rules: Words) -> Mask:
     """Tell which pairs are alone with each other, valid, untouched and equal: almost all of a good month."""
     books = ledger.books
     count = np.bincount(docs, minlength=len(books))
@@ -76,7 +72,8 @@ def _plain(ledger: Ledger, payments: Any, docs: Any, rules: Any) -> Any:
     has_note[list(books.notes)] = True
     untouched = ~books.is_void & ~has_note & (ledger.paid == 0) & (ledger.adjusted == 0)
     equal = ledger.payments.amount[payments] == books.total[docs]
-    return (count[docs] == 1) & untouched[docs] & equal & (rules != "")
+    plain: Mask = (count[docs] == 1) & untouched[docs] & equal & (rules != "")
+    return plain
 
 
 def _living_target(ledger: Ledger, payment: int, doc: int, rule: str) -> int | None:
@@ -114,7 +111,7 @@ def _match(ledger: Ledger, doc: int, claim: tuple[int, str]) -> None:
     note_other_customers(ledger, np.array([payment]), np.array([doc]))
 
 
-def note_other_customers(ledger: Ledger, payments: Any, docs: Any) -> None:
+def note_other_customers(ledger: Ledger, payments: Indices, docs: Indices) -> None:
     """Say of matched payments that somebody else paid."""
     payer, owner = ledger.payments.customer[payments], ledger.books.customer[docs]
     differs = (payer != owner) & (payer != UNKNOWN) & (owner != UNKNOWN)
@@ -172,9 +169,9 @@ def _twins_of(ledger: Ledger, twins: Twins, doc: int, payment: int) -> list[int]
     return sorted(found)
 
 
-def _apply_difference(ledger: Ledger, doc: int, claim: tuple[int, str], evidence: dict[str, Any]) -> None:
+def _apply_difference(ledger: Ledger, doc: int, claim: tuple[int, str], evidence: Evidence) -> None:
     payment, rule = claim
-    amount, found = evidence["amount"], evidence["open_balance"]
+    amount, found = int(ledger.payments.amount[payment]), ledger.open_at(doc, payment)
     evidence["difference"] = amount - found
     if abs(amount - found) <= ledger.rules.amount_tolerance:
         ledger.apply(payment, doc, found, difference=amount - found)
@@ -202,7 +199,7 @@ def _open_twins(ledger: Ledger, waiting: Claims) -> Twins:
     return twins
 
 
-def _both_currencies(ledger: Ledger, payment: int, doc: int) -> dict[str, Any]:
+def _both_currencies(ledger: Ledger, payment: int, doc: int) -> Evidence:
     return {
         "payment_currency": ledger.payments.money[payment],
         "document_currency": ledger.books.money[doc],
@@ -236,7 +233,7 @@ def place_set_aside(ledger: Ledger, waiting: Keys) -> Keys:
     return _chosen(waiting, waits)
 
 
-def _chosen(keys: Keys, mask: Any, *, several: bool = False) -> Keys:
+def _chosen(keys: Keys, mask: Mask, *, several: bool = False) -> Keys:
     return Keys(keys.payments[mask], keys.docs[mask], keys.rules[mask], keys.several if several else {})
 
 
@@ -246,7 +243,7 @@ def _could_be_matched(ledger: Ledger, payment: int, doc: int) -> bool:
     return bool(is_same and (payment, doc) not in ledger.forbidden and ledger.is_equal(doc, payment))
 
 
-def _own_documents(ledger: Ledger, payments: Any) -> dict[int, list[int]]:
+def _own_documents(ledger: Ledger, payments: Indices) -> dict[int, list[int]]:
     """List the payers' own open documents of exactly their amounts, within whose dates they paid."""
     books, paid = ledger.books, ledger.payments
     balance = ledger.open_now()
@@ -270,7 +267,7 @@ def _own_documents(ledger: Ledger, payments: Any) -> dict[int, list[int]]:
 
 def _leave_borrowed(ledger: Ledger, payment: int, rivals: tuple[int, ...], rule: str) -> None:
     doc, *own = (str(ledger.books.keys[rival]) for rival in rivals)
-    evidence = {
+    evidence: Evidence = {
         "key": rule,
         "document": doc,
         "payer": ledger.payments.tax_id[payment],
@@ -373,7 +370,7 @@ class _Named:
     open_ones: list[int]
     equal: list[int]
 
-    def evidence(self, ledger: Ledger) -> dict[str, Any]:
+    def evidence(self, ledger: Ledger) -> Evidence:
         return {"key": self.rule, "amount": int(ledger.payments.amount[self.payment])}
 
 

@@ -2,15 +2,14 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconcile.rules.candidates import pair_in_order
-from reconcile.rules.columns import texts_of
+from reconcile.rules.columns import Indices, Ints, mask_of, texts_of
 from reconcile.rules.contradictions import leave_to_void, void_rivals
 from reconcile.rules.keys import loose_words
 from reconcile.rules.ledger import Ledger, Reason
@@ -68,11 +67,11 @@ def forced_pairs(edges: list[Edge]) -> list[Edge]:
     return [pair for pair in best if len(best_pairs([edge for edge in edges if edge != pair])) < len(best)]
 
 
-def _chosen(gain: Any, rows: Any, columns: Any) -> list[Edge]:
+def _chosen(gain: Ints, rows: Indices, columns: Indices) -> list[Edge]:
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if gain[row, column]]
 
 
-def texts_said(ledger: Ledger, payments: Any) -> dict[int, list[str]]:
+def texts_said(ledger: Ledger, payments: Sequence[int] | Indices) -> dict[int, list[str]]:
     """Give the texts of those payments that have any."""
     frame = ledger.payments.frame
     columns = (frame[name].take(payments).to_numpy(dtype=object) for name in ("texts", "metadata"))
@@ -96,7 +95,7 @@ def exact_names(ledger: Ledger, docs: Iterable[int]) -> dict[int, set[str]]:
     return {doc: _names_of({name: column[row] for name, column in values.items()}) for row, doc in enumerate(places)}
 
 
-def _names_of(values: dict[str, Any]) -> set[str]:
+def _names_of(values: dict[str, object]) -> set[str]:
     said = {name: value.strip().upper() for name, value in values.items() if isinstance(value, str)}
     folio = said.get("folio", "").lstrip("0")
     heads = {said[name] + said["folio"] for name in _HEADS if name in said and folio}
@@ -150,21 +149,21 @@ def match_references(ledger: Ledger) -> None:
         _decide(ledger, component, single)
 
 
-def _names(ledger: Ledger, payments: Any, words: set[str]) -> dict[str, set[int]]:
+def _names(ledger: Ledger, payments: list[int], words: set[str]) -> dict[str, set[int]]:
     """Index the documents these payments could equal by those of their names that are among the words."""
     could_equal = np.isin(ledger.open_now(), ledger.payments.amount[payments])
     could_equal[list(ledger.books.notes)] = True
     return _named(ledger, np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void & could_equal), words)
 
 
-def documents_named(ledger: Ledger, payments: list[int], docs: Any) -> dict[int, set[int]]:
+def documents_named(ledger: Ledger, payments: list[int], docs: Indices) -> dict[int, set[int]]:
     """Give which of some documents the texts of each payment name."""
     said = {at: words_in(texts) for at, texts in texts_said(ledger, payments).items()}
     names = _named(ledger, docs, set().union(*said.values()))
     return {at: {doc for word in words for doc in names.get(word, ())} for at, words in said.items()}
 
 
-def _named(ledger: Ledger, places: Any, words: set[str]) -> dict[str, set[int]]:
+def _named(ledger: Ledger, places: Indices, words: set[str]) -> dict[str, set[int]]:
     """Index documents by those of their names that are among the words.
 
     A document's names are its order reference, its folio alone and after its type or series, and its UUID.
@@ -180,7 +179,7 @@ def _named(ledger: Ledger, places: Any, words: set[str]) -> dict[str, set[int]]:
         if column.null_count == len(column):
             continue
         said = plain_column(column)
-        found = np.flatnonzero(pc.is_in(said, value_set=wanted).to_numpy(zero_copy_only=False))
+        found = np.flatnonzero(mask_of(pc.is_in(said, value_set=wanted)))
         for name, doc in zip(said.take(pa.array(found)).to_pylist(), places[found].tolist(), strict=True):
             names[name].add(doc)
     return {name: docs for name, docs in names.items() if len(docs) <= _MOST_BEARERS}
@@ -276,10 +275,9 @@ def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:
         return
     for payment in sorted({edge[0] for edge in rest}):
         rivals = tuple(doc for place, doc in rest if place == payment)
-        evidence = {"named_documents": [ledger.books.keys[doc] for doc in rivals]}
-        ledger.decide(
-            payment, Outcome.AMBIGUOUS, Reason(Stage.NONE, "reference:several", rivals, evidence), Code.AMBIGUOUS
-        )
+        listed = [ledger.books.keys[doc] for doc in rivals]
+        reason = Reason(Stage.NONE, "reference:several", rivals, {"named_documents": listed})
+        ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)
 
 
 def _options(edges: list[Edge]) -> dict[int, list[int]]:

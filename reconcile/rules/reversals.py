@@ -5,15 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from itertools import combinations
-from typing import Any
 
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from reconcile.rules.columns import looked_up
 from reconcile.rules.documents import Note
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Finding, Inputs, records
+from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, records
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import CLOSED, DEAD, LOST, Code, FeeSource
 from reconcile.rules.payments import Reversal
@@ -42,9 +41,8 @@ def place_disputes(sums: DataFrame, inputs: Inputs) -> list[DisputeLine]:
     """Put lost disputes into the first payout created after they ended, where its identity or fee rate asks for it."""
     waiting = _waiting(inputs)
     placed = []
-    for payout_id in sorted(waiting):
-        sum_row = sums.loc[payout_id]
-        placed += _fitting(waiting[payout_id], sum_row, inputs.rules.fee_band_bps)
+    for payout in records(sums.loc[sorted(waiting)]):
+        placed += _fitting(waiting[payout.Index], payout, inputs.rules.fee_band_bps)
     return placed
 
 
@@ -76,7 +74,7 @@ def _waiting(inputs: Inputs) -> dict[str, list[DisputeLine]]:
     return waiting
 
 
-def _to_line(dispute: Any, payout_id: str | None) -> DisputeLine:
+def _to_line(dispute: Row, payout_id: str | None) -> DisputeLine:
     return DisputeLine(
         payout_id=payout_id,
         dispute_id=dispute.dispute_id,
@@ -87,11 +85,11 @@ def _to_line(dispute: Any, payout_id: str | None) -> DisputeLine:
     )
 
 
-def _fitting(disputes: list[DisputeLine], sums: Any, band_bps: int) -> list[DisputeLine]:
+def _fitting(disputes: list[DisputeLine], payout: Row, band_bps: int) -> list[DisputeLine]:
     """Choose all of them if that fits, else the only part of them that does."""
-    if sums["fee_source"] != FeeSource.RESIDUAL and sums["over"] <= 0:
+    if payout.fee_source != FeeSource.RESIDUAL and payout.over <= 0:
         return []
-    if _fits(sum(dispute.amount for dispute in disputes), sums, band_bps):
+    if _fits(sum(dispute.amount for dispute in disputes), payout, band_bps):
         return disputes
     if len(disputes) > _MOST_AT_ONCE:
         return []
@@ -99,15 +97,15 @@ def _fitting(disputes: list[DisputeLine], sums: Any, band_bps: int) -> list[Disp
         list(chosen)
         for size in range(1, len(disputes))
         for chosen in combinations(disputes, size)
-        if _fits(sum(dispute.amount for dispute in chosen), sums, band_bps)
+        if _fits(sum(dispute.amount for dispute in chosen), payout, band_bps)
     ]
     return fitting[0] if len(fitting) == 1 else []
 
 
-def _fits(amount: int, sums: Any, band_bps: int) -> bool:
-    if sums["fee_source"] != FeeSource.RESIDUAL:
-        return bool(sums["over"] == amount)
-    fee, allowed = int(sums["fee"]) * _BPS, band_bps * int(sums["gross"])
+def _fits(amount: int, payout: Row, band_bps: int) -> bool:
+    if payout.fee_source != FeeSource.RESIDUAL:
+        return bool(payout.over == amount)
+    fee, allowed = int(payout.fee) * _BPS, band_bps * int(payout.gross)
     return fee > allowed and 0 <= fee - amount * _BPS <= allowed
 
 
@@ -206,7 +204,7 @@ def _lonely_refund(ledger: Ledger, refund: Reversal, doc: int, payment: int) -> 
     return to_finding(Code.REFUND_NO_CREDIT_NOTE, about, at_risk=refund.amount)
 
 
-def _noted(ledger: Ledger, doc: int) -> dict[str, Any]:
+def _noted(ledger: Ledger, doc: int) -> Evidence:
     notes = ledger.books.notes.get(doc, ())
     return {"credit_notes": len(notes), "credited": sum(note.amount for note in notes)}
 
@@ -289,7 +287,7 @@ def _at_risk(amount: int, taken: _Taken, tolerance: int) -> int:
     return taken.rest + (0 if taken.amount and beyond <= tolerance else beyond)
 
 
-def _lost_finding(row: Any, taken: _Taken, payout_id: str | None, *, at_risk: int, inputs: Inputs) -> Finding:
+def _lost_finding(row: Row, taken: _Taken, payout_id: str | None, *, at_risk: int, inputs: Inputs) -> Finding:
     ended_on = _local_day(row.ended_at, inputs)
     evidence = {
         "payment": _known(row.resource_id),
@@ -305,7 +303,7 @@ def _lost_finding(row: Any, taken: _Taken, payout_id: str | None, *, at_risk: in
     return to_finding(Code.DISPUTE_LOST, about, at_risk=at_risk)
 
 
-def _open(row: Any, documents: dict[str, list[str]], inputs: Inputs) -> Finding:
+def _open(row: Row, documents: dict[str, list[str]], inputs: Inputs) -> Finding:
     due_on = _local_day(row.due_at, inputs)
     left = None if due_on is None else inputs.calendar.days_between(inputs.as_of, due_on)
     evidence = {
@@ -323,7 +321,7 @@ def _open(row: Any, documents: dict[str, list[str]], inputs: Inputs) -> Finding:
     return to_finding(Code.DISPUTE_OPEN, about, at_risk=int(row.amount), severity=severity)
 
 
-def _about(row: Any, documents: list[str], evidence: dict[str, Any]) -> About:
+def _about(row: Row, documents: list[str], evidence: Evidence) -> About:
     return About(
         subject=f"{_SUBJECT}{row.dispute_id}",
         currency=row.currency,
@@ -333,7 +331,7 @@ def _about(row: Any, documents: list[str], evidence: dict[str, Any]) -> About:
     )
 
 
-def _documents(ledger: Ledger, applied: DataFrame, payment_ids: Any) -> dict[str, list[str]]:
+def _documents(ledger: Ledger, applied: DataFrame, payment_ids: Series) -> dict[str, list[str]]:
     """Give the documents that some payments were applied to."""
     wanted = set(payment_ids.dropna())
     places = {place: key for place, key in enumerate(ledger.payments.ids) if key in wanted}
@@ -344,7 +342,7 @@ def _documents(ledger: Ledger, applied: DataFrame, payment_ids: Any) -> dict[str
     return found
 
 
-def _local_day(moment: Any, inputs: Inputs) -> date | None:
+def _local_day(moment: pd.Timestamp, inputs: Inputs) -> date | None:
     return None if pd.isna(moment) else moment.tz_convert(inputs.calendar.country.zone).date()
 
 
@@ -352,5 +350,5 @@ def _text(on: date | None) -> str | None:
     return None if on is None else on.isoformat()
 
 
-def _known(text: Any) -> str | None:
+def _known(text: str | None) -> str | None:
     return None if pd.isna(text) else str(text)

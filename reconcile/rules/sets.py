@@ -4,13 +4,14 @@ from collections import defaultdict
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.columns import Indices, Ints, Mask
 from reconcile.rules.contradictions import are_contradicted, leave_to_void, void_rivals
+from reconcile.rules.inputs import Evidence
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -18,6 +19,8 @@ from reconcile.rules.references import documents_named
 
 _MOST_LISTED = 20
 _SMALLEST = 2
+# Documents, what each asks for, and the day from which it may be paid.
+Pool = tuple[Indices, Ints, Ints]
 _BPS = 10_000
 _NEAR = 10  # amounts within a tenth are near
 _FEWEST = 100  # a grain that is no hundredth of the amount leaves too few amounts near it to be counted
@@ -28,8 +31,8 @@ _GROUP = ["customer", "currency", "day"]
 class Fits:
     """The documents a payment was compared with, what each asks for, and the sets of them that sum to it."""
 
-    pool: Any
-    amounts: Any
+    pool: Indices
+    amounts: Ints
     sets: list[tuple[int, ...]]
 
     def chosen(self) -> list[int]:
@@ -73,7 +76,7 @@ def _decide(ledger: Ledger, payment: int, fits: Fits, named: set[int], wanted: d
     ledger.decide(payment, Outcome.SET, Reason(Stage.SET, f"set:{len(chosen)}:only_one"))
 
 
-def chance_bps(amounts: Any, target: int, largest: int, within: Any) -> int:
+def chance_bps(amounts: Ints, target: int, largest: int, within: Indices) -> int:
     """Say how many sets more would fit a payment of about this amount by chance, in hundredths of a percent.
 
     That is how many sets sum to nearly the amount, by how many amounts there are as near. Both are counted in the
@@ -85,26 +88,27 @@ def chance_bps(amounts: Any, target: int, largest: int, within: Any) -> int:
     return chance_of_sums(amounts, target, np.concatenate(sums) - target)
 
 
-def chance_of_sums(amounts: Any, target: int, away: Any) -> int:
+def chance_of_sums(amounts: Ints, target: int, away: Ints) -> int:
     """Say how many sums more would hit the target by chance, from how far away each of them is; one of them hits."""
     near = away[np.abs(away) * _NEAR <= target]
     rivals = ((grain, int(np.count_nonzero(near % grain == 0)) - 1) for grain in _grains(amounts, target))
     return max(grain * count * _BPS * _NEAR // (2 * target) for grain, count in rivals)
 
 
-def _hold(choices: Any, within: Any) -> Any:
+def _hold(choices: Indices, within: Indices) -> Mask:
     """Tell which choices hold all of some places."""
-    return np.isin(choices, within).sum(axis=1) == len(within)
+    held: Mask = np.isin(choices, within).sum(axis=1) == len(within)
+    return held
 
 
-def _grains(amounts: Any, target: int) -> list[int]:
+def _grains(amounts: Ints, target: int) -> list[int]:
     """List what near sums could be multiples of, beside a rest they share: tens, and what the amounts are apart."""
     apart = int(np.gcd.reduce(amounts - amounts[0]))
     tens = (10**digits for digits in range(len(str(target))))
     return [1, *(grain for grain in (apart, *tens) if grain > 1 and grain * _FEWEST <= target)]
 
 
-def find_sets(amounts: Any, target: int, largest: int) -> list[tuple[int, ...]]:
+def find_sets(amounts: Ints, target: int, largest: int) -> list[tuple[int, ...]]:
     """Find the positions of every set of 2 to `largest` amounts that sums to the target."""
     found: list[tuple[int, ...]] = []
     for size in range(_SMALLEST, min(largest, len(amounts)) + 1):
@@ -115,13 +119,13 @@ def find_sets(amounts: Any, target: int, largest: int) -> list[tuple[int, ...]]:
 
 
 @lru_cache(maxsize=128)
-def choices_of(count: int, size: int) -> Any:
+def choices_of(count: int, size: int) -> Indices:
     """List every choice of so many places out of a count."""
     flat = np.fromiter((place for chosen in combinations(range(count), size) for place in chosen), dtype=np.int64)
     return flat.reshape(-1, size)
 
 
-def _all_chosen(found: dict[int, Fits]) -> Any:
+def _all_chosen(found: dict[int, Fits]) -> Indices:
     return np.array(sorted({doc for fits in found.values() for doc in fits.chosen()}), dtype=np.int64)
 
 
@@ -165,7 +169,7 @@ def _uncontradicted(ledger: Ledger, found: dict[int, Fits]) -> dict[int, Fits]:
     }
 
 
-def _pools(ledger: Ledger) -> dict[tuple[int, int], Any]:
+def _pools(ledger: Ledger) -> dict[tuple[int, int], Pool]:
     """Group open documents by customer and currency: places, balances, and the days from which they may be paid."""
     pools: dict[tuple[int, int], list[int]] = defaultdict(list)
     customer, currency = ledger.books.customer, ledger.books.currency
@@ -177,18 +181,18 @@ def _pools(ledger: Ledger) -> dict[tuple[int, int], Any]:
     return {key: (np.array(docs), balance[docs], since[docs]) for key, docs in pools.items()}
 
 
-def _fitting(ledger: Ledger, payment: int, pool: tuple[Any, Any, Any]) -> Any:
+def _fitting(ledger: Ledger, payment: int, pool: Pool) -> Indices:
     """Keep the documents that were open when the payment came and ask for less than it."""
     docs, balance, since = pool
-    kept = docs[(since <= ledger.payments.day[payment]) & (balance < ledger.payments.amount[payment])]
+    kept: Indices = docs[(since <= ledger.payments.day[payment]) & (balance < ledger.payments.amount[payment])]
     if ledger.went_back:
         kept = kept[np.array([ledger.is_open_for(doc, payment) for doc in kept.tolist()], dtype=bool)]
-    if not ledger.forbidden:
-        return kept
-    return kept[np.array([(payment, doc) not in ledger.forbidden for doc in kept.tolist()], dtype=bool)]
+    if ledger.forbidden:
+        kept = kept[np.array([(payment, doc) not in ledger.forbidden for doc in kept.tolist()], dtype=bool)]
+    return kept
 
 
-def _abstain(ledger: Ledger, payment: int, sets: list[tuple[int, ...]], why: str, evidence: dict[str, Any]) -> None:
+def _abstain(ledger: Ledger, payment: int, sets: list[tuple[int, ...]], why: str, evidence: Evidence) -> None:
     keys = ledger.books.keys
     listed = [[str(keys[doc]) for doc in chosen] for chosen in sets[:_MOST_LISTED]]
     rivals = tuple(sorted({doc for chosen in sets for doc in chosen}))
@@ -255,7 +259,7 @@ def _apply(ledger: Ledger, one: Sum) -> None:
     ledger.decide(last, Outcome.MATCHED, reason)
 
 
-def _abstain_from_sum(ledger: Ledger, payment: int, docs: tuple[int, ...], why: str, evidence: dict[str, Any]) -> None:
+def _abstain_from_sum(ledger: Ledger, payment: int, docs: tuple[int, ...], why: str, evidence: Evidence) -> None:
     ledger.decide(payment, Outcome.AMBIGUOUS, Reason(Stage.NONE, f"parts:{why}", docs, evidence), Code.AMBIGUOUS)
 
 
@@ -284,7 +288,7 @@ def _search_sums(ledger: Ledger) -> list[Sum]:
     return found
 
 
-def _sums(ledger: Ledger, payments: Any, docs: Any, asked: Any) -> list[Sum]:
+def _sums(ledger: Ledger, payments: Indices, docs: Indices, asked: Ints) -> list[Sum]:
     """List every two to `set_size` payments that sum to one of the documents, none of them equal to one alone."""
     amounts = ledger.payments.amount[payments]
     is_free = ~np.isin(amounts, asked)
@@ -326,7 +330,7 @@ def _uncontradicted_sums(ledger: Ledger, sums: list[Sum]) -> list[Sum]:
     ]
 
 
-def _open_of(ledger: Ledger, payments: Any) -> Any:
+def _open_of(ledger: Ledger, payments: Indices) -> Indices:
     """List the open documents of these payments' customers."""
     is_theirs = np.isin(ledger.books.customer, ledger.payments.customer[payments])
     return np.flatnonzero(is_theirs & (ledger.open_now() > 0))

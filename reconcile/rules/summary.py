@@ -1,13 +1,11 @@
 """The row of each payout: what it held, what it should be, where it is and how it stands."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.bank import match_bank
-from reconcile.rules.columns import looked_up
+from reconcile.rules.columns import Words, looked_up
 from reconcile.rules.deposits import Deposit
 from reconcile.rules.gate import touched
 from reconcile.rules.identity import fee_rates
@@ -106,7 +104,7 @@ def _keeps_open(finding: Finding) -> bool:
     return is_whole or (finding.code == Code.CURRENCY_DIFF and "payout_currency" in finding.evidence)
 
 
-def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs, unsaid: frozenset[str]) -> Any:
+def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs, unsaid: frozenset[str]) -> Words:
     """Say how each payout stands; one that ties out is closed only where the bank shows it."""
     opening = {finding.payout_id for finding in findings if _keeps_open(finding)}
     due_on = shift(summary["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)

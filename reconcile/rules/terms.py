@@ -49,7 +49,7 @@ class RuleSet:
     generic_tax_ids: tuple[str, ...] = ()
 
 
-def to_rules(raw: Mapping[str, Any]) -> RuleSet:
+def to_rules(raw: Mapping[str, object]) -> RuleSet:
     known = {field.name for field in fields(RuleSet)}
     unknown = sorted(set(raw) - known)
     if unknown:
@@ -65,7 +65,7 @@ def to_rules(raw: Mapping[str, Any]) -> RuleSet:
     return rules
 
 
-def _checked(name: str, value: Any) -> Any:
+def _checked(name: str, value: object) -> Any:
     if name == "payout_schedule":
         if value not in SCHEDULES:
             raise RulesError(f"[rules] payout_schedule must be one of {', '.join(SCHEDULES)}, not {value!r}")
@@ -112,7 +112,7 @@ class Tariff:
         return share.numerator, share.denominator
 
 
-def to_tariff(raw: Mapping[str, Any]) -> Tariff | None:
+def to_tariff(raw: Mapping[str, object]) -> Tariff | None:
     if not raw:
         return None
     if _VAT not in raw:
@@ -121,14 +121,14 @@ def to_tariff(raw: Mapping[str, Any]) -> Tariff | None:
     return Tariff(vat_bps=_to_number(_VAT, raw[_VAT]), prices=prices)
 
 
-def _to_price(name: str, value: Any) -> Price:
+def _to_price(name: str, value: object) -> Price:
     if not isinstance(value, Mapping) or not value or set(value) - _PRICE_KEYS:
         raise TariffError(f"[tariff] {name} must be written {{ bps = … }} or {{ flat = … }}, or with both")
     numbers = {key: _to_number(f"{name}.{key}", value.get(key, 0)) for key in sorted(_PRICE_KEYS)}
     return Price(**numbers)
 
 
-def _to_number(name: str, value: Any) -> Fraction:
+def _to_number(name: str, value: object) -> Fraction:
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise TariffError(f"[tariff] {name} must be a whole number or a decimal in quotes, not {value!r}")
     try:

@@ -2,14 +2,14 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from pandas import DataFrame
 
+from reconcile.rules.columns import Indices, Ints, Words
 from reconcile.rules.contradictions import are_contradicted, void_rivals
 from reconcile.rules.findings import OF_VOID, About, to_finding
-from reconcile.rules.inputs import Finding, Inputs
+from reconcile.rules.inputs import Evidence, Finding, Inputs
 from reconcile.rules.keys import read_said
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Code, DocumentOutcome, Outcome, Stage
@@ -18,9 +18,10 @@ from reconcile.rules.timing import to_days
 
 _NONE = -1
 IS_VOID = "the document is void"
-_VOID = {"failed": IS_VOID}
+_DECLINED, _TOO_EARLY, _TOO_LATE = "declined by a person", "too early", "too late"
+_WITH_AMOUNT = ("no tax id", "customer", "amount")
 _ASKS = ("open_balance", "total")  # a void document has a total and asks for nothing
-Miss = dict[str, Any] | None
+Miss = Evidence | None
 _MOST_LISTED = 20
 _BPS = 10_000
 _KEY_NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref", "order_id")
@@ -30,13 +31,13 @@ _KEY_NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref",
 class Pool:
     """Candidates sorted by block, amount and place; `key` is one number that sorts as block and amount do."""
 
-    levels: Any
-    block: Any
-    key: Any
-    amount: Any
-    place: Any
+    levels: Ints
+    block: Ints
+    key: Ints
+    amount: Ints
+    place: Indices
 
-    def closest(self, blocks: Any, amounts: Any) -> Any:
+    def closest(self, blocks: Ints, amounts: Ints) -> Indices:
         """Give for each block and amount the candidate whose amount is closest, the earlier of two equally close."""
         if not len(self.key):
             return np.full(len(blocks), _NONE, dtype=np.int64)
@@ -50,7 +51,7 @@ class Pool:
         return np.where(since < until, self.place[first], _NONE)
 
 
-def _pool(blocks: Any, amounts: Any, places: Any) -> Pool:
+def _pool(blocks: Ints, amounts: Ints, places: Indices) -> Pool:
     known = blocks != UNKNOWN
     block, amount, place = blocks[known], amounts[known], places[known]
     levels, ranks = np.unique(amount, return_inverse=True)
@@ -84,7 +85,7 @@ class NearestMiss:
         failures = _first_failures(ledger, asking, docs)
         rows = zip(docs.tolist(), ledger.books.keys[docs], balances[docs].tolist(), failures, strict=True)
         return [
-            None if doc == _NONE else {"document": str(key), _ASKS[failure == _VOID]: balance} | failure
+            None if doc == _NONE else {"document": str(key), _ASKS[failure["failed"] == IS_VOID]: balance} | failure
             for doc, key, balance, failure in rows
         ]
 
@@ -123,7 +124,7 @@ def nearest_misses(ledger: Ledger, applied: DataFrame) -> NearestMiss:
     )
 
 
-def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, Any]]:
+def _first_failures(ledger: Ledger, payments: Indices, docs: Indices) -> list[Evidence]:
     """Name the first test each pair fails: declined, void, currency, customer, amount, window, key, or not alone.
 
     A pair that is none is told something too, which nobody reads.
@@ -133,62 +134,31 @@ def _first_failures(ledger: Ledger, payments: Any, docs: Any) -> list[dict[str, 
     difference = known.amount[payments] - ledger.balances()[docs]
     pairs = zip(payments.tolist(), docs.tolist(), strict=True)
     tests = [
-        (np.array([pair in ledger.forbidden for pair in pairs] if ledger.forbidden else False, dtype=bool), _declined),
-        (books.is_void[docs], _void),
-        (known.currency[payments] != books.currency[docs], _other_currency),
-        ((payer == UNKNOWN) | (owner == UNKNOWN), _no_tax_id),
-        (payer != owner, _other_customer),
-        (difference != 0, _other_amount),
-        (day < books.since[docs], _too_early),
-        (day > books.until[docs], _too_late),
+        (np.array([pair in ledger.forbidden for pair in pairs] if ledger.forbidden else False, dtype=bool), _DECLINED),
+        (books.is_void[docs], IS_VOID),
+        (known.currency[payments] != books.currency[docs], "currency"),
+        ((payer == UNKNOWN) | (owner == UNKNOWN), "no tax id"),
+        (payer != owner, "customer"),
+        (difference != 0, "amount"),
+        (day < books.since[docs], _TOO_EARLY),
+        (day > books.until[docs], _TOO_LATE),
     ]
     failed = np.select([mask for mask, _ in tests], range(len(tests)), default=len(tests))
     passed = np.flatnonzero(failed == len(tests))
     failed[passed[~are_contradicted(ledger, payments[passed], docs[passed])]] += 1
-    said = [*(say for _, say in tests), _names_another, _not_alone]
+    names = [*(name for _, name in tests), "the payment names another sale", "not the only candidate"]
     days = (to_days(column) for column in (day, books.since[docs], books.until[docs]))
     rows = zip(failed.tolist(), difference.tolist(), *days, strict=True)
-    return [said[test](amount, day, since, until) for test, amount, day, since, until in rows]
+    return [_failure(names[test], amount, *own) for test, amount, *own in rows]
 
 
-def _declined(*_: Any) -> dict[str, Any]:
-    return {"failed": "declined by a person"}
-
-
-def _void(*_: Any) -> dict[str, Any]:
-    return _VOID
-
-
-def _other_currency(*_: Any) -> dict[str, Any]:
-    return {"failed": "currency"}
-
-
-def _no_tax_id(difference: int, *_: Any) -> dict[str, Any]:
-    return {"failed": "no tax id", "amount_difference": difference}
-
-
-def _other_customer(difference: int, *_: Any) -> dict[str, Any]:
-    return {"failed": "customer", "amount_difference": difference}
-
-
-def _other_amount(difference: int, *_: Any) -> dict[str, Any]:
-    return {"failed": "amount", "amount_difference": difference}
-
-
-def _too_early(_: int, paid_on: str, since: str, *__: Any) -> dict[str, Any]:
-    return {"failed": "date", "paid_on": paid_on, "window_starts": since}
-
-
-def _too_late(_: int, paid_on: str, __: str, until: str) -> dict[str, Any]:
-    return {"failed": "date", "paid_on": paid_on, "window_ends": until}
-
-
-def _names_another(*_: Any) -> dict[str, Any]:
-    return {"failed": "the payment names another sale"}
-
-
-def _not_alone(*_: Any) -> dict[str, Any]:
-    return {"failed": "not the only candidate"}
+def _failure(name: str, difference: int, paid_on: str, since: str, until: str) -> Evidence:
+    """Return the test that failed with what was compared."""
+    if name == _TOO_EARLY:
+        return {"failed": "date", "paid_on": paid_on, "window_starts": since}
+    if name == _TOO_LATE:
+        return {"failed": "date", "paid_on": paid_on, "window_ends": until}
+    return {"failed": name, "amount_difference": difference} if name in _WITH_AMOUNT else {"failed": name}
 
 
 def payment_findings(ledger: Ledger, applied: DataFrame, misses: NearestMiss) -> list[Finding]:
@@ -234,18 +204,21 @@ def _is_accepted(ledger: Ledger, docs: list[int]) -> bool:
     return bool(docs) and all(ledger.adjusted[doc] != 0 and ledger.balance(doc) == 0 for doc in docs)
 
 
-def _finding(ledger: Ledger, payment: int, code: Code, evidence: dict[str, Any]) -> Finding:
+def _finding(ledger: Ledger, payment: int, code: Code, evidence: Evidence) -> Finding:
     at_risk = int(ledger.payments.amount[payment])
     if code == Code.AMOUNT_DIFF:
-        at_risk = abs(int(evidence["difference"]))
+        difference = evidence["difference"]
+        assert isinstance(difference, int)
+        at_risk = abs(difference)
     elif code == Code.CUSTOMER_DIFF:
         at_risk = 0
     about = _about(ledger, payment, _doc_key(ledger, payment, code, evidence), evidence)
-    is_of_void = (evidence.get("nearest") or {}).get("failed") == IS_VOID
+    nearest = evidence.get("nearest")
+    is_of_void = isinstance(nearest, dict) and nearest.get("failed") == IS_VOID
     return to_finding(code, about, at_risk=at_risk, action=OF_VOID if is_of_void else "")
 
 
-def _about(ledger: Ledger, payment: int, doc_key: str | None, evidence: dict[str, Any]) -> About:
+def _about(ledger: Ledger, payment: int, doc_key: str | None, evidence: Evidence) -> About:
     payments = ledger.payments
     return About(
         subject=f"resource:{payments.ids[payment]}",
@@ -257,7 +230,7 @@ def _about(ledger: Ledger, payment: int, doc_key: str | None, evidence: dict[str
     )
 
 
-def _doc_key(ledger: Ledger, payment: int, code: Code, evidence: dict[str, Any]) -> str | None:
+def _doc_key(ledger: Ledger, payment: int, code: Code, evidence: Evidence) -> str | None:
     if code == Code.AMBIGUOUS:
         return None
     if "document" in evidence:
@@ -267,10 +240,10 @@ def _doc_key(ledger: Ledger, payment: int, code: Code, evidence: dict[str, Any])
 
 
 def _evidence(
-    ledger: Ledger, payment: int, code: Code, missing: dict[int, dict[str, Any]], docs_of: dict[int, list[int]]
-) -> dict[str, Any]:
+    ledger: Ledger, payment: int, code: Code, missing: dict[int, Evidence], docs_of: dict[int, list[int]]
+) -> Evidence:
     reason = ledger.reasons[payment]
-    evidence: dict[str, Any] = {"rule": reason.rule, "amount": int(ledger.payments.amount[payment])} | reason.evidence
+    evidence: Evidence = {"rule": reason.rule, "amount": int(ledger.payments.amount[payment])} | reason.evidence
     if code == Code.CUSTOMER_DIFF:
         return evidence | _customers(ledger, payment, docs_of[payment])
     if code == Code.AMBIGUOUS:
@@ -282,12 +255,12 @@ def _evidence(
     return evidence
 
 
-def _customers(ledger: Ledger, payment: int, docs: list[int]) -> dict[str, Any]:
+def _customers(ledger: Ledger, payment: int, docs: list[int]) -> Evidence:
     owner = ledger.books.tax_id[docs[0]]
     return {"document": ledger.books.keys[docs[0]], "payer": ledger.payments.tax_id[payment], "customer": owner}
 
 
-def _missing(ledger: Ledger, misses: NearestMiss) -> dict[int, dict[str, Any]]:
+def _missing(ledger: Ledger, misses: NearestMiss) -> dict[int, Evidence]:
     """Say of each payment without a certain document what it named and what came nearest."""
     lonely = [payment for payment, codes in ledger.codes.items() if Code.PAYMENT_NO_INVOICE in codes]
     texts = ledger.payments.frame["metadata"].take(lonely).to_numpy(dtype=object)
@@ -297,9 +270,9 @@ def _missing(ledger: Ledger, misses: NearestMiss) -> dict[int, dict[str, Any]]:
     }
 
 
-def _named(ledger: Ledger, payment: int, metadata: Any) -> dict[str, Any]:
+def _named(ledger: Ledger, payment: int, metadata: object) -> Evidence:
     reason = ledger.reasons[payment]
-    evidence: dict[str, Any] = {} if "candidates" in reason.evidence else {"candidates": 0}
+    evidence: Evidence = {} if "candidates" in reason.evidence else {"candidates": 0}
     said = read_said(metadata) if reason.stage == Stage.NONE else {}
     named = {name: str(said[name]) for name in _KEY_NAMES if said.get(name) not in (None, "")} if said else {}
     if named:
@@ -335,7 +308,7 @@ def _part_finding(ledger: Ledger, payment: int, doc: int) -> Finding:
     return to_finding(Code.AMOUNT_DIFF, about, at_risk=ledger.balance(doc))
 
 
-def document_outcomes(ledger: Ledger, inputs: Inputs) -> Any:
+def document_outcomes(ledger: Ledger, inputs: Inputs) -> Words:
     """Say how each document stands on the as-of day."""
     books, balance = ledger.books, ledger.balances()
     today = np.datetime64(inputs.as_of, "D").astype(np.int64)
@@ -351,10 +324,11 @@ def document_outcomes(ledger: Ledger, inputs: Inputs) -> Any:
         (ledger.paid - ledger.reopened > 0, DocumentOutcome.PARTLY_PAID),
     ]
     words = np.array([*(str(word) for _, word in rules), str(DocumentOutcome.OPEN_NOT_DUE)], dtype=object)
-    return words[np.select([mask for mask, _ in rules], range(len(rules)), default=len(rules))]
+    outcomes: Words = words[np.select([mask for mask, _ in rules], range(len(rules)), default=len(rules))]
+    return outcomes
 
 
-def overdue_findings(ledger: Ledger, outcomes: Any, misses: NearestMiss) -> list[Finding]:
+def overdue_findings(ledger: Ledger, outcomes: Words, misses: NearestMiss) -> list[Finding]:
     books, docs = ledger.books, np.flatnonzero(outcomes == DocumentOutcome.OVERDUE)
     columns = {
         "due": to_days(books.due[docs]),
@@ -369,6 +343,6 @@ def overdue_findings(ledger: Ledger, outcomes: Any, misses: NearestMiss) -> list
     return [_overdue(str(key), currency, balance, evidence) for key, currency, balance, evidence in rows]
 
 
-def _overdue(key: str, currency: str, balance: int, evidence: dict[str, Any]) -> Finding:
+def _overdue(key: str, currency: str, balance: int, evidence: Evidence) -> Finding:
     about = About(f"document:{key}", currency, doc_key=key, evidence=evidence)
     return to_finding(Code.INVOICE_NO_PAYMENT, about, at_risk=balance)

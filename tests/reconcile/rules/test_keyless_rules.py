@@ -260,6 +260,7 @@ def test_the_nearest_miss_may_be_another_customers_document(case: "Case") -> Non
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, sender_tax_id=BRUNO)
     nearest = case.run().finding("PAYMENT_NO_INVOICE").evidence["nearest"]
+    assert isinstance(nearest, dict)
     assert (nearest["document"], nearest["failed"]) == ("cl:33::1", "customer")
 
 

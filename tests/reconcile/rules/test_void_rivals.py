@@ -121,5 +121,6 @@ def test_an_open_document_of_the_amount_is_nearer_than_a_void_one(case: "Case") 
     case.invoice("1", 50_000, status="void", issue_date=date(2026, 5, 1), due_date=date(2026, 5, 30))
     case.invoice("2", 50_000, issue_date=date(2026, 6, 1), due_date=date(2026, 6, 30))
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
-    evidence = case.run().finding("PAYMENT_NO_INVOICE").evidence
-    assert (evidence["nearest"]["document"], evidence["nearest"]["failed"]) == ("cl:33::2", "date")
+    nearest = case.run().finding("PAYMENT_NO_INVOICE").evidence["nearest"]
+    assert isinstance(nearest, dict)
+    assert (nearest["document"], nearest["failed"]) == ("cl:33::2", "date")

@@ -14,7 +14,7 @@ from consumer.facts.settings import Connection
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.watch import look
 from consumer.provider.client import Provider, Transport, open_provider
-from consumer.provider.errors import KeyRefused, ProviderError, Unreachable
+from consumer.provider.errors import KeyRefusedError, ProviderError, UnreachableError
 from consumer.provider.routes import EVENTS
 from consumer.sync.lateness import MOST_OVERLAP, overlap
 from consumer.sync.streams import STREAMS
@@ -31,8 +31,8 @@ MOST_BEHIND = timedelta(hours=26)
 ENDPOINT = "webhook endpoint"
 _SUMMED = {stream.name for stream in STREAMS.values() if stream.look_over is not None}
 _ADVICE: dict[type[ProviderError], str] = {
-    Unreachable: "check CUADRE_PROVIDER_URL and the network",
-    KeyRefused: "check CUADRE_API_KEY",
+    UnreachableError: "check CUADRE_PROVIDER_URL and the network",
+    KeyRefusedError: "check CUADRE_API_KEY",
 }
 
 

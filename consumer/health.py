@@ -11,7 +11,7 @@ from prometheus_client.registry import Collector
 
 from consumer.facts import schema
 from consumer.facts.installation import Installation
-from consumer.facts.patience import NoAnswer, Patience
+from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.store import SchemaError
 
 ANSWER_SECONDS = 3.0
@@ -42,7 +42,7 @@ def health(
     def readyz() -> ResponseReturnValue:
         try:
             found, status = patience.ask(lambda: readiness(installation))
-        except NoAnswer:
+        except NoAnswerError:
             found, status = {"status": "no database", "reason": "it does not answer"}, 503
         return jsonify(found), status
 

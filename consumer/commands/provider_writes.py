@@ -15,7 +15,7 @@ from consumer.facts.work import Completion
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import ProviderError
 from consumer.provider.writes import (
-    NotKept,
+    NotKeptError,
     Plan,
     keep,
     plan_cancellation,
@@ -165,7 +165,7 @@ def _send(installation: Installation, provider: Provider, plan: Plan, key: str) 
         raise Refusal(f"{error}; whether it was done is not known: {again}") from None
     try:
         keep(installation, provider, plan, answer)
-    except NotKept as error:
+    except NotKeptError as error:
         done = f"it was done, as {answer.value.get('id')}, under idempotency key {key}"
         raise Refusal(f"{done}, and could not be kept here: {error}: cuadre pull all brings it") from None
     return answer.value

@@ -28,7 +28,7 @@ _PLAIN_DIGITS = 300
 _ALWAYS_PLAIN = 20
 
 
-class NotJson(ValueError):  # noqa: N818 - names what came in
+class NotJsonError(ValueError):
     """Bytes that are not one JSON object this program is willing to read."""
 
 
@@ -41,7 +41,7 @@ def read_object(body: bytes) -> JsonObject:
         # The quick reader refuses more, such as half a character; what it refuses is judged here.
         value = _read(body)
     if not isinstance(value, dict):
-        raise NotJson("the body is JSON but not an object")
+        raise NotJsonError("the body is JSON but not an object")
     return value
 
 
@@ -55,7 +55,7 @@ def check_depth(body: bytes) -> None:
         if mark in b"{[":
             depth += 1
             if depth > DEEPEST:
-                raise NotJson(f"the body is nested deeper than {DEEPEST}")
+                raise NotJsonError(f"the body is nested deeper than {DEEPEST}")
         elif mark in b"}]":
             depth -= 1
 
@@ -80,7 +80,7 @@ def _read(body: bytes) -> object:
             body.decode("utf-8"), parse_int=_to_number, parse_float=_to_number, parse_constant=_refuse_constant
         )
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise NotJson(f"the body is not JSON: {type(error).__name__}") from None
+        raise NotJsonError(f"the body is not JSON: {type(error).__name__}") from None
 
 
 def _to_canonical(value: JsonObject) -> bytes:
@@ -105,7 +105,7 @@ def _to_number(text: str) -> "int | _Exact":
         return int(text)
     match = _NUMBER.fullmatch(text)
     if match is None:
-        raise NotJson(f"{text[:20]!r} is not a number")
+        raise NotJsonError(f"{text[:20]!r} is not a number")
     sign, whole, fraction, exponent = match.groups(default="")
     if not fraction and not exponent and len(whole) <= _PLAIN_DIGITS:
         return int(text)
@@ -171,7 +171,7 @@ def _tag(value: object) -> list[str]:
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise NotJson(f"the body is not JSON: it holds {name}")
+    raise NotJsonError(f"the body is not JSON: it holds {name}")
 
 
 _ESCAPED = "consumer.facts.meaning"

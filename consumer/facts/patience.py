@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class NoAnswer(Exception):  # noqa: N818 - says what happened
+class NoAnswerError(Exception):
     """Nothing came back in time; the question may still be under way."""
 
 
@@ -20,15 +20,15 @@ class Patience(Generic[T]):
         self._free = threading.Lock()
 
     def ask(self, question: Callable[[], T]) -> T:
-        """Return the answer, or raise NoAnswer; an error of the question is its own to turn into an answer."""
+        """Return the answer, or raise NoAnswerError; an error of the question is its own to turn into an answer."""
         if not self._free.acquire(timeout=self._seconds):
-            raise NoAnswer
+            raise NoAnswerError
         answers: SimpleQueue[T] = SimpleQueue()
         threading.Thread(target=self._put, args=(question, answers), name="question", daemon=True).start()
         try:
             return answers.get(timeout=self._seconds)
         except Empty:
-            raise NoAnswer from None
+            raise NoAnswerError from None
 
     def _put(self, question: Callable[[], T], answers: SimpleQueue[T]) -> None:
         try:

@@ -17,9 +17,9 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventState
 from consumer.facts.versions import Change, Known, MixedModesError, merge_all
-from consumer.inbox.claims import Claimed, LeaseLost, Settled, claim, settle
+from consumer.inbox.claims import Claimed, EventOutcome, LeaseLostError, claim, record_outcomes
 from consumer.inbox.handlers import HANDLERS, Handler
-from consumer.provider.rows import Observation, UnusableObject
+from consumer.provider.rows import Observation, UnusableObjectError
 
 BATCH = 500
 _LONGEST_WAIT = timedelta(hours=1)
@@ -49,7 +49,7 @@ class Applied:
         self.types_ignored |= other.types_ignored
         return self
 
-    def count(self, settled: Sequence[Settled]) -> None:
+    def count(self, settled: Sequence[EventOutcome]) -> None:
         for one in settled:
             setattr(self, one.state.value, getattr(self, one.state.value) + 1)
             if one.state is EventState.IGNORED:
@@ -89,8 +89,8 @@ def apply_pending(
     try:
         with store.transaction() as session:
             settled = work.carry_out(session, prepared)
-            settle(session.connection(), settled, worker=worker, now=now())
-    except LeaseLost:
+            record_outcomes(session.connection(), settled, worker=worker, now=now())
+    except LeaseLostError:
         _LOG.warning("a lease ended before its %d events were applied; another worker has them", len(claimed))
         return outcome
     outcome.count(settled)
@@ -105,7 +105,7 @@ class Prepared:
 
     event: Claimed
     rows: Sequence[Known] = ()
-    stopped: Settled | None = None
+    stopped: EventOutcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,61 +119,63 @@ class Work:
     def prepare(self, event: Claimed) -> Prepared:
         handler = self.handlers.get(event.type)
         if handler is None:
-            return Prepared(event, stopped=Settled(event, EventState.IGNORED))
+            return Prepared(event, stopped=EventOutcome(event, EventState.IGNORED))
         try:
             data, seen = self._read(event)
             return Prepared(event, handler(data, seen))
-        except UnusableObject as problem:
-            return Prepared(event, stopped=Settled(event, EventState.QUARANTINED, str(problem)))
+        except UnusableObjectError as problem:
+            return Prepared(event, stopped=EventOutcome(event, EventState.QUARANTINED, str(problem)))
         except Exception as problem:  # noqa: BLE001 - one bad event must not stop the others
             return Prepared(event, stopped=self.failure(event, problem))
 
     def _read(self, event: Claimed) -> tuple[Any, Observation]:
         if event.body is None:
-            raise UnusableObject("the body was pruned by retention")
+            raise UnusableObjectError("the body was pruned by retention")
         connection = self.settings.connection(event.connection)
         if event.mode != connection.mode:
-            raise UnusableObject(f"mode is {event.mode!r} but connection {connection.name} is {connection.mode}")
+            raise UnusableObjectError(f"mode is {event.mode!r} but connection {connection.name} is {connection.mode}")
         if event.created_at is None:
-            raise UnusableObject("created_at is not an ISO 8601 time with a zone")
+            raise UnusableObjectError("created_at is not an ISO 8601 time with a zone")
         try:
             data = read_json(event.body)["data"]
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError):
-            raise UnusableObject("the body holds no readable data") from None
+            raise UnusableObjectError("the body holds no readable data") from None
         except ValueError:
-            raise UnusableObject("a number is too large to be read") from None
+            raise UnusableObjectError("a number is too large to be read") from None
         seen = Observation(connection.name, connection.mode, event.created_at, event.id)
         return data, seen
 
-    def carry_out(self, session: Session, prepared: Sequence[Prepared]) -> list[Settled]:
+    def carry_out(self, session: Session, prepared: Sequence[Prepared]) -> list[EventOutcome]:
         """Merge the rows of all events at once; where that fails, one event at a time, so that only one is blamed."""
         good = [one for one in prepared if one.stopped is None]
         stopped = [one.stopped for one in prepared if one.stopped is not None]
         try:
             with session.begin_nested():
                 merge_all(session, [row for one in good for row in one.rows])
-            return [*stopped, *(Settled(one.event, EventState.APPLIED) for one in good)]
+            return [*stopped, *(EventOutcome(one.event, EventState.APPLIED) for one in good)]
         except (sa.exc.DBAPIError, sa.exc.StatementError, MixedModesError, ValueError, TypeError):
             return [*stopped, *(self.carry_out_alone(session, one)[0] for one in good)]
 
-    def carry_out_alone(self, session: Session, one: Prepared) -> tuple[Settled, Sequence[Change]]:
+    def carry_out_alone(self, session: Session, one: Prepared) -> tuple[EventOutcome, Sequence[Change]]:
         """Merge the rows of one event in a savepoint, and say what became of it and what it changed."""
         try:
             with session.begin_nested():
                 changes = merge_all(session, one.rows)
-            return Settled(one.event, EventState.APPLIED), changes
-        except (MixedModesError, UnusableObject) as problem:
-            return Settled(one.event, EventState.QUARANTINED, str(problem)), ()
+            return EventOutcome(one.event, EventState.APPLIED), changes
+        except (MixedModesError, UnusableObjectError) as problem:
+            return EventOutcome(one.event, EventState.QUARANTINED, str(problem)), ()
         except sa.exc.OperationalError:
             raise
         except Exception as problem:  # noqa: BLE001 - one bad event must not stop the others
             return self.failure(one.event, problem), ()
 
-    def failure(self, event: Claimed, problem: Exception) -> Settled:
+    def failure(self, event: Claimed, problem: Exception) -> EventOutcome:
         """Back off, twice as long each time and never in step with others; give up after the last attempt."""
         # The message of an unforeseen error may quote data, so only its name is kept.
         reason = f"{type(problem).__name__} while applying {event.type}"
         if event.attempts + 1 >= self.settings.max_attempts:
-            return Settled(event, EventState.QUARANTINED, f"{reason}; given up after {event.attempts + 1} attempts")
+            return EventOutcome(
+                event, EventState.QUARANTINED, f"{reason}; given up after {event.attempts + 1} attempts"
+            )
         wait = min(timedelta(seconds=2**event.attempts), _LONGEST_WAIT) * _JITTER.uniform(0.5, 1.5)
-        return Settled(event, EventState.FAILED, reason, self.now + wait)
+        return EventOutcome(event, EventState.FAILED, reason, self.now + wait)

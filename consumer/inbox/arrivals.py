@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 import msgspec
 
 from consumer.facts.clock import to_instant
-from consumer.facts.meaning import NotJson, meaning_sha256, read_object
+from consumer.facts.meaning import NotJsonError, meaning_sha256, read_object
 from consumer.facts.settings import Connection
 from consumer.facts.tables.inbox import EventState, Source
 from consumer.inbox.handlers import HANDLERS, NEEDS_NO_OBJECT
@@ -18,7 +18,7 @@ _LONGEST = 255
 _MADE_UP = re.compile(r"[a-z]+_0{8,}")
 
 
-class UnusableEvent(Exception):  # noqa: N818 - names what came in
+class UnusableEventError(Exception):
     """Authentic bytes that carry no event id, and so cannot be kept once: an HTTP 422."""
 
     def __init__(self, reason: str, message: str) -> None:
@@ -49,14 +49,14 @@ class Arrival(msgspec.Struct, frozen=True, gc=False):
 
 
 def read_arrival(body: bytes, *, connection: Connection, source: Source | str, received_at: datetime) -> Arrival:
-    """Read one event's raw bytes; raises UnusableEvent where there is no object with a usable id."""
+    """Read one event's raw bytes; raises UnusableEventError where there is no object with a usable id."""
     try:
         value = read_object(body)
-    except NotJson as problem:
-        raise UnusableEvent("not_json", str(problem)) from None
+    except NotJsonError as problem:
+        raise UnusableEventError("not_json", str(problem)) from None
     event_id = value.get("id")
     if not is_identifier(event_id):
-        raise UnusableEvent("no_id", "the event's id must be text of 1 to 255 printable characters")
+        raise UnusableEventError("no_id", "the event's id must be text of 1 to 255 printable characters")
     state, error = judge(value, connection)
     data = value.get("data")
     resource = data.get("id") if isinstance(data, dict) else None

@@ -30,7 +30,7 @@ _COLUMNS = (
 )
 
 
-class LeaseLost(Exception):  # noqa: N818 - says what happened
+class LeaseLostError(Exception):
     """Another worker took these events over, because this one was slower than its lease."""
 
 
@@ -48,7 +48,7 @@ class Claimed(msgspec.Struct, frozen=True):
     attempts: int
 
 
-class Settled(msgspec.Struct, frozen=True):
+class EventOutcome(msgspec.Struct, frozen=True):
     """What became of a claimed event."""
 
     event: Claimed
@@ -104,8 +104,8 @@ def _key(event: Claimed) -> tuple[str, str]:
     return (event.connection, event.id)
 
 
-def settle(connection: Connection, settled: Sequence[Settled], *, worker: str, now: datetime) -> None:
-    """Write what became of the events, in the transaction of their effects; raises LeaseLost if one is not ours."""
+def record_outcomes(connection: Connection, settled: Sequence[EventOutcome], *, worker: str, now: datetime) -> None:
+    """Write what became of the events, in the transaction of their effects; raise LeaseLostError if one is not ours."""
     dialect = connection.dialect.name
     by_connection = sorted(_grouped(settled, lambda one: one.event.connection).items())
     if dialect != "sqlite":
@@ -127,15 +127,15 @@ def settle(connection: Connection, settled: Sequence[Settled], *, worker: str, n
             }
             written += connection.execute(_settling(dialect), given).rowcount
     if written != len(settled):
-        raise LeaseLost("the lease on these events ended before they were applied")
+        raise LeaseLostError("the lease on these events ended before they were applied")
 
 
-def _outcome(one: Settled) -> tuple[EventState, str | None, datetime | None]:
+def _outcome(one: EventOutcome) -> tuple[EventState, str | None, datetime | None]:
     return (one.state, one.error, one.next_try_at)
 
 
-def _grouped(settled: Iterable[Settled], key: Callable[[Settled], Any]) -> dict[Any, list[Settled]]:
-    groups: dict[Any, list[Settled]] = {}
+def _grouped(settled: Iterable[EventOutcome], key: Callable[[EventOutcome], Any]) -> dict[Any, list[EventOutcome]]:
+    groups: dict[Any, list[EventOutcome]] = {}
     for one in settled:
         groups.setdefault(key(one), []).append(one)
     return groups

@@ -13,9 +13,9 @@ from sqlalchemy.engine import Connection
 from consumer.facts.store import ROWS_A_STATEMENT, insert_into, insert_unfolded, insert_values, one_of, to_ids
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, Source
-from consumer.inbox.arrivals import Arrival, UnusableEvent, read_arrival
+from consumer.inbox.arrivals import Arrival, UnusableEventError, read_arrival
 
-__all__ = ["Arrival", "UnusableEvent", "Verdict", "read_arrival", "record_all"]
+__all__ = ["Arrival", "UnusableEventError", "Verdict", "read_arrival", "record_all"]
 
 _EVENT = core_of(Event)
 _CONFLICT = core_of(EventConflict)

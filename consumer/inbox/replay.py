@@ -8,14 +8,14 @@ import sqlalchemy as sa
 from msgspec.structs import replace
 from sqlmodel import Session
 
-from consumer.facts.meaning import NotJson, read_object
+from consumer.facts.meaning import NotJsonError, read_object
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EventReplay, EventState
 from consumer.facts.versions import Change, MixedModesError, preview
 from consumer.inbox.apply import Now, Prepared, Work
 from consumer.inbox.arrivals import judge
-from consumer.inbox.claims import EVENT, Claimed, LeaseLost, Settled, claim_these, settle
+from consumer.inbox.claims import EVENT, Claimed, EventOutcome, LeaseLostError, claim_these, record_outcomes
 from consumer.inbox.handlers import HANDLERS
 
 KEYS = ("connection", "id", "type", "state_before", "state_after", "changes", "error")
@@ -30,7 +30,7 @@ class Replayed:
     """One event and what applying it again did, or would do."""
 
     event: Claimed
-    settled: Settled
+    settled: EventOutcome
     changes: Sequence[Change] = ()
 
     @property
@@ -81,9 +81,9 @@ class Replay:
         try:
             with self.store.transaction() as session:
                 done = [self._apply(session, event) for event in claimed]
-                settle(session.connection(), [one.settled for one in done], worker=worker, now=self.now())
+                record_outcomes(session.connection(), [one.settled for one in done], worker=worker, now=self.now())
                 session.add_all(self._audit(one) for one in done)
-        except LeaseLost:
+        except LeaseLostError:
             return []
         return done
 
@@ -92,9 +92,9 @@ class Replay:
         if prepared.stopped is not None:
             return Replayed(event, prepared.stopped)
         try:
-            return Replayed(event, Settled(event, EventState.APPLIED), preview(session, prepared.rows))
+            return Replayed(event, EventOutcome(event, EventState.APPLIED), preview(session, prepared.rows))
         except MixedModesError as problem:
-            return Replayed(event, Settled(event, EventState.QUARANTINED, str(problem)))
+            return Replayed(event, EventOutcome(event, EventState.QUARANTINED, str(problem)))
 
     def _apply(self, session: Session, event: Claimed) -> Replayed:
         prepared = self._prepare(event)
@@ -111,10 +111,10 @@ class Replay:
             return Prepared(event, stopped=_left_as_it_is(event))
         try:
             state, error = judge(read_object(event.body), self.settings.connection(event.connection))
-        except NotJson as problem:
+        except NotJsonError as problem:
             state, error = EventState.QUARANTINED, str(problem)
         if state is not EventState.WAITING:
-            return Prepared(event, stopped=Settled(event, state, error))
+            return Prepared(event, stopped=EventOutcome(event, state, error))
         return self._work().prepare(replace(event, attempts=0))
 
     def _audit(self, one: Replayed) -> EventReplay:
@@ -129,8 +129,8 @@ class Replay:
         )
 
 
-def _left_as_it_is(event: Claimed) -> Settled:
-    return Settled(event, EventState(event.state), _PRUNED)
+def _left_as_it_is(event: Claimed) -> EventOutcome:
+    return EventOutcome(event, EventState(event.state), _PRUNED)
 
 
 def _batches(names: Sequence[Name]) -> Iterator[list[Name]]:

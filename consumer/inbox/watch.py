@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
-from consumer.facts.patience import NoAnswer, Patience
+from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
 from consumer.facts.tables.jobs import Tick
@@ -117,7 +117,7 @@ class InboxGauges(Collector):
         now = utc_now()
         try:
             found = self._patience.ask(lambda: self._look(now))
-        except NoAnswer:
+        except NoAnswerError:
             found = []
         yield _gauge("lag_seconds", "Age of the oldest event that is not applied.", found, now)
         for name in ("waiting", "failed", "quarantined", "conflicts"):

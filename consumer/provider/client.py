@@ -22,11 +22,11 @@ from consumer.facts.settings import Connection, Settings
 from consumer.provider.bodies import read_in_time, to_utf8
 from consumer.provider.budget import Budget
 from consumer.provider.errors import (
-    Missing,
+    MissingError,
     ProviderError,
-    Refused,
-    Unreachable,
-    Unreadable,
+    RefusedError,
+    UnreachableError,
+    UnreadableError,
     to_date,
     to_error,
 )
@@ -185,7 +185,7 @@ class Provider:
 
     def delete(self, collection: Collection, item: str) -> None:
         """Delete an object; one that is gone is what was wanted, as after a try whose answer was lost."""
-        with suppress(Missing):
+        with suppress(MissingError):
             self._repeat(_Call("DELETE", _fill(collection.paths[0], {}, item), {}), lambda _response: None)
 
     def _object(self, call: _Call) -> Answer[dict[str, Any]]:
@@ -197,11 +197,11 @@ class Provider:
         known = self._generations.get(key)
         if known is not None or len(collection.paths) == 1:
             return fetch(known or collection.paths[0])
-        refused: Missing | None = None
+        refused: MissingError | None = None
         for path in collection.paths:
             try:
                 found = fetch(path)
-            except Missing as error:
+            except MissingError as error:
                 refused = refused or error
             else:
                 self._generations[key] = path
@@ -223,7 +223,7 @@ class Provider:
 
     def _is_closed(self, error: ProviderError) -> bool:
         """Say whether nobody listens at an address that has never answered: that is a setting, not a storm."""
-        return isinstance(error, Unreachable) and error.is_closed and not self._has_answered
+        return isinstance(error, UnreachableError) and error.is_closed and not self._has_answered
 
     def _once(self, call: _Call, read: Callable[[httpx.Response], Result]) -> Result:
         query = dict(call.query)
@@ -244,7 +244,7 @@ class Provider:
         except (httpx.TransportError, httpx.DecodingError) as error:
             # The library's error holds the request and with it the key; only its kind goes on.
             message = f"{call}: no answer from {self._address} ({type(error).__name__})"
-            raise Unreachable(message, is_closed=isinstance(error, httpx.ConnectError)) from None
+            raise UnreachableError(message, is_closed=isinstance(error, httpx.ConnectError)) from None
         self._has_answered = True
         if response.status_code >= _FIRST_ERROR:
             raise to_error(str(call), response, now=utc_now())
@@ -270,7 +270,7 @@ def is_cursor_gone(error: ProviderError) -> bool:
 
     Nobody says what such a refusal looks like; one about something else meets the first page as well.
     """
-    return isinstance(error, Refused) and error.status in _ABOUT_THE_REQUEST
+    return isinstance(error, RefusedError) and error.status in _ABOUT_THE_REQUEST
 
 
 def _to_address(url: str) -> str:
@@ -289,5 +289,7 @@ def _to_object(call: _Call, response: httpx.Response) -> Answer[dict[str, Any]]:
         body = to_utf8(response)
         value = msgspec.json.decode(body, type=dict[str, Any])
     except UNREADABLE as error:
-        raise Unreadable(f"{call}: the provider's answer is not a JSON object", status=response.status_code) from error
+        raise UnreadableError(
+            f"{call}: the provider's answer is not a JSON object", status=response.status_code
+        ) from error
     return Answer(value=value, body=body, at=to_date(response.headers))

@@ -21,7 +21,7 @@ _FIRST_SERVER_ERROR = 500
 _BUSY = {408, 429}
 
 
-class NotFetched(ProviderError):  # noqa: N818 - says what happened
+class NotFetchedError(ProviderError):
     """A document that was asked for and is not here; `retryable` says whether a later pull may have it."""
 
     def __init__(self, message: str, *, may_come: bool) -> None:
@@ -29,7 +29,7 @@ class NotFetched(ProviderError):  # noqa: N818 - says what happened
         self.may_come = may_come
 
 
-class NotAllowed(ProviderError):  # noqa: N818 - says why nothing was asked
+class NotAllowedError(ProviderError):
     """A document whose host the settings do not name: only its link is kept."""
 
 
@@ -49,9 +49,9 @@ def download(
         with httpx.Client(transport=transport, **limits) as http:  # type: ignore[arg-type]
             content = _fetch(http, url, host, turn=turn, is_late=lambda: clock() > until)
     except (httpx.TransportError, httpx.DecodingError) as error:
-        raise NotFetched(f"no answer from {host} ({type(error).__name__})", may_come=True) from None
+        raise NotFetchedError(f"no answer from {host} ({type(error).__name__})", may_come=True) from None
     if not content.startswith(_PDF):
-        raise NotFetched(f"what {host} sent is not a PDF", may_come=False)
+        raise NotFetchedError(f"what {host} sent is not a PDF", may_come=False)
     return content
 
 
@@ -63,17 +63,17 @@ def check_allowed(url: str, settings: Settings) -> str:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except (ValueError, httpx.InvalidURL):
-        raise NotAllowed("its link is no address") from None
+        raise NotAllowedError("its link is no address") from None
     if parts.username is not None or parts.password is not None:
-        raise NotAllowed(f"its link carries a login for {host}")
+        raise NotAllowedError(f"its link carries a login for {host}")
     is_sandbox = provider.scheme == "http" and provider.hostname in _LOOPBACK
     if is_sandbox and (parts.scheme, parts.netloc) == (provider.scheme, provider.netloc):
         return host
     allowed = {name.lower() for name in settings.download_hosts} or {provider.hostname or ""}
     if host not in allowed:
-        raise NotAllowed(f"{host or 'its host'} is not among CUADRE_DOWNLOAD_HOSTS")
+        raise NotAllowedError(f"{host or 'its host'} is not among CUADRE_DOWNLOAD_HOSTS")
     if parts.scheme != "https" or port not in {None, 443}:
-        raise NotAllowed(f"{host} is not asked over {parts.scheme or 'nothing'} port {port or 'default'}")
+        raise NotAllowedError(f"{host} is not asked over {parts.scheme or 'nothing'} port {port or 'default'}")
     return host
 
 
@@ -90,7 +90,7 @@ def _fetch(
     with closing(begun) as answer:
         if answer.status_code != httpx.codes.OK:
             may_come = answer.status_code >= _FIRST_SERVER_ERROR or answer.status_code in _BUSY
-            raise NotFetched(f"{host} answered {answer.status_code}", may_come=may_come)
+            raise NotFetchedError(f"{host} answered {answer.status_code}", may_come=may_come)
         return _read(answer, host, is_late=is_late)
 
 
@@ -99,7 +99,7 @@ def _read(answer: httpx.Response, host: str, *, is_late: Callable[[], bool]) -> 
     for piece in answer.iter_bytes():
         content += piece
         if len(content) > MOST_BYTES:
-            raise NotFetched(f"what {host} sends is larger than {MOST_BYTES // 1024 // 1024} MB", may_come=False)
+            raise NotFetchedError(f"what {host} sends is larger than {MOST_BYTES // 1024 // 1024} MB", may_come=False)
         if is_late():
-            raise NotFetched(f"{host} took longer than {MOST_SECONDS:.0f} s", may_come=True)
+            raise NotFetchedError(f"{host} took longer than {MOST_SECONDS:.0f} s", may_come=True)
     return bytes(content)

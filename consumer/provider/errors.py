@@ -1,17 +1,16 @@
 """What can go wrong with the provider, and what each kind of failure means for the caller.
 
 ProviderError                 anything below; `retryable` says whether asking again may help
-├── Unreachable               no answer: refused, reset, timed out
-├── Unreadable                an answer that is not what the specification promises
-├── ForeignLink               a page that points to another origin; never followed
-├── EndlessList               pages that lead in a circle
-└── Refused                   the provider answered with an error status
-    ├── KeyRefused            401: the key is wrong, expired or of another mode
-    ├── Missing               404, 410: no such object or path in this mode
-    ├── Throttled             429: too many requests
-    └── Broken                5xx: the provider's own failure
+├── UnreachableError               no answer: refused, reset, timed out
+├── UnreadableError                an answer that is not what the specification promises
+├── ForeignLinkError               a page that points to another origin; never followed
+├── EndlessListError               pages that lead in a circle
+└── RefusedError                   the provider answered with an error status
+    ├── KeyRefusedError            401: the key is wrong, expired or of another mode
+    ├── MissingError               404, 410: no such object or path in this mode
+    ├── ThrottledError             429: too many requests
+    └── ServerError                5xx: the provider's own failure
 """
-# ruff: noqa: N818 - the tree reads as what happened; the base class says it is an error
 
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -38,7 +37,7 @@ class ProviderError(Exception):
         self.retry_after: float | None = None
 
 
-class Unreachable(ProviderError):
+class UnreachableError(ProviderError):
     """`is_closed` tells an address where nobody listens from an answer that was lost on its way."""
 
     retryable = True
@@ -48,49 +47,54 @@ class Unreachable(ProviderError):
         self.is_closed = is_closed
 
 
-class Unreadable(ProviderError):
+class UnreadableError(ProviderError):
     # A truncated or mistyped body is usually a proxy's accident, so one more look is worth it.
     retryable = True
 
 
-class ForeignLink(ProviderError):
+class ForeignLinkError(ProviderError):
     pass
 
 
-class EndlessList(ProviderError):
+class EndlessListError(ProviderError):
     pass
 
 
-class Refused(ProviderError):
+class RefusedError(ProviderError):
     pass
 
 
-class KeyRefused(Refused):
+class KeyRefusedError(RefusedError):
     pass
 
 
-class Missing(Refused):
+class MissingError(RefusedError):
     pass
 
 
-class Throttled(Refused):
+class ThrottledError(RefusedError):
     retryable = True
 
 
-class Broken(Refused):
+class ServerError(RefusedError):
     retryable = True
 
 
-_KINDS: dict[int, type[Refused]] = {401: KeyRefused, 404: Missing, 410: Missing, 429: Throttled}
+_KINDS: dict[int, type[RefusedError]] = {
+    401: KeyRefusedError,
+    404: MissingError,
+    410: MissingError,
+    429: ThrottledError,
+}
 _FIRST_SERVER_ERROR = 500
 
 
-def to_error(call: str, response: httpx.Response, *, now: datetime) -> Refused:
+def to_error(call: str, response: httpx.Response, *, now: datetime) -> RefusedError:
     """Name a refusal from its status and, where the body is the error object, from what it says."""
     status, request_id = response.status_code, response.headers.get("X-Request-Id")
     body = _error_object(response.content)
     code = _text(body, "code")
-    kind = Broken if status >= _FIRST_SERVER_ERROR else _KINDS.get(status, Refused)
+    kind = ServerError if status >= _FIRST_SERVER_ERROR else _KINDS.get(status, RefusedError)
     param = _text(body, "param")
     words = [f"{call}: the provider answered {status}", code, f"on {param}" if param else None]
     message = " ".join(word for word in words if word)

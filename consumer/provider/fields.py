@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from consumer.facts.clock import to_instant
-from consumer.facts.meaning import DEEPEST, JsonObject, NotJson, check_depth, to_json, to_storable
+from consumer.facts.meaning import DEEPEST, JsonObject, NotJsonError, check_depth, to_json, to_storable
 from consumer.facts.money import is_currency
 from consumer.facts.taxids import TaxIdError, to_rfc, to_rut
 
@@ -24,14 +24,14 @@ _NOT_KEPT = frozenset({"link_token", "widget_token", "session_token", "secret"})
 _RUT_LIKE = re.compile(r"[\d.\-\s]+[\dkK]\s*")
 
 
-class UnusableObject(ValueError):  # noqa: N818 - names what came in
+class UnusableObjectError(ValueError):
     """An object of the provider that cannot become a row without inventing something; the message names the field."""
 
 
 def identifier(data: Data, field: str = "id") -> str:
     value = data.get(field)
     if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_ID or not value.isprintable():
-        raise UnusableObject(f"{field} must be text of 1 to 255 printable characters")
+        raise UnusableObjectError(f"{field} must be text of 1 to 255 printable characters")
     return value
 
 
@@ -41,14 +41,14 @@ def text(data: Data, field: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise UnusableObject(f"{field} is {type(value).__name__}, not text")
+        raise UnusableObjectError(f"{field} is {type(value).__name__}, not text")
     return to_storable(value)
 
 
 def required_text(data: Data, field: str) -> str:
     value = text(data, field)
     if not value:
-        raise UnusableObject(f"{field} is missing")
+        raise UnusableObjectError(f"{field} is missing")
     return value
 
 
@@ -60,16 +60,16 @@ def amount(data: Data, field: str = "amount") -> int | None:
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
-        raise UnusableObject(f"{field} is {type(value).__name__} where an integer of minor units is needed")
+        raise UnusableObjectError(f"{field} is {type(value).__name__} where an integer of minor units is needed")
     if abs(value) > _LARGEST:
-        raise UnusableObject(f"{field} is larger than any amount")
+        raise UnusableObjectError(f"{field} is larger than any amount")
     return value
 
 
 def required_amount(data: Data, field: str = "amount") -> int:
     value = amount(data, field)
     if value is None:
-        raise UnusableObject(f"{field} is missing")
+        raise UnusableObjectError(f"{field} is missing")
     return value
 
 
@@ -77,7 +77,7 @@ def unsigned_amount(data: Data, field: str = "amount") -> int:
     """An amount whose sign is told by a direction beside it; a negative one would count the wrong way."""
     value = required_amount(data, field)
     if value < 0:
-        raise UnusableObject(f"{field} is negative although direction tells the sign")
+        raise UnusableObjectError(f"{field} is negative although direction tells the sign")
     return value
 
 
@@ -86,17 +86,17 @@ def currency(data: Data, field: str = "currency") -> str | None:
     if value is None:
         return None
     if not _CURRENCY.fullmatch(value):
-        raise UnusableObject(f"{field} must be three letters")
+        raise UnusableObjectError(f"{field} must be three letters")
     if not is_currency(value):
         # Nobody could say where the point of such an amount stands, so no report could show it.
-        raise UnusableObject(f"{field} {value} is not one of ISO 4217")
+        raise UnusableObjectError(f"{field} {value} is not one of ISO 4217")
     return value.upper()
 
 
 def required_currency(data: Data, field: str = "currency") -> str:
     value = currency(data, field)
     if value is None:
-        raise UnusableObject(f"{field} is missing")
+        raise UnusableObjectError(f"{field} is missing")
     return value
 
 
@@ -111,9 +111,9 @@ def instant(data: Data, field: str) -> datetime | None:
         else:
             found = to_instant(value)
     except (ValueError, OverflowError):
-        raise UnusableObject(f"{field} is not an ISO 8601 time with a zone") from None
+        raise UnusableObjectError(f"{field} is not an ISO 8601 time with a zone") from None
     if found.year not in _YEARS:
-        raise UnusableObject(f"{field} is in the year {found.year}, of which no bank day is known")
+        raise UnusableObjectError(f"{field} is in the year {found.year}, of which no bank day is known")
     return found
 
 
@@ -134,7 +134,7 @@ def body_text(body: Data) -> str:
     try:
         return to_json(body)
     except ValueError:
-        raise UnusableObject("a number is too large to be read") from None
+        raise UnusableObjectError("a number is too large to be read") from None
 
 
 def tax_id(value: object) -> str | None:
@@ -166,13 +166,13 @@ def to_data(raw: bytes) -> JsonObject:
     try:
         check_depth(raw)
         value = msgspec.json.decode(raw)
-    except NotJson:
+    except NotJsonError:
         # How deep a decoder itself would go differs between versions of Python.
-        raise UnusableObject(f"it is nested deeper than {DEEPEST}") from None
+        raise UnusableObjectError(f"it is nested deeper than {DEEPEST}") from None
     except UNREADABLE:
-        raise UnusableObject("it is not readable as JSON") from None
+        raise UnusableObjectError("it is not readable as JSON") from None
     if not isinstance(value, dict):
-        raise UnusableObject("it is not a JSON object")
+        raise UnusableObjectError("it is not a JSON object")
     return value
 
 

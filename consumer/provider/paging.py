@@ -10,7 +10,7 @@ import httpx
 import msgspec
 
 from consumer.provider.bodies import to_utf8
-from consumer.provider.errors import EndlessList, ForeignLink, Unreadable, to_date
+from consumer.provider.errors import EndlessListError, ForeignLinkError, UnreadableError, to_date
 from consumer.provider.fields import UNREADABLE, identity
 from consumer.provider.routes import Path
 
@@ -46,7 +46,7 @@ def to_page(response: httpx.Response, path: Path, *, asked: dict[str, str], curs
     try:
         items = tuple(bytes(raw) for raw in _RAWS.decode(body))
     except UNREADABLE as error:
-        raise Unreadable(f"{path.text}: the provider's answer is not a JSON list", status=200) from error
+        raise UnreadableError(f"{path.text}: the provider's answer is not a JSON list", status=200) from error
     total = response.headers.get("X-Total-Count", "")
     count = int(total) if total.isdecimal() else None
     link = response.headers.get("Link")
@@ -77,7 +77,7 @@ def _cursor_of(link: str, asked_url: httpx.URL, asked: dict[str, str]) -> str | 
     if _origin(target.scheme, target.hostname, target.port) != _origin(
         asked_url.scheme, asked_url.host, asked_url.port
     ):
-        raise ForeignLink(f"{asked_url.path}: the next page is on another host and was not followed")
+        raise ForeignLinkError(f"{asked_url.path}: the next page is on another host and was not followed")
     return urlencode([(k, v) for k, v in parse_qsl(target.query) if k != _SECRET and asked.get(k) != v])
 
 
@@ -123,4 +123,4 @@ class Walk:
     def _count(self, seen: str | int) -> None:
         self._visits[seen] += 1
         if self._visits[seen] > MOST_VISITS:
-            raise EndlessList(f"{self._name}: the pages lead in a circle")
+            raise EndlessListError(f"{self._name}: the pages lead in a circle")

@@ -14,10 +14,10 @@ from consumer.facts.store import Row
 from consumer.facts.tables.provider import PayoutItem
 from consumer.facts.versions import KEPT, Known, register
 from consumer.provider import fields
-from consumer.provider.fields import Data, UnusableObject
+from consumer.provider.fields import Data, UnusableObjectError
 from consumer.provider.kinds import KINDS, Kind
 
-__all__ = ["KINDS", "Kind", "Observation", "UnusableObject", "observe", "to_payout_item"]
+__all__ = ["KINDS", "Kind", "Observation", "UnusableObjectError", "observe", "to_payout_item"]
 
 _OBJECTS = {name for kind in KINDS.values() for name in kind.objects}
 
@@ -33,7 +33,7 @@ class Observation(msgspec.Struct, frozen=True):
 
 
 def observe(name: str, data: Data, seen: Observation) -> Known:
-    """Convert one observed object for `merge_all`; raise UnusableObject with the field that stands in the way."""
+    """Convert one observed object for `merge_all`; raise UnusableObjectError with the field that stands in the way."""
     kind = KINDS[name]
     body = _check_shape(name, kind, data, seen)
     columns = _columns(kind, body)
@@ -69,13 +69,13 @@ def to_payout_item(data: Data, seen: Observation, *, payout_id: str, resource_ty
 
 def _check_shape(name: str, kind: Kind, data: Data, seen: Observation) -> JsonObject:
     if not isinstance(data, dict):
-        raise UnusableObject(f"a {name} must be a JSON object")
+        raise UnusableObjectError(f"a {name} must be a JSON object")
     mode = data.get("mode")
     if mode is not None and mode != seen.mode:
-        raise UnusableObject(f"mode of the {name} is not {seen.mode}")
+        raise UnusableObjectError(f"mode of the {name} is not {seen.mode}")
     claimed = data.get("object")
     if isinstance(claimed, str) and claimed in _OBJECTS and claimed not in kind.objects:
-        raise UnusableObject(f"object is {claimed}, not {name}")
+        raise UnusableObjectError(f"object is {claimed}, not {name}")
     body = fields.kept(data)
     body.pop(KEPT, None)
     if seen.account_id is not None:

@@ -13,21 +13,21 @@ from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Refund
 from consumer.facts.versions import MixedModesError, merge_all
 from consumer.provider.client import Answer, Provider
-from consumer.provider.errors import Missing, ProviderError, Unreadable
+from consumer.provider.errors import MissingError, ProviderError, UnreadableError
 from consumer.provider.fields import required_amount, required_currency, required_text
 from consumer.provider.routes import BILLING_INVOICES, PAYMENT_INTENTS_V1, PAYMENT_INTENTS_V2, REFUNDS, Collection
-from consumer.provider.rows import Observation, UnusableObject, observe
+from consumer.provider.rows import Observation, UnusableObjectError, observe
 
 # Two names of the state in which a refund has not been sent yet.
 _NOT_SENT = {"created", "pending"}
 _CAME_TO_NOTHING = {"failed", "canceled"}
 
 
-class NotPossible(ProviderError):  # noqa: N818 - says what stands in the way
+class NotPossibleError(ProviderError):
     """What was asked cannot be done to this object as it is now."""
 
 
-class NotKept(ProviderError):  # noqa: N818 - says what happened
+class NotKeptError(ProviderError):
     """It was done at the provider, and its answer is not among our facts; the message says why."""
 
 
@@ -58,12 +58,12 @@ def plan_refund(
     payment = _payment(provider, payment_id)
     status, paid, currency = _money(payment, payment_id)
     if status != "succeeded" and not is_repeat:
-        raise NotPossible(f"{payment_id} is {status}: only a succeeded payment can be given back")
+        raise NotPossibleError(f"{payment_id} is {status}: only a succeeded payment can be given back")
     before = _given_back(installation, provider.connection.name, payment_id)
     left = paid if is_repeat else max(0, paid - before)
     wanted = left if amount is None else _to_minor(amount, currency)
     if not 0 < wanted <= left:
-        raise NotPossible(f"{payment_id}: {format_decimal(left, currency)} {currency} can still be given back")
+        raise NotPossibleError(f"{payment_id}: {format_decimal(left, currency)} {currency} can still be given back")
     written, total, earlier = (format_decimal(figure, currency) for figure in (wanted, paid, before))
     told = (
         f"give back {written} {currency} of {payment_id}, "
@@ -78,7 +78,7 @@ def plan_cancellation(provider: Provider, refund_id: str, *, is_repeat: bool = F
     refund = provider.get(REFUNDS, refund_id).value
     status, amount, currency = _money(refund, refund_id)
     if status not in _NOT_SENT and not is_repeat:
-        raise NotPossible(f"{refund_id} is {status}: only a refund that was not sent yet can be cancelled")
+        raise NotPossibleError(f"{refund_id} is {status}: only a refund that was not sent yet can be cancelled")
     told = f"cancel {refund_id}, so that {format_decimal(amount, currency)} {currency} stay here"
     return Plan(told, REFUNDS, "refund", amount, currency, action=f"{refund_id}/cancel")
 
@@ -88,7 +88,7 @@ def plan_outside_payment(provider: Provider, invoice_id: str, *, is_repeat: bool
     invoice = provider.get(BILLING_INVOICES, invoice_id).value
     status, amount, currency = _money(invoice, invoice_id, amount_in="total")
     if status != "open" and not is_repeat:
-        raise NotPossible(f"{invoice_id} is {status}: only an open invoice can be marked as paid")
+        raise NotPossibleError(f"{invoice_id} is {status}: only an open invoice can be marked as paid")
     told = (
         f"mark {invoice_id} of {format_decimal(amount, currency)} {currency} as paid outside the provider, "
         "which checks nothing and cannot be undone"
@@ -110,32 +110,32 @@ def keep(installation: Installation, provider: Provider, plan: Plan, answer: Ans
         known = observe(plan.kind, answer.value, seen)
         with installation.store.transaction() as session:
             merge_all(session, [known])
-    except (UnusableObject, MixedModesError) as error:
-        raise NotKept(str(error)) from error
+    except (UnusableObjectError, MixedModesError) as error:
+        raise NotKeptError(str(error)) from error
     except sa.exc.SQLAlchemyError as error:
         # The library's message may hold the row.
-        raise NotKept(type(error).__name__) from None
+        raise NotKeptError(type(error).__name__) from None
 
 
 def _payment(provider: Provider, payment_id: str) -> dict[str, Any]:
     try:
         return provider.get(PAYMENT_INTENTS_V1, payment_id).value
-    except Missing:
+    except MissingError:
         return provider.get(PAYMENT_INTENTS_V2, payment_id).value
 
 
 def _money(body: Mapping[str, Any], id_: str, *, amount_in: str = "amount") -> tuple[str, int, str]:
     try:
         return required_text(body, "status"), required_amount(body, amount_in), required_currency(body)
-    except UnusableObject as error:
-        raise Unreadable(f"{id_}: {error}") from error
+    except UnusableObjectError as error:
+        raise UnreadableError(f"{id_}: {error}") from error
 
 
 def _to_minor(amount: str, currency: str) -> int:
     try:
         return to_minor(amount, currency)
     except MoneyError as error:
-        raise NotPossible(f"--amount: {error}") from error
+        raise NotPossibleError(f"--amount: {error}") from error
 
 
 def _given_back(installation: Installation, connection: str, payment_id: str) -> int:

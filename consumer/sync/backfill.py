@@ -18,9 +18,9 @@ from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Source
 from consumer.facts.tables.sync import Window, WindowState
-from consumer.inbox.record import Arrival, UnusableEvent, Verdict, is_listing_marked, read_arrival, record_all
+from consumer.inbox.record import Arrival, UnusableEventError, Verdict, is_listing_marked, read_arrival, record_all
 from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
-from consumer.provider.errors import KeyRefused, ProviderError, Unreadable
+from consumer.provider.errors import KeyRefusedError, ProviderError, UnreadableError
 from consumer.provider.paging import Page, Walk
 from consumer.provider.routes import EVENTS
 from consumer.sync import lateness
@@ -192,7 +192,7 @@ class _WindowReader:
 
     def _fail(self, window: Window, error: ProviderError) -> None:
         self._save(window, state=WindowState.FAILED, reason=str(error))
-        if isinstance(error, KeyRefused):
+        if isinstance(error, KeyRefusedError):
             self.stopped.set()
 
     def _save(self, window: Window, **changes: object) -> None:
@@ -213,8 +213,8 @@ def _to_arrivals(items: Sequence[bytes], *, connection: Connection, received_at:
         return [
             read_arrival(raw, connection=connection, source=Source.BACKFILL, received_at=received_at) for raw in items
         ]
-    except UnusableEvent as error:
-        raise Unreadable(f"events: the list holds an event that cannot be kept: {error}") from error
+    except UnusableEventError as error:
+        raise UnreadableError(f"events: the list holds an event that cannot be kept: {error}") from error
 
 
 class _Run:

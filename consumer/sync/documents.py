@@ -17,7 +17,7 @@ from consumer.facts.tables.business import AccountStatement
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import StatementDocument
 from consumer.provider.client import Provider
-from consumer.provider.downloads import NotAllowed, NotFetched, download
+from consumer.provider.downloads import NotAllowedError, NotFetchedError, download
 from consumer.sync.sums import Finding
 
 FOLDER = Path("statements")
@@ -48,9 +48,9 @@ def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
             continue
         try:
             content = download(link, installation.settings, transport=provider.transport, turn=provider.turn)
-        except NotAllowed as reason:
+        except NotAllowedError as reason:
             _note(installation, connection, statement_id, told=str(reason))
-        except NotFetched as reason:
+        except NotFetchedError as reason:
             told = f"{statement_id}: its document: {reason}"
             _note(installation, connection, statement_id, told=str(reason))
             if reason.may_come:

@@ -17,11 +17,11 @@ from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Drift
 from consumer.facts.versions import KEPT, Known, merge_all, to_values
 from consumer.provider.client import Provider, Transport, open_provider
-from consumer.provider.errors import KeyRefused, Missing, ProviderError, Refused, Unreachable
+from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.fields import identity, to_data
 from consumer.provider.paging import Page
 from consumer.provider.routes import EVENTS
-from consumer.provider.rows import KINDS, Kind, Observation, UnusableObject, observe
+from consumer.provider.rows import KINDS, Kind, Observation, UnusableObjectError, observe
 from consumer.sync.lists import Offer, was_unoffered
 from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.payout_items import FINAL, Item, Money, items_here, items_there, read_again
@@ -98,7 +98,7 @@ class Mirror:
             try:
                 self._walk(part)
                 offer.note(part)
-            except Refused as error:
+            except RefusedError as error:
                 # A list that once answered is not believed to be empty: what it held would be taken for gone.
                 offer.note_refusal(part, error)
         offer.check()
@@ -110,7 +110,7 @@ class Mirror:
                     self.found.append(Difference(ours["id"], DriftKind.MISSING_THERE))
                 else:
                     self._note(ours, fresh)
-            except UnusableObject as error:
+            except UnusableObjectError as error:
                 self._set_aside(ours["id"], error)
         if self.stream.name == "payouts":
             self._compare_items()
@@ -123,7 +123,7 @@ class Mirror:
                 continue
             try:
                 theirs = items_there(self._provider, id_)
-            except UnusableObject as error:
+            except UnusableObjectError as error:
                 self._set_aside(id_, error)
                 continue
             self.found += compare_items(id_, items_here(self._store, self._name, id_), theirs)
@@ -141,7 +141,7 @@ class Mirror:
                 self._listed.add(id_)
                 try:
                     self._note(ours.get(id_), row)
-                except UnusableObject as error:
+                except UnusableObjectError as error:
                     self._set_aside(id_, error)
             self._on_read(self.stream.name, self.pages, self.read)
             if self._is_old(page):
@@ -154,13 +154,13 @@ class Mirror:
             try:
                 row = self._observe(raw, part, page.at)
                 rows[row.id] = row
-            except UnusableObject as error:
+            except UnusableObjectError as error:
                 id_, _ = identity(raw)
                 self._set_aside(id_, error)
                 self._listed |= {id_} if id_ else set()
         return rows
 
-    def _set_aside(self, id_: str | None, error: UnusableObject) -> None:
+    def _set_aside(self, id_: str | None, error: UnusableObjectError) -> None:
         self.unusable.append(f"{id_ or 'an object without id'} cannot be compared: {error}")
 
     def _note(self, ours: Row | None, theirs: Known) -> None:
@@ -204,7 +204,7 @@ class Mirror:
         for part in parts:
             try:
                 answer = self._provider.get(part.collection, ours["id"], ids=part.ids, link=part.link)
-            except Missing:
+            except MissingError:
                 continue
             return self._observe(answer.body, part, answer.at)
         return None
@@ -237,7 +237,7 @@ class Mirror:
             ours = self._load([id_]).get(id_)
             try:
                 fresh = self._get(ours or {"id": id_}) or self._shown.get(id_)
-            except UnusableObject as error:
+            except UnusableObjectError as error:
                 self._set_aside(id_, error)
                 continue
             with self._store.transaction() as session:
@@ -323,7 +323,7 @@ def compare(ours: Row | None, theirs: Row, kind: Kind, *, unstable: frozenset[st
     try:
         body = json.loads(ours[_BODY])
         columns = kind.columns(body)
-    except (ValueError, UnusableObject):
+    except (ValueError, UnusableObjectError):
         return [Difference(theirs["id"], DriftKind.DIFFERS, _BODY, ours[_BODY], theirs[_BODY])]
     found = {
         name: Difference(theirs["id"], DriftKind.DIFFERS, name, _to_text(body.get(name)), _to_text(value))
@@ -404,7 +404,7 @@ def compare_streams(
             if was_unoffered(installation.store, name, stream.name, error):
                 continue
             outcome.results.append(StreamResult(name, stream.name, StreamState.INCOMPLETE, reason=str(error)))
-            if isinstance(error, (KeyRefused, Unreachable)):
+            if isinstance(error, (KeyRefusedError, UnreachableError)):
                 break
             continue
         # What was found stands, whatever ended its mending.
@@ -412,7 +412,7 @@ def compare_streams(
         outcome.left += mirror.left
         outcome.found += [(stream.name, difference) for difference in mirror.found]
         outcome.results.append(_to_result(name, mirror, failure, repair=repair))
-        if isinstance(failure, (KeyRefused, Unreachable)):
+        if isinstance(failure, (KeyRefusedError, UnreachableError)):
             break
     return outcome
 

@@ -14,7 +14,7 @@ from sqlmodel import col, select
 from consumer.facts.clock import to_instant, utc_now
 from consumer.facts.store import Store
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
-from consumer.provider.errors import Missing, ProviderError, Refused
+from consumer.provider.errors import MissingError, ProviderError, RefusedError
 from consumer.provider.fields import identity
 from consumer.provider.paging import Page, is_numbered
 from consumer.sync.streams import Part
@@ -23,12 +23,12 @@ _NOT_OFFERED = {403, 404, 410}
 _NO_PRODUCT = "product_access_required"
 
 
-class NotOffered(Exception):  # noqa: N818 - says what the provider said
+class NotOfferedError(Exception):
     """The organisation has no access to the product behind a stream, or the provider no such list, and never had."""
 
     def __init__(self, error: ProviderError) -> None:
         super().__init__(str(error))
-        is_absent = isinstance(error, Missing)
+        is_absent = isinstance(error, MissingError)
         self.why = "the provider has no such list" if is_absent else "the organisation has no access to this product"
 
 
@@ -40,12 +40,12 @@ class Offer:
         self._has_optional = bool(optional)
         self._known = _answered(store, connection, stream, optional) if optional else set()
         self._answered: list[str] = []
-        self._refusals: list[Refused] = []
+        self._refusals: list[RefusedError] = []
 
     def note(self, part: Part) -> None:
         self._answered.append(part.name)
 
-    def note_refusal(self, part: Part, refusal: Refused) -> None:
+    def note_refusal(self, part: Part, refusal: RefusedError) -> None:
         """Take a refusal for a list that this provider does not have, or raise it."""
         if not part.is_optional or refusal.status not in _NOT_OFFERED or part.name in self._known:
             raise refusal
@@ -97,7 +97,7 @@ def was_unoffered(store: Store, connection: str, stream: str, error: ProviderErr
 
 
 def _is_absent(error: ProviderError) -> bool:
-    return isinstance(error, Missing) and error.code is not None
+    return isinstance(error, MissingError) and error.code is not None
 
 
 @dataclass(slots=True)

@@ -15,11 +15,11 @@ from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
 from consumer.facts.versions import Known, merge_all
 from consumer.provider.client import Provider
-from consumer.provider.errors import Broken, EndlessList, ForeignLink, Missing, Unreadable
+from consumer.provider.errors import EndlessListError, ForeignLinkError, MissingError, ServerError, UnreadableError
 from consumer.provider.fields import identity, to_data
 from consumer.provider.paging import Page
 from consumer.provider.routes import PAYOUT_RESOURCES
-from consumer.provider.rows import Observation, UnusableObject, observe, to_payout_item
+from consumer.provider.rows import Observation, UnusableObjectError, observe, to_payout_item
 from consumer.sync.windows import Step, Steps
 
 # The kind of object behind each type; both refund types hold refunds.
@@ -32,7 +32,7 @@ RESOURCE_KINDS = {
 FINAL = {"succeeded", "canceled", "returned"}
 MOST_READS = 4
 # What may be wrong with one payout alone; a key that is refused or a provider that is away ends the reading of all.
-_OF_ONE_PAYOUT = (Missing, Broken, Unreadable, EndlessList, ForeignLink)
+_OF_ONE_PAYOUT = (MissingError, ServerError, UnreadableError, EndlessListError, ForeignLinkError)
 _ITEM = core_of(PayoutItem)
 _COUNT_KEY = ("connection", "payout_id", "resource_type")
 _ITEM_KEY = (*_COUNT_KEY, "resource_id")
@@ -179,7 +179,7 @@ class _Items:
                 data = to_data(raw)
                 item = to_payout_item(data, seen, payout_id=self._payout_id, resource_type=self._type)
                 objects.append(observe(RESOURCE_KINDS[self._type], data, seen))
-            except UnusableObject as error:
+            except UnusableObjectError as error:
                 which = identity(raw)[0] or "one without id"
                 found = f"{self._payout_id}: an item of type {self._type}, {which}: {error}"
                 self._unusable[hashlib.sha256(raw).hexdigest()] = found

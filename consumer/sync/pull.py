@@ -15,12 +15,12 @@ from consumer.facts.settings import Connection
 from consumer.facts.tables.sync import Window, WindowState
 from consumer.facts.versions import Change, Known, merge_all
 from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
-from consumer.provider.errors import KeyRefused, Missing, ProviderError, Refused, Unreachable
+from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.fields import identity, to_data
 from consumer.provider.paging import Page, Walk
-from consumer.provider.rows import KINDS, Observation, UnusableObject, observe
+from consumer.provider.rows import KINDS, Observation, UnusableObjectError, observe
 from consumer.sync.documents import fetch_documents
-from consumer.sync.lists import NotOffered, Offer, Tally, is_unoffered, resume
+from consumer.sync.lists import NotOfferedError, Offer, Tally, is_unoffered, resume
 from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.payout_items import payouts_to_read, read_payout_items
 from consumer.sync.streams import STREAMS, Again, Part, Stream
@@ -123,10 +123,10 @@ class _Reading:
         except ProviderError as error:
             # One account without a list of movements, or one link, does not mean that there is none; a page did come.
             is_there = self._is_inside or self.stream.by_link or window.pages
-            is_of_one = bool(is_there) and isinstance(error, Missing)
+            is_of_one = bool(is_there) and isinstance(error, MissingError)
             if not is_of_one and is_unoffered(self._store, self.connection, self.stream.name, error):
                 self._forget(window)
-                raise NotOffered(error) from error
+                raise NotOfferedError(error) from error
             place = {"state": WindowState.FAILED, "reason": str(error)[:1000]}
             self._save(window, **place | (_FROM_THE_START if self._unusable else {}))
             raise
@@ -149,7 +149,7 @@ class _Reading:
             try:
                 self._read_part(window, part)
                 offer.note(part)
-            except Refused as error:
+            except RefusedError as error:
                 if window.cursor or window.pages > pages:  # what began to answer is a list that is there
                     raise
                 offer.note_refusal(part, error)
@@ -252,7 +252,7 @@ class _Reading:
         for raw in page.items:
             try:
                 known.append(observe(self.stream.kind, to_data(raw), seen))
-            except UnusableObject as error:
+            except UnusableObjectError as error:
                 # The others are kept; the stream ends incomplete and names what could not be.
                 self._unusable.append(f"{identity(raw)[0] or 'an object without id'}: {error}")
         return known
@@ -356,14 +356,14 @@ def read_streams(
                 reading.run()
             results.append(_to_result(reading, over))
             was_away = False
-        except NotOffered as error:
+        except NotOfferedError as error:
             was_away = False
             reason = f"skipped, {error.why}: {error}"
             results.append(StreamResult(provider.connection.name, stream.name, StreamState.SKIPPED, reason=reason))
         except ProviderError as error:
             results.append(_to_result(reading, str(error)))
-            is_away = isinstance(error, Unreachable)
-            if isinstance(error, KeyRefused):
+            is_away = isinstance(error, UnreachableError)
+            if isinstance(error, KeyRefusedError):
                 over = "not read: the key was refused"
             elif is_away and was_away and not reading.pages:
                 over = "not read: no answer from the provider"

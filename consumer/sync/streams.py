@@ -12,7 +12,7 @@ from consumer.facts.clock import format_instant
 from consumer.facts.settings import Connection
 from consumer.provider import routes
 from consumer.provider.client import Provider
-from consumer.provider.errors import Unreadable
+from consumer.provider.errors import UnreadableError
 from consumer.provider.fields import identity
 from consumer.provider.routes import Collection
 from consumer.sync import sums
@@ -103,7 +103,7 @@ def ids_of(provider: Provider, part: Part) -> list[str]:
         for raw in page.items:
             id_, _ = identity(raw)
             if id_ is None:
-                raise Unreadable(f"{part.name}: the list holds an object without id")
+                raise UnreadableError(f"{part.name}: the list holds an object without id")
             found[id_] = None
     return list(found)
 

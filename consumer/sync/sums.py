@@ -20,7 +20,7 @@ from consumer.facts.tables.business import Account, AccountMovement, AccountStat
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import StreamFinding
 from consumer.provider import fields
-from consumer.provider.fields import UnusableObject, instant, required_amount
+from consumer.provider.fields import UnusableObjectError, instant, required_amount
 
 _PARTS = ("initial_balance_cents", "total_credited_cents", "total_debited_cents", "final_balance_cents")
 _SIGNS = {"inbound": 1, "outbound": -1}
@@ -83,7 +83,7 @@ def running_balances(session: Session, connection: Connection) -> list[Finding]:
         account = row["account_id"]
         try:
             by_account[account, row["currency"]].append(_to_entry(row))
-        except UnusableObject as error:
+        except UnusableObjectError as error:
             astray[account].append(f"{row['id']}: {error}")
     findings = [
         Finding(f"{account} astray", f"{account}: {len(found)} movements cannot be followed, first {found[0]}")
@@ -144,7 +144,7 @@ def statement_sums(session: Session, connection: Connection) -> list[Finding]:
         body = json.loads(row["body"])
         try:
             opening, credited, debited, closing = (required_amount(body, name) for name in _PARTS)
-        except UnusableObject as error:
+        except UnusableObjectError as error:
             findings.append(Finding(row["id"], f"{row['id']}: cannot be added up: {error}"))
             continue
         off = closing - (opening + credited - debited)
@@ -166,10 +166,10 @@ def _rows(
 def _to_entry(row: sa.RowMapping) -> Entry:
     sign = _SIGNS.get(row["direction"])
     if sign is None:
-        raise UnusableObject("direction is neither inbound nor outbound")
+        raise UnusableObjectError("direction is neither inbound nor outbound")
     at = instant(json.loads(row["body"]), "transaction_date")
     if at is None:
-        raise UnusableObject("transaction_date is missing")
+        raise UnusableObjectError("transaction_date is missing")
     return Entry(row["id"], at, sign * row["amount"], row["balance"])
 
 

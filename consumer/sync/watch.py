@@ -12,7 +12,7 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import day_start, format_duration, format_instant, local_date, utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.lateness import Percentiles, Way, percentiles
-from consumer.facts.patience import NoAnswer, Patience
+from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.settings import Connection
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window, WindowState
@@ -92,7 +92,7 @@ class MirrorGauges(Collector):
     def collect(self) -> Iterator[Metric]:
         try:
             found, late = self._patience.ask(self._look)
-        except NoAnswer:
+        except NoAnswerError:
             found, late = [], []
         now = utc_now()
         reached = {one: (now - one.reached).total_seconds() for one in found if one.reached is not None}

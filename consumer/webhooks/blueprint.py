@@ -16,12 +16,12 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError, Connection
 from consumer.facts.tables.inbox import Source
-from consumer.inbox.record import UnusableEvent, Verdict, read_arrival
-from consumer.webhooks.body import BodyBroken, BodyTooLarge, read_body
-from consumer.webhooks.keyring import Keyring, KeyringUnavailable
-from consumer.webhooks.signature import BadSignature, verify
+from consumer.inbox.record import UnusableEventError, Verdict, read_arrival
+from consumer.webhooks.body import BodyBrokenError, BodyTooLargeError, read_body
+from consumer.webhooks.keyring import Keyring, KeyringUnavailableError
+from consumer.webhooks.signature import SignatureError, verify
 from consumer.webhooks.watch import RECEIVED, SECRET_USED, RefusalLog
-from consumer.webhooks.writer import NotStored, Writer
+from consumer.webhooks.writer import NotStoredError, Writer
 
 RETRY_AFTER_SECONDS = 5
 _MAIN = "main"
@@ -34,7 +34,7 @@ StartResponse = Callable[..., Any]
 Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
-class Refused(Exception):  # noqa: N818 - says what happened
+class RejectedError(Exception):
     """An answer other than 200; the reason is a word for counting and never quotes the request."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -66,51 +66,51 @@ class Receiver:
         """Take one request of any method to its answer, counted."""
         try:
             verdict = self.receive(name, environ)
-        except Refused as refused:
+        except RejectedError as refused:
             self.log.note(refused.reason, refused.status)
             return _answer(refused.status, "error", refused.reason)
         _received(name, verdict).inc()
         return _answer(200, "status", verdict.value)
 
     def receive(self, name: str, environ: Environ) -> Verdict:
-        """Take one request to its verdict, or raise Refused at the first test it fails.
+        """Take one request to its verdict, or raise RejectedError at the first test it fails.
 
         1. 405: not posted.  2. 404: unknown connection, or no secret.  3. 413: body over the limit.
         4. 400, 401: the signature.  5. 422: no event id.  6. 503: not committed in time.
         """
         if environ["REQUEST_METHOD"] != "POST":
-            raise Refused(405, "method_not_allowed")
+            raise RejectedError(405, "method_not_allowed")
         connection = self._connection(name)
         now = self.now()
         try:
             secrets = self.keyring.secrets_of(connection, now=now)
-        except KeyringUnavailable:
-            raise Refused(503, "store_down") from None
+        except KeyringUnavailableError:
+            raise RejectedError(503, "store_down") from None
         if not secrets:
-            raise Refused(404, "no_secret")
+            raise RejectedError(404, "no_secret")
         settings = self.installation.settings
         body = _body(environ, settings.max_body_bytes)
         header = environ.get(_variable(settings.header_prefix))
         values = [secret.value for secret in secrets]
         try:
             used = verify(body, header, values, now=now, tolerance=settings.signature_tolerance)
-        except BadSignature as problem:
-            raise Refused(problem.status, problem.reason) from None
+        except SignatureError as problem:
+            raise RejectedError(problem.status, problem.reason) from None
         self.keyring.note_use(secrets[used], now=now)
         _secret_used(connection.name, secrets[used].label).set(now.timestamp())
         try:
             arrival = read_arrival(body, connection=connection, source=Source.WEBHOOK, received_at=now)
             return self.writer.store(arrival)
-        except UnusableEvent as problem:
-            raise Refused(422, problem.reason) from None
-        except NotStored as problem:
-            raise Refused(503, problem.reason) from None
+        except UnusableEventError as problem:
+            raise RejectedError(422, problem.reason) from None
+        except NotStoredError as problem:
+            raise RejectedError(503, problem.reason) from None
 
     def _connection(self, name: str) -> Connection:
         try:
             return self.installation.settings.connection(name)
         except ConfigError:
-            raise Refused(404, "unknown_connection") from None
+            raise RejectedError(404, "unknown_connection") from None
 
     def before(self, application: Application) -> Application:
         """Answer what is posted here before the application's own work, which takes longer than all of ours."""
@@ -163,10 +163,10 @@ def _posted_to(environ: Environ) -> str | None:
 def _body(environ: Environ, limit: int) -> bytes:
     try:
         return read_body(environ, limit)
-    except BodyTooLarge:
-        raise Refused(413, "too_large") from None
-    except BodyBroken:
-        raise Refused(400, "body_broken") from None
+    except BodyTooLargeError:
+        raise RejectedError(413, "too_large") from None
+    except BodyBrokenError:
+        raise RejectedError(400, "body_broken") from None
 
 
 @cache

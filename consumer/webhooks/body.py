@@ -7,16 +7,16 @@ _PIECE = 65_536
 _DRAINED = 16 * 1024 * 1024
 
 
-class BodyTooLarge(Exception):  # noqa: N818 - names what came in
+class BodyTooLargeError(Exception):
     pass
 
 
-class BodyBroken(Exception):  # noqa: N818 - names what came in
+class BodyBrokenError(Exception):
     """The connection ended, or the framing was wrong, before the body was complete."""
 
 
 def read_body(environ: dict[str, Any], limit: int) -> bytes:
-    """Read a body of at most `limit` bytes; raises BodyTooLarge, having drained a reasonable rest."""
+    """Read a body of at most `limit` bytes; raises BodyTooLargeError, having drained a reasonable rest."""
     length = environ.get("CONTENT_LENGTH") or ""
     if length.isascii() and length.isdigit():
         announced: int | None = int(length[:20])
@@ -27,7 +27,7 @@ def read_body(environ: dict[str, Any], limit: int) -> bytes:
     try:
         return _read(environ["wsgi.input"], announced, limit)
     except (OSError, ValueError) as problem:
-        raise BodyBroken(type(problem).__name__) from None
+        raise BodyBrokenError(type(problem).__name__) from None
 
 
 def _read(stream: Any, announced: int | None, limit: int) -> bytes:
@@ -45,7 +45,7 @@ def _read(stream: Any, announced: int | None, limit: int) -> bytes:
         else:
             pieces.clear()
     if total > limit or (announced is not None and announced > limit):
-        raise BodyTooLarge
+        raise BodyTooLargeError
     if announced is not None and total < announced:
-        raise BodyBroken("shorter than announced")
+        raise BodyBrokenError("shorter than announced")
     return b"".join(pieces)

@@ -12,7 +12,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError, Connection, Settings
 from consumer.provider.client import Provider
-from consumer.provider.errors import ProviderError, Unreadable
+from consumer.provider.errors import ProviderError, UnreadableError
 from consumer.provider.fields import UNREADABLE
 from consumer.provider.routes import WEBHOOK_ENDPOINTS
 from consumer.webhooks.keyring import NewSecret, end_secret, keep_secret
@@ -22,7 +22,7 @@ OVERLAP = timedelta(hours=24)
 _LAST_DELIVERIES = timedelta(hours=1)
 
 
-class EndpointProblem(ProviderError):  # noqa: N818 - says what stands in the way
+class EndpointError(ProviderError):
     """An endpoint that cannot be made or renewed as asked; the message says what to do."""
 
 
@@ -73,7 +73,7 @@ def create_endpoint(
     address = to_address(installation.settings, provider.connection)
     there = [endpoint for endpoint in list_endpoints(provider)[0] if endpoint.url == address]
     if there:
-        raise EndpointProblem(f"{there[0].id} already delivers to {address}; cuadre webhook rotate renews its secret")
+        raise EndpointError(f"{there[0].id} already delivers to {address}; cuadre webhook rotate renews its secret")
     return _open(installation, provider, {"url": address, "enabled_events": list(events), "name": name})
 
 
@@ -88,7 +88,7 @@ def rotate(installation: Installation, provider: Provider, *, overlap: timedelta
     listed, now = list_endpoints(provider)
     there = [endpoint for endpoint in listed if endpoint.url == address]
     if not there:
-        raise EndpointProblem(f"no endpoint delivers to {address}; cuadre webhook create opens one")
+        raise EndpointError(f"no endpoint delivers to {address}; cuadre webhook create opens one")
     if len(there) == 1:
         old = there[0]
         body = {"url": address, "enabled_events": list(old.enabled_events), "name": old.name}
@@ -105,7 +105,7 @@ def _open(installation: Installation, provider: Provider, body: dict[str, Any]) 
     answer = provider.create(WEBHOOK_ENDPOINTS, body, idempotency_key=str(uuid.uuid4()))
     endpoint, secret = _to_endpoint(answer.body), answer.value.get("secret")
     if not isinstance(secret, str) or not secret:
-        raise Unreadable(f"webhook_endpoints: {endpoint.id} was made and its secret was not shown; delete it")
+        raise UnreadableError(f"webhook_endpoints: {endpoint.id} was made and its secret was not shown; delete it")
     new = NewSecret(provider.connection.name, endpoint.created_at.date().isoformat(), endpoint.id, secret)
     with installation.store.transaction() as session:
         keep_secret(session, installation.settings, new, now=utc_now())
@@ -128,4 +128,4 @@ def _to_endpoint(raw: bytes) -> Endpoint:
     try:
         return msgspec.json.decode(raw, type=Endpoint)
     except UNREADABLE as error:
-        raise Unreadable("webhook_endpoints: the answer is not a webhook endpoint") from error
+        raise UnreadableError("webhook_endpoints: the answer is not a webhook endpoint") from error

@@ -28,7 +28,7 @@ _SECRET = core_of(Secret)
 _LOG = logging.getLogger(__name__)
 
 
-class KeyringUnavailable(Exception):  # noqa: N818 - says what happened
+class KeyringUnavailableError(Exception):
     """The database cannot say which secrets there are, and the settings name none."""
 
 
@@ -136,7 +136,7 @@ class Keyring:
         self._refresh()
         configured = self._configured[connection.name]
         if self._kept is None and not configured:
-            raise KeyringUnavailable("the database with the webhook secrets cannot be read")
+            raise KeyringUnavailableError("the database with the webhook secrets cannot be read")
         kept = (self._kept or {}).get(connection.name, ())
         return [*configured, *(secret for secret in kept if secret.is_valid(now))]
 

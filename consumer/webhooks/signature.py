@@ -10,13 +10,13 @@ from typing import ClassVar
 _LONGEST_TIME = 20
 
 
-class BadSignature(Exception):  # noqa: N818 - names what came in, as its subclasses do
+class SignatureError(Exception):
     """A request that does not prove where it comes from.
 
-    BadSignature
-      UnreadableSignature   400: the header is missing, repeated or malformed
-      UntimelySignature     400: the time is too old or too far ahead
-      ForgedSignature       401: no signature in it matches
+    SignatureError
+      UnreadableSignatureError   400: the header is missing, repeated or malformed
+      UntimelySignatureError     400: the time is too old or too far ahead
+      ForgedSignatureError       401: no signature in it matches
     """
 
     status: ClassVar[int] = 400
@@ -26,15 +26,15 @@ class BadSignature(Exception):  # noqa: N818 - names what came in, as its subcla
         self.reason = reason
 
 
-class UnreadableSignature(BadSignature):
+class UnreadableSignatureError(SignatureError):
     pass
 
 
-class UntimelySignature(BadSignature):
+class UntimelySignatureError(SignatureError):
     pass
 
 
-class ForgedSignature(BadSignature):
+class ForgedSignatureError(SignatureError):
     status = 401
 
 
@@ -61,39 +61,39 @@ def verify(body: bytes, header: str | bytes | None, secrets: Sequence[bytes], *,
         if any(matches) and found is None:
             found = position
     if found is None:
-        raise ForgedSignature("forged", "no v1 signature matches this body and its time")
+        raise ForgedSignatureError("forged", "no v1 signature matches this body and its time")
     return found
 
 
 def read_header(header: str | bytes | None) -> SignatureHeader:
     """Read `t=…,v1=…` in any order; a repeated header arrives joined by a comma and so shows as a second `t`."""
     if not header:
-        raise UnreadableSignature("header_missing", "the signature header is missing")
+        raise UnreadableSignatureError("header_missing", "the signature header is missing")
     raw = header if isinstance(header, bytes) else header.encode("utf-8", "replace")
     times: list[bytes] = []
     signatures: list[bytes] = []
     for part in raw.split(b","):
         key, equals, value = part.strip(b" \t").partition(b"=")
         if not equals:
-            raise UnreadableSignature("header_unreadable", "the signature header is not a list of key=value")
+            raise UnreadableSignatureError("header_unreadable", "the signature header is not a list of key=value")
         if key == b"t":
             times.append(value)
         elif key == b"v1":
             signatures.append(value)
     if len(times) != 1:
         problem = "time_repeated" if times else "time_missing"
-        raise UnreadableSignature(problem, "the signature header must hold t exactly once")
+        raise UnreadableSignatureError(problem, "the signature header must hold t exactly once")
     if not signatures:
-        raise UnreadableSignature("v1_missing", "the signature header holds no v1")
+        raise UnreadableSignatureError("v1_missing", "the signature header holds no v1")
     return SignatureHeader(times[0], tuple(signatures))
 
 
 def check_time(text: bytes, *, now: datetime, tolerance: int) -> None:
     """Refuse a time that is not whole ASCII digits, or further from now than the tolerance in either direction."""
     if not text.isdigit() or len(text) > _LONGEST_TIME:
-        raise UnreadableSignature("time_unreadable", "t must be a whole number of seconds")
+        raise UnreadableSignatureError("time_unreadable", "t must be a whole number of seconds")
     age = int(now.timestamp()) - int(text)
     if age > tolerance:
-        raise UntimelySignature("too_old", "the signature's time is too old")
+        raise UntimelySignatureError("too_old", "the signature's time is too old")
     if -age > tolerance:
-        raise UntimelySignature("too_far_ahead", "the signature's time is too far ahead")
+        raise UntimelySignatureError("too_far_ahead", "the signature's time is too far ahead")

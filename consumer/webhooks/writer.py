@@ -29,7 +29,7 @@ _WRITERS: "weakref.WeakSet[Writer]" = weakref.WeakSet()
 Record = Callable[[Connection, Sequence[Arrival]], list[Verdict]]
 
 
-class NotStored(Exception):  # noqa: N818 - says what happened
+class NotStoredError(Exception):
     """The arrival is not known to be on disk: the sender must try again."""
 
     def __init__(self, reason: str) -> None:
@@ -106,14 +106,14 @@ class Writer:
         self._committing_since: float | None = None
 
     def store(self, arrival: Arrival) -> Verdict:
-        """Return once the arrival is committed; raises NotStored where that is not certain in time."""
+        """Return once the arrival is committed; raises NotStoredError where that is not certain in time."""
         ticket = _Ticket(arrival)
         patience = self._patience_now()
         self._enqueue(ticket)
         if not ticket.released.acquire(timeout=patience):
-            raise NotStored("no_commit_in_time")
+            raise NotStoredError("no_commit_in_time")
         if ticket.verdict is None:
-            raise NotStored("store_down")
+            raise NotStoredError("store_down")
         return ticket.verdict
 
     def _patience_now(self) -> float:
@@ -134,7 +134,7 @@ class Writer:
         size = len(ticket.arrival.body)
         with self._changed:
             if len(self._waiting) >= _MOST_WAITING or self._bytes + size > _MOST_BYTES:
-                raise NotStored("queue_full")
+                raise NotStoredError("queue_full")
             self._waiting.append(ticket)
             self._bytes += size
             if self._thread is None or not self._thread.is_alive():

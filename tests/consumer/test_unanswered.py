@@ -6,7 +6,7 @@ import pytest
 from flask import Flask
 
 from consumer.facts.installation import Installation
-from consumer.facts.patience import NoAnswer, Patience
+from consumer.facts.patience import NoAnswerError, Patience
 from consumer.health import health
 
 
@@ -21,7 +21,7 @@ def test_a_question_that_hangs_is_asked_once() -> None:
         return 1
 
     for _ in range(3):
-        with pytest.raises(NoAnswer):
+        with pytest.raises(NoAnswerError):
             patience.ask(hang)
     assert asked == [1]
     held.set()

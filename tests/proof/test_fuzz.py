@@ -24,11 +24,11 @@ from consumer.facts.meaning import read_object
 from consumer.facts.settings import Settings
 from consumer.facts.tables.inbox import Event
 from consumer.inbox import arrivals
-from consumer.inbox.arrivals import UnusableEvent, read_arrival
+from consumer.inbox.arrivals import UnusableEventError, read_arrival
 from consumer.webhooks import body as body_reader
 from consumer.webhooks import signature
 from consumer.webhooks.blueprint import webhooks
-from consumer.webhooks.signature import BadSignature, verify
+from consumer.webhooks.signature import SignatureError, verify
 from tests.thoroughness import for_run
 
 PURE, THROUGH_THE_APP, STEERED = for_run(short=(4_000, 400, 800), full=(1_000_000, 50_000, 50_000))
@@ -119,7 +119,7 @@ def lines_reached() -> Iterator[set[Line]]:
 def status_of(header: bytes) -> int:
     try:
         verify(b"{}", header, [b"whsec_other", SECRET], now=NOW, tolerance=300)
-    except BadSignature as refused:
+    except SignatureError as refused:
         return refused.status
     return 200
 
@@ -149,7 +149,7 @@ def test_mutated_bodies(settings: Settings) -> None:
     def identify(value: bytes) -> str:
         try:
             return read_arrival(value, connection=main, source="webhook", received_at=NOW).id
-        except UnusableEvent as unusable:
+        except UnusableEventError as unusable:
             return f"refused: {unusable.reason}"
 
     def check(value: bytes) -> None:

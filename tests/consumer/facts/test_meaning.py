@@ -2,7 +2,7 @@
 
 import pytest
 
-from consumer.facts.meaning import NotJson, meaning_sha256, read_object
+from consumer.facts.meaning import NotJsonError, meaning_sha256, read_object
 
 
 def same(one: str, other: str) -> bool:
@@ -66,7 +66,7 @@ def test_another_meaning(one: str, other: str) -> None:
 )
 def test_what_is_not_one_json_object_is_refused(body: bytes) -> None:
     """Whatever is not one UTF-8 JSON object, or is nested deeper than 64, is refused without recursing."""
-    with pytest.raises(NotJson):
+    with pytest.raises(NotJsonError):
         read_object(body)
 
 

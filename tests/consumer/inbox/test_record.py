@@ -11,7 +11,7 @@ from sqlmodel import col, select
 
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event, EventConflict
-from consumer.inbox.record import Arrival, UnusableEvent, Verdict, record_all
+from consumer.inbox.record import Arrival, UnusableEventError, Verdict, record_all
 
 pytestmark = pytest.mark.both_databases
 
@@ -156,7 +156,7 @@ def test_whatever_has_an_id_is_kept_in_its_state(store: Store, deliver: Deliver,
 @pytest.mark.parametrize("event_id", [None, "", 5, "x" * 256, "a\nb", "a\0", "\ud800", ["evt_1"], True])
 def test_an_unusable_id_is_refused(deliver: Deliver, make_event: MakeEvent, event_id: object) -> None:
     """An event that cannot be named cannot be kept once."""
-    with pytest.raises(UnusableEvent, match="id must be text of 1 to 255 printable characters"):
+    with pytest.raises(UnusableEventError, match="id must be text of 1 to 255 printable characters"):
         deliver(make_event(event_id))
 
 

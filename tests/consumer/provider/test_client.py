@@ -11,7 +11,15 @@ from pydantic import SecretStr
 from consumer.facts.settings import Settings
 from consumer.provider.bodies import read_in_time
 from consumer.provider.client import Provider, is_cursor_gone
-from consumer.provider.errors import Broken, KeyRefused, Missing, Refused, Throttled, Unreachable, Unreadable
+from consumer.provider.errors import (
+    KeyRefusedError,
+    MissingError,
+    RefusedError,
+    ServerError,
+    ThrottledError,
+    UnreachableError,
+    UnreadableError,
+)
 from consumer.provider.routes import EVENTS, LINK_ACCOUNTS, REFUNDS, TRANSFERS, WEBHOOK_ENDPOINTS
 
 Answers = Callable[[httpx.Request], httpx.Response]
@@ -79,7 +87,7 @@ def test_storms_are_waited_out(open_client: Open, pauses: list[float], status: i
 def test_retries_end_after_five(open_client: Open, pauses: list[float]) -> None:
     """Five pauses of 1, 2, 4, 8 and 16 seconds with up to a second of jitter, then the failure as it is."""
     reply, asked = in_turn(refusal(500, "internal_server_error"))
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(ServerError) as caught:
         open_client(reply).page(EVENTS)
     assert len(asked) == 6
     assert [int(pause) for pause in pauses] == [1, 2, 4, 8, 16]
@@ -99,7 +107,7 @@ def test_retry_after_is_honoured_in_both_forms(open_client: Open, pauses: list[f
 def test_a_pause_of_hours_is_left_to_the_next_run(open_client: Open, pauses: list[float]) -> None:
     """A provider that asks for an hour is not waited for."""
     reply, _ = in_turn(refusal(429, Retry_After="3600"))
-    with pytest.raises(Throttled) as caught:
+    with pytest.raises(ThrottledError) as caught:
         open_client(reply).page(EVENTS)
     assert caught.value.retry_after == 3600
     assert pauses == []
@@ -111,7 +119,7 @@ def test_a_pause_of_hours_is_left_to_the_next_run(open_client: Open, pauses: lis
 def test_transport_failures_are_retried_and_named(open_client: Open, failure: Exception) -> None:
     """Resets and time-outs are asked again; where they stay, the error names the call and their kind."""
     reply, asked = in_turn(failure)
-    with pytest.raises(Unreachable, match=r"GET /v1/refunds: no answer from http://provider.test \(\w+\)"):
+    with pytest.raises(UnreachableError, match=r"GET /v1/refunds: no answer from http://provider.test \(\w+\)"):
         open_client(reply).page(REFUNDS)
     assert len(asked) == 6
 
@@ -123,8 +131,12 @@ def test_a_truncated_body_is_asked_again(open_client: Open) -> None:
     assert len(asked) == 2
 
 
-@pytest.mark.parametrize(("status", "kind"), [(401, KeyRefused), (404, Missing), (400, Refused), (409, Refused)])
-def test_what_asking_again_cannot_mend_is_not_asked_again(open_client: Open, status: int, kind: type[Refused]) -> None:
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, KeyRefusedError), (404, MissingError), (400, RefusedError), (409, RefusedError)]
+)
+def test_what_asking_again_cannot_mend_is_not_asked_again(
+    open_client: Open, status: int, kind: type[RefusedError]
+) -> None:
     """A refusal carries status, type, code, param and request id, and is final."""
     reply, asked = in_turn(refusal(status, "invalid_api_key"))
     with pytest.raises(kind) as caught:
@@ -143,7 +155,7 @@ def test_what_asking_again_cannot_mend_is_not_asked_again(open_client: Open, sta
 def test_a_proxy_page_does_not_hide_the_failure(open_client: Open) -> None:
     """A 502 in HTML is still a 502."""
     reply, _ = in_turn(httpx.Response(502, content=b"<html>bad gateway</html>"))
-    with pytest.raises(Broken, match="GET /v2/events: the provider answered 502"):
+    with pytest.raises(ServerError, match="GET /v2/events: the provider answered 502"):
         open_client(reply).page(EVENTS)
 
 
@@ -154,7 +166,7 @@ def test_a_write_is_repeated_only_under_its_key(open_client: Open) -> None:
     assert answer.value == {"id": "we_1"}
     assert [request.headers["Idempotency-Key"] for request in asked] == ["k1", "k1"]
     reply, asked = in_turn(refusal(500))
-    with pytest.raises(Broken):
+    with pytest.raises(ServerError):
         open_client(reply).update(WEBHOOK_ENDPOINTS, "we_1", {"name": "x"})
     assert len(asked) == 1
 
@@ -179,7 +191,7 @@ def test_an_object_that_is_missing_says_nothing_about_the_path(open_client: Open
     reply, asked = in_turn(refusal(404, "missing_resource"))
     provider = open_client(reply)
     for _ in range(2):
-        with pytest.raises(Missing):
+        with pytest.raises(MissingError):
             provider.get(TRANSFERS, "tr_1")
     assert len(asked) == 4
 
@@ -187,7 +199,7 @@ def test_an_object_that_is_missing_says_nothing_about_the_path(open_client: Open
 def test_a_redirect_is_an_error(open_client: Open) -> None:
     """The key is never carried to where a redirect points."""
     reply, asked = in_turn(httpx.Response(302, headers={"Location": "https://evil.test/"}))
-    with pytest.raises(Refused):
+    with pytest.raises(RefusedError):
         open_client(reply).page(EVENTS)
     assert len(asked) == 1
 
@@ -197,7 +209,7 @@ def test_nothing_secret_is_logged_or_said(open_client: Open, caplog: pytest.LogC
     caplog.set_level(logging.DEBUG)
     reply, asked = in_turn(refusal(500))
     provider = open_client(reply)
-    with pytest.raises(Broken) as caught:
+    with pytest.raises(ServerError) as caught:
         provider.page(LINK_ACCOUNTS, link=SecretStr("link_token_secret"))
     assert asked[0].url.params["link_token"] == "link_token_secret"
     shown = caplog.text + repr(caught.value) + str(caught.value) + repr(provider)
@@ -219,7 +231,7 @@ def test_nothing_secret_is_logged_or_said(open_client: Open, caplog: pytest.LogC
 def test_a_refused_page_may_mean_that_its_cursor_is_gone(open_client: Open, status: int, code: str) -> None:
     """However a provider words it, the first page is worth asking; what is wrong beside the cursor shows there."""
     reply, _ = in_turn(refusal(status, code))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         open_client(reply).page(EVENTS, cursor="starting_after=evt_1")
     assert is_cursor_gone(caught.value)
 
@@ -228,7 +240,7 @@ def test_a_refused_page_may_mean_that_its_cursor_is_gone(open_client: Open, stat
 def test_a_refusal_of_the_key_is_not_about_the_cursor(open_client: Open, status: int) -> None:
     """Whoever may not read a list gains nothing from its first page."""
     reply, _ = in_turn(refusal(status, "forbidden_request"))
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         open_client(reply).page(EVENTS, cursor="starting_after=evt_1")
     assert not is_cursor_gone(caught.value)
 
@@ -255,5 +267,5 @@ def test_an_answer_that_drips_is_given_up() -> None:
 def test_an_object_that_is_no_object_is_unreadable(open_client: Open) -> None:
     """A list where one object was asked for is refused, not guessed at."""
     reply, _ = in_turn(EMPTY)
-    with pytest.raises(Unreadable, match="not a JSON object"):
+    with pytest.raises(UnreadableError, match="not a JSON object"):
         open_client(reply).get(REFUNDS, "re_1")

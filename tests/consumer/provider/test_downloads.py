@@ -10,7 +10,7 @@ import pytest
 from consumer.config import load
 from consumer.facts.settings import Settings
 from consumer.provider import downloads
-from consumer.provider.downloads import NotAllowed, NotFetched, check_allowed, download
+from consumer.provider.downloads import NotAllowedError, NotFetchedError, check_allowed, download
 
 PDF = b"%PDF-1.7 made up"
 Settle = Callable[..., Settings]
@@ -80,14 +80,14 @@ def test_a_named_host_is_asked(settle: Settle, url: str, hosts: str) -> None:
 def test_anything_else_is_not_asked(settle: Settle, url: str) -> None:
     """Other hosts, ports, schemes, logins in the address and what is no address keep their link alone."""
     asked: list[httpx.Request] = []
-    with pytest.raises(NotAllowed):
+    with pytest.raises(NotAllowedError):
         download(url, settle(), transport=answering(200, PDF, asked))
     assert asked == []
 
 
 def test_named_hosts_stand_in_place_of_the_providers(settle: Settle) -> None:
     """A list is the whole list."""
-    with pytest.raises(NotAllowed, match=r"api\.provider\.test is not among CUADRE_DOWNLOAD_HOSTS"):
+    with pytest.raises(NotAllowedError, match=r"api\.provider\.test is not among CUADRE_DOWNLOAD_HOSTS"):
         check_allowed("https://api.provider.test/a.pdf", settle(hosts="files.test"))
 
 
@@ -96,9 +96,9 @@ def test_only_the_sandbox_itself_may_speak_http(settle: Settle) -> None:
     sandbox = settle("http://127.0.0.1:9000")
     assert check_allowed("http://127.0.0.1:9000/a.pdf", sandbox) == "127.0.0.1"
     for url in ("http://127.0.0.1:9001/a.pdf", "http://localhost:9000/a.pdf"):
-        with pytest.raises(NotAllowed):
+        with pytest.raises(NotAllowedError):
             check_allowed(url, sandbox)
-    with pytest.raises(NotAllowed):
+    with pytest.raises(NotAllowedError):
         check_allowed("http://provider.test/a.pdf", settle("http://provider.test"))
 
 
@@ -127,7 +127,7 @@ def test_what_is_no_document_is_named(
 ) -> None:
     """Redirects are not followed, refusals and other contents are final, a broken host may do better later."""
     asked: list[httpx.Request] = []
-    with pytest.raises(NotFetched) as caught:
+    with pytest.raises(NotFetchedError) as caught:
         download("https://api.provider.test/a.pdf?sig=secret", settle(), transport=answering(status, content, asked))
     assert (str(caught.value), caught.value.may_come) == (message, may_come)
     assert len(asked) == 1
@@ -137,7 +137,7 @@ def test_a_document_without_end_is_cut_off(settle: Settle, monkeypatch: pytest.M
     """What is larger than the limit is dropped while it comes."""
     monkeypatch.setattr(downloads, "MOST_BYTES", 1024 * 1024)
     asked: list[httpx.Request] = []
-    with pytest.raises(NotFetched, match=r"larger than 1 MB"):
+    with pytest.raises(NotFetchedError, match=r"larger than 1 MB"):
         download("https://api.provider.test/a", settle(), transport=answering(200, PDF + b"x" * 1024 * 1024, asked))
 
 
@@ -153,7 +153,7 @@ def test_a_document_that_drips_is_left_for_a_later_pull(settle: Settle) -> None:
 
     taken: list[int] = []
     transport = httpx.MockTransport(lambda _request: httpx.Response(200, stream=Dripping()))
-    with pytest.raises(NotFetched) as caught:
+    with pytest.raises(NotFetchedError) as caught:
         download("https://api.provider.test/a", settle(), transport=transport, clock=lambda: float(next(moments)))
     assert (str(caught.value), caught.value.may_come) == ("api.provider.test took longer than 120 s", True)
     assert len(taken) == 5
@@ -165,6 +165,6 @@ def test_a_host_that_is_away_is_named_without_the_signed_link(settle: Settle) ->
     def away(_request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("https://api.provider.test/a.pdf?sig=secret")
 
-    with pytest.raises(NotFetched) as caught:
+    with pytest.raises(NotFetchedError) as caught:
         download("https://api.provider.test/a.pdf?sig=secret", settle(), transport=httpx.MockTransport(away))
     assert str(caught.value) == "no answer from api.provider.test (ConnectError)"

@@ -16,7 +16,7 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Secret
 from consumer.provider.client import Provider, open_provider
-from consumer.webhooks.endpoints import EndpointProblem, create_endpoint, list_endpoints, rotate
+from consumer.webhooks.endpoints import EndpointError, create_endpoint, list_endpoints, rotate
 from consumer.webhooks.keyring import cipher
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
@@ -79,7 +79,7 @@ def test_create_keeps_the_secret_encrypted(
 def test_a_second_endpoint_for_one_address_is_refused(installation: Installation, provider: Provider) -> None:
     """Opening it again would deliver everything twice."""
     first = create_endpoint(installation, provider, events=PAYOUTS)
-    with pytest.raises(EndpointProblem, match=f"{first.id} already delivers to http://127.0.0.1:9/webhooks"):
+    with pytest.raises(EndpointError, match=f"{first.id} already delivers to http://127.0.0.1:9/webhooks"):
         create_endpoint(installation, provider, events=PAYOUTS)
 
 

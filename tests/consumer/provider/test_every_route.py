@@ -12,7 +12,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.provider import routes
 from consumer.provider.client import Provider, open_provider
-from consumer.provider.errors import Missing
+from consumer.provider.errors import MissingError
 from consumer.provider.routes import Collection
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
@@ -89,7 +89,7 @@ def test_every_list_is_read_and_an_object_of_it(provider: Provider) -> None:
 
 def test_what_is_read_by_id_alone_is_asked_under_every_generation(provider: Provider) -> None:
     """A setup intent that is not there is missing under both paths, and says so once."""
-    with pytest.raises(Missing, match="GET /v2/setup_intents/seti_made_up: the provider answered 404"):
+    with pytest.raises(MissingError, match="GET /v2/setup_intents/seti_made_up: the provider answered 404"):
         provider.get(routes.SETUP_INTENTS, "seti_made_up")
-    with pytest.raises(Missing, match="GET /v1/refunds/re_made_up/voucher"):
+    with pytest.raises(MissingError, match="GET /v1/refunds/re_made_up/voucher"):
         provider.get(routes.REFUND_VOUCHERS, "voucher", ids={"refund": "re_made_up"})

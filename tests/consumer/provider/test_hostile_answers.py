@@ -6,10 +6,10 @@ import httpx
 import pytest
 
 from consumer.provider.client import Provider
-from consumer.provider.errors import ForeignLink, Refused, Unreadable
+from consumer.provider.errors import ForeignLinkError, RefusedError, UnreadableError
 from consumer.provider.fields import identity, to_data
 from consumer.provider.routes import EVENTS, REFUNDS
-from consumer.provider.rows import UnusableObject
+from consumer.provider.rows import UnusableObjectError
 
 Open = Callable[..., Provider]
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -22,14 +22,14 @@ def answering(status: int, content: bytes, **headers: str) -> Callable[[httpx.Re
 @pytest.mark.parametrize("content", [b'[{"a": ' + DEEP + b"}]", b"<html>", b"", b"[1, 2", b"\xff\xfe", b'{"a": 1}'])
 def test_a_list_that_cannot_be_read_is_one_named_error(open_client: Open, content: bytes) -> None:
     """Nesting without end, markup, half a list and text that is no UTF-8 all end as the same kind of failure."""
-    with pytest.raises(Unreadable, match=r"/v2/events: the provider's answer is not a JSON list"):
+    with pytest.raises(UnreadableError, match=r"/v2/events: the provider's answer is not a JSON list"):
         open_client(answering(200, content)).page(EVENTS)
 
 
 @pytest.mark.parametrize("content", [DEEP, b"[]", b"null", b"<html>", b'{"id": "re_1"'])
 def test_an_object_that_cannot_be_read_is_one_named_error(open_client: Open, content: bytes) -> None:
     """The same holds where one object was asked for."""
-    with pytest.raises(Unreadable, match="GET /v1/refunds/re_1: the provider's answer is not a JSON object"):
+    with pytest.raises(UnreadableError, match="GET /v1/refunds/re_1: the provider's answer is not a JSON object"):
         open_client(answering(200, content)).get(REFUNDS, "re_1")
 
 
@@ -37,7 +37,7 @@ def test_an_object_that_cannot_be_read_is_one_named_error(open_client: Open, con
 def test_an_error_without_error_object_keeps_its_status(open_client: Open, content: bytes) -> None:
     """What the refusal's body holds never hides that it is a refusal, nor its request id."""
     reply = answering(400, content, **{"X-Request-Id": "req_9"})
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         open_client(reply).page(EVENTS)
     assert (caught.value.status, caught.value.request_id, caught.value.code) == (400, "req_9", None)
 
@@ -50,7 +50,7 @@ def test_a_link_to_another_host_is_not_followed(open_client: Open) -> None:
         hosts.append(request.url.host)
         return httpx.Response(200, content=b"[]", headers={"Link": '<https://evil.test/v2/events?a=1>; rel="next"'})
 
-    with pytest.raises(ForeignLink):
+    with pytest.raises(ForeignLinkError):
         list(open_client(reply).pages(EVENTS))
     assert hosts == ["provider.test"]
 
@@ -73,7 +73,7 @@ def test_a_full_page_whose_last_element_is_no_object_ends_a_list_without_links(o
 )
 def test_an_element_that_is_no_object_says_why(raw: bytes, reason: str) -> None:
     """Numbers beyond any machine, broken text and other types are set aside with a reason."""
-    with pytest.raises(UnusableObject, match=reason):
+    with pytest.raises(UnusableObjectError, match=reason):
         to_data(raw)
 
 

@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from consumer.provider.errors import EndlessList, ForeignLink, Unreadable
+from consumer.provider.errors import EndlessListError, ForeignLinkError, UnreadableError
 from consumer.provider.paging import Walk, next_url, to_page
 from consumer.provider.routes import Path
 
@@ -73,7 +73,7 @@ def test_the_same_page_again_is_a_cursor_too() -> None:
 )
 def test_a_link_to_another_origin_is_refused(address: str) -> None:
     """Another host, scheme or port is never followed, since the key would go there."""
-    with pytest.raises(ForeignLink):
+    with pytest.raises(ForeignLinkError):
         to_page(answer(b"[]", Link=f'<{address}>; rel="next"'), V2, asked={"limit": "300"}, cursor="")
 
 
@@ -109,14 +109,14 @@ def test_the_same_page_under_ever_new_numbers_ends() -> None:
     page = to_page(answer(b'[{"id":"a"}]'), V1, asked={"per_page": "1"}, cursor="")
     for _ in range(5):
         walk.check_page(page)
-    with pytest.raises(EndlessList):
+    with pytest.raises(EndlessListError):
         walk.check_page(page)
 
 
 @pytest.mark.parametrize("content", [b'{"error": 1}', b"[1, 2", b"<html>", b"", b"\xff\xfe"])
 def test_a_body_that_is_not_a_list_is_named(content: bytes) -> None:
     """A mistyped, truncated or foreign body is one clear error that may be asked again."""
-    with pytest.raises(Unreadable) as caught:
+    with pytest.raises(UnreadableError) as caught:
         to_page(answer(content), V2, asked={"limit": "300"}, cursor="")
     assert caught.value.retryable
 
@@ -126,6 +126,6 @@ def test_a_walk_in_a_circle_ends() -> None:
     walk = Walk("events")
     for _ in range(5):
         walk.check_step("starting_after=a")
-    with pytest.raises(EndlessList) as caught:
+    with pytest.raises(EndlessListError) as caught:
         walk.check_step("starting_after=a")
     assert not caught.value.retryable

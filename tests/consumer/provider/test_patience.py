@@ -8,7 +8,7 @@ import pytest
 
 from consumer.facts.settings import Settings
 from consumer.provider.client import Provider
-from consumer.provider.errors import Broken, Throttled, Unreachable
+from consumer.provider.errors import ServerError, ThrottledError, UnreachableError
 from consumer.provider.routes import EVENTS, REFUNDS, WEBHOOK_ENDPOINTS
 
 Open = Callable[..., Provider]
@@ -23,7 +23,9 @@ def test_an_address_where_nobody_listens_is_given_up_at_once(open_client: Open, 
         asked.append(request)
         raise httpx.ConnectError("refused")
 
-    with pytest.raises(Unreachable, match=r"GET /v2/events: no answer from http://provider\.test \(ConnectError\)"):
+    with pytest.raises(
+        UnreachableError, match=r"GET /v2/events: no answer from http://provider\.test \(ConnectError\)"
+    ):
         open_client(reply).page(EVENTS)
     assert (len(asked), pauses) == (1, [])
 
@@ -50,7 +52,7 @@ def test_who_waits_is_told_why(open_client: Open, told: list[str]) -> None:
     def reply(_request: httpx.Request) -> httpx.Response:
         return httpx.Response(503, headers={"Retry-After": "40"})
 
-    with pytest.raises(Broken):
+    with pytest.raises(ServerError):
         open_client(reply).page(REFUNDS)
     assert told == ["GET /v1/refunds: the provider answered 503; asking again in 40 s"] * 5
 
@@ -62,7 +64,7 @@ def test_the_address_is_named_without_its_password(settings: Settings, open_clie
     def reply(_request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
 
-    with pytest.raises(Unreachable) as caught:
+    with pytest.raises(UnreachableError) as caught:
         open_client(reply).page(EVENTS)
     assert str(caught.value) == "GET /v2/events: no answer from https://provider.test:8443 (ConnectError)"
 
@@ -76,7 +78,7 @@ def test_a_wish_that_cannot_be_read_is_no_wish(open_client: Open, pauses: list[f
     def reply(_request: httpx.Request) -> httpx.Response:
         return httpx.Response(429, headers={"Retry-After": wish})
 
-    with pytest.raises(Throttled):
+    with pytest.raises(ThrottledError):
         open_client(reply).page(EVENTS)
     assert [int(pause) for pause in pauses] == [1, 2, 4, 8, 16]
 

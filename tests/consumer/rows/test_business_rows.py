@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from consumer.facts.tables.provider import ProviderObject
-from consumer.provider.rows import Observation, UnusableObject
+from consumer.provider.rows import Observation, UnusableObjectError
 from tests.observing import to_row
 
 SEEN = Observation("main", "test", datetime(2026, 10, 5, 12, 0, tzinfo=UTC), "evt_1")
@@ -21,7 +21,7 @@ def test_an_amount_with_a_direction_is_unsigned() -> None:
     """A negative amount beside a direction would count the wrong way, so it is refused."""
     movement = {"id": "mov_1", "account_id": "acc_1", "amount": -5, "currency": "MXN", "direction": "outbound"}
 
-    with pytest.raises(UnusableObject, match="amount is negative although direction tells the sign"):
+    with pytest.raises(UnusableObjectError, match="amount is negative although direction tells the sign"):
         to_row("account_movement", movement, READ)
     assert to_row("link_movement", {"id": "mov_1", "amount": -5, "currency": "CLP"}, READ).amount == -5
 

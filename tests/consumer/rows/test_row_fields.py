@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from consumer.provider.fields import instant
-from consumer.provider.rows import Observation, UnusableObject
+from consumer.provider.rows import Observation, UnusableObjectError
 from tests.observing import to_row
 
 Payment = Callable[..., dict[str, Any]]
@@ -41,7 +41,7 @@ READ = Observation("main", "test", datetime(2026, 10, 6, 12, 0, tzinfo=UTC))
 )
 def test_what_cannot_be_read_is_refused_by_name(payment: Payment, changes: dict[str, Any], reason: str) -> None:
     """A field that is missing or unreadable refuses the object, with one clear reason and no invented value."""
-    with pytest.raises(UnusableObject) as refused:
+    with pytest.raises(UnusableObjectError) as refused:
         to_row("payment_intent", payment(**changes), SEEN)
 
     assert str(refused.value) == reason
@@ -50,7 +50,7 @@ def test_what_cannot_be_read_is_refused_by_name(payment: Payment, changes: dict[
 @pytest.mark.parametrize("data", [None, [], "pi_1", 5])
 def test_what_is_no_object_is_refused(data: Any) -> None:
     """Only a JSON object can become a row."""
-    with pytest.raises(UnusableObject, match="must be a JSON object"):
+    with pytest.raises(UnusableObjectError, match="must be a JSON object"):
         to_row("payout", data, SEEN)
 
 
@@ -86,5 +86,5 @@ def test_what_opens_doors_is_not_kept() -> None:
 @pytest.mark.parametrize("written", ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "9999-12-31"])
 def test_a_moment_no_bank_day_is_known_of_is_unusable(written: str) -> None:
     """Programs send these for no moment; a night that looks for their bank day would end."""
-    with pytest.raises(UnusableObject, match=r"^ended_at is in the year (1|9999), of which no bank day is known$"):
+    with pytest.raises(UnusableObjectError, match=r"^ended_at is in the year (1|9999), of which no bank day is known$"):
         instant({"ended_at": written}, "ended_at")

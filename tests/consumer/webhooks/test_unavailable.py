@@ -12,7 +12,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.webhooks.blueprint import webhooks
-from consumer.webhooks.writer import NotStored, Writer
+from consumer.webhooks.writer import NotStoredError, Writer
 
 Sign = Callable[..., str]
 EVENT = {
@@ -31,7 +31,7 @@ def test_what_is_not_stored_asks_to_come_back(installation: Installation, sign: 
 
     class Unable(Writer):
         def store(self, arrival: object) -> Any:  # noqa: ARG002
-            raise NotStored(reason)
+            raise NotStoredError(reason)
 
     app = Flask("receiver")
     app.register_blueprint(webhooks(installation, writer=Unable(installation.store)))

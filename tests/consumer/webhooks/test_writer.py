@@ -17,7 +17,7 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.inbox.record import Arrival, Verdict, read_arrival, record_all
-from consumer.webhooks.writer import NotStored, Writer
+from consumer.webhooks.writer import NotStoredError, Writer
 from tests.thoroughness import for_run
 
 pytestmark = pytest.mark.both_databases
@@ -110,7 +110,7 @@ def test_no_commit_in_time_is_not_a_yes(
         connection.execute(sa.text("UPDATE event SET error = 'locked'"))
         if not store.is_sqlite:
             connection.execute(sa.text("LOCK TABLE event"))
-        with pytest.raises(NotStored, match="no_commit_in_time"):
+        with pytest.raises(NotStoredError, match="no_commit_in_time"):
             writer.store(arrive("evt_1"))
     wait_until(lambda: count(store) == 2)
     writer._patience = LONG
@@ -129,7 +129,7 @@ def test_a_store_that_is_down_says_so_at_once_and_recovers(
         return record_all(connection, arrivals)
 
     writer = write(record=record)
-    with pytest.raises(NotStored, match="store_down"):
+    with pytest.raises(NotStoredError, match="store_down"):
         writer.store(arrive("evt_1"))
     down[0] = False
     assert writer.store(arrive("evt_1")) == "stored"
@@ -154,7 +154,7 @@ def test_a_row_the_store_refuses_harms_no_other(
     def send(event_id: str) -> str:
         try:
             return writer.store(arrive(event_id))
-        except NotStored as problem:
+        except NotStoredError as problem:
             return problem.reason
 
     with ThreadPoolExecutor(4) as pool:
@@ -184,7 +184,7 @@ def test_a_full_queue_refuses_at_once(
         wait_until(lambda: writer._thread is not None and not writer._waiting)
         others = [pool.submit(writer.store, arrive(f"evt_{number}")) for number in (2, 3)]
         wait_until(lambda: len(writer._waiting) == 2)
-        with pytest.raises(NotStored, match="queue_full"):
+        with pytest.raises(NotStoredError, match="queue_full"):
             writer.store(arrive("evt_4"))
         held.set()
         assert [first.result(), *(other.result() for other in others)] == ["stored"] * 3
@@ -234,7 +234,7 @@ def test_behind_a_commit_that_hangs_nobody_waits_long(
     waited = []
     for event_id in ("evt_1", "evt_2", "evt_3"):
         began = time.monotonic()
-        with pytest.raises(NotStored, match="no_commit_in_time"):
+        with pytest.raises(NotStoredError, match="no_commit_in_time"):
             writer.store(arrive(event_id))
         waited.append(time.monotonic() - began)
     held.set()
@@ -245,7 +245,7 @@ def test_behind_a_commit_that_hangs_nobody_waits_long(
     def answer() -> str:
         try:
             return str(writer.store(arrive("evt_3")))
-        except NotStored as problem:
+        except NotStoredError as problem:
             return problem.reason
 
     wait_until(lambda: answer() == "duplicate")

@@ -119,11 +119,11 @@ def facts_of(query: Query, runs: Sequence[Run]) -> dict[str, str]:
 
 
 def _named_by(run: Run) -> Iterator[tuple[str, str]]:
-    """Say by which data and tolerances a run came to its result; runs of before do not tell."""
+    """Say by which data and tolerances a run came to its result."""
     summary = run_history.summary_of(run)
-    for name, digest in sorted(summary.get("inputs", {}).items()):
+    for name, digest in sorted(summary["inputs"].items()):
         yield f"sha256 {run.connection} {name}", digest
-    for name, value in sorted(summary.get("tolerances", {}).items()):
+    for name, value in sorted(summary["tolerances"].items()):
         yield f"tolerance {run.connection} {name}", str(value)
 
 

@@ -55,10 +55,9 @@ def summary_of(run: Run) -> dict[str, Any]:
     return found
 
 
-def at_risk(summary: Mapping[str, Any]) -> dict[str, Total] | None:
-    """Return what a run left open by currency, each peso once; None where it was kept before that was counted."""
-    kept = summary.get(_AT_RISK)
-    return None if kept is None else {currency: Total(**total) for currency, total in kept.items()}
+def at_risk(summary: Mapping[str, Any]) -> dict[str, Total]:
+    """Return what a run left open by currency, each peso once."""
+    return {currency: Total(**total) for currency, total in summary[_AT_RISK].items()}
 
 
 def missing_streams(run: Run) -> int:

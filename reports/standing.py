@@ -131,7 +131,7 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
 def only_gaps(run: Run) -> bool:
     """Tell whether the list took nothing of a run but what is missing: its day lies ahead of the data."""
     said = json.loads(run.summary)
-    return not run.complete and (said.get("ahead_of_data", False) or set(said["exceptions"]) == {_GAP})
+    return not run.complete and (said["ahead_of_data"] or set(said["exceptions"]) == {_GAP})
 
 
 def has_seen_more(session: Session, connection: str) -> bool:

@@ -28,8 +28,7 @@ _NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
 class Day:
     """The last run of one day in figures; `at_risk` is what it left open, by currency.
 
-    Where it was not `complete` nothing was called missing, so that less seems to be at risk. Runs of before totals
-    counted each peso once have none.
+    Where it was not `complete` nothing was called missing, so that less seems to be at risk.
     """
 
     as_of: date
@@ -38,7 +37,7 @@ class Day:
     payouts_closed: int
     items: int
     matched: int
-    at_risk: Mapping[str, Total] | None
+    at_risk: Mapping[str, Total]
     complete: bool
 
     @property
@@ -46,10 +45,8 @@ class Day:
         """Matched items in hundredths of a percent of those that need a document."""
         return None if not self.items else self.matched * 10_000 // self.items
 
-    def at_risk_in(self, currency: str) -> int | None:
-        """Return the total of one currency, 0 where nothing of it is open, and None where the run has no totals."""
-        if self.at_risk is None:
-            return None
+    def at_risk_in(self, currency: str) -> int:
+        """Return the total of one currency, 0 where none of it is open."""
         return self.at_risk[currency].amount if currency in self.at_risk else 0
 
 

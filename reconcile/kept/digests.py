@@ -1,20 +1,14 @@
 """The digest of a frame: what names a run, and tells whether its kept inputs are still those it was made from."""
 
 import hashlib
-import io
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
 from pandas import DataFrame
 
 from reconcile.rules.columns import combined
-
-# How a manifest's digests were made; manifests that do not say so hold digests of text.
-BY_COLUMN = "by column"
-_ROWS_AT_ONCE = 10_000
 
 
 def digest_of(frame: DataFrame) -> str:
@@ -46,26 +40,3 @@ def _written(cells: Any) -> Iterator[Any]:
         yield cells.cast(pa.int64()).fill_null(0).to_numpy()
     else:
         raise TypeError(f"a column of {cells.type} has no place in a run's inputs")
-
-
-def digest_of_text(frame: DataFrame) -> str:
-    """Digest of the cells written as CSV: that of runs made before digests went by column."""
-    table = pa.Table.from_pandas(frame, preserve_index=False)
-    sink = _Digest()
-    pyarrow.csv.write_csv(table, pa.PythonFile(sink, "w"), pyarrow.csv.WriteOptions(batch_size=_ROWS_AT_ONCE))
-    return sink.sha256.hexdigest()
-
-
-class _Digest(io.RawIOBase):
-    """A file that keeps nothing of what is written but its digest."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sha256 = hashlib.sha256()
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        self.sha256.update(content)
-        return len(content)

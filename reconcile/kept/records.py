@@ -108,7 +108,7 @@ def to_run_row(run: Run) -> dict[str, Any]:
         "connection": run.connection, "run_id": run.id, "number": run.number, "as_of": run.as_of,
         "complete": run.complete, "scope_from": run.scope_from, "scope_to": run.scope_to,
         "payout_id": run.scope_payout, "payouts": summary["payouts"], "payouts_closed": summary["payouts_closed"],
-        "payouts_no_bank": summary.get("payouts_no_bank"),
+        "payouts_no_bank": summary["payouts_no_bank"],
         "exceptions": sum(summary["exceptions"].values()), "calendar": run.calendar,
         "started_at": run.started_at, "finished_at": run.finished_at,
     }  # fmt: skip

@@ -22,7 +22,7 @@ from pandas import DataFrame
 
 from consumer.facts.calendars import to_calendar
 from reconcile import rules
-from reconcile.kept import digests
+from reconcile.kept.digests import digest_of
 from reconcile.kept.durable import DRAFT, durably, sync
 from reconcile.kept.edition import digest_of_code
 from reconcile.reading.threads import background_thread
@@ -108,7 +108,6 @@ def take(
         "rules_code": rules_code(),
     }
     unnamed = Snapshot("", inputs, transfers, scope, manifest)
-    manifest["digests"] = digests.BY_COLUMN
     manifest["frames"] = _digests(unnamed)
     return replace(unnamed, run_id=name_of(manifest))
 
@@ -116,8 +115,8 @@ def take(
 def _digests(snapshot: Snapshot) -> dict[str, str]:
     """Digest every frame, the largest of them in another thread: hashing leaves the interpreter free."""
     with background_thread() as worker:
-        items = worker.submit(digests.digest_of, snapshot.inputs.items)
-        others = {name: digests.digest_of(snapshot.frame(name)) for name in SCHEMAS if name != "items"}
+        items = worker.submit(digest_of, snapshot.inputs.items)
+        others = {name: digest_of(snapshot.frame(name)) for name in SCHEMAS if name != "items"}
         return others | {"items": items.result()}
 
 
@@ -222,8 +221,7 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
         # What a table says of its columns stands in it as text, which may be damaged in any way.
         told = str(problem).partition("\n")[0]
         raise SnapshotError(f"the kept {name} of run {run_id} cannot be read: {told}") from None
-    is_by_column = manifest.get("digests") == digests.BY_COLUMN
-    if wanted != (digests.digest_of(frame) if is_by_column else digests.digest_of_text(frame)):
+    if wanted != digest_of(frame):
         raise SnapshotError(f"the kept {name} of run {run_id} were changed after the run")
     return frame
 

@@ -54,8 +54,7 @@ class RunOutcome:
     complete: bool
     payouts: int
     payouts_closed: int
-    # None where the run was made before this was counted.
-    payouts_no_bank: int | None
+    payouts_no_bank: int
     exceptions: dict[str, int]
     summary: dict[str, Any]
     number: int | None = None
@@ -77,7 +76,7 @@ class RunOutcome:
             complete=kept.complete,
             payouts=summary["payouts"],
             payouts_closed=summary["payouts_closed"],
-            payouts_no_bank=summary.get("payouts_no_bank"),
+            payouts_no_bank=summary["payouts_no_bank"],
             exceptions=summary["exceptions"],
             summary=summary,
             number=kept.number,

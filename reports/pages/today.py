@@ -46,7 +46,7 @@ class Trend:
 def trend(session: Session, connection: Connection) -> Trend:
     days = trends.by_run(session, connection.name, desk.today())
     rates = drawing.line([day.rate_bps for day in days], top=_WHOLE_BPS)
-    amounts = [day.at_risk_in(connection.country.currency) or 0 for day in days]
+    amounts = [day.at_risk_in(connection.country.currency) for day in days]
     return Trend(connection, days, rates, drawing.columns(amounts, [not day.complete for day in days]))
 
 
@@ -59,7 +59,7 @@ class News:
     payouts: int
     opened: int
     closed: int
-    at_risk: int | None
+    at_risk: int
     matched_bps: int | None
 
     @property
@@ -77,7 +77,6 @@ def news(session: Session, part: Trend, run: Run) -> News | None:
     before, now = known[-2:]
     since, names = before.as_of + _A_DAY, [run.connection]
     opened = ExceptionFilter(state="all", opened_from=since)
-    risks = [day.at_risk_in(part.currency) for day in (before, now)]
     closed = ExceptionFilter(state="closed", closed_from=since)
     return News(
         connection=part.connection,
@@ -85,7 +84,7 @@ def news(session: Session, part: Trend, run: Run) -> News | None:
         payouts=standing.payouts(session, [run], PayoutFilter(span=Span(since)), 1).total,
         opened=standing.exceptions(session, names, opened, 1).total,
         closed=standing.exceptions(session, names, closed, 1).total,
-        at_risk=None if risks[0] is None or risks[1] is None else risks[1] - risks[0],
+        at_risk=now.at_risk_in(part.currency) - before.at_risk_in(part.currency),
         matched_bps=None if now.rate_bps is None or before.rate_bps is None else now.rate_bps - before.rate_bps,
     )
 
@@ -106,7 +105,7 @@ def value_at_risk(shown: Sequence[Trend], runs: Mapping[str, Run]) -> dict[str, 
         run, last = runs.get(part.connection.name), part.days[-1] if part.days else None
         if run is None or last is None or last.number != run.number:
             continue
-        for currency, total in (last.at_risk or {}).items():
+        for currency, total in last.at_risk.items():
             before = found.get(currency, Risk(0, 0, ()))
             found[currency] = Risk(
                 before.amount + total.amount, before.exceptions + total.exceptions, [*before.runs, run]

@@ -31,8 +31,14 @@ from reports.people import Role, add_user, to_user
 FIGURES = {
     "payouts": 1,
     "payouts_closed": 1,
+    "payouts_no_bank": 0,
+    "items": 0,
     "items_by_outcome": {"matched": 2, "no_document": 1},
+    "documents": 0,
     "exceptions": {},
+    "ahead_of_data": False,
+    "inputs": {},
+    "tolerances": {},
     "value_at_risk": {"CLP": {"amount": 100_000, "exceptions": 2}},
 }
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"

@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.installation import Installation
 from reconcile.tables import ExceptionRow, Run
+from tests.reports.conftest import FIGURES
 from tests.reports.pages.looking import text_of
 
 
@@ -27,8 +28,7 @@ def test_a_run_ahead_of_the_data_is_told(
 
     They say it also when the night of an earlier day has seen the same gaps since.
     """
-    figures = {"payouts": 1, "payouts_closed": 0, "items_by_outcome": {}}
-    said = figures | {"exceptions": {"DATA_GAP": 1, "AMBIGUOUS": 2}, "ahead_of_data": True}
+    said = FIGURES | {"exceptions": {"DATA_GAP": 1, "AMBIGUOUS": 2}, "ahead_of_data": True}
     with reconciled.store.transaction() as session:
         keep_run(session, "main", "run-9", number=43, as_of=date(2026, 10, 9), complete=False)
         session.execute(sa.update(Run).where(sa.column("id") == "run-9").values(summary=json.dumps(said)))
@@ -42,7 +42,7 @@ def test_a_first_run_without_data_is_told(reconciled: Installation, client: Flas
     """Where nothing but gaps was ever seen, an almost empty list is no good news."""
     with reconciled.store.transaction() as session:
         session.execute(sa.delete(ExceptionRow))
-        said = {"payouts": 0, "payouts_closed": 0, "exceptions": {"DATA_GAP": 1}, "ahead_of_data": False}
+        said = FIGURES | {"exceptions": {"DATA_GAP": 1}}
         session.execute(sa.update(Run).values(complete=False, summary=json.dumps(said)))
         session.add(gap("run-1"))
     assert "Ninguna corrida ha mirado con datos completos todavía" in text_of(client, "/exceptions")
@@ -52,7 +52,7 @@ def test_the_first_page_agrees_with_itself_on_incomplete_data(
     reconciled: Installation, keep_payout: Callable[..., None], client: FlaskClient
 ) -> None:
     """It counts what the run lacked, no gaps of zero beside it, and names the payouts its headline leaves out."""
-    said = {"payouts": 4, "payouts_closed": 4, "items_by_outcome": {"matched": 1}, "exceptions": {"DATA_GAP": 1}}
+    said = FIGURES | {"payouts": 4, "payouts_closed": 4, "exceptions": {"DATA_GAP": 1}}
     with reconciled.store.transaction() as session:
         session.execute(sa.update(Run).values(complete=False, summary=json.dumps(said)))
         session.add(gap("run-1"))

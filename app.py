@@ -28,11 +28,11 @@ from consumer.facts.work import Completion
 from consumer.health import health
 from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
-from consumer.jobs import by_hand, schedule, ticks
+from consumer.jobs import by_hand, processes, schedule, ticks
 from consumer.jobs.schedule import Job
 from consumer.jobs.worker import worker_name
 from consumer.logs import configure_logs
-from consumer.opening import are_counters_shared
+from consumer.opening import DEMO, are_counters_shared
 from consumer.opening import open_installation as open_checked
 from consumer.sync.backfill import A_NIGHT_BACK, backfill
 from consumer.sync.drift import drift
@@ -58,7 +58,6 @@ from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, build_
 from sandbox.state.clock import START_AT
 from sandbox.steering import UnknownScenarioError
 
-DEMO = "demo"
 # Before the sandbox stands, when only the place of the data is asked.
 NO_TERMS = Terms("http://127.0.0.1", "sk_test_demo", "whsec_demo", "cl", {})
 
@@ -111,8 +110,21 @@ def start_scheduler(installation: Installation) -> Callable[[], None]:
 
 
 def job_table(installation: Installation) -> Sequence[Job]:
-    """List what happens when; the nights are put together below."""
-    return table.job_table(installation, night=run_night, cut=run_cut)
+    """List what happens when; nights and cuts run in processes of their own, which begin at `work_for_parent`."""
+    in_child = processes.run_in_child
+    return table.job_table(installation, night=in_child("nightly"), cut=in_child("banking-cut"))
+
+
+def work_for_parent() -> None:
+    """Run one night or cut for the worker that started this process."""
+    configure_logs()
+    processes.work_for_parent(_work)
+
+
+def _work(task: processes.Task) -> NightlyOutcome:
+    installation = open_checked(check=check_terms, may_upgrade=False)
+    work = {"nightly": run_night, "banking-cut": run_cut}[task.work]
+    return work(installation, installation.settings.connection(task.connection), task.on)
 
 
 def run_night(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:
@@ -201,7 +213,7 @@ class DemoMerchant:
             stored = session.exec(select(func.count()).select_from(Event)).one()
         ending = (ticks.TickState.COMPLETE, outcome.run_id)
         ticks.finish(installation.store, DEMO, self.started_at, worker=DEMO, now=utc_now(), ending=ending)
-        no_bank = outcome.payouts_no_bank or 0
+        no_bank = outcome.payouts_no_bank
         return Findings(stored, outcome.payouts, outcome.payouts_closed, no_bank, outcome.exceptions, outcome.run_id)
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from datetime import date, time, timedelta
-from typing import Protocol
 
 from consumer.checks import Verdict
 from consumer.doctor import check_endpoint
@@ -11,7 +10,8 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.inbox.retention import prune
 from consumer.jobs import days, ticks
-from consumer.jobs.schedule import HourlyJob, Job, JobIncomplete, Noticed
+from consumer.jobs.processes import Ended
+from consumer.jobs.schedule import HourlyJob, Job, JobIncompleteError, TroubleFoundError
 from consumer.sync.pull import pull
 
 RETENTION = "retention"
@@ -23,16 +23,6 @@ FISCAL_AT = time(12, 30)
 ENDPOINT_MINUTE = time(0, 7)
 # An hourly look that found nothing is of no interest for long.
 _HOURS_KEPT = timedelta(days=7)
-
-
-class Ended(Protocol):
-    """How a piece of work ended: whole or not, and its lines for people."""
-
-    @property
-    def complete(self) -> bool: ...
-
-    @property
-    def lines(self) -> list[str]: ...
 
 
 Night = Callable[[Installation, Connection, date], Ended]
@@ -81,7 +71,7 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
 
 def _told(ended: Ended) -> str:
     if not ended.complete:
-        raise JobIncomplete("; ".join(ended.lines))
+        raise JobIncompleteError("; ".join(ended.lines))
     return "; ".join(ended.lines)
 
 
@@ -92,7 +82,7 @@ def _endpoint_name(connection: Connection) -> str:
 def _look_at_endpoint(installation: Installation, connection: Connection) -> str:
     check = check_endpoint(installation, connection)
     if check.verdict is not Verdict.OK:
-        raise Noticed(f"{connection.name}: {check.check}: {check.found}; {check.advice}")
+        raise TroubleFoundError(f"{connection.name}: {check.check}: {check.found}; {check.advice}")
     return f"{connection.name}: {check.check}: {check.found}"
 
 

@@ -1,34 +1,58 @@
 """An installation opened: its settings read, its database at this program's version."""
 
 import atexit
+import ipaddress
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from consumer.config import load
 from consumer.facts import schema
 from consumer.facts.installation import Installation, Settings
+from consumer.facts.settings import ConfigError
 from consumer.facts.store import Store
+from consumer.jobs import ticks
 
+# The job whose tick marks a database as a demo's.
+DEMO = "demo"
 # What the library of metrics looks for when it is loaded.
 COUNTERS = "PROMETHEUS_MULTIPROC_DIR"
 
 
-def open_installation(environ: Mapping[str, str] = os.environ, *, check: Callable[[Settings], None]) -> Installation:
+def open_installation(
+    environ: Mapping[str, str] = os.environ, *, check: Callable[[Settings], None], may_upgrade: bool = True
+) -> Installation:
     """Read the settings and open the store; an empty database gets its tables, an older PostgreSQL is refused.
 
-    `check` refuses what only the rooms below can judge of the settings.
+    `check` refuses what only the rooms below can judge of the settings. With `may_upgrade` False any other version is
+    refused: the process that started this one works on those tables.
     """
     settings = load(environ, folder=Path.cwd())
     check(settings)
     store = Store(settings.database_url)
-    if store.is_sqlite or schema.version_of(store) is None:
+    if may_upgrade and (store.is_sqlite or schema.version_of(store) is None):
         schema.upgrade(store)
     else:
         schema.check_migrated(store)
+    if not is_on_this_machine(settings.provider_url) and ticks.has_run(store, DEMO):
+        store.close()
+        raise ConfigError(
+            f"this database holds the demo's month, which {urlsplit(settings.provider_url).hostname} knows nothing of: "
+            "choose another CUADRE_DATA_DIR (with PostgreSQL another database)"
+        )
     return Installation(settings=settings, store=store)
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Return True if an address is of the machine itself, where a sandbox listens."""
+    host = urlsplit(url).hostname or ""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def are_counters_shared() -> bool:

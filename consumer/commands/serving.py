@@ -24,12 +24,12 @@ from granian.server.mp import MPServer
 from consumer.commands.stopping import STOP_SECONDS, Stop
 from consumer.commands.terminal import Refusal, say
 from consumer.facts.installation import Installation, OpenInstallation
+from consumer.jobs.processes import end_with, stop_children
 
 # They wait for a commit, not for a processor.
 THREADS = 32
 # Whoever connects and says nothing holds a place for half a minute.
 CONNECTIONS = 4_096
-_LONELY = 1
 _STOPPING = {signal.SIGINT, signal.SIGTERM}
 # Between one start of the server and the next, where its processes die at once again.
 _FIRST_PAUSE, _LONGEST_PAUSE, _QUIET_SECONDS = 1.0, 30.0, 60.0
@@ -161,17 +161,11 @@ def _load(factory: str, alive: int, held: int, built: Event) -> Callable[..., An
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
     before = signal.getsignal(signal.SIGTERM)
     threading.Thread(target=_stop_once, args=(before,), name="stop", daemon=True).start()
-    threading.Thread(target=_end_with_parent, args=(alive,), name="parent-watch", daemon=True).start()
+    threading.Thread(target=end_with, args=(alive,), name="parent-watch", daemon=True).start()
     module, name = factory.split(":")
     application: Callable[..., Any] = getattr(importlib.import_module(module), name)()
     built.set()
     return application
-
-
-def _end_with_parent(alive: int) -> None:
-    # Nobody ever writes; the end of the pipe is the end of every process that held it.
-    os.read(alive, 1)
-    os._exit(_LONELY)
 
 
 def _stop_once(before: object) -> None:
@@ -181,6 +175,7 @@ def _stop_once(before: object) -> None:
     would leave the server waiting for ever, until it is killed.
     """
     signal.sigwait(_STOPPING)
+    stop_children()
     handler = signal.getsignal(signal.SIGTERM)
     if handler is before or not callable(handler):
         # Nothing is served yet.

@@ -12,6 +12,7 @@ from consumer.commands.stopping import STOP_SECONDS, Stop
 from consumer.commands.terminal import say
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.inbox.apply import drain
+from consumer.jobs.processes import stop_children
 from consumer.jobs.worker import Worker, worker_name
 
 
@@ -47,6 +48,7 @@ def worker_command(*, start_scheduler: Callable[[Installation], Callable[[], Non
         Stop("events and jobs under way", begin=stopped.set).listen()
         say("working; Ctrl-C stops")
         stopped.wait()
+        stop_children()
         _wait_for([work.stop, finish_jobs], seconds=STOP_SECONDS)
         # What is still under way would be waited for to its end; killed, another worker or the next start takes it up.
         os._exit(0)

@@ -32,12 +32,20 @@ _FARTHEST = timedelta(days=400)
 log = structlog.get_logger("cuadre.jobs")
 
 
-class JobIncomplete(Exception):  # noqa: N818 - says how a job ended
+class JobIncompleteError(Exception):
     """Some of the work was done and not all; the message says what is left, and the next night repeats it."""
 
 
-class Noticed(JobIncomplete):
+class TroubleFoundError(JobIncompleteError):
     """A look that was made and found something wrong: the tick says what, and the alarms say it once, not each hour."""
+
+
+class JobFailedError(Exception):
+    """Work failed in a process of its own, which has logged why; the message is for the tick."""
+
+
+class JobStoppedError(Exception):
+    """Work was broken off because its worker stops; another worker, or the next start, begins it again."""
 
 
 def every_day(_on: date) -> bool:
@@ -119,7 +127,8 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
     2. Claim it; if another worker has it or it is done, nothing happens.
     3. Write down the ticks before it that nobody ran or that died with their worker.
     4. Run it for its business date, renewing the claim meanwhile.
-    5. Write down the outcome. A failure is written down and logged, and the next night repeats the work.
+    5. Write down the outcome. A failure is written down and logged, and the next night repeats the work; work that
+       was stopped is given back, for another worker or the next start to begin again.
     """
     now = clock()
     planned_at = job.last_planned(now)
@@ -129,16 +138,24 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
     if missed:
         log.warning("ticks missed", job=job.name, count=missed)
     on = job.business_date(planned_at)
+    ending: tuple[TickState, str] | None
     with ticks.kept(store, job.name, planned_at, worker=worker, clock=clock):
         try:
             ending = (TickState.COMPLETE, job.run(on))
-        except JobIncomplete as incomplete:
-            if not isinstance(incomplete, Noticed):
+        except JobIncompleteError as incomplete:
+            if not isinstance(incomplete, TroubleFoundError):
                 log.warning("job incomplete", job=job.name, business_date=str(on), left=str(incomplete))
             ending = (TickState.INCOMPLETE, str(incomplete))
+        except JobFailedError as failed:
+            ending = (TickState.FAILED, str(failed))
+        except JobStoppedError:
+            ending = None
         except Exception as error:  # the job wrapper: whatever failed, the tick must say so
             log.exception("job failed", job=job.name, business_date=str(on))
             ending = ticks.failure(error)
+    if ending is None:
+        ticks.release(store, job.name, planned_at, worker=worker, now=clock())
+        return False
     return ticks.finish(store, job.name, planned_at, worker=worker, now=clock(), ending=ending)
 
 

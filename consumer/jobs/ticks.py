@@ -126,6 +126,11 @@ def renew(store: Store, job: str, planned_at: datetime, *, worker: str, now: dat
     return _change(store, job, planned_at, worker, {"lease_until": now + LEASE})
 
 
+def release(store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime) -> bool:
+    """Give back a tick that was not run to its end, so that any worker may take it at once."""
+    return _change(store, job, planned_at, worker, {"lease_until": now - timedelta(microseconds=1)})
+
+
 def finish(
     store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime, ending: tuple[TickState, str]
 ) -> bool:

@@ -12,7 +12,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.job_table import job_table
-from consumer.jobs.schedule import Job, JobIncomplete
+from consumer.jobs.schedule import Job, JobIncompleteError
 
 sqlite_only = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 
@@ -87,7 +87,7 @@ def test_a_job_hands_on_its_lines_or_what_is_left(jobs: Callable[..., dict[str, 
     done: list[tuple[str, str, date]] = []
     assert jobs(done=done)["nightly:mx"].run(date(2026, 10, 8)) == "main: all of it"
     assert done == [("night", "mx", date(2026, 10, 8))]
-    with pytest.raises(JobIncomplete, match="main: refunds: incomplete"):
+    with pytest.raises(JobIncompleteError, match="main: refunds: incomplete"):
         jobs(Ended(complete=False, lines=["main: refunds: incomplete"]))["banking-cut:main"].run(date(2026, 10, 9))
 
 
@@ -101,7 +101,7 @@ def test_the_endpoint_is_not_missed_where_none_is_expected(jobs: Callable[..., d
 @sqlite_only
 def test_a_fiscal_pull_that_reaches_nobody_is_incomplete(jobs: Callable[..., dict[str, Job]]) -> None:
     """The tick names the stream, the address and nothing secret."""
-    with pytest.raises(JobIncomplete) as left:
+    with pytest.raises(JobIncompleteError) as left:
         jobs()["fiscal:main"].run(date(2026, 10, 9))
     assert "main: tax-invoices: incomplete" in str(left.value)
     assert "no answer from http://127.0.0.1:9" in str(left.value)

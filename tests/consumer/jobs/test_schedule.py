@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
 from consumer.jobs import schedule, ticks
-from consumer.jobs.schedule import Job, JobIncomplete, Noticed, run_due
+from consumer.jobs.schedule import Job, JobIncompleteError, JobStoppedError, TroubleFoundError, run_due
 
 pytestmark = pytest.mark.both_databases
 
@@ -75,7 +75,7 @@ def test_an_incomplete_job_is_not_called_done(store: Store) -> None:
     """A job that did only a part leaves a tick that says what is left."""
 
     def run(_on: date) -> str:
-        raise JobIncomplete("main: the window of events stayed open")
+        raise JobIncompleteError("main: the window of events stayed open")
 
     run_due(Job("nightly:main", time(3, 15), "America/Santiago", run), store, worker="w", clock=lambda: NOW)
 
@@ -88,7 +88,7 @@ def test_what_a_look_noticed_is_left_to_the_alarms(store: Store) -> None:
     """A look that found something wrong is written down as incomplete and not logged again at every hour."""
 
     def run(_on: date) -> str:
-        raise Noticed("main: webhook endpoint: disabled by the provider")
+        raise TroubleFoundError("main: webhook endpoint: disabled by the provider")
 
     with capture_logs() as logged:
         run_due(Job("endpoint:main", time(3, 15), "America/Santiago", run), store, worker="w", clock=lambda: NOW)
@@ -97,6 +97,20 @@ def test_what_a_look_noticed_is_left_to_the_alarms(store: Store) -> None:
         tick = session.exec(select(Tick)).one()
     assert (tick.state, tick.outcome) == ("incomplete", "main: webhook endpoint: disabled by the provider")
     assert logged == []
+
+
+def test_work_that_was_stopped_may_be_taken_at_once(store: Store) -> None:
+    """A tick given back by a worker that stops is no failure: the next one runs it, and only once."""
+
+    def stop(_on: date) -> str:
+        raise JobStoppedError
+
+    dates: list[date] = []
+    assert not run_due(Job("nightly:main", time(3, 15), "America/Santiago", stop), store, worker="a", clock=lambda: NOW)
+    assert [run_due(nightly(dates), store, worker="b", clock=lambda: NOW) for _ in range(2)] == [True, False]
+    with store.reading() as session:
+        ended = [(tick.state, tick.worker) for tick in session.exec(select(Tick))]
+    assert (len(dates), ended) == (1, [("complete", "b")])
 
 
 def test_a_night_missed_by_too_much_is_left(store: Store) -> None:

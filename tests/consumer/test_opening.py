@@ -1,0 +1,58 @@
+"""Opening an installation: whose data the database holds, and which provider is meant."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from consumer.facts.store import Store
+from consumer.jobs import ticks
+from consumer.opening import DEMO, is_on_this_machine
+from cuadre import cli
+
+AT = datetime(2026, 10, 1, 3, tzinfo=UTC)
+
+
+@pytest.fixture
+def environ(migrated_url: str, tmp_path: Path) -> Mapping[str, str]:
+    """The settings of a real provider, on a database that a demo has marked."""
+    store = Store(migrated_url)
+    assert ticks.claim(store, DEMO, AT, worker=DEMO, now=AT)
+    store.close()
+    return {
+        "CUADRE_PROVIDER_URL": "https://api.provider.example",
+        "CUADRE_API_KEY": "sk_live_real",
+        "CUADRE_COUNTRY": "cl",
+        "CUADRE_DATABASE_URL": migrated_url,
+        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
+        "CUADRE_SECRET_KEY": "tests",
+    }
+
+
+def test_a_real_provider_is_not_mixed_with_the_demo_s_month(environ: Mapping[str, str]) -> None:
+    """Any command refuses in one sentence what to do; the demo's own sandbox stays open to all of them."""
+    real = CliRunner().invoke(cli, ["gaps"], env=environ)
+    made_up = CliRunner().invoke(cli, ["gaps"], env={**environ, "CUADRE_PROVIDER_URL": "http://127.0.0.1:8000"})
+
+    assert (real.exit_code, made_up.exit_code) == (2, 0)
+    assert (
+        "this database holds the demo's month, which api.provider.example knows nothing of: choose another "
+        "CUADRE_DATA_DIR (with PostgreSQL another database)"
+    ) in " ".join(real.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("url", "is_near"),
+    [
+        ("http://127.0.0.1:8700", True),
+        ("http://[::1]:8700", True),
+        ("http://localhost:8700", True),
+        ("https://10.0.0.7", False),
+        ("https://localhost.example", False),
+    ],
+)
+def test_an_address_is_of_this_machine_or_not(url: str, *, is_near: bool) -> None:
+    """Loopback in both families and by its name; a private network is another machine."""
+    assert is_on_this_machine(url) is is_near

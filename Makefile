@@ -5,8 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 
+# Databases of tests lie in memory where that has 3 GB to spare: their transactions wait for no disk there.
+TESTS := $(BIN)/python tests/in_memory.py -n 2 --dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures ways words format types lock clean
+.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures ways words format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -29,7 +32,16 @@ run: install  ## the whole product with a sandbox provider and a month of trade
 	$(BIN)/cuadre demo --port $(PORT)
 
 test: install-dev lint types  ## linters, types and every test
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(TESTS)
+
+test-sandbox: install-dev  ## the imitated provider's tests alone
+	$(TESTS) tests/sandbox
+
+slowest: install-dev  ## every test without its budget; writes the slowest into docs/testing.md
+	CUADRE_TEST_WRITE_SLOWEST=1 $(TESTS)
+
+mutants: install-dev  ## 150 small changes of money, time, signatures and windows: how many does a test notice?
+	$(BIN)/python tools/mutants.py
 
 proof: install-dev  ## the proofs at their full counts: kills, fuzzing, seeds
 	CUADRE_TEST_PROOF=1 CUADRE_TEST_KILLS=200 $(BIN)/python -m pytest

@@ -13,6 +13,7 @@ from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from tests.budget import Budget
 from tests.databases import Databases, find_programs, make_database, migrate, run_postgresql
 from tests.thoroughness import IS_FULL, for_run
 
@@ -33,8 +34,9 @@ def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-def pytest_configure() -> None:
-    """Leave no proxy: what tests ask is on this machine."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Hold tests to their budgets, and leave no proxy: what tests ask is on this machine."""
+    config.pluginmanager.register(Budget())
     for name in list(os.environ):
         if name.lower() in {"http_proxy", "https_proxy", "all_proxy"}:
             del os.environ[name]

@@ -59,7 +59,7 @@ def missing(file: Path, acknowledged: Path) -> set[str]:
     return set(acknowledged.read_text(encoding="ascii").split()) - kept
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("program", for_run(short=["bundled"], full=[*PROGRAMS]))
 def test_no_acknowledged_commit_is_lost(
     program: str, file: Path, tmp_path: Path, start: list[subprocess.Popen[bytes]]
 ) -> None:

@@ -15,6 +15,7 @@ from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from tests.thoroughness import for_run
 
 ROOT = Path(__file__).resolve().parents[3]
 ROWS = 2_000
@@ -44,7 +45,7 @@ def _counts(store: Store) -> tuple[int, int, int]:
     return files, documents, changes
 
 
-@pytest.mark.parametrize("wait", [0.05, 0.4])
+@pytest.mark.parametrize("wait", for_run(short=[0.4], full=[0.05, 0.4]))
 def test_a_killed_import_leaves_all_of_a_file_or_nothing(
     store: Store, migrated_url: str, tmp_path: Path, wait: float
 ) -> None:

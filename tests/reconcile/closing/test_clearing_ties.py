@@ -13,6 +13,7 @@ import pytest
 from reconcile.rules import clearing
 from reconcile.rules.clearing import ITEMS, PAYOUTS, Account
 from reconcile.rules.pipeline import reconcile
+from tests.thoroughness import for_run
 
 ACCURACY = Path(__file__).resolve().parents[2] / "benchmarks" / "accuracy" / "merchant.py"
 SHELVES = {"payment_intents": "payment_intent", "charges": "charge", "refunds": "refund"}
@@ -72,7 +73,13 @@ def _account(result: Any) -> Account:
     return Account(lines.select(ITEMS.names).cast(ITEMS), payouts.select(PAYOUTS.names).cast(PAYOUTS))
 
 
-@pytest.mark.parametrize("scenario", ["busy-month", "mexico", "quiet", "quiet-month", "month-end", "stress", "chaos"])
+@pytest.mark.parametrize(
+    "scenario",
+    for_run(
+        short=["busy-month", "mexico"],
+        full=["busy-month", "mexico", "quiet", "quiet-month", "month-end", "stress", "chaos"],
+    ),
+)
 def test_the_balance_is_what_the_provider_still_owes(living: ModuleType, scenario: str) -> None:
     """In mid-month and after it the last closing, the items in transit and the provider's own objects are one sum."""
     with living.merchant_of(scenario, 1) as merchant:

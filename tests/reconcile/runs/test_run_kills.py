@@ -14,6 +14,7 @@ from sqlmodel import SQLModel, col
 
 from consumer.facts.store import Store
 from reconcile.tables import ExceptionChange, ExceptionRow, LocalInvoice, ResultChunk, Run, RunFinding
+from tests.thoroughness import for_run
 
 pytestmark = pytest.mark.both_databases
 
@@ -57,7 +58,10 @@ def _counts(store: Store) -> tuple[int, ...]:
         return tuple(session.scalar(sa.select(sa.func.count()).select_from(table)) or 0 for table in tables)
 
 
-@pytest.mark.parametrize(("there", "wait"), [("a draft", 0.0), ("its inputs", 0.0), ("its inputs", 0.1)])
+@pytest.mark.parametrize(
+    ("there", "wait"),
+    for_run(short=[("its inputs", 0.0)], full=[("a draft", 0.0), ("its inputs", 0.0), ("its inputs", 0.1)]),
+)
 @pytest.mark.usefixtures("overdue")
 def test_a_killed_run_leaves_everything_or_nothing(
     store: Store, migrated_url: str, tmp_path: Path, there: str, wait: float

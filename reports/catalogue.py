@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import RefusalError
 from consumer.facts.tables.business import (
     AccountMovement,
     AccountStatement,
@@ -31,7 +32,7 @@ from reports.shapes.spans import WHOLE, Row
 from reports.workbook import ROUNDING
 
 
-class NoRunError(LookupError):
+class NoRunError(RefusalError):
     """There is no finished reconciliation to report on; an empty file would read as nothing to do."""
 
 
@@ -63,7 +64,7 @@ def source_of(installation: Installation, session: Session, query: Query) -> Sou
     names = [connection.name for connection in query.connections]
     runs = frames.latest_runs(session, names, today=query.today, as_of=query.as_of, span=query.span)
     if not runs and query.name not in WITHOUT_RUN:
-        raise NoRunError("there is no finished run to report on: cuadre reconcile")
+        raise NoRunError("reports.no_run")
     # A clock that is behind the run, as in a demo, must not hide what the run found.
     as_of = query.as_of or max([query.today, *(run.as_of for run in runs)])
     return Source(session, runs, query, as_of, installation)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from consumer.facts.messages import LANGUAGES
+from consumer.facts.messages import LANGUAGES, RefusalError
 from reports import export, workbook
 from reports.export import PROFILES, Format
 from reports.shapes.build import Report
@@ -21,6 +21,10 @@ MIME = {
 }
 
 
+class ShapeError(RefusalError):
+    """A format, profile or language that there is not."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """In which format, profile and language a report is written."""
@@ -31,15 +35,15 @@ class Shape:
 
 
 def to_shape(file_format: str, profile: str | None, language: str | None) -> Shape:
-    """Check the three names; without a language a profile speaks its own. Raises ValueError in one sentence."""
+    """Check the three names; without a language a profile speaks its own. Raises ShapeError."""
     profile = profile or "machine"
     if file_format not in set(Format):
-        raise ValueError(f"format {file_format!r} is not one of {', '.join(Format)}")
+        raise ShapeError("reports.word_not_one_of", name="format", value=file_format, known=", ".join(Format))
     if profile not in PROFILES:
-        raise ValueError(f"profile {profile!r} is not one of {', '.join(PROFILES)}")
+        raise ShapeError("reports.word_not_one_of", name="profile", value=profile, known=", ".join(PROFILES))
     language = language or PROFILES[profile].language
     if language not in LANGUAGES:
-        raise ValueError(f"language {language!r} is not one of {', '.join(LANGUAGES)}")
+        raise ShapeError("reports.word_not_one_of", name="language", value=language, known=", ".join(LANGUAGES))
     return Shape(Format(file_format), profile, language)
 
 

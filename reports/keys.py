@@ -28,12 +28,12 @@ class Scope(StrEnum):
 def create_token(session: Session, name: str, role: Role, *, now: datetime, scopes: Iterable[Scope]) -> str:
     """Make a token that opens these scopes and return it: the only time it can be seen."""
     if not name.strip():
-        raise PeopleError("a token needs a name")
+        raise PeopleError("people.token_without_name")
     if session.scalar(sa.select(Token).where(col(Token.name) == name)) is not None:
-        raise PeopleError(f"there is already a token {name}")
+        raise PeopleError("people.known_token", name=name)
     wanted = [scope.value for scope in Scope if scope in set(scopes)]
     if not wanted:
-        raise PeopleError(f"a token needs a scope: {', '.join(Scope)}")
+        raise PeopleError("people.token_without_scope", scopes=", ".join(Scope))
     token = _PREFIX + secrets.token_urlsafe(32)
     session.add(Token(name=name, sha256=digest(token), role=role, scopes=" ".join(wanted), created_at=now))
     return token
@@ -42,7 +42,7 @@ def create_token(session: Session, name: str, role: Role, *, now: datetime, scop
 def revoke_token(session: Session, name: str, *, now: datetime) -> None:
     row = session.scalar(sa.select(Token).where(col(Token.name) == name))
     if row is None:
-        raise PeopleError(f"there is no token {name}")
+        raise PeopleError("people.unknown_token", name=name)
     row.revoked_at = row.revoked_at or now
     session.add(row)
 
@@ -130,15 +130,15 @@ def is_invitation_open(store: Store, key: str, *, now: datetime) -> bool:
 def accept_invitation(store: Store, key: str, email: str, password: str, *, now: datetime) -> User:
     """Make the first admin and shut the link, both or neither."""
     if not is_invitation_open(store, key, now=now):
-        raise InvitationOverError("this link has been used or is too old: cuadre users add")
+        raise InvitationOverError("people.link_over")
     admin = to_user(email, password, Role.ADMIN, now=now)
     with store.transaction() as session:
         if not _is_open(session, key, now):
-            raise InvitationOverError("this link has been used: cuadre users add")
+            raise InvitationOverError("people.link_used")
         mine = (col(Invitation.sha256) == digest(key), col(Invitation.used_at).is_(None))
         used = session.execute(sa.update(Invitation).where(*mine).values(used_at=now))
         if used.rowcount != 1:  # type: ignore[attr-defined]
-            raise InvitationOverError("this link has been used: cuadre users add")
+            raise InvitationOverError("people.link_used")
         return add_user(session, admin)
 
 

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col
 
 from consumer.facts.columns import to_columns
+from consumer.facts.messages import RefusalError
 from reports import bookkeeping, operations
 from reports.listing import ELSEWHERE, Listing, Query, Wanted, count, read
 from reports.shapes.build import Report, to_table
@@ -19,14 +20,14 @@ from reports.tables import ReportFile, Token, User
 MOST_ROWS = 100_000
 
 
-class TooLongError(ValueError):
+class TooLongError(RefusalError):
     """A list with more rows than a file of it may hold."""
 
 
 def to_report(session: Session, listing: Listing, wanted: Wanted, *, as_of: date) -> Report:
     """Give a whole list as a report, so that it becomes a file like any other."""
     if (total := count(session, listing, wanted)) > MOST_ROWS:
-        raise TooLongError(f"{listing.name} has {total} rows; a file holds {MOST_ROWS}: narrow it, or page the API")
+        raise TooLongError("reports.list_too_long", list=listing.name, rows=total, most=MOST_ROWS)
     definition = Definition(listing.name, listing.columns)
     rows = read(session, listing, replace(wanted, number=1, size=MOST_ROWS)).rows
     table = to_table(definition, rows, currency=lambda _row: "")

@@ -11,6 +11,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.messages import RefusalError
 from consumer.facts.turns import Turn, take_turn
 from reconcile.kept.chunks import DamagedRowsError
 from reports import archive, catalogue, frames
@@ -41,7 +42,7 @@ class State(StrEnum):
     FAILED = "failed"
 
 
-class TooManyOrdersError(RuntimeError):
+class TooManyOrdersError(RefusalError):
     """Enough large files are being made; one more would starve them and the pages."""
 
 
@@ -69,7 +70,7 @@ def order(installation: Installation, query: Query, shape: Shape, *, who: str, r
         if running is not None:
             return running
         if len(making) >= MOST_AT_ONCE:
-            raise TooManyOrdersError(f"{len(making)} large files are being made: order this one when one is done")
+            raise TooManyOrdersError("reports.too_many_orders", count=len(making))
         row = ReportOrder(who=who, asked=asked, state=State.MAKING, rows_total=rows, ordered_at=now, seen_at=now)
         session.add(row)
         session.flush()

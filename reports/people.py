@@ -10,6 +10,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
+from consumer.facts.messages import RefusalError
 from consumer.facts.store import Store, insert_once
 from reports.tables import AuditEntry, LoginAddress, User
 
@@ -32,7 +33,7 @@ class Role(StrEnum):
         return order.index(self) >= order.index(needed)
 
 
-class PeopleError(ValueError):
+class PeopleError(RefusalError):
     """A person or token that cannot be made or found; the message says why."""
 
 
@@ -54,7 +55,7 @@ class LockedError(LoginRefusedError):
 
 def check_password(password: str) -> None:
     if len(password) < SHORTEST_PASSWORD:
-        raise PeopleError(f"the password needs {SHORTEST_PASSWORD} characters or more")
+        raise PeopleError("people.password_too_short", least=SHORTEST_PASSWORD)
 
 
 def new_password() -> str:
@@ -65,7 +66,7 @@ def to_email(text: str) -> str:
     email = text.strip().lower()
     name, at, host = email.partition("@")
     if not (name and at and host) or any(c.isspace() for c in email) or "@" in host:
-        raise PeopleError(f"{text!r} is not an email address")
+        raise PeopleError("people.no_email", text=text)
     return email
 
 
@@ -78,7 +79,7 @@ def to_user(email: str, password: str, role: Role, *, now: datetime) -> User:
 
 def add_user(session: Session, user: User) -> User:
     if find_user(session, user.email) is not None:
-        raise PeopleError(f"there is already a user {user.email}")
+        raise PeopleError("people.known_user", email=user.email)
     session.add(user)
     return user
 
@@ -104,7 +105,7 @@ def disable_user(session: Session, email: str, *, now: datetime) -> None:
     """Shut a person out, also where they are logged in: a session asks for its person every time."""
     user = find_user(session, to_email(email))
     if user is None:
-        raise PeopleError(f"there is no user {email}")
+        raise PeopleError("people.unknown_user", email=email)
     user.disabled_at = user.disabled_at or now
     session.add(user)
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
+from functools import cache
 
 from consumer.facts.columns import to_columns
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.messages import LANGUAGES, Message
+from consumer.facts.messages import LANGUAGES, Message, word
 from reconcile.desk import worklist
 from reconcile.desk.worklist import RowOutcome
 from reconcile.tables import Run
@@ -16,7 +17,6 @@ from reports.shapes.build import Report
 from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import WHOLE
 from reports.standing import runs_now
-from reports.wording.vocabulary import WORDS
 
 SHEET = Definition(
     "exceptions-sheet",
@@ -83,7 +83,7 @@ def take_back(
             refused = Message("pages.no_connection", {"connection": name}) if name else known
             yield name, RowOutcome(line, cells.get("exception_id", ""), (), refused)
             continue
-        row = (line, {**cells, "state": _STATES.get(cells.get("state", "").strip().lower(), cells.get("state", ""))})
+        row = (line, {**cells, "state": _states().get(cells.get("state", "").strip().lower(), cells.get("state", ""))})
         for outcome in worklist.take_back(installation.store, name, [row], author=author, on=days[name], at=at):
             yield name, outcome
 
@@ -92,4 +92,9 @@ def _labels() -> Mapping[str, str]:
     return {label_of(SHEET.name, name, language): name for name in SHEET.names for language in LANGUAGES}
 
 
-_STATES = {word.lower(): state for state, words in WORDS["exception"].items() for word in (state, *words)}
+@cache
+def _states() -> Mapping[str, str]:
+    """Return each state by its own name and by its words in every language."""
+    states = ("open", "resolved")
+    named = {word("exception", state, language).lower(): state for state in states for language in LANGUAGES}
+    return {**named, **dict(zip(states, states, strict=True))}

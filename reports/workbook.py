@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import xlsxwriter
 
 from consumer.facts.columns import Column, Kind
+from consumer.facts.messages import RefusalError
 from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
 from reports.export import Profile, header
@@ -31,7 +32,7 @@ _WORDS = {
 ROUNDING = "half up, to the smallest unit of the currency"
 
 
-class TooManyRowsError(ValueError):
+class TooManyRowsError(RefusalError):
     """A sheet holds 1,048,576 rows; CSV and Parquet hold any number."""
 
 
@@ -81,7 +82,7 @@ def _write_sheet(book: Any, styles: _Styles, report: Report, titles: Sequence[st
     table, columns = report.table, report.definition.columns
     if table.num_rows > MOST_ROWS:
         raise TooManyRowsError(
-            f"{report.definition.name} has {table.num_rows} rows; a sheet holds {MOST_ROWS}: use csv"
+            "reports.too_many_rows", report=report.definition.name, rows=table.num_rows, most=MOST_ROWS
         )
     sheet = book.add_worksheet(report.definition.title(language)[:31])
     for index, (column, title) in enumerate(zip(columns, titles, strict=True)):

@@ -6,7 +6,6 @@ which a test refuses until a person has written it.
 
 import ast
 import io
-import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -40,7 +39,7 @@ _NOTES = {
     "es_CL": "Spanish as Chile writes it.",
     "es_MX": "Spanish as Mexico writes it.",
 }
-_TEXTS = ""
+_TEXTS = "texts"
 # What a translator wants to know of each group of codes.
 SECTIONS = {
     _TEXTS: "Texts of pages. They begin and end as they stand.",
@@ -48,11 +47,80 @@ SECTIONS = {
     "full stop: pages add both. Many follow the name of a column: `fecha: está vacío`.",
     "closing": "Periods that are closed and opened again.",
     "column": "Headings of columns of reports and lists; a report or list that has words of its own is named between.",
-    "desk": "Decisions of people about payments, documents and exceptions.",
     "report": "Titles of reports and lists.",
+    "facts": "Amounts, currencies and tax ids that cannot be read.",
+    "desk": "Decisions of people about payments, documents and exceptions.",
+    "jobs": "Work that people set going.",
+    "kept": "Results of runs that cannot be read any more.",
+    "people": "Logins, passwords and tokens.",
+    "reports": "Why a report or a file cannot be made.",
     "pages": "Addresses and forms that cannot be read. A parameter keeps its name.",
+    "role": "Roles of people.",
+    "login": "The login page.",
+    "welcome": "The first login.",
+    "done": "What was done, shown once above the page.",
+    "upload": "Bringing files in.",
+    "undo": "Notes beside forms.",
+    "keep": "Notes beside forms.",
+    "periods": "The page of closed days.",
+    "close": "Notes beside forms.",
+    "reopen": "Notes beside forms.",
+    "list": "What a list is, above it.",
+    "accept": "Accepting totals as they stand.",
+    "counted": "Rows of a file, by what they change.",
+    "total": "Headings of control totals.",
+    "sheet": "The list of exceptions as a sheet.",
+    "trouble": "What is wrong with events; a number comes first.",
+    "errand": "Work that was started.",
+    "trail": "What people did.",
+    "late": "How late events arrive.",
+    "frozen": "Tables of a closed period.",
+    "change": "History of an exception.",
+    "settings": "The page of settings.",
+    "state": "Filters of lists.",
+    "status": "States of payouts, as reconciliation sees them.",
+    "exception": "States of exceptions.",
+    "severity": "How much an exception weighs.",
+    "outcome": "What became of a payment.",
+    "document": "What became of a document.",
+    "stage": "How a payment was matched.",
+    "payout": "States of payouts at the provider.",
+    "fee": "Where a fee comes from.",
+    "type": "Kinds of items of a payout.",
+    "dispute": "States of disputes.",
+    "verdict": "Whether a control ties.",
+    "bucket": "Ages, in days.",
+    "direction": "Directions of transfers.",
+    "transfer": "States of transfers.",
+    "means": "Means of payment.",
+    "return": "Why a bank gave a transfer back.",
+    "mode": "Test or live.",
+    "expected": "The document a payment should have.",
+    "drift": "Differences between the provider and here.",
+    "about": "What a row is about.",
+    "issued": "Issued or received.",
+    "answer": "Yes and no.",
+    "op": "States of runs, jobs, events and periods.",
+    "decision": "Decisions of people.",
+    "adjustment": "What an accepted difference is.",
+    "field": "Fields of a document.",
+    "title": "Titles of exceptions.",
+    "action": "What to do about an exception.",
+    "rule": "Parts of a matching rule's name.",
+    "figure": "Totals of the control report.",
+    "stream": "Data fetched from the provider.",
+    "job": "Jobs.",
+    "subject": "What an exception is about.",
+    "fact": "What a report was made from.",
+    "country": "Countries.",
+    "tolerance": "Tolerances of the matching rules.",
+    "input": "What a run read.",
+    "note": "What rules and jobs leave in rows, by the English they store.",
+    "history": "What runs write into the history of an exception.",
+    "evidence": "Names of evidence of an exception.",
+    "closed_figure": "Figures of a closed day.",
+    "run_figure": "Figures that differ between two runs.",
 }
-_CODE = re.compile(r"[a-z][a-z_-]*\.[a-z0-9_.-]+")
 
 
 def find_used() -> Iterator[tuple[str, str, set[str] | None]]:
@@ -80,6 +148,12 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
             own = f"column.{table}.{name}"
             yield "consumer/facts/columns.py", own if is_translated(own, "en") else f"column.{name}", set()
     yield from (("reports/control.py", f"column.{name}", set()) for name in SIDES)
+
+
+def read_sources() -> str:
+    """Return all that may name a text: programs and templates."""
+    paths = [path for room in ROOMS for names in ("*.py", "*.html") for path in _files(room, names)]
+    return "".join(path.read_text(encoding="utf-8").replace('\\"', '"') for path in paths)
 
 
 def _files(room: str, names: str) -> list[Path]:
@@ -114,7 +188,9 @@ def _constants(node: ast.expr) -> Iterator[str]:
 
 
 def is_code(text: str) -> bool:
-    return _CODE.fullmatch(text) is not None
+    """Return True if a text begins with a section's name; any other is the English of a page."""
+    section, point, _ = text.partition(".")
+    return bool(point) and section in SECTIONS
 
 
 def path_of(language: str) -> Path:

@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from consumer.facts.installation import Connection
+from consumer.facts.messages import RefusalError
 
 
-class ErrandRefusedError(Exception):
+class ErrandRefusedError(RefusalError):
     """An errand that was not started; the message says why in one sentence."""
 
 

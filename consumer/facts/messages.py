@@ -53,6 +53,11 @@ def is_translated(text: str, language: str) -> bool:
     return text in _read_catalogue(language)
 
 
+def word(group: str, key: str, language: str) -> str:
+    """Return the words of a stored key, such as a state; one without words is shown as it is stored."""
+    return _read_catalogue(language).get(f"{group}.{key}", key)
+
+
 def _show(value: Value, language: str) -> str | int | date:
     return translate(value, language) if isinstance(value, Message) else value
 

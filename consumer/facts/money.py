@@ -3,6 +3,8 @@
 import re
 from decimal import Decimal
 
+from consumer.facts.messages import RefusalError
+
 # What a merchant's books may be in; the provider and banks may name any currency of ISO 4217.
 DIGITS = {"CLP": 0, "MXN": 2, "CLF": 4, "USD": 2, "EUR": 2}
 _BY_DIGITS = {
@@ -23,7 +25,7 @@ _ALL = {name: digits for digits, names in _BY_DIGITS.items() for name in names.s
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
 
-class MoneyError(ValueError):
+class MoneyError(RefusalError):
     """An amount or currency that cannot be read without inventing something."""
 
 
@@ -35,7 +37,7 @@ def digits_of(currency: str) -> int:
     try:
         return _ALL[currency.upper()]
     except KeyError:
-        raise MoneyError(f"currency {currency[:20]!r} is not one of ISO 4217") from None
+        raise MoneyError("facts.unknown_currency", currency=currency[:20]) from None
 
 
 def format_decimal(amount: int, currency: str) -> str:
@@ -51,8 +53,8 @@ def format_decimal(amount: int, currency: str) -> str:
 def to_minor(text: str, currency: str) -> int:
     """Minor units of plain decimal text; a fraction finer than the currency is accepted only when it is zero."""
     if not _DECIMAL.fullmatch(text):
-        raise MoneyError(f"{text!r} is not a plain decimal number")
+        raise MoneyError("facts.not_decimal", text=text)
     scaled = Decimal(text).scaleb(digits_of(currency))
     if scaled != scaled.to_integral_value():
-        raise MoneyError(f"{text!r} has more decimals than {currency} allows")
+        raise MoneyError("facts.more_decimals", text=text, currency=currency)
     return int(scaled)

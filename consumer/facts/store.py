@@ -13,6 +13,7 @@ from sqlalchemy.engine import Connection, Engine
 from sqlmodel import Session, SQLModel
 
 from consumer.facts import embedded
+from consumer.facts.messages import RefusalError
 from consumer.facts.tables.columns import UtcDateTime, core_of
 
 # A database machine that is gone says nothing: without these a connection to it hangs for hours.
@@ -38,7 +39,7 @@ class SchemaError(Exception):
     """The database's tables are not those of this version."""
 
 
-class DamagedError(Exception):
+class DamagedError(RefusalError):
     """Content of the database that cannot be read; the message names it and says what to do."""
 
 

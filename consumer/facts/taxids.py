@@ -3,6 +3,8 @@
 import re
 from typing import Any
 
+from consumer.facts.messages import Message, RefusalError
+
 # These stand for the public or for foreigners, and so identify nobody.
 GENERIC_RUTS = frozenset({"66666666-6", "55555555-5"})
 GENERIC_RFCS = frozenset({"XAXX010101000", "XEXX010101000"})
@@ -15,8 +17,12 @@ _RUT = re.compile(r"\d{1,12}[0-9K]")
 _NOT_RUT = re.compile(r"[^0-9K]")
 
 
-class TaxIdError(ValueError):
-    """A tax id whose form or check digit is wrong."""
+class TaxIdError(RefusalError):
+    """A tax id whose form or check digit is wrong; `problem` says it where the id itself stands beside it."""
+
+    def __init__(self, text: str, problem: Message) -> None:
+        super().__init__(Message("facts.tax_id", {"text": text, "problem": problem}))
+        self.problem = problem
 
 
 def rut_check_digit(body: int) -> str:
@@ -32,10 +38,10 @@ def to_rut(text: str) -> str:
     """Canonical `12345678-5`: no dots, hyphen, capital K; the check digit must be right."""
     digits = _NOT_RUT.sub("", text.upper()).lstrip("0")
     if not _RUT.fullmatch(digits):
-        raise TaxIdError(f"{text!r} is not a RUT")
+        raise TaxIdError(text, Message("facts.not_a_rut"))
     body, check = digits[:-1], digits[-1]
     if rut_check_digit(int(body)) != check:
-        raise TaxIdError(f"{text!r} has a wrong RUT check digit")
+        raise TaxIdError(text, Message("facts.rut_check_digit"))
     return f"{body}-{check}"
 
 
@@ -43,7 +49,7 @@ def to_rfc(text: str) -> str:
     """Canonical RFC: upper case without separators; only the form is checked, generic ones included."""
     cleaned = _NOT_RFC.sub("", text.upper())
     if not _RFC.fullmatch(cleaned):
-        raise TaxIdError(f"{text!r} is not an RFC")
+        raise TaxIdError(text, Message("facts.not_an_rfc"))
     return cleaned
 
 

@@ -37,7 +37,7 @@ def start(
     """Do the work in a thread of this process; the same job is refused while it runs anywhere."""
     at = clock()
     if not ticks.claim_alone(store, job, worker=worker, now=at):
-        raise ErrandRefusedError(f"{job} is running already: see the jobs")
+        raise ErrandRefusedError("jobs.running_already", job=job)
 
     def run() -> None:
         with _until_its_end(store, job, at, worker=worker, clock=clock) as end:

@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from consumer.facts.store import batches
 from consumer.facts.tables.provider import Payout
 from consumer.facts.turns import Turn, take_turn
@@ -47,8 +48,8 @@ class BankOutcome:
     kept: bool = False
     added: int = 0
     known: int = 0
-    earlier: str = ""
-    notes: tuple[str, ...] = ()
+    earlier: Message | None = None
+    notes: tuple[Message, ...] = ()
 
     @property
     def accepted(self) -> bool:
@@ -75,9 +76,9 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
         columns = read_mapping(folder, mapping, words=COLUMNS) if mapping else {}
         reading = read_bank_file(content, country=connection.country_code, mapping=columns)
     except OSError as error:
-        return _refused(outcome, f"the file cannot be read: {error.strerror}")
+        return _refused(outcome, Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except (BankFileError, MappingError) as error:
-        return _refused(outcome, str(error))
+        return _refused(outcome, error.message)
     rejects = reading.rejects or tuple(check_statements(reading.statements, account))
     outcome = replace(outcome, reading=reading, rejects=rejects)
     if rejects:
@@ -104,10 +105,10 @@ def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) 
 
 def _check_account(account: str) -> None:
     if len(account_digits(account)) < _SHORTEST_ACCOUNT:
-        raise BankFileError("--account must be the whole number of the account, not its last digits")
+        raise BankFileError("books.whole_account_number")
 
 
-def _refused(outcome: BankOutcome, reason: str) -> BankOutcome:
+def _refused(outcome: BankOutcome, reason: Message) -> BankOutcome:
     return replace(outcome, rejects=(Reject(NO_LINE, "", "", reason),))
 
 
@@ -139,11 +140,11 @@ def _keep(
         take_turn(session, Turn.BOOKS)
     earlier = session.get(BankFile, (file.connection, file.sha256))
     if earlier is not None:
-        when = f"{earlier.imported_at:%Y-%m-%d %H:%M} UTC as {earlier.name}"
-        return replace(outcome, earlier=f"already imported on {when}, nothing changed")
+        said_before = Message("books.imported_before", {"at": earlier.imported_at, "name": earlier.name})
+        return replace(outcome, earlier=said_before)
     before = _earlier(session, file)
-    stranger = "" if before else _nobody_pays_to(session, file)
-    unfit = tuple(_unfit(file, before, "" if is_new_account else stranger))
+    stranger = None if before else _nobody_pays_to(session, file)
+    unfit = tuple(_unfit(file, before, None if is_new_account else stranger))
     if unfit:
         return replace(outcome, rejects=unfit)
     said = lines_said(outcome.reading.statements)
@@ -165,13 +166,12 @@ def _keep(
     return replace(outcome, kept=True)
 
 
-def _twice(session: Session, file: BankFile, content: bytes) -> Iterator[str]:
+def _twice(session: Session, file: BankFile, content: bytes) -> Iterator[Message]:
     """Say under which other accounts the very same file is kept: its money came in once."""
     others = select(BankFile.account).where(BankFile.connection == file.connection, BankFile.account != file.account)
     for account in sorted(session.exec(others.distinct())):
         if session.get(BankFile, (file.connection, _digest(content, account))) is not None:
-            ends = account[-LAST_DIGITS:]
-            yield f"the same file is kept for the account ending in {ends}: its lines count on both, and one is wrong"
+            yield Message("books.kept_for_other_account", {"ends": account[-LAST_DIGITS:]})
 
 
 def _earlier(session: Session, file: BankFile) -> Sequence[BankFile]:
@@ -207,23 +207,23 @@ def _known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[st
         )
 
 
-def _unfit(file: BankFile, before: Sequence[BankFile], stranger: str) -> Iterator[Reject]:
+def _unfit(file: BankFile, before: Sequence[BankFile], stranger: Message | None) -> Iterator[Reject]:
     if stranger:
-        advice = "correct the number, or import it with --new-account if it is right"
-        yield Reject(NO_LINE, "account", f"…{file.account[-LAST_DIGITS:]}", f"{stranger}: {advice}")
+        reason = Message("books.correct_account", {"stranger": stranger})
+        yield Reject(NO_LINE, "account", f"…{file.account[-LAST_DIGITS:]}", reason)
     other = next((one for one in before if one.currency != file.currency), None)
     if other is not None:
-        reason = f"{other.name} of this account is in {other.currency}, and an account has one currency"
-        yield Reject(NO_LINE, "currency", file.currency, f"{reason}: give the file's own account")
+        reason = Message("books.account_in_other_currency", {"file": other.name, "currency": other.currency})
+        yield Reject(NO_LINE, "currency", file.currency, reason)
 
 
-def _nobody_pays_to(session: Session, file: BankFile) -> str:
+def _nobody_pays_to(session: Session, file: BankFile) -> Message | None:
     """Say that payouts go elsewhere; nothing where they go here, or nowhere yet."""
     wanted = select(Payout.recipient_number).where(Payout.connection == file.connection).distinct()
     recipients = [number for number in session.exec(wanted) if number]
     if not recipients or file.account in {account_digits(number) for number in recipients}:
-        return ""
+        return None
     ends = sorted({number[-LAST_DIGITS:] for number in recipients})
     if file.account[-LAST_DIGITS:] in ends:
-        return "no payout we know goes to this account; payouts go to another one with the same last digits"
-    return f"no payout we know goes to this account; payouts go to accounts ending in {', '.join(ends)}"
+        return Message("books.nobody_pays_same_digits")
+    return Message("books.nobody_pays_here", {"ends": ", ".join(ends)})

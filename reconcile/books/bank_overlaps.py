@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from itertools import accumulate
 
+from consumer.facts.messages import Message, Value
 from reconcile.books.bank_statements import NO_LINE, Statement
 from reconcile.books.documents import Reject
 from reconcile.tables import BankFile
@@ -30,7 +31,7 @@ class Place:
 
     before: Counter[Said] = field(default_factory=Counter)
     rejects: tuple[Reject, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
 def lines_said(statements: Sequence[Statement]) -> list[Said]:
@@ -148,25 +149,24 @@ def _family(file: BankFile) -> str:
 
 
 def _written_otherwise(file: BankFile, other: BankFile) -> Reject:
-    days = f"{max(file.since, other.since)} to {min(file.until, other.until)}"
-    reason = f"{other.name} ({other.file_format}) speaks of {days} already, and each format words a line otherwise"
-    return Reject(NO_LINE, "", "", f"{reason}: they would count twice; bring those days in in one format")
+    values: dict[str, Value] = {
+        "file": other.name,
+        "format": other.file_format,
+        "since": max(file.since, other.since),
+        "until": min(file.until, other.until),
+    }
+    return Reject(NO_LINE, "", "", Message("books.other_format_known", values))
 
 
 def _retold(other: BankFile, retold: Counter[tuple[date, int]]) -> Reject:
-    on = min(day for day, _ in retold)
-    reason = f"{retold.total()} of its lines have day and amount of lines of {other.name} (the first on {on})"
-    advice = "they would count twice; export those days as you did then, or leave them out"
-    return Reject(NO_LINE, "", "", f"{reason} but other words: {advice}")
+    values: dict[str, Value] = {"lines": retold.total(), "file": other.name, "day": min(day for day, _ in retold)}
+    return Reject(NO_LINE, "", "", Message("books.same_days_other_words", values))
 
 
-def _undecided(same: Counter[Said]) -> str:
-    count = f"{same.total()} lines say what lines kept before say and were taken as the same"
-    return f"{count}: without balances nobody can tell, so export whole days"
+def _undecided(same: Counter[Said]) -> Message:
+    return Message("books.same_lines_assumed", {"lines": same.total()})
 
 
 def _contradicted(other: BankFile, same: Counter[Said]) -> Reject:
-    on = min(said.booked_on for said in same)
-    reason = f"{same.total()} of its lines say what lines of {other.name} say, but by the balances they are others"
-    advice = f"bring in what lies between the two files on {on} first, or export whole days"
-    return Reject(NO_LINE, "opening", "", f"{reason}: {advice}")
+    values: dict[str, Value] = {"lines": same.total(), "file": other.name, "day": min(said.booked_on for said in same)}
+    return Reject(NO_LINE, "opening", "", Message("books.same_lines_other_balances", values))

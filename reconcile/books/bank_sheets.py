@@ -7,6 +7,7 @@ from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from consumer.facts.countries import COUNTRIES
+from consumer.facts.messages import Message
 from reconcile.books import words
 from reconcile.books.bank_statements import NO_LINE, Balance, BankFileError, BankReading, BankRow, Statement
 from reconcile.books.bank_totals import check_totals, is_total
@@ -66,7 +67,7 @@ class _Convention:
 class _AmountError(FigureError):
     """An amount that cannot be used, and the column it stands in."""
 
-    def __init__(self, field: str, reason: str) -> None:
+    def __init__(self, reason: Message, field: str) -> None:
         super().__init__(reason)
         self.field = field
 
@@ -78,12 +79,10 @@ def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str])
         sheets = [(sheet, find_header(sheet.rows, mapping, words=COLUMNS, least=_LEAST_NAMES, holds=_has_money))
                   for sheet in read_sheets(content)]  # fmt: skip
     except SheetError as error:
-        raise BankFileError(str(error)) from None
+        raise BankFileError(error.message) from None
     usable = [(sheet, header) for sheet, header in sheets if header is not None]
     if not usable:
-        raise BankFileError(
-            "no row names a date and an amount (or credit and debit) column: save a mapping, or use MT940 or camt.053"
-        )
+        raise BankFileError("books.no_bank_header")
     sheet, header = max(usable, key=lambda pair: len(pair[1].at))
     name = "CSV" if sheet.separator else "XLSX"
     doubled = tuple(_doubled(header))
@@ -95,7 +94,7 @@ def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str])
     rows = [row for row in body if row not in totals]
     uneven = [row for row in rows if sheet.separator and len(row.cells) != header.cells]
     if uneven:
-        reason = f"the row has not the {header.cells} columns of the header: a separator is missing or too many"
+        reason = Message("books.row_width_of_header", {"header": header.cells})
         return BankReading(name, rejects=tuple(Reject(row.line, "", "", reason) for row in uneven))
     return _read(sheet, rows, totals, header, country=country)
 
@@ -107,7 +106,7 @@ def _has_money(header: Header) -> bool:
 def _doubled(header: Header) -> Iterator[Reject]:
     for field, name in header.names.items():
         if len(header.twins(field)) > 1:
-            yield Reject(header.line, name, "", "two columns bear this name: rename or delete the one not meant")
+            yield Reject(header.line, name, "", Message("books.column_twice"))
 
 
 def _read(sheet: Sheet, rows: Sequence[Row], totals: Sequence[Row], header: Header, *, country: str) -> BankReading:
@@ -115,9 +114,11 @@ def _read(sheet: Sheet, rows: Sequence[Row], totals: Sequence[Row], header: Head
     try:
         convention = _decide(sheet, rows, header, country)
     except FigureError as error:
-        return BankReading(name, rejects=(Reject(header.line, "", "", f"an amount {error}"),))
+        return BankReading(
+            name, rejects=(Reject(header.line, "", "", Message("books.amount_problem", {"problem": error.message})),)
+        )
     except words.WordError as error:
-        return BankReading(name, rejects=(Reject(header.line, header.name("currency"), "", str(error)),))
+        return BankReading(name, rejects=(Reject(header.line, header.name("currency"), "", error.message),))
     rejects: list[Reject] = []
     found = [(row, _to_row(row, header, convention, rejects)) for row in rows]
     pairs = [(row, line) for row, line in found if line is not None]
@@ -125,7 +126,7 @@ def _read(sheet: Sheet, rows: Sequence[Row], totals: Sequence[Row], header: Head
     if rejects:
         return BankReading(name, rejects=tuple(rejects))
     if not pairs:
-        return BankReading(name, rejects=(Reject(NO_LINE, "", "", "the file has no movements"),))
+        return BankReading(name, rejects=(Reject(NO_LINE, "", "", Message("books.no_movements")),))
     opening, closing, broken = _balances(pairs, header, convention)
     account = next((text for row in rows if (text := header.cell(row, "account"))), "")
     statement = Statement(account, convention.currency, tuple(line for _, line in pairs), opening, closing)
@@ -138,7 +139,7 @@ def _decide(sheet: Sheet, rows: Sequence[Row], header: Header, country: str) -> 
     home = COUNTRIES[country].currency
     said = {words.to_currency(header.cell(row, "currency"), country, home) for row in rows}
     if len(said) > 1:
-        raise words.WordError(f"the file mixes {', '.join(sorted(said))}: an account has one currency")
+        raise words.WordError("books.mixed_currencies", currencies=", ".join(sorted(said)))
     currency = said.pop() if said else home
     amounts = [
         written
@@ -155,7 +156,7 @@ def _decide(sheet: Sheet, rows: Sequence[Row], header: Header, country: str) -> 
 
 
 def _to_row(row: Row, header: Header, convention: _Convention, rejects: list[Reject]) -> BankRow | None:
-    def refuse(field: str, reason: str) -> None:
+    def refuse(field: str, reason: Message) -> None:
         rejects.append(Reject(row.line, header.name(field), header.cell(row, field), reason))
 
     for field in header.at:
@@ -166,24 +167,24 @@ def _to_row(row: Row, header: Header, convention: _Convention, rejects: list[Rej
     try:
         booked_on = _to_day(header.cell(row, "booked_on"), convention)
     except DateError as error:
-        refuse("booked_on", str(error))
+        refuse("booked_on", error.message)
         return None
     try:
         amount = _to_money(row, header, convention)
     except _AmountError as error:
-        refuse(error.field, str(error))
+        refuse(error.field, error.message)
         return None
     if amount is None:
         # A line that only states a balance moved nothing.
         if "saldo" not in normalise(text):
-            refuse("amount" if "amount" in header.at else "credit", "is empty")
+            refuse("amount" if "amount" in header.at else "credit", Message("books.empty"))
         return None
     return BankRow(row.line, booked_on, amount, " ".join(text.split()), header.cell(row, "reference"))
 
 
 def _to_day(text: str, convention: _Convention) -> date:
     if not text:
-        raise DateError("is empty")
+        raise DateError("books.empty")
     return to_date(text, convention.style, convention.zone)
 
 
@@ -195,14 +196,14 @@ def _to_money(row: Row, header: Header, convention: _Convention) -> int | None:
         try:
             return None if written is None else to_amount(written, convention.mark)
         except FigureError as error:
-            raise _AmountError(field, str(error)) from None
+            raise _AmountError(error.message, field) from None
 
     if "amount" in header.at:
         amount = read("amount")
         return amount if amount is None else _directed(amount, header.cell(row, "direction"), convention)
     credit, debit = read("credit"), read("debit")
     if credit and debit:
-        raise _AmountError("credit", "stands beside a charge: a line is one of the two")
+        raise _AmountError(Message("books.credit_and_debit"), "credit")
     if credit is None and debit is None:
         return None
     return (credit or 0) - abs(debit or 0)
@@ -213,17 +214,14 @@ def _directed(amount: int, flag: str, convention: _Convention) -> int:
     if not word:
         return -abs(amount) if flag.strip() == "-" else amount
     if word == "c" and convention.c_is_credit is None:
-        advice = "a charge at one bank and a credit at another: write it as a sign"
-        raise _AmountError("amount", f"has the direction C, {advice}")
+        raise _AmountError(Message("books.direction_c"), "amount")
     if word in _IN or (word == "c" and convention.c_is_credit):
         if amount < 0:
-            raise _AmountError(
-                "amount", f"is below zero, and its direction {flag!r} says that it came in: write which holds"
-            )
+            raise _AmountError(Message("books.negative_inbound", {"direction": flag}), "amount")
         return amount
     if word in _OUT or word == "c":
         return -abs(amount)
-    raise _AmountError("amount", f"has the direction {flag!r}, which is neither in (abono) nor out (cargo)")
+    raise _AmountError(Message("books.unknown_direction", {"direction": flag}), "amount")
 
 
 def _find_reversals(rows: Sequence[Row], header: Header, convention: _Convention) -> Iterator[Reject]:
@@ -239,7 +237,7 @@ def _find_reversals(rows: Sequence[Row], header: Header, convention: _Convention
             charges.append((row, to_amount(written, convention.mark)))
     if not any(amount > 0 for _, amount in charges):
         return
-    reason = "is a charge below zero beside charges above it: write what was given back as a credit"
+    reason = Message("books.negative_charge")
     yield from (
         Reject(row.line, header.name(field), header.cell(row, field), reason) for row, amount in charges if amount < 0
     )
@@ -257,12 +255,12 @@ def _balances(
         try:
             stated.append((line, to_amount(written, convention.mark)))
         except FigureError as error:
-            return None, None, (Reject(row.line, header.name("balance"), written.text, str(error)),)
+            return None, None, (Reject(row.line, header.name("balance"), written.text, error.message),)
     down, up = _breaks(stated), _breaks(stated[::-1])
     ordered, breaks = (stated, down) if len(down) <= len(up) else (stated[::-1], up)
     if breaks:
         line, balance = breaks[0]
-        reason = "the balance before and this amount do not make this balance: a line is missing or was changed"
+        reason = Message("books.balance_broken")
         return None, None, (Reject(line.line, header.name("balance"), str(balance), reason),)
     first, last = ordered[0], ordered[-1]
     return Balance(first[1] - first[0].amount, first[0].booked_on), Balance(last[1], last[0].booked_on), ()

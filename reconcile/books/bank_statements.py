@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 
+from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.money import format_decimal
 from reconcile.books.dates import NO_DAY, YEARS
 from reconcile.books.documents import Reject
@@ -65,10 +66,10 @@ class BankReading:
     file_format: str
     statements: tuple[Statement, ...] = ()
     rejects: tuple[Reject, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
 
 
-class BankFileError(ValueError):
+class BankFileError(RefusalError):
     """A file that cannot be read as a bank's at all; one sentence for a person."""
 
 
@@ -83,11 +84,11 @@ def check_statements(statements: Sequence[Statement], account: str) -> Iterator[
     wanted = account_digits(account)
     currencies = sorted({statement.currency for statement in statements})
     if len(currencies) > 1:
-        yield Reject(NO_LINE, "currency", "", f"the file mixes {', '.join(currencies)}: an account has one currency")
+        yield Reject(NO_LINE, "currency", "", Message("books.mixed_currencies", {"currencies": ", ".join(currencies)}))
     for statement in statements:
         if statement.account and account_digits(statement.account) != wanted:
             ends = statement.account[-LAST_DIGITS:]
-            reason = f"the file is of an account ending in {ends}, not of the one given"
+            reason = Message("books.other_account", {"ends": ends})
             yield Reject(NO_LINE, "account", f"…{ends}", reason)
         yield from _check_days(statement)
         yield from _check_sum(statement)
@@ -97,7 +98,7 @@ def check_statements(statements: Sequence[Statement], account: str) -> Iterator[
             continue
         if before.closing.amount != after.opening.amount:
             closing, opening = (format_decimal(b.amount, before.currency) for b in (before.closing, after.opening))
-            reason = f"a statement closes with {closing} and the next one opens with {opening}: one between is missing"
+            reason = Message("books.statement_missing", {"closing": closing, "opening": opening})
             yield Reject(NO_LINE, "opening", opening, reason)
 
 
@@ -117,5 +118,5 @@ def _check_sum(statement: Statement) -> Iterator[Reject]:
     total = sum(row.amount for row in statement.rows)
     if opening.amount + total != closing.amount:
         first, moved, last = (format_decimal(amount, currency) for amount in (opening.amount, total, closing.amount))
-        reason = f"it opens with {first}, its {len(statement.rows)} lines add up to {moved}, and it closes with {last}"
-        yield Reject(NO_LINE, "closing", last, f"{reason}: lines are missing or were changed")
+        values: dict[str, Value] = {"opening": first, "lines": len(statement.rows), "sum": moved, "closing": last}
+        yield Reject(NO_LINE, "closing", last, Message("books.balances_do_not_close", values))

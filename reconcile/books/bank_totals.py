@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from consumer.facts.messages import Message
 from consumer.facts.money import MoneyError, format_decimal
 from reconcile.books.bank_statements import Statement
 from reconcile.books.cells import Row, to_text
@@ -61,5 +62,5 @@ def _compare(
             continue
         if stated not in known and -stated not in known:
             found = " or ".join(format_decimal(amount, statement.currency) for amount in sorted(known - {0}))
-            reason = f"the lines make {found or '0'} and not this: lines are missing or were changed"
+            reason = Message("books.lines_make_otherwise", {"found": found or "0"})
             yield Reject(row.line, header.name(field), written.text, reason)

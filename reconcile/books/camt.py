@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from consumer.facts.messages import Message
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.books.bank_statements import Balance, BankFileError, BankReading, BankRow, Statement
 
@@ -25,24 +26,24 @@ def read_camt(content: bytes) -> BankReading:
     try:
         root = fromstring(content, forbid_dtd=True)
     except DefusedXmlException:
-        raise BankFileError("the file declares entities or a document type, which no bank file needs") from None
+        raise BankFileError("books.xml_entities") from None
     except (ParseError, ValueError, LookupError) as error:
-        raise BankFileError(f"the file is not XML that can be read: {error}") from None
+        raise BankFileError("books.xml_unreadable", reason=str(error)) from None
     # Banks also send the message inside an envelope of their own, or several in one.
     parts = [part for part in root.iter() if _name(part) == "BkToCstmrStmt"]
     if not parts:
-        raise BankFileError("the file is not a bank statement (camt.053): it has no BkToCstmrStmt")
+        raise BankFileError("books.no_camt")
     found = [_statement(one) for part in parts for one in _all(part, "Stmt")]
     if not found:
-        raise BankFileError("the file holds no statement (Stmt)")
+        raise BankFileError("books.no_statement")
     waiting = sum(count for _, count in found)
-    notes = (f"{waiting} entries are not booked yet and were left out",) if waiting else ()
+    notes = (Message("books.not_booked_yet", {"entries": waiting}),) if waiting else ()
     return BankReading(NAME, tuple(statement for statement, _ in found), notes=notes)
 
 
 def _statement(element: Element) -> tuple[Statement, int]:
     balances = {_text(balance, "Tp", "CdOrPrtry", "Cd"): balance for balance in _all(element, "Bal")}
-    opening, closing = _edge(balances, _OPENING, "opening"), _edge(balances, _CLOSING, "closing")
+    opening, closing = _edge(balances, _OPENING), _edge(balances, _CLOSING)
     currency = _amount_of(opening).get("Ccy", "")
     entries = list(_all(element, "Ntry"))
     booked = [(place, entry) for place, entry in enumerate(entries, start=1) if _state(entry) == _BOOKED]
@@ -56,20 +57,18 @@ def _statement(element: Element) -> tuple[Statement, int]:
     return statement, len(entries) - len(booked)
 
 
-def _edge(balances: dict[str, Element], codes: tuple[str, ...], word: str) -> Element:
+def _edge(balances: dict[str, Element], codes: tuple[str, ...]) -> Element:
     for code in codes:
         if code in balances:
             return balances[code]
-    raise BankFileError(
-        f"a statement states no {word} balance ({codes[0]}), so nobody can tell whether lines are missing"
-    )
+    raise BankFileError("books.no_opening_code" if codes is _OPENING else "books.no_closing_code", code=codes[0])
 
 
 def _named_row(place: int, entry: Element, currency: str) -> BankRow:
     try:
         return _row(place, entry, currency)
     except BankFileError as error:
-        raise BankFileError(f"entry {place} (Ntry) cannot be read: {error}") from None
+        raise BankFileError("books.entry_unreadable", entry=place, reason=error.message) from None
 
 
 def _row(place: int, entry: Element, currency: str) -> BankRow:
@@ -97,21 +96,21 @@ def _signed(element: Element, currency: str) -> int:
     """Amounts are positive in the file; the indicator says which way the money went."""
     amount = _amount_of(element)
     if amount.get("Ccy") != currency:
-        raise BankFileError(f"an amount is in {amount.get('Ccy')} in a statement of {currency}")
+        raise BankFileError("books.statement_currency", currency=str(amount.get("Ccy")), statement=currency)
     side = _text(element, "CdtDbtInd")
     if side not in {"CRDT", "DBIT"}:
-        raise BankFileError(f"an amount says {side or 'nothing'} where CRDT or DBIT must stand")
+        raise BankFileError("books.direction_code", found=side or "nothing")
     try:
         value = to_minor((amount.text or "").strip(), currency)
     except MoneyError as error:
-        raise BankFileError(f"an amount cannot be read: {error}") from None
+        raise BankFileError("books.amount_unreadable", reason=error.message) from None
     return value if side == "CRDT" else -value
 
 
 def _amount_of(element: Element) -> Element:
     amounts = list(_all(element, "Amt"))
     if not amounts:
-        raise BankFileError("a balance or an entry has no amount (Amt)")
+        raise BankFileError("books.no_amount_element")
     return amounts[0]
 
 
@@ -122,11 +121,11 @@ def _state(entry: Element) -> str:
 def _day(element: Element, name: str) -> date:
     text = _text(element, name, "Dt") or _text(element, name, "DtTm")
     if not text:
-        raise BankFileError(f"it says no day ({name}): ask the bank for statements that do")
+        raise BankFileError("books.no_day", name=name)
     try:
         return date.fromisoformat(text[:_DAY])
     except ValueError:
-        raise BankFileError(f"{name} {text!r} is not a day") from None
+        raise BankFileError("books.not_a_day", name=name, value=text) from None
 
 
 def _text(element: Element, *path: str) -> str:

@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 from typing import TypeAlias
 
+from consumer.facts.messages import Message, RefusalError
 from consumer.facts.texts import LONGEST_CELL
 
 Cell: TypeAlias = str | Decimal | date
@@ -18,7 +19,7 @@ _ERROR = re.compile(
 )
 
 
-class SheetError(ValueError):
+class SheetError(RefusalError):
     """A file that cannot be read as a table at all."""
 
 
@@ -39,7 +40,7 @@ class Sheet:
     rows: tuple[Row, ...]
     encoding: str
     separator: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     from_1904: bool = False
 
 
@@ -50,15 +51,15 @@ def to_text(cell: Cell) -> str:
     return f"{cell:f}" if isinstance(cell, Decimal) else cell.isoformat()
 
 
-def why_spoilt(cell: Cell, *, names: bool) -> str:
+def why_spoilt(cell: Cell, *, names: bool) -> Message | None:
     """Say why a cell is not taken: an error, a text beyond every cell, a number that names and lost its last digits."""
     if isinstance(cell, str):
         if len(cell) > LONGEST_CELL:
-            return f"has more than {LONGEST_CELL:,} characters, which no cell of a spreadsheet holds: shorten it"
+            return Message("books.text_too_long", {"most": LONGEST_CELL})
         wrong = cell.startswith("#") and _ERROR.fullmatch(cell.strip())
-        return "is an error of the spreadsheet: mend the formula or empty the cell" if wrong else ""
+        return Message("books.spreadsheet_error") if wrong else None
     if names and isinstance(cell, date):
-        return "is a date that the spreadsheet made of what was written: make the column text and fill it in again"
+        return Message("books.made_a_date")
     if names and isinstance(cell, Decimal) and abs(cell) >= _KEPT:
-        return "is a number of which a spreadsheet keeps fifteen digits: make the column text and fill it in again"
-    return ""
+        return Message("books.lost_digits")
+    return None

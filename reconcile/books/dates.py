@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from consumer.facts.messages import Message, RefusalError
 from reconcile.books.cells import Cell, to_text
 
 # Excel counts from a day that makes its false leap day of 1900 come out right.
@@ -43,11 +44,11 @@ _TERMS = re.compile(r"(?:credito\s+)?(?:a\s+)?(\d{1,3})\s*d[ií]as?(?:\s+credito
 _AT_ONCE = {"contado", "al contado", "pue"}
 # Programs write 0001-01-01 or 9999-12-31 for no date; no calendar of banks reaches there.
 YEARS = range(1900, 2200)
-NO_DAY = "is no day of trade: leave it empty where there is none"
+NO_DAY = Message("books.no_day_of_trade")
 _ANY_ZONE = ZoneInfo("UTC")
 
 
-class DateError(ValueError):
+class DateError(RefusalError):
     """Text that is not a date under the file's convention."""
 
 
@@ -62,20 +63,20 @@ def to_date(text: str, style: str, zone: ZoneInfo) -> date:
         on = date(int(match["y"]), _month(match), int(match["d"]))
         on = _local(on, match, zone) if style == _WITH_ZONE and match["offset"] else on
     except (ValueError, OverflowError):
-        raise DateError(f"is no day of the calendar (written {style})") from None
+        raise DateError("books.not_in_calendar", style=Message(style)) from None
     if on.year not in YEARS:
         raise DateError(NO_DAY)
     return on
 
 
-def _why_not(text: str, style: str) -> str:
+def _why_not(text: str, style: str) -> Message:
     if _TWO_DIGIT_YEAR.fullmatch(text):
-        return "has a year of two digits: write four"
+        return Message("books.two_digit_year")
     if style == _CELLS:
-        return "is no date cell beside others that are, whose day and month may be swapped: make the whole column text"
+        return Message("books.no_date_cell")
     if style == _UNKNOWN:
-        return "is not a date in a form known here: write yyyy-mm-dd, or the day before the month as dd-mm-yyyy"
-    return f"is not a date written {style} as the rest of the file"
+        return Message("books.unknown_date_form")
+    return Message("books.other_date_style", {"style": Message(style)})
 
 
 def _month(match: re.Match[str]) -> int:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import TypeVar
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
+from consumer.facts.messages import Message
 from reconcile.books import words
 from reconcile.books.cells import Row, to_text, why_spoilt
 from reconcile.books.dates import DateError, to_date, to_term
@@ -31,7 +32,11 @@ class Reject:
     line: int
     column: str
     value: str
-    reason: str
+    reason: Message
+
+    def to_row(self) -> dict[str, Any]:
+        """Return it for the terminal and for programs."""
+        return {"line": self.line, "column": self.column, "value": self.value, "reason": str(self.reason)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,22 +118,22 @@ class RowReader:
     def _find_spoilt(self) -> None:
         for field in self._header.at:
             reason = why_spoilt(self._header.raw(self._row, field), names=field not in _PLAIN)
-            if not reason and field in _KEYS and self._text(field).lower() in _NOTHING:
-                reason = "is how a program writes nothing: empty the cell"
-            if reason:
+            if reason is None and field in _KEYS and self._text(field).lower() in _NOTHING:
+                reason = Message("books.written_nothing")
+            if reason is not None:
                 self._reject(field, reason)
 
     def _text(self, field: str) -> str:
         return self._header.cell(self._row, field)
 
-    def _reject(self, field: str, reason: str) -> None:
+    def _reject(self, field: str, reason: Message) -> None:
         self.rejects.append(Reject(self._row.line, self._header.name(field), self._text(field), reason))
 
     def _read(self, field: str, reader: Callable[[str], T], fallback: T) -> T:
         try:
             return reader(self._text(field))
         except _PROBLEMS as problem:
-            self._reject(field, str(problem))
+            self._reject(field, problem.message)
             return fallback
 
     def _to_currency(self, text: str) -> str:
@@ -142,16 +147,16 @@ class RowReader:
         written, series = self._text("folio"), self._text("series")
         if not written:
             if not self._text("uuid"):
-                self._reject("folio", "the row has no folio and no UUID")
+                self._reject("folio", Message("books.no_folio"))
             return "", series.upper(), uuid
         folio, series = self._read("folio", lambda text: words.to_folio(text, series), (written, series))
         if folio == "0" and not uuid:
-            self._reject("folio", "is 0, which no document has")
+            self._reject("folio", Message("books.folio_zero"))
         return folio, series, uuid
 
     def _to_required_date(self, text: str) -> date | None:
         if not text:
-            raise DateError("is empty")
+            raise DateError("books.empty")
         return self._to_date(text)
 
     def _to_date(self, text: str) -> date:
@@ -170,7 +175,7 @@ class RowReader:
         if amount is not None and kind in words.CREDIT_NOTES:
             amount *= self._convention.note_sign
         if amount is not None and amount < 0:
-            self._reject(field, "is negative on a document that is not a credit note, or against its own file's sign")
+            self._reject(field, Message("books.negative_document"))
         return amount
 
     def _state(self) -> bool | None:
@@ -180,14 +185,14 @@ class RowReader:
         try:
             return words.is_void(status, self._text("voided"))
         except WordError as problem:
-            self._reject("status" if self._text("status") else "voided", str(problem))
+            self._reject("status" if self._text("status") else "voided", problem.message)
             return None
 
     def _total(self, total: int | None, *, is_void: bool | None) -> int | None:
         if total is None and is_void:
             return 0
         if total is None and to_written(self._row, self._header, "total", self._convention.currency) is None:
-            self._reject("total", "is empty")
+            self._reject("total", Message("books.empty"))
         return total
 
     def _reference(self) -> tuple[str, str]:
@@ -239,7 +244,7 @@ def find_clashes(found: Sequence[tuple[Row, Document]]) -> tuple[list[tuple[Row,
             repeated += len(pairs) - 1
             continue
         lines = ", ".join(str(row.line) for row, _ in pairs)
-        reason = f"lines {lines} state this document differently ({_first_difference(pairs)}): neither is used"
+        reason = Message("books.lines_clash", {"lines": lines, "difference": _first_difference(pairs)})
         rejects += [Reject(row.line, "", key, reason) for row, _ in pairs]
     return kept, rejects, repeated
 

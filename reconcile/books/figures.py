@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from consumer.facts.messages import Message, RefusalError
 from consumer.facts.money import MoneyError, digits_of, to_minor
 
 THOUSAND_DIGITS = 3
@@ -31,7 +32,7 @@ _SHAPES = {
 _EITHER = re.compile(r"\d{1,3}([.,])\d{3}")
 
 
-class FigureError(ValueError):
+class FigureError(RefusalError):
     """Text that is not an amount under the file's convention."""
 
 
@@ -49,14 +50,14 @@ def to_amount(written: Written, mark: DecimalMark) -> int:
     negative, digits = _to_bare(_without_name(written))
     shape = _SHAPES[DecimalMark.POINT if written.plain else mark]
     if not shape.fullmatch(digits):
-        raise FigureError(f"is not an amount written with a decimal {_name(mark)}")
+        raise FigureError("books.not_an_amount", mark=_name(mark))
     plain = digits if written.plain else _to_plain(digits, mark)
     try:
         amount = to_minor(plain, written.currency)
     except MoneyError:
-        raise FigureError(f"has more decimals than {written.currency} has") from None
+        raise FigureError("books.too_many_decimals", currency=written.currency) from None
     if amount > _LARGEST:
-        raise FigureError("is larger than any amount")
+        raise FigureError("books.amount_too_large")
     return -amount if negative else amount
 
 
@@ -79,7 +80,7 @@ def decide_rate_mark(rates: Iterable[Written]) -> DecimalMark:
     fits = {mark: sum(_is_rate(text, mark) for text in texts) for mark in DecimalMark}
     tied = fits[DecimalMark.POINT] == fits[DecimalMark.COMMA] == len(texts)
     if tied and any(_EITHER.fullmatch(text) for text in texts):
-        raise FigureError("could be thousands or decimals, and so could the whole file: write all with decimals")
+        raise FigureError("books.thousands_or_decimals")
     return max(DecimalMark, key=lambda mark: fits[mark])
 
 
@@ -106,10 +107,10 @@ def _break_tie(written: Sequence[Written], preferred: DecimalMark) -> DecimalMar
         if match is None:
             continue
         if digits_of(amount.currency) >= THOUSAND_DIGITS:
-            raise FigureError(f"could be thousands or decimals of {amount.currency}, and so could the whole file")
+            raise FigureError("books.thousands_or_decimals_of", currency=amount.currency)
         wanted.add(DecimalMark.COMMA if match[1] == "." else DecimalMark.POINT)
     if len(wanted) > 1:
-        raise FigureError("uses . and , before three digits: write the file with one of them")
+        raise FigureError("books.both_marks")
     return wanted.pop() if wanted else preferred
 
 
@@ -130,7 +131,7 @@ def _without_name(written: Written) -> str:
         if name is None or (_has_digit(before) and _has_digit(after)):
             continue
         if name != written.currency:
-            raise FigureError(f"is written in {name}, and its row is in {written.currency}")
+            raise FigureError("books.other_currency", written=name, currency=written.currency)
         text = before + after
     return text
 
@@ -160,5 +161,5 @@ def _to_plain(digits: str, mark: DecimalMark) -> str:
     return digits.replace(",", "")
 
 
-def _name(mark: DecimalMark) -> str:
-    return "point" if mark is DecimalMark.POINT else "comma"
+def _name(mark: DecimalMark) -> Message:
+    return Message("books.point" if mark is DecimalMark.POINT else "books.comma")

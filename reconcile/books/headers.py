@@ -9,6 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias
 
+from consumer.facts.messages import RefusalError
 from reconcile.books.cells import Cell, Row, to_text
 
 REQUIRED = ("doc_type", "issue_date", "total")
@@ -73,7 +74,7 @@ SYNONYMS: Vocabulary = {
 FURTHER_PARTS = {"other_tax": 1, "withheld": -1, "discount": -1}
 
 
-class MappingError(ValueError):
+class MappingError(RefusalError):
     """A saved mapping that is missing or names columns that do not exist."""
 
 
@@ -176,19 +177,19 @@ def _find_column(synonyms: Iterable[str], plain: list[str], apart: list[str]) ->
 def read_mapping(folder: Path, name: str, *, words: Vocabulary = SYNONYMS) -> dict[str, str]:
     """Read a saved mapping: a TOML file whose lines say `field = "name of the column"`."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name):
-        raise MappingError(f"{name!r} is not a name of a mapping: use letters, digits, - and _")
+        raise MappingError("books.bad_mapping_name", name=name)
     path = folder / f"{name}.toml"
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise MappingError(f"there is no mapping {name!r}: write {path.name} into the mappings folder") from None
+        raise MappingError("books.no_mapping", name=name, file=path.name) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise MappingError(f"the mapping {path.name} cannot be read: {error}") from None
+        raise MappingError("books.mapping_unreadable", file=path.name, reason=str(error)) from None
     for field, column in values.items():
         if field not in words:
-            raise MappingError(f"{path.name}: {field} is not a field; fields are {', '.join(words)}")
+            raise MappingError("books.mapping_unknown_field", file=path.name, field=field, fields=", ".join(words))
         if not isinstance(column, str) or not column.strip():
-            raise MappingError(f"{path.name}: {field} must name a column of the file")
+            raise MappingError("books.mapping_names_no_column", file=path.name, field=field)
     return values
 
 

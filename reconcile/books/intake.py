@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import Statement
 from reconcile.books.documents import AMOUNTS, Reject
@@ -44,10 +45,10 @@ class Intake:
     counts: Mapping[str, int]
     totals: Sequence[Total]
     rejects: Sequence[Reject]
-    notes: Sequence[str]
-    earlier: str = ""
+    notes: Sequence[Message]
+    earlier: Message | None = None
     replaces: str = ""
-    stale: str = ""
+    stale: Message | None = None
     totals_accepted: int = 0
     may_accept_totals: bool = False
 

@@ -13,6 +13,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from consumer.facts.store import batches, insert_once
 from consumer.facts.tables.business import Entity
 from consumer.facts.taxids import TaxIdError, to_tax_id
@@ -40,7 +41,7 @@ class ImportOutcome:
     added: int = 0
     changed: int = 0
     unchanged: int = 0
-    earlier: str = ""
+    earlier: Message | None = None
 
     @property
     def status(self) -> Completion:
@@ -69,9 +70,9 @@ def import_invoices(
         content = path.read_bytes()
         columns = read_mapping(installation.settings.data_dir / "mappings", mapping) if mapping else {}
     except OSError as error:
-        return _refused(path.name, "", f"the file cannot be read: {error.strerror}")
+        return _refused(path.name, "", Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except MappingError as error:
-        return _refused(path.name, "", str(error))
+        return _refused(path.name, "", error.message)
     sha256 = _digest(content, columns)
     with installation.store.reading() as session:
         earlier = session.get(InvoiceFile, (connection.name, sha256))
@@ -113,7 +114,7 @@ def _to_own_tax_id(value: object, connection: Connection) -> str | None:
         return None
 
 
-def _refused(name: str, sha256: str, reason: str) -> ImportOutcome:
+def _refused(name: str, sha256: str, reason: Message) -> ImportOutcome:
     reject = Reject(NO_LINE, "", "", reason)
     return ImportOutcome(name, sha256, False, False, Reading((), (reject,)), (reject,))
 
@@ -127,9 +128,10 @@ def _digest(content: bytes, columns: Mapping[str, str]) -> str:
 
 
 def _known_already(name: str, sha256: str, file: InvoiceFile) -> ImportOutcome:
-    earlier = f"already imported on {file.imported_at:%Y-%m-%d %H:%M} UTC as {file.name}, nothing changed"
+    earlier = Message("books.imported_before", {"at": file.imported_at, "name": file.name})
     if file.totals_accepted:
-        earlier += f"; totals accepted as they stood: {file.totals_accepted}"
+        values = {**earlier.values, "accepted": file.totals_accepted}
+        earlier = Message("books.imported_before_accepted", values)
     return ImportOutcome(name, sha256, True, False, Reading((), (), rows=file.rows), (), earlier=earlier)
 
 

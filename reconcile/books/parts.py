@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
 from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import Convention, Document, Reject, written_at
@@ -151,5 +152,5 @@ def _to_reject(row: Row, document: Document, added: _Sum, header: Header) -> Rej
     listed = ", ".join([*parts, *added.told])
     sums = added.amount + sum(added.unsure), document.total
     amount, total = (format_decimal(value, document.currency) for value in sums)
-    reason = f"the parts add up to {amount} ({listed}) and the total is {total}"
+    reason = Message("books.parts_differ", {"sum": amount, "parts": listed, "total": total})
     return Reject(row.line, header.name("total"), header.cell(row, "total"), reason)

@@ -16,6 +16,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.tables.provider import PayoutItem
 from consumer.facts.turns import Turn, take_turn
 from consumer.facts.work import Completion
@@ -65,9 +66,9 @@ class ReportOutcome:
     rows: int = 0
     fee_total: int = 0
     kept: bool = False
-    earlier: str = ""
+    earlier: Message | None = None
     replaced: Replaced | None = None
-    stale: str = ""
+    stale: Message | None = None
     rejects: tuple[Reject, ...] = ()
 
     @property
@@ -75,19 +76,23 @@ class ReportOutcome:
         return not self.rejects and not self.stale
 
     @property
-    def note(self) -> str:
+    def note(self) -> Message | None:
         """Say which report these fees take the place of."""
         if self.replaced is None:
-            return ""
-        when = f"{self.replaced.imported_at:%Y-%m-%d %H:%M} UTC"
-        return f"takes the place of {self.replaced.name} of {when} for {self.payout_id}"
+            return None
+        values: dict[str, Value] = {
+            "name": self.replaced.name,
+            "at": self.replaced.imported_at,
+            "payout": self.payout_id,
+        }
+        return Message("books.takes_place_of", values)
 
     @property
     def status(self) -> Completion:
         return Completion.DONE if self.accepted else Completion.NOTHING_DONE
 
 
-class ReportError(ValueError):
+class ReportError(RefusalError):
     """A report that cannot be used as a whole."""
 
 
@@ -105,9 +110,11 @@ def import_payout_report(
         content = path.read_bytes()
         rows, rejects = read_report(content)
     except OSError as error:
-        return replace(outcome, rejects=(Reject(0, "", "", f"the file cannot be read: {error.strerror}"),))
+        return replace(
+            outcome, rejects=(Reject(0, "", "", Message("books.file_unreadable", {"reason": str(error.strerror)})),)
+        )
     except (SheetError, ReportError) as error:
-        return replace(outcome, rejects=(Reject(0, "", "", str(error)),))
+        return replace(outcome, rejects=(Reject(0, "", "", error.message),))
     if rejects:
         return replace(outcome, rows=len(rows), rejects=rejects)
     outcome = replace(outcome, sha256=hashlib.sha256(content).hexdigest(), rows=len(rows))
@@ -115,7 +122,7 @@ def import_payout_report(
         with installation.store.transaction() as session:
             return keep_report(session, connection, outcome, rows, seen=seen, at=None if dry_run else utc_now())
     except ReportError as error:
-        return replace(outcome, rejects=(Reject(0, "", "", str(error)),))
+        return replace(outcome, rejects=(Reject(0, "", "", error.message),))
 
 
 def read_report(content: bytes) -> tuple[tuple[ReportRow, ...], tuple[Reject, ...]]:
@@ -127,17 +134,17 @@ def read_report(content: bytes) -> tuple[tuple[ReportRow, ...], tuple[Reject, ..
         first, names = found
         doubled = sorted(name for name in COLUMNS if names.count(name) > 1)
         if doubled:
-            raise ReportError(f"two columns are called {doubled[0]}: rename or delete the one that is not meant")
+            raise ReportError("books.columns_called_same", name=doubled[0])
         rejects: list[Reject] = []
         body = [row for row in sheet.rows[first + 1 :] if not row.is_blank]
         if not body:
-            raise ReportError("the report has no rows")
+            raise ReportError("books.report_empty")
         uneven = tuple(_find_uneven(sheet, body, names))
         if uneven:
             return (), uneven
         read = [_read_row(row.line, dict(zip(names, map(to_text, row.cells), strict=False)), rejects) for row in body]
         return tuple(row for row in read if row is not None), tuple(rejects)
-    raise ReportError(f"the header must name {', '.join(COLUMNS)}: this is not the provider's payout report")
+    raise ReportError("books.not_a_payout_report", columns=", ".join(COLUMNS))
 
 
 def _find_names(sheet: Sheet) -> tuple[int, list[str]] | None:
@@ -160,7 +167,7 @@ def _find_uneven(sheet: Sheet, body: Sequence[Row], names: Sequence[str]) -> Ite
 
 
 def _uneven(row: Row, names: Sequence[str]) -> Reject:
-    reason = f"the row has {len(row.cells)} columns, the header {len(names)}: a separator is missing or too many"
+    reason = Message("books.row_width", {"cells": len(row.cells), "header": len(names)})
     return Reject(row.line, "", "", reason)
 
 
@@ -171,9 +178,9 @@ def _read_row(line: int, cells: Mapping[str, str], rejects: list[Reject]) -> Rep
         if _WHOLE.fullmatch(text):
             numbers[name] = int(text)
         else:
-            rejects.append(Reject(line, name, text, "is not a whole number of the smallest unit"))
+            rejects.append(Reject(line, name, text, Message("books.not_minor_units")))
     if not cells.get("id"):
-        rejects.append(Reject(line, "id", "", "is empty"))
+        rejects.append(Reject(line, "id", "", Message("books.empty")))
     if len(numbers) < len(("amount", "fee")) or not cells.get("id"):
         return None
     kind = cells.get("resource_type", "")
@@ -200,7 +207,7 @@ def keep_report(
         return outcome
     known = session.get(PayoutReport, (connection.name, found))
     if known is not None and known.sha256 == outcome.sha256:
-        earlier = f"already imported on {known.imported_at:%Y-%m-%d %H:%M} UTC for {found}, nothing changed"
+        earlier = Message("books.report_imported_before", {"at": known.imported_at, "payout": found})
         return replace(outcome, earlier=earlier)
     # A refund that came back carries no fee, and may share its id with the refund itself.
     charged = [row for row in rows if row.resource_type != ADJUSTMENT]
@@ -209,7 +216,7 @@ def keep_report(
     replaced = None if known is None else _replaced(session, known, mine)
     told = replace(outcome, currency=currency, fee_total=sum(row.fee for row in charged), replaced=replaced)
     if seen is not None and known is not None and seen != known.sha256:
-        return replace(told, stale=f"meanwhile {known.name} brought the fees of {found}: compare and confirm again")
+        return replace(told, stale=Message("books.replaced_meanwhile", {"name": known.name, "payout": found}))
     if at is None:
         return told
     session.execute(sa.delete(ProviderFee).where(*mine))
@@ -244,9 +251,7 @@ def _find_payout(session: Session, connection: Connection, rows: Sequence[Report
     wanted = {(row.resource_type, row.resource_id) for row in rows}
     fitting = [one for one in sorted(candidates) if _items(session, connection, one).keys() == wanted]
     if len(fitting) != 1:
-        raise ReportError(
-            f"its {len(rows)} rows are the items of {len(fitting)} payouts we know: pull payouts, or give --payout"
-        )
+        raise ReportError("books.payout_unclear", rows=len(rows), payouts=len(fitting))
     return fitting[0]
 
 
@@ -263,11 +268,11 @@ def _differences(
         key = (row.resource_type, row.resource_id)
         item = items.get(key)
         if key in seen:
-            yield Reject(row.line, "id", row.resource_id, "is there twice")
+            yield Reject(row.line, "id", row.resource_id, Message("books.there_twice"))
         elif item is None:
-            yield Reject(row.line, "id", row.resource_id, f"is no item of payout {payout_id}")
+            yield Reject(row.line, "id", row.resource_id, Message("books.not_of_payout", {"payout": payout_id}))
         elif abs(row.amount) != item.amount:
-            yield Reject(row.line, "amount", str(row.amount), f"the provider's API says {item.amount}")
+            yield Reject(row.line, "amount", str(row.amount), Message("books.api_says", {"amount": item.amount}))
         seen.add(key)
     for _, resource_id in sorted(items.keys() - seen):
-        yield Reject(0, "id", resource_id, f"is an item of payout {payout_id} and not in the file")
+        yield Reject(0, "id", resource_id, Message("books.missing_of_payout", {"payout": payout_id}))

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 from consumer.facts.countries import COUNTRIES
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.messages import Message
 from consumer.facts.store import put
 from reconcile.books.cells import SheetError
 from reconcile.books.dates import DateError, decide_style, to_date
@@ -36,9 +37,9 @@ def import_rates(installation: Installation, connection: Connection, path: Path,
     try:
         outcome = read_rates(path.name, path.read_bytes(), country=connection.country_code)
     except OSError as error:
-        return _refused(path.name, f"the file cannot be read: {error.strerror}")
+        return _refused(path.name, Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except SheetError as error:
-        return _refused(path.name, str(error))
+        return _refused(path.name, error.message)
     if outcome.accepted:
         with installation.store.transaction() as session:
             for on, value in outcome.rates:
@@ -47,7 +48,7 @@ def import_rates(installation: Installation, connection: Connection, path: Path,
     return outcome
 
 
-def _refused(name: str, reason: str) -> RatesOutcome:
+def _refused(name: str, reason: Message) -> RatesOutcome:
     return RatesOutcome(name, rejects=(Reject(_NO_LINE, "", "", reason),))
 
 
@@ -56,7 +57,7 @@ def read_rates(name: str, content: bytes, *, country: str) -> RatesOutcome:
     found = ((sheet, find_header(sheet.rows, {}, words=COLUMNS, least=len(COLUMNS))) for sheet in read_sheets(content))
     sheet, header = next((pair for pair in found if pair[1] is not None), (None, None))
     if sheet is None or header is None:
-        return _refused(name, "no row names a date (fecha) and a value (valor) column")
+        return _refused(name, Message("books.no_rates_header"))
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
     style = decide_style((header.raw(row, "on") for row in body), from_1904=sheet.from_1904)
     zone = ZoneInfo(COUNTRIES[country].zone)
@@ -65,19 +66,19 @@ def read_rates(name: str, content: bytes, *, country: str) -> RatesOutcome:
     try:
         mark = decide_rate_mark(filter(None, values))
     except FigureError as error:
-        return _refused(name, f"a value {error}")
+        return _refused(name, Message("books.value_problem", {"problem": error.message}))
     rates: dict[date, str] = {}
     rejects: list[Reject] = []
     for row, written in zip(body, values, strict=True):
         try:
             on = to_date(header.cell(row, "on"), style, zone)
         except DateError as error:
-            rejects.append(Reject(row.line, header.name("on"), header.cell(row, "on"), str(error)))
+            rejects.append(Reject(row.line, header.name("on"), header.cell(row, "on"), error.message))
             continue
         value = None if written is None else to_rate(written, mark)
         text = header.cell(row, "value")
         if value is None:
-            rejects.append(Reject(row.line, header.name("value"), text, "is not a rate above zero"))
+            rejects.append(Reject(row.line, header.name("value"), text, Message("books.no_rate")))
         elif rates.setdefault(on, value) != value:
-            rejects.append(Reject(row.line, header.name("value"), text, f"another value stands for {on} above"))
+            rejects.append(Reject(row.line, header.name("value"), text, Message("books.another_rate", {"day": on})))
     return RatesOutcome(name, tuple(sorted(rates.items())), tuple(rejects))

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from consumer.facts.messages import Message
 from reconcile.books import words
 from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.conventions import decide_convention, kind_of
@@ -34,7 +35,7 @@ class Reading:
     encoding: str = ""
     separator: str = ""
     columns: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Message, ...] = ()
     unequal: tuple[Reject, ...] = ()
     may_accept_totals: bool = False
 
@@ -55,9 +56,9 @@ def read_invoices(
     try:
         found = _best_sheet(content, mapping)
     except SheetError as error:
-        return Reading((), (Reject(NO_LINE, "", "", str(error)),))
+        return Reading((), (Reject(NO_LINE, "", "", error.message),))
     if found is None:
-        reason = "no row holds four known column names: use the canonical header or save a mapping"
+        reason = Message("books.no_header")
         return Reading((), (Reject(NO_LINE, "", "", reason),))
     sheet, header = found
     unusable = (*_missing_columns(header), *_doubled_columns(header), *_unclear_columns(header))
@@ -83,7 +84,7 @@ def _best_sheet(content: bytes, mapping: Mapping[str, str]) -> tuple[Sheet, Head
         if best is None:
             raise
     if len(lists) > 1:
-        raise SheetError(f"the workbook lists documents on {len(lists)} sheets ({'; '.join(lists)}): save each alone")
+        raise SheetError("books.several_lists", count=len(lists), sheets="; ".join(lists))
     return best
 
 
@@ -91,16 +92,16 @@ def _missing_columns(header: Header) -> Iterator[Reject]:
     for field in REQUIRED:
         if field not in header.at:
             names = ", ".join(SYNONYMS[field][:4])
-            yield Reject(header.line, field, "", f"the file has no such column; it is often called {names}")
+            yield Reject(header.line, field, "", Message("books.column_missing", {"names": names}))
     if "folio" not in header.at and "uuid" not in header.at:
-        yield Reject(header.line, "folio", "", "the file has neither a folio nor a UUID column")
+        yield Reject(header.line, "folio", "", Message("books.no_folio_column"))
 
 
 def _unclear_columns(header: Header) -> Iterator[Reject]:
     """A bare amount may be the net as well as the total, where one of the parts stands beside it."""
     name = header.names.get("total", "")
     if normalise(name) == "monto" and {"net", "vat"} & header.at.keys():
-        reason = "the column may be the net or the total: name it Monto total, or save a mapping that says total"
+        reason = Message("books.net_or_total")
         yield Reject(header.line, name, "", reason)
 
 
@@ -109,7 +110,7 @@ def _doubled_columns(header: Header) -> Iterator[Reject]:
         places = header.twins(field)
         if len(places) > 1:
             listed = " and ".join(str(place) for place in places)
-            reason = f"columns {listed} bear this name, and which one is meant is not said: rename or delete the other"
+            reason = Message("books.columns_same_name", {"columns": listed})
             yield Reject(header.line, name, "", reason)
 
 
@@ -132,7 +133,11 @@ def _read_rows(sheet: Sheet, header: Header, country: str, own_tax_ids: frozense
     try:
         convention = decide_convention(sheet, rows, header, country=country)
     except FigureError as error:
-        return Reading((), (Reject(header.line, "", "", f"an amount {error}"),), encoding=sheet.encoding)
+        return Reading(
+            (),
+            (Reject(header.line, "", "", Message("books.amount_problem", {"problem": error.message})),),
+            encoding=sheet.encoding,
+        )
     reading = _read_documents(sheet, header, convention, rows=rows, total_rows=total_rows, taxes=taxes)
     remarks = _remarks(taxes, is_unsure=not own_tax_ids and names_issuers(rows, header))
     return replace(reading, notes=(*reading.notes, *remarks))
@@ -143,18 +148,18 @@ def _judge_totals(reading: Reading, *, accepted: bool) -> Reading:
     if not reading.unequal:
         return reading
     if accepted:
-        remark = f"documents whose parts do not add up to their total, accepted as they stand: {len(reading.unequal)}"
+        remark = Message("books.unequal_accepted", {"count": len(reading.unequal)})
         return replace(reading, notes=(*reading.notes, remark))
     rejects = tuple(sorted((*reading.rejects, *reading.unequal), key=lambda reject: reject.line))
     return replace(reading, rejects=rejects, may_accept_totals=not reading.rejects)
 
 
-def _remarks(taxes: Mapping[int, Sequence[Row]], *, is_unsure: bool) -> Iterator[str]:
+def _remarks(taxes: Mapping[int, Sequence[Row]], *, is_unsure: bool) -> Iterator[Message]:
     if taxes:
         count = sum(map(len, taxes.values()))
-        yield f"rows of a further tax, which the total of the document above them holds: {count}"
+        yield Message("books.further_tax_rows", {"count": count})
     if is_unsure:
-        yield "the merchant's own tax id is not known, so nothing shows that the issuer is the merchant: set tax_id"
+        yield Message("books.own_tax_id_unknown")
 
 
 def _read_documents(
@@ -201,17 +206,19 @@ def _read_documents(
     )
 
 
-def _notes(left_out: Counter[str], summed: Counter[str], repeated: int, *, sheet: Sheet, empty: bool) -> Iterator[str]:
+def _notes(
+    left_out: Counter[str], summed: Counter[str], repeated: int, *, sheet: Sheet, empty: bool
+) -> Iterator[Message]:
     if empty:
-        yield "the file has a header and no documents under it"
+        yield Message("books.no_documents")
     if sheet.separator == TILDE and not empty:
-        yield "lists of this kind name no currency: every amount is taken as pesos, also of documents in dollars"
+        yield Message("books.no_currency_named")
     for kind, count in sorted(summed.items()):
-        yield f"rows of kind {kind} with folio 0, which sum receipts up and were left out: {count}"
+        yield Message("books.summed_receipts", {"kind": kind, "count": count})
     for kind, count in sorted(left_out.items()):
-        yield f"rows of kind {kind}, which are no receivables and were left out: {count}"
+        yield Message("books.not_receivable", {"kind": kind, "count": count})
     if repeated:
-        yield f"rows that repeat another one exactly and were counted once: {repeated}"
+        yield Message("books.repeated_rows", {"count": repeated})
 
 
 def _padded(row: Row, header: Header) -> Row:
@@ -236,7 +243,7 @@ def _has_other_width(row: Row, header: Header, cells: int | None) -> bool:
 
 
 def _uneven(row: Row, header: Header) -> Reject:
-    reason = f"the row has {len(row.cells)} columns, the header {header.cells}: a separator is missing or too many"
+    reason = Message("books.row_width", {"cells": len(row.cells), "header": header.cells})
     return Reject(row.line, "", "", reason)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
+from consumer.facts.messages import Message
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import Reject
@@ -22,7 +23,7 @@ def find_strangers(rows: Sequence[Row], header: Header, *, country: str, own: Co
     sells = "customer_tax_id" in header.at and normalise(header.name("customer_tax_id")) not in {"rut", "rfc"}
     for name in header.columns:
         if normalise(name) in _PURCHASES and not sells:
-            reason = "the column says that these are purchases: import the register of sales"
+            reason = Message("books.purchases")
             yield Reject(header.line, name, "", reason)
             return
     for place in _issuer_columns(header):
@@ -30,13 +31,11 @@ def find_strangers(rows: Sequence[Row], header: Header, *, country: str, own: Co
         issuers = {_to_issuer(text, country): (row.line, text) for row in rows[::-1] if (text := _at(row, place))}
         if own and (foreign := [issuers[issuer] for issuer in issuers if issuer not in own]):
             line, written = min(foreign)
-            reason = (
-                f"the merchant is {', '.join(sorted(own))}, and this issuer is not: import what the merchant issued"
-            )
+            reason = Message("books.other_issuer", {"own": ", ".join(sorted(own))})
             yield Reject(line, name, written, reason)
             return
         if len(issuers) > 1 and not own:
-            reason = f"the column names {len(issuers)} issuers: own sales have one, so import those issued alone"
+            reason = Message("books.several_issuers", {"count": len(issuers)})
             yield Reject(header.line, name, "", reason)
             return
 

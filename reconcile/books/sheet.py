@@ -5,6 +5,7 @@ import csv
 import io
 from collections.abc import Iterator
 
+from consumer.facts.messages import Message
 from reconcile.books.cells import Row, Sheet, SheetError
 from reconcile.books.workbooks import workbook_sheets
 
@@ -18,17 +19,14 @@ _ZIP = b"PK\x03\x04"
 TILDE = "~"
 SEPARATORS = (";", ",", "\t", "|", TILDE)
 _MOST_LINES = 5_000_000
-_ENDLESS = "a cell of the row that begins on line"
+_ENDLESS = "books.endless_cell"
 _END_OF_FILE = "\x1a"
 # Files that go by the name of a sheet and are none, by how they begin.
 _OTHERS = (
-    (
-        b"\xd0\xcf\x11\xe0",
-        "is an old workbook (XLS) or one with a password: save it as XLSX without a password, or as CSV",
-    ),
-    (b"%pdf", "is a PDF: export it as XLSX or CSV"),
-    (b"<?xml", "is XML, not a table: export it as XLSX or CSV"),
-    (b"<", "is a web page under another name: open it in a spreadsheet and save it as XLSX or CSV"),
+    (b"\xd0\xcf\x11\xe0", Message("books.old_workbook")),
+    (b"%pdf", Message("books.is_pdf")),
+    (b"<?xml", Message("books.is_xml")),
+    (b"<", Message("books.is_web_page")),
 )
 _START = 64
 _BEGINNING = 4096
@@ -42,27 +40,26 @@ def read_sheets(content: bytes) -> Iterator[Sheet]:
     if content.startswith(_ZIP):
         yield from workbook_sheets(content)
         return
-    other = why_no_sheet(content)
-    if other:
-        raise SheetError(f"the file {other}")
+    if (other := why_no_sheet(content)) is not None:
+        raise SheetError(other)
     text, encoding, notes = _decode(content)
     if not text.strip():
-        raise SheetError("the file is empty")
+        raise SheetError("books.file_empty")
     if max(text.count("\n"), text.count("\r")) > _MOST_LINES:
-        raise SheetError(f"the file has more than {_MOST_LINES:,} lines: remove the empty ones or split it")
-    failures: dict[str, str] = {}
+        raise SheetError("books.too_many_lines", most=_MOST_LINES)
+    failures: dict[str, SheetError] = {}
     for separator in SEPARATORS:
         try:
             rows = tuple(_text_rows(text, separator))
-        except csv.Error as error:
-            failures[separator] = str(error)
+        except SheetError as error:
+            failures[separator] = error
             continue
         yield Sheet(rows, encoding, separator, notes)
-    endless = next((failure for failure in failures.values() if failure.startswith(_ENDLESS)), None)
+    endless = next((failure for failure in failures.values() if failure.message.code == _ENDLESS), None)
     # A file that quotes its cells fails under each separator that is not its own.
     likely = failures.get(max(SEPARATORS, key=text[:_BEGINNING].count))
-    if endless or likely:
-        raise SheetError(endless or likely)
+    if failure := endless or likely:
+        raise failure
 
 
 def is_web_page(content: bytes) -> bool:
@@ -71,13 +68,13 @@ def is_web_page(content: bytes) -> bool:
     return start.lstrip().startswith(b"<") and (b"<html" in start or b"<table" in start)
 
 
-def why_no_sheet(content: bytes) -> str:
-    """Say what a file is that is neither text nor a workbook; empty where nothing speaks against it."""
+def why_no_sheet(content: bytes) -> Message | None:
+    """Return what a file is that is neither text nor a workbook; None for what may be either."""
     start = content.lstrip(codecs.BOM_UTF8 + b" \t\r\n")[:_START].lower()
-    return next((said for mark, said in _OTHERS if start.startswith(mark)), "")
+    return next((said for mark, said in _OTHERS if start.startswith(mark)), None)
 
 
-def _decode(content: bytes) -> tuple[str, str, tuple[str, ...]]:
+def _decode(content: bytes) -> tuple[str, str, tuple[Message, ...]]:
     encoding = next((name for bom, name in _BOMS if content.startswith(bom)), None)
     for candidate in [encoding] if encoding else ["utf-8", "cp1252"]:
         try:
@@ -85,10 +82,10 @@ def _decode(content: bytes) -> tuple[str, str, tuple[str, ...]]:
         except UnicodeDecodeError:
             continue
         if "\x00" in text:
-            raise SheetError("the file is not text: save it as CSV or XLSX")
-        notes = ("the text looks encoded twice (Ã where accents should be)",) if _is_twice_encoded(text) else ()
+            raise SheetError("books.not_text")
+        notes = (Message("books.encoded_twice"),) if _is_twice_encoded(text) else ()
         return text.removesuffix(_END_OF_FILE), candidate, notes
-    raise SheetError("the file is neither UTF-8, UTF-16 nor Windows text: save it as CSV UTF-8 or XLSX")
+    raise SheetError("books.unknown_encoding")
 
 
 def _is_twice_encoded(text: str) -> bool:
@@ -109,7 +106,5 @@ def _text_rows(text: str, separator: str) -> Iterator[Row]:
             line = reader.line_num + 1
     except csv.Error as error:
         if "field limit" in str(error):
-            limit = f"{csv.field_size_limit():,} characters"
-            raise csv.Error(f"{_ENDLESS} {line} has more than {limit}: is a quotation mark left open?") from None
-        advice = "double those in cells or take them out"
-        raise csv.Error(f"the quotation marks of the row that begins on line {line} do not close: {advice}") from None
+            raise SheetError("books.endless_cell", line=line, most=csv.field_size_limit()) from None
+        raise SheetError("books.open_quotation", line=line) from None

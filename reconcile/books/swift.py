@@ -9,6 +9,7 @@ from typing import Any
 
 import mt940
 
+from consumer.facts.messages import Message
 from consumer.facts.money import MoneyError, digits_of, to_minor
 from reconcile.books.bank_statements import Balance, BankFileError, BankReading, BankRow, Statement
 
@@ -40,11 +41,11 @@ def read_mt940(text: str) -> BankReading:
     try:
         blocks = mt940.parse_statements(io.StringIO(_part_words(text)), options=mt940.Options.all())
     except (ValueError, RuntimeError, ArithmeticError, LookupError, TypeError, AttributeError) as error:
-        raise BankFileError(f"the file is not MT940 that can be read: {_odd_field(text, error)}") from None
+        raise BankFileError("books.mt940_unreadable", reason=_odd_field(text, error)) from None
     statements = tuple(_statement(block) for block in blocks)
     written, read = len(_LINE.findall(text)), sum(len(statement.rows) for statement in statements)
     if written != read:
-        raise BankFileError(f"the file has {written} lines (:61:) and {read} can be read: one is not written as MT940")
+        raise BankFileError("books.mt940_lines_lost", written=written, read=read)
     return BankReading(NAME, statements)
 
 
@@ -68,16 +69,15 @@ def _check_amounts(text: str) -> None:
         found = _AMOUNT.match(line)
         if found and len(found["amount"]) > _LONGEST_AMOUNT:
             field = line[: line.index(":", 1) + 1]
-            length = f"{len(found['amount'])} characters where the format allows {_LONGEST_AMOUNT}"
-            raise BankFileError(f"the amount of field {field} on line {number} has {length}")
+            length = len(found["amount"])
+            raise BankFileError("books.amount_too_long", field=field, line=number, length=length, most=_LONGEST_AMOUNT)
         if found and "." in found["amount"]:
             # The reader would end the amount there, and balances cut alike would still agree.
             field = line[: line.index(":", 1) + 1]
-            reason = "has a point where the format has a comma: ask the bank for MT940 with decimal commas"
-            raise BankFileError(f"the amount of field {field} on line {number} {reason}")
+            raise BankFileError("books.point_in_field", field=field, line=number)
 
 
-def _odd_field(text: str, error: Exception) -> str:
+def _odd_field(text: str, error: Exception) -> Message | str:
     """Name the field and its line, never its words: they hold names and account numbers."""
     try:
         _, tag, value = error.args
@@ -85,15 +85,17 @@ def _odd_field(text: str, error: Exception) -> str:
     except (ValueError, IndexError):
         return type(error).__name__
     marks = (number for number, line in enumerate(text.splitlines(), start=1) if line.startswith(":") and start in line)
-    place = next((f", line {number}," for number in marks), "")
-    return f"field :{tag.id}:{place} is not written as the format asks"
+    field, place = f":{tag.id}:", next(marks, None)
+    if place is None:
+        return Message("books.odd_field", {"field": field})
+    return Message("books.odd_field_on_line", {"field": field, "line": place})
 
 
 def _statement(block: Any) -> Statement:
     opening, closing = (_balance(block.data, names) for names in _BALANCES)
     currency = str(opening.amount.currency)
     if str(closing.amount.currency) != currency:
-        raise BankFileError(f"a statement opens in {currency} and closes in {closing.amount.currency}: it is not whole")
+        raise BankFileError("books.currency_changes", opening=currency, closing=closing.amount.currency)
     rows = tuple(_row(place, line.data, currency) for place, line in enumerate(block, start=1))
     return Statement(
         account=str(block.data.get("account_identification", "")).rpartition("/")[2],
@@ -108,8 +110,7 @@ def _balance(data: dict[str, Any], names: tuple[str, ...]) -> Any:
     for name in names:
         if data.get(name) is not None:
             return data[name]
-    edge = "opening (:60F:)" if "opening" in names[0] else "closing (:62F:)"
-    raise BankFileError(f"a statement states no {edge} balance, so nobody can tell whether lines are missing")
+    raise BankFileError("books.no_opening_60f" if "opening" in names[0] else "books.no_closing_62f")
 
 
 def _row(place: int, data: dict[str, Any], currency: str) -> BankRow:
@@ -130,7 +131,7 @@ def _minor(amount: Decimal, currency: str) -> int:
         digits_of(currency)
         return to_minor(f"{amount:f}", currency)
     except MoneyError as error:
-        raise BankFileError(f"an amount cannot be read: {error}") from None
+        raise BankFileError("books.amount_unreadable", reason=error.message) from None
 
 
 def _day(value: date) -> date:

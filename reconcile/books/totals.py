@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
 from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, to_written
@@ -67,7 +68,7 @@ def check_total_row(
             sums = {_sum(part, field, sign) for part in (above, block) for sign in (1, -1)}
             if stated not in sums:
                 rows = format_decimal(_sum(above, field, 1), currency)
-                reason = f"the total row does not agree: the rows above add up to {rows}"
+                reason = Message("books.total_row_differs", {"sum": rows})
                 yield Reject(row.line, header.name(field), written.text, reason)
 
 

@@ -4,12 +4,13 @@ import re
 import uuid as uuids
 from functools import lru_cache
 
+from consumer.facts.messages import RefusalError
 from consumer.facts.money import DIGITS
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.headers import normalise
 
 
-class WordError(ValueError):
+class WordError(RefusalError):
     """A word that no rule knows; guessing it would put money on the wrong side."""
 
 
@@ -75,7 +76,7 @@ def to_kind(text: str, country: str) -> str:
     if len(named) == 1:
         return named[0]
     known = ", ".join(kinds)
-    raise WordError(f"is not a kind of document known in {'Chile' if country == 'cl' else 'Mexico'} ({known})")
+    raise WordError("books.unknown_kind", country="Chile" if country == "cl" else "Mexico", kinds=known)
 
 
 def _has_code_and_name(plain: str, code: str, names: tuple[str, ...]) -> bool:
@@ -86,14 +87,14 @@ def is_void(status: str, voided: str) -> bool | None:
     """Read the state of a document from its status word or its yes/no column; None where neither says."""
     word, mark = normalise(status), normalise(voided)
     if mark not in _YES | _NO:
-        raise WordError("must say yes or no")
+        raise WordError("books.yes_or_no")
     if mark in _YES or word in VOID_WORDS:
         return True
     if word in VALID_WORDS or (not word and voided.strip()):
         return False
     if not word:
         return None
-    raise WordError("is not a known state: valid (vigente, emitida, aceptada, active) or void (anulada, cancelado)")
+    raise WordError("books.unknown_state")
 
 
 def to_currency(text: str, country: str, default: str) -> str:
@@ -102,7 +103,7 @@ def to_currency(text: str, country: str, default: str) -> str:
         return default
     code = _CURRENCY_NAMES[country].get(plain) or ("USD" if plain in _DOLLARS else plain.upper())
     if code not in DIGITS:
-        raise WordError(f"is not a known currency ({', '.join(sorted(DIGITS))})")
+        raise WordError("books.unknown_currency", known=", ".join(sorted(DIGITS)))
     return code
 
 
@@ -110,13 +111,13 @@ def to_folio(folio: str, series: str) -> tuple[str, str]:
     """Digits of the folio without leading zeros, and the series that stood before them or in its own column."""
     own = series.strip().upper()
     if len(folio) > _LONGEST_FOLIO:
-        raise WordError(f"is longer than {_LONGEST_FOLIO} characters")
+        raise WordError("books.too_long", longest=_LONGEST_FOLIO)
     match = _FOLIO.fullmatch(folio.strip().upper())
     if match is None:
-        raise WordError("holds no folio number")
+        raise WordError("books.no_folio_number")
     found = match["series"] or match["letters"] or ""
     if found and own and found != own:
-        raise WordError(f"begins with {found}, but its series is {own}")
+        raise WordError("books.other_series", found=found, series=own)
     return match["digits"], own or found
 
 
@@ -124,7 +125,7 @@ def to_uuid(text: str) -> str:
     try:
         return str(uuids.UUID(text.strip()))
     except ValueError:
-        raise WordError("is not a UUID of 36 characters") from None
+        raise WordError("books.not_a_uuid") from None
 
 
 def to_customer(text: str, check_digit: str, country: str) -> str:
@@ -135,7 +136,7 @@ def to_customer(text: str, check_digit: str, country: str) -> str:
     try:
         return to_tax_id(written, country)
     except TaxIdError as error:
-        raise WordError(str(error).split("' ", 1)[-1]) from None
+        raise WordError(error.problem) from None
 
 
 def to_key(country: str, kind: str, *, series: str, folio: str, uuid: str) -> str:

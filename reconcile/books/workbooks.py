@@ -14,6 +14,7 @@ import openpyxl
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.utils.exceptions import InvalidFileException
 
+from consumer.facts.messages import Message
 from reconcile.books.cells import Cell, Row, Sheet, SheetError
 
 _MEGABYTE = 1024 * 1024
@@ -46,7 +47,7 @@ def workbook_sheets(content: bytes) -> Iterator[Sheet]:
     except SheetError:
         raise
     except (*_BROKEN, ValueError):
-        raise SheetError("the file is not a workbook that can be opened: save it as XLSX or CSV") from None
+        raise SheetError("books.not_a_workbook") from None
     book.close()
     yield from sheets
 
@@ -57,11 +58,11 @@ def _check_parts(content: bytes) -> None:
         size = sum(part.file_size for part in parts.infolist())
         names = set(parts.namelist())
         if size > _LARGEST_WORKBOOK:
-            raise SheetError(f"the workbook unfolds to {size // _MEGABYTE} MB: save it as CSV or split it")
+            raise SheetError("books.workbook_too_large", megabytes=size // _MEGABYTE)
         if "content.xml" in names:
-            raise SheetError("the file is an OpenDocument sheet: save it as XLSX or CSV")
+            raise SheetError("books.is_opendocument")
         if not any(name.startswith("xl/") for name in names):
-            raise SheetError("the file is a ZIP archive: unpack it and import the files in it")
+            raise SheetError("books.is_zip")
         for part in parts.infolist():
             if part.filename.endswith(".xml") and part.file_size > _LONGEST_TEXT:
                 _check_texts(parts.open(part))
@@ -72,7 +73,7 @@ def _check_texts(part: IO[bytes]) -> None:
     with part:
         while piece := part.read(_LONGEST_TEXT):
             if len(piece) == _LONGEST_TEXT and b"<" not in piece:
-                raise SheetError("the workbook has a cell with more text than a cell can hold: save it again as CSV")
+                raise SheetError("books.cell_beyond_limit")
 
 
 def _sheet(page: Any, *, from_1904: bool) -> Sheet:
@@ -82,15 +83,14 @@ def _sheet(page: Any, *, from_1904: bool) -> Sheet:
     return Sheet(rows, f"XLSX, sheet {page.title}{hidden}", "", notes, from_1904)
 
 
-def _notes(page: Any) -> Iterator[str]:
+def _notes(page: Any) -> Iterator[Message]:
     """Tell what a person does not see on the screen, and what the reader cannot see in the file."""
     with page._get_source() as part:  # noqa: SLF001 - the reader offers no other way to the part it reads
         written = part.read()
     if hidden := len(_HIDDEN_ROW.findall(written)):
-        yield f"rows of sheet {page.title} hidden by hand or by a filter, and read like the others: {hidden}"
+        yield Message("books.hidden_rows", {"sheet": page.title, "rows": hidden})
     if uncomputed := len(_UNCOMPUTED.findall(written)):
-        advice = "open the file in a spreadsheet and save it"
-        yield f"formulas of sheet {page.title} without a value, read as empty cells: {uncomputed}; {advice}"
+        yield Message("books.formulas_without_value", {"sheet": page.title, "cells": uncomputed})
 
 
 def _rows_of(page: Any) -> Iterator[Row]:
@@ -100,11 +100,10 @@ def _rows_of(page: Any) -> Iterator[Row]:
     for line, values in enumerate(page.iter_rows(values_only=True), start=1):
         # The reader fills a gap before a row number of any size with empty rows, and would go on for ever.
         if line > _MOST_ROWS:
-            raise SheetError("the workbook numbers a row beyond the last one a sheet has: save it again as XLSX or CSV")
+            raise SheetError("books.row_beyond_last")
         cells += len(values)
         if cells > _MOST_CELLS:
-            advice = "delete the empty columns on the right, or save it as CSV"
-            raise SheetError(f"sheet {page.title} has more than {_MOST_CELLS:,} cells, empty ones too: {advice}")
+            raise SheetError("books.too_many_cells", sheet=page.title, most=_MOST_CELLS)
         yield Row(line, tuple(_to_cell(value) for value in values))
 
 

@@ -1,7 +1,6 @@
 """Commands of the merchant's own bank: its files in, with a preview, and what they hold."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +97,7 @@ def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, An
         "format": reading.file_format, "account_last4": account_digits(account)[-LAST_DIGITS:], "rows": outcome.rows,
         "added": outcome.added, "known": outcome.known,
         "statements": [_to_statement_row(statement) for statement in reading.statements],
-        "rejects": [asdict(reject) for reject in outcome.rejects], "notes": list(_remarks(outcome)),
+        "rejects": [reject.to_row() for reject in outcome.rejects], "notes": list(_remarks(outcome)),
     }  # fmt: skip
 
 
@@ -121,14 +120,14 @@ def _to_statement_row(statement: Statement) -> dict[str, Any]:
 
 
 def _remarks(outcome: BankOutcome) -> Iterator[str]:
-    yield from filter(None, [outcome.earlier])
-    yield from (*outcome.reading.notes, *outcome.notes)
+    yield from map(str, filter(None, [outcome.earlier]))
+    yield from map(str, (*outcome.reading.notes, *outcome.notes))
 
 
 def _show(outcome: BankOutcome, *, dry_run: bool) -> None:
     if not outcome.accepted:
         say(f"{outcome.name}: refused, nothing of it is kept ({counted(len(outcome.rejects), 'reason')})")
-        show_rejects(asdict(reject) for reject in outcome.rejects)
+        show_rejects(reject.to_row() for reject in outcome.rejects)
         return
     if not outcome.earlier:
         verb = "would come in" if dry_run else "came in"
@@ -161,7 +160,7 @@ def import_rate_files(
     rows = [
         {
             "connection": connection.name, "file": one.name, "currency": currency, "accepted": one.accepted,
-            "rates": len(one.rates), "rejects": [asdict(reject) for reject in one.rejects],
+            "rates": len(one.rates), "rejects": [reject.to_row() for reject in one.rejects],
         }
         for one in outcomes
     ]  # fmt: skip

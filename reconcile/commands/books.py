@@ -1,7 +1,6 @@
 """Commands of the merchant's books: invoice files in, with a preview, and what the books hold."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -149,7 +148,7 @@ def _to_report_row(connection: str, outcome: ReportOutcome) -> dict[str, Any]:
     return {
         "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "payout_id": outcome.payout_id,
         "rows": outcome.rows, "fee_total": fees, "currency": outcome.currency,
-        "rejects": [asdict(reject) for reject in outcome.rejects],
+        "rejects": [reject.to_row() for reject in outcome.rejects],
     }  # fmt: skip
 
 
@@ -161,8 +160,8 @@ def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, Any]:
         "repeated": reading.repeated, "encoding": reading.encoding, "separator": reading.separator,
         "totals": [_to_total_row(total) for total in reading.totals],
         "totals_accepted": outcome.totals_accepted,
-        "rejects": [asdict(reject) for reject in outcome.rejects],
-        "notes": [*filter(None, [outcome.earlier]), *reading.notes],
+        "rejects": [reject.to_row() for reject in outcome.rejects],
+        "notes": [*map(str, filter(None, [outcome.earlier, *reading.notes]))],
     }  # fmt: skip
 
 
@@ -175,7 +174,7 @@ def _show(outcome: ImportOutcome, *, dry_run: bool) -> None:
     for line in _lines(outcome, dry_run=dry_run):
         say(line)
     if outcome.rejects:
-        show_rejects(asdict(reject) for reject in outcome.rejects)
+        show_rejects(reject.to_row() for reject in outcome.rejects)
     elif outcome.reading.totals:
         print_rows([_to_total_row(total) for total in outcome.reading.totals], TOTAL_KEYS, as_json=False)
 

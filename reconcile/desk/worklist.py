@@ -67,7 +67,7 @@ def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> li
                 texts = ((row.line, [formulas.restore(to_text(cell)) for cell in row.cells]) for row in body)
                 return [(line, dict(zip(names, cells, strict=False))) for line, cells in texts]
     except SheetError as error:
-        raise SheetRefused(str(error)) from None
+        raise SheetRefused(error.message) from None
     raise SheetRefused("desk.not_the_sheet", columns=", ".join(NEEDED))
 
 

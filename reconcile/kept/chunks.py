@@ -110,8 +110,8 @@ class Chunk:
         return pq.ParquetFile(pa.BufferReader(self.content))
 
     def _damaged(self) -> DamagedRowsError:
-        which = f"run {self.run.number} of {self.run.connection} (piece {self.number}, {self.kind})"
-        return DamagedRowsError(f"the kept rows of {which} are damaged: restore the database, or wait for the next run")
+        run, connection = self.run.number, self.run.connection
+        return DamagedRowsError("kept.damaged_rows", run=run, connection=connection, piece=self.number, table=self.kind)
 
 
 def pack_lines(lines: DataFrame, payouts: DataFrame) -> Iterator[Row]:

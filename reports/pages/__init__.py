@@ -15,6 +15,7 @@ from werkzeug.exceptions import HTTPException
 
 from consumer.facts.errands import Errands
 from consumer.facts.installation import Installation
+from consumer.facts.messages import Message, translate, word
 from consumer.facts.texts import shorten
 from reconcile.kept.chunks import DamagedRowsError
 from reports.keys import Scope
@@ -125,8 +126,8 @@ def _words() -> dict[str, Any]:
     language = desk.language()
     return {
         "language": language,
-        "t": lambda text, **values: words.translate(text, language, **values),
-        "say": lambda group, name: words.value(group, name, language),
+        "t": lambda text, **values: translate(text, language, **values),
+        "say": lambda group, name: word(group, name, language),
         "code_title": lambda code: codes.code_title(code, language),
         "action": lambda code, stored: codes.action_of(stored, language, code),
         "proof_name": lambda name: evidence.name_of(name, language),
@@ -140,10 +141,10 @@ def _words() -> dict[str, Any]:
         # Files keep UTC; a page writes the same moment in the zone of its connection.
         "heading": lambda table, name: label_of(table, name, language).removesuffix(" (UTC)"),
         "cell_word": lambda report, column, row: cells.cell(report, column, row, language),
-        "apart_words": lambda names: words.apart(names, language),
+        "apart_words": lambda names: words.name_differences(names, language),
         "with_links": links.with_links,
         "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),
-        "trail_word": lambda action: words.of_trail(action, language),
+        "trail_word": lambda action: word("trail", action, language),
         "trail_subject": links.of_trail,
         "frozen_words": lambda kind, text, own: histories.frozen(text, language, kind, desk.currency_of(own)),
         "changed_words": lambda kind, text, own: histories.changed(text, language, kind, desk.currency_of(own)),
@@ -204,35 +205,35 @@ def _moment(at: datetime | str | None, language: str, connection: str) -> str:
 
 
 def _bad_query(error: BadQueryError) -> ResponseReturnValue:
-    return _answer(400, str(error))
+    return _answer(400, error.message)
 
 
 def _bad_form(_error: CSRFError) -> ResponseReturnValue:
-    return _answer(400, "The form was too old or incomplete. Go back, reload and try again.")
+    return _answer(400, Message("The form was too old or incomplete. Go back, reload and try again."))
 
 
 def _error(error: HTTPException) -> ResponseReturnValue:
     own = error.description if error.description != type(error).description else None
-    plain = {403: "Your role does not allow this.", 404: "There is nothing at this address."}
+    plain = {403: Message("Your role does not allow this."), 404: Message("There is nothing at this address.")}
     return _answer(error.code or 500, own or plain[error.code or 404])
 
 
 def _damaged(error: DamagedRowsError) -> ResponseReturnValue:
     """Say which rows cannot be read, on the page and in the log with what was found."""
     current_app.logger.error("%s", error, exc_info=error)
-    return _answer(500, str(error))
+    return _answer(500, error.message)
 
 
 def _failure(_error: HTTPException) -> ResponseReturnValue:
     """Say so without a template, which may need the very database that is down; the cause is in the log."""
-    texts = [words.translate(text, language) for text in _FAILED for language in ("es-CL", "en")]
+    texts = [translate(text, language) for text in _FAILED for language in ("es-CL", "en")]
     return Response("\n".join(texts) + "\n", 500, mimetype="text/plain")
 
 
-def _answer(status: int, sentence: str) -> ResponseReturnValue:
+def _answer(status: int, sentence: Message | str) -> ResponseReturnValue:
     """Answer programs in plain text and people with a page."""
     is_machine = request.headers.get("Authorization") or request.path.startswith(("/webhooks", "/api/"))
     if is_machine or request.accept_mimetypes.best_match(("text/html", "text/plain"), "text/html") == "text/plain":
-        return Response(sentence + "\n", status, mimetype="text/plain")
+        return Response(f"{sentence}\n", status, mimetype="text/plain")
     told = refusal(sentence, desk.language())
     return render_template("error.html", title=_TITLES[status], sentence=told), status

@@ -75,8 +75,8 @@ def _report(name: str) -> ResponseReturnValue:
     report = found.report
     state = f"{report.facts['runs']}|{found.total}"
     if of_runs and of_runs != state:
-        what = "the list has changed" if of_runs.startswith(f"{report.facts['runs']}|") else "a newer run has finished"
-        raise BadQueryError(f"cursor: {what} since; begin again without a cursor")
+        is_same_run = of_runs.startswith(f"{report.facts['runs']}|")
+        raise BadQueryError("pages.list_changed" if is_same_run else "pages.newer_run")
     rows = to_json_rows(report, 0, limit)
     return _page(rows, start + limit, found.total, anchor=state, meta=_meta(report))
 
@@ -112,7 +112,7 @@ def _after(session: Session, listing: Listing, wanted: Wanted, start: int, *, an
         for place, row in enumerate(near.rows):
             if _mark(listing, row) == mark:
                 return start + place
-    raise BadQueryError("cursor: the list has changed too much since; begin again without a cursor")
+    raise BadQueryError("pages.list_changed_much")
 
 
 def _mark(listing: Listing, row: Row) -> str:
@@ -139,21 +139,21 @@ def _cursor() -> tuple[int, str]:
     except (ValueError, TypeError, RecursionError):
         start, anchor = None, None
     if type(start) is not int or not isinstance(anchor, str) or not 0 <= start < 2**31:
-        raise BadQueryError("cursor: use next_cursor of the page before, unchanged")
+        raise BadQueryError("pages.bad_cursor")
     return start, anchor
 
 
 def _limit() -> int:
     number = desk.whole_number(text := request.args.get("limit", str(USUAL_ROWS)))
     if number is None or not 1 <= number <= MOST_ROWS:
-        raise BadQueryError(f"limit: {text[:20]!r} is not a number from 1 to {MOST_ROWS}")
+        raise BadQueryError("pages.number_out_of_range", name="limit", value=text[:20], most=MOST_ROWS)
     return number
 
 
 def _check_names(known: frozenset[str]) -> None:
     unknown = sorted(set(request.args) - known)
     if unknown:
-        raise BadQueryError(f"{unknown[0]} is not a parameter; there are {', '.join(sorted(known))}")
+        raise BadQueryError("pages.unknown_parameter", name=unknown[0], known=", ".join(sorted(known)))
 
 
 def _plain(value: Any) -> Any:

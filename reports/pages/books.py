@@ -6,6 +6,7 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.installation import Connection
+from consumer.facts.messages import translate
 from reconcile.books import intake
 from reconcile.books.intake import Kind
 from reconcile.runs.close_period import PeriodError, close_period, reopen_period
@@ -16,7 +17,7 @@ from reports.pages import desk, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.staging import UploadError
-from reports.pages.words import refusal, translate
+from reports.pages.words import refusal
 from reports.people import Role
 
 blueprint = Blueprint("books", __name__, url_prefix="/books")
@@ -86,7 +87,7 @@ def look() -> ResponseReturnValue:
             },
         )
     except UploadError as error:
-        flash(translate(str(error), desk.language()), "alert")
+        flash(refusal(error.message, desk.language()), "alert")
         return redirect(url_for("books.overview"))
     return redirect(url_for("books.looked", key=upload.key))
 
@@ -163,7 +164,7 @@ def close() -> ResponseReturnValue:
     connection = desk.known(request.form.get("connection", ""))
     until = desk.to_day("until", request.form.get("until", ""))
     if until is None:
-        raise BadQueryError("until: choose the last day to close")
+        raise BadQueryError("pages.choose_last_day")
     try:
         made = close_period(
             desk.installation(),
@@ -223,7 +224,7 @@ def _take_in(
 def _kind() -> str:
     kind = request.form.get("kind", "")
     if kind not in set(Kind):
-        raise BadQueryError(f"kind: {kind[:20]!r} is not one of {', '.join(Kind)}")
+        raise BadQueryError("pages.not_one_of", name="kind", value=kind[:20], known=", ".join(Kind))
     return kind
 
 

@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
 from consumer.facts.clock import local_date
+from consumer.facts.messages import translate
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.desk import decisions
 from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
@@ -15,7 +16,7 @@ from reports import cases, standing
 from reports.dossiers import find_dossier
 from reports.pages import desk
 from reports.pages.protection import need
-from reports.pages.words import refusal, translate
+from reports.pages.words import refusal
 from reports.people import Role
 from reports.query import calendars_of
 from reports.shapes import notation
@@ -185,7 +186,7 @@ def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
     """Accept a difference of a kind; an empty amount accepts whatever is left."""
     kind = request.form.get("kind", "")
     if kind not in set(Adjustment):
-        raise desk.BadQueryError(f"kind: {kind[:20]!r} is not one of {', '.join(Adjustment)}")
+        raise desk.BadQueryError("pages.not_one_of", name="kind", value=kind[:20], known=", ".join(Adjustment))
     written = request.form.get("amount", "").strip()
     amount = _to_amount(written, decisions.currency_of(session, pair)) if written else None
     decisions.adjust(session, pair, signed, amount=amount, kind=Adjustment(kind), seen=_form_number("seen"))
@@ -194,7 +195,7 @@ def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
 def _form_number(name: str) -> int:
     found = desk.whole_number(given := request.form.get(name, ""))
     if found is None:
-        raise desk.BadQueryError(f"{name}: {given[:20]!r} is not a number")
+        raise desk.BadQueryError("pages.bad_number", name=name, value=given[:20])
     return found
 
 

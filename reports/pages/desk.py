@@ -12,7 +12,7 @@ from flask_login import current_user
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.errands import Errands
 from consumer.facts.installation import ConfigError, Connection, Installation
-from consumer.facts.messages import LANGUAGES
+from consumer.facts.messages import LANGUAGES, RefusalError
 from reports import people, standing
 from reports.keys import Scope
 from reports.people import Role
@@ -26,8 +26,8 @@ _LONGEST_NUMBER = 9
 _LONGEST_TEXT = 2000
 
 
-class BadQueryError(ValueError):
-    """A parameter of an address that cannot be read; the message is one sentence for the reader."""
+class BadQueryError(RefusalError):
+    """A parameter of an address that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +77,12 @@ def address() -> str:
 
 def connections() -> tuple[Connection, ...]:
     """Return the connection the address names, or all."""
+    name = request.args.get("connection") or None
     try:
-        return installation().connections(request.args.get("connection") or None)
-    except ConfigError as error:
-        raise BadQueryError(f"connection: {error}") from None
+        return installation().connections(name)
+    except ConfigError:
+        known_ones = ", ".join(sorted(one.name for one in installation().settings.all_connections))
+        raise BadQueryError("pages.unknown_connection", name=str(name), known=known_ones) from None
 
 
 def names() -> list[str]:
@@ -136,7 +138,7 @@ def bank_name(institution: str | None) -> str:
 def span() -> Span:
     since, until = day("from"), day("to")
     if since and until and since > until:
-        raise BadQueryError(f"from {since} is after to {until}")
+        raise BadQueryError("pages.reversed_range", since=since, until=until)
     return Span(since, until)
 
 
@@ -150,13 +152,13 @@ def to_day(name: str, text: str) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:
-        raise BadQueryError(f"{name}: {text!r} is not a date such as 2026-10-31") from None
+        raise BadQueryError("pages.bad_date", name=name, value=text) from None
 
 
 def page_number() -> int:
     number = whole_number(text := request.args.get("page", "1"))
     if number is None or not 0 < number <= 1_000_000:  # noqa: PLR2004 - beyond any list
-        raise BadQueryError(f"page: {text[:20]!r} is not a page number")
+        raise BadQueryError("pages.bad_page", name="page", value=text[:20])
     return number
 
 
@@ -171,7 +173,7 @@ def choice(name: str, allowed: Mapping[str, Any] | tuple[str, ...], default: str
     if text is None:
         return default
     if text and text not in allowed:
-        raise BadQueryError(f"{name}: {text!r} is not one of {', '.join(allowed)}")
+        raise BadQueryError("pages.not_one_of", name=name, value=text, known=", ".join(allowed))
     return text
 
 

@@ -9,7 +9,7 @@ from consumer.facts.installation import Installation
 from reports import archive, catalogue, files, orders, standing
 from reports.catalogue import NoRunError
 from reports.export import PROFILES, Format
-from reports.files import MIME, Shape
+from reports.files import MIME, Shape, ShapeError
 from reports.list_catalogue import LISTINGS, TooLongError, to_report
 from reports.listing import Listing, Wanted
 from reports.pages import desk
@@ -126,7 +126,7 @@ def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
 def _check_names(known: set[str]) -> None:
     unknown = sorted(set(request.args) - known)
     if unknown:
-        raise BadQueryError(f"{unknown[0]} is not a parameter; there are {', '.join(sorted(known))}")
+        raise BadQueryError("pages.unknown_parameter", name=unknown[0], known=", ".join(sorted(known)))
 
 
 def _shape(file_format: str) -> Shape:
@@ -134,8 +134,8 @@ def _shape(file_format: str) -> Shape:
         abort(404, f"there is no format {file_format!r}; there are {', '.join(Format)}")
     try:
         return files.to_shape(file_format, request.args.get("profile"), request.args.get("language"))
-    except ValueError as error:
-        raise BadQueryError(str(error)) from None
+    except ShapeError as error:
+        raise BadQueryError(error.message) from None
 
 
 def _headers(report: Report, shape: Shape) -> dict[str, str]:

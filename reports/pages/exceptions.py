@@ -7,6 +7,7 @@ from flask import Blueprint, Response, abort, flash, redirect, render_template, 
 from flask.typing import ResponseReturnValue
 
 from reconcile.desk.worklist import SheetRefused
+from reconcile.rules.outcomes import Code
 from reconcile.tables import Run
 from reports import files, standing
 from reports import sheet as sheets
@@ -16,11 +17,10 @@ from reports.pages import desk, staging
 from reports.pages.decisions import BULK, decide_one
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
-from reports.pages.words import refusal, translate
+from reports.pages.words import refusal
 from reports.people import Role, note
 from reports.query import calendars_of
 from reports.standing import ExceptionFilter
-from reports.wording.codes import CODES
 
 blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 
@@ -36,7 +36,7 @@ SEVERITIES = ("high", "medium", "low", "info")
 @blueprint.get("")
 def index() -> ResponseReturnValue:
     asked = ExceptionFilter(
-        code=desk.choice("code", CODES),
+        code=desk.choice("code", tuple(Code)),
         state=desk.choice("state", STATES, "open"),
         severity=desk.choice("severity", SEVERITIES),
         search=desk.search(),
@@ -61,7 +61,7 @@ def index() -> ResponseReturnValue:
         asked=asked,
         states=STATES,
         severities=SEVERITIES,
-        codes=CODES,
+        codes=tuple(Code),
         ages=ages,
         owners=owners,
         nobody=NOBODY,
@@ -93,14 +93,14 @@ def bulk() -> ResponseReturnValue:
     need(Role.FINANCE)
     action = request.form.get("action", "")
     if action not in BULK:
-        raise BadQueryError(f"action: {action!r} is not one of {', '.join(BULK)}")
+        raise BadQueryError("pages.not_one_of", name="action", value=action, known=", ".join(BULK))
     outcomes = []
     for pick in request.form.getlist("pick")[:_MOST_PICKED]:
         connection, _, rest = pick.partition("/")
         exception_id, _, version = rest.partition("/")
         seen = desk.whole_number(version)
         if connection not in {own.name for own in desk.installation().settings.all_connections} or seen is None:
-            raise BadQueryError(f"pick: {pick[:100]!r} is not an exception of the list")
+            raise BadQueryError("pages.no_exception_of_list", value=pick[:100])
         refusal = decide_one(action, connection, exception_id, version=seen)
         outcomes.append((connection, exception_id, refusal))
     return _told({"template": "bulk.html", "action": action, "outcomes": outcomes})
@@ -140,9 +140,9 @@ def take_sheet() -> ResponseReturnValue:
     given = request.files.get("sheet")
     content = given.read(_LARGEST_SHEET + 1) if given else b""
     if not content:
-        raise BadQueryError(translate("Choose a file first.", desk.language()))
+        raise BadQueryError("Choose a file first.")
     if len(content) > _LARGEST_SHEET:
-        raise BadQueryError(translate("The file is too large.", desk.language()))
+        raise BadQueryError("The file is too large.")
     who, now = desk.reader().name, desk.now()
     try:
         taken = list(

@@ -9,6 +9,7 @@ from reports import keys
 from reports.keys import InvitationOverError
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
+from reports.pages.words import refusal
 from reports.people import AddressShutError, LoginRefusedError, PeopleError, Role, login, note
 from reports.tables import User
 
@@ -61,7 +62,9 @@ def accept(key: str) -> ResponseReturnValue:
     except InvitationOverError:
         abort(404)
     except PeopleError as error:
-        return render_template("welcome.html", key=key, refusal=str(error), email=email), 400
+        return render_template(
+            "welcome.html", key=key, refusal=refusal(error.message, desk.language()), email=email
+        ), 400
     note(desk.installation().store, user.email, "first admin", "login", now=desk.now())
     _open(user)
     return redirect(url_for("today.show"))
@@ -87,6 +90,6 @@ def leave() -> ResponseReturnValue:
 def speak() -> ResponseReturnValue:
     language = request.form.get("language", "")
     if language not in LANGUAGES:
-        raise BadQueryError(f"language: {language!r} is not one of {', '.join(LANGUAGES)}")
+        raise BadQueryError("pages.not_one_of", name="language", value=language, known=", ".join(LANGUAGES))
     session["language"] = language
     return redirect(_own_address(request.form.get("next", "")) or url_for("today.show"))

@@ -13,6 +13,7 @@ from consumer.facts.completeness import complete_until
 from consumer.facts.errands import ErrandRefusedError, Errands
 from consumer.facts.installation import Connection
 from consumer.facts.lateness import Percentiles, Way, percentiles
+from consumer.facts.messages import translate
 from reconcile.runs import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends
@@ -22,7 +23,7 @@ from reports.pages import desk, drawing, staging
 from reports.pages.desk import BadQueryError
 from reports.pages.drawing import Chart
 from reports.pages.protection import need
-from reports.pages.words import refusal, translate
+from reports.pages.words import refusal
 from reports.people import Role
 from reports.trends import Hour
 
@@ -144,7 +145,12 @@ def _to_compare(others: Sequence[Run]) -> Run | None:
         return None
     found = next((other for other in others if str(other.number) == asked), None)
     if found is None:
-        raise BadQueryError(f"before: {asked[:20]!r} is not one of {', '.join(str(other.number) for other in others)}")
+        raise BadQueryError(
+            "pages.not_one_of",
+            name="before",
+            value=asked[:20],
+            known=", ".join(str(other.number) for other in others),
+        )
     return found
 
 
@@ -166,7 +172,7 @@ def replay() -> ResponseReturnValue:
     errands = _errands()
     picks = [pick.partition("/") for pick in request.form.getlist("pick")[:_MOST_PICKED]]
     if not picks:
-        raise BadQueryError("pick: choose an event first")
+        raise BadQueryError("pages.choose_event")
     names = [(desk.known(connection).name, event_id) for connection, _, event_id in picks]
     lines = errands.replay(names, desk.reader().name)
     key = staging.stage(
@@ -189,12 +195,12 @@ def pull() -> ResponseReturnValue:
     errands = _errands()
     stream = request.form.get("stream", "")
     if stream not in errands.streams:
-        raise BadQueryError(f"stream: {stream[:40]!r} is not one of {', '.join(errands.streams)}")
+        raise BadQueryError("pages.not_one_of", name="stream", value=stream[:40], known=", ".join(errands.streams))
     connection = desk.known(request.form.get("connection", ""))
     try:
         errands.pull(connection, stream, desk.reader().name)
     except ErrandRefusedError as error:
-        return _told(refusal(str(error), desk.language()), "alert")
+        return _told(refusal(error.message, desk.language()), "alert")
     desk.note("pull", f"{connection.name} {stream}")
     return _told(translate("errand.pull", desk.language()), "done")
 
@@ -207,7 +213,7 @@ def backfill() -> ResponseReturnValue:
     try:
         errands.backfill(connection, desk.reader().name)
     except ErrandRefusedError as error:
-        return _told(refusal(str(error), desk.language()), "alert")
+        return _told(refusal(error.message, desk.language()), "alert")
     desk.note("backfill", connection.name)
     return _told(translate("errand.backfill", desk.language()), "done")
 

@@ -12,8 +12,8 @@ from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.shapes.spans import Row, Span
 from reports.standing import PayoutFilter
-from reports.wording.vocabulary import WORDS
 
+_TYPES = ("payment_intent", "charge", "refund", "refund_adjustment", "dispute")
 blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
 
 STATUSES = ("closed", "no_bank", "open", "not_due", "incomplete", "canceled", "returned")
@@ -49,7 +49,7 @@ def show(payout_id: str) -> ResponseReturnValue:
         own = [run for run in runs if run.connection == payout["connection"]]
         lines = list(frames.line_rows(session, own, Span(), payout_id=payout_id))
         every = len(lines)
-        kind, item = desk.choice("type", tuple(WORDS["type"])), request.args.get("item", "")[:200]
+        kind, item = desk.choice("type", _TYPES), request.args.get("item", "")[:200]
         lines = [line for line in lines if kind in {"", line["resource_type"]} and item in {"", line["resource_id"]}]
         found = standing.exceptions_of(session, payout["connection"], payout_id)
     return render_template(

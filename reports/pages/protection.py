@@ -55,7 +55,7 @@ def protect(app: Flask, public: Collection[str]) -> None:
     @app.before_request
     def _check_text() -> None:
         if request.endpoint and not is_public(request.endpoint, public) and _has_nul(request):
-            raise BadQueryError("A NUL character stands in the address or the form; no text of ours holds one.")
+            raise BadQueryError("pages.nul_character")
 
     @app.before_request
     def _check_form() -> None:

@@ -12,9 +12,9 @@ from flask.typing import ResponseReturnValue
 from pydantic import SecretStr
 from sqlmodel import col
 
+from consumer.facts.messages import translate
 from reports.pages import desk
 from reports.pages.protection import need
-from reports.pages.words import translate
 from reports.people import Role
 from reports.shapes import notation
 from reports.tables import Token, User

@@ -14,6 +14,7 @@ from typing import Any
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts.installation import Installation
+from consumer.facts.messages import RefusalError
 
 _LASTS = timedelta(days=1)
 _KEY = re.compile(r"[0-9a-f]{32}")
@@ -73,8 +74,8 @@ def _drop_old(place: Path, now: datetime) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-class UploadError(ValueError):
-    """A form that brought no usable file; the message is a text of the pages."""
+class UploadError(RefusalError):
+    """A form that brought no usable file."""
 
 
 def stage_upload(

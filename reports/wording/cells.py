@@ -10,8 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from consumer.facts.messages import word
 from reports.shapes.build import CURRENCY, Report
-from reports.wording import codes, evidence, histories, machinery, phrases, vocabulary
+from reports.wording import codes, evidence, histories, machinery, phrases
 
 # What a cell's words depend on beside its text and the language: other cells of its row.
 Say = Callable[..., str]
@@ -26,7 +27,7 @@ class Wording:
 
 
 def _of(group: str) -> Wording:
-    return Wording(lambda text, language: vocabulary.word(group, text, language))
+    return Wording(lambda text, language: word(group, text, language))
 
 
 _EVERYWHERE = {

@@ -3,29 +3,13 @@
 import re
 from datetime import date
 
+from consumer.facts.messages import word
 from reports.shapes import notation
-from reports.shapes.dialects import local
 from reports.wording import codes
-from reports.wording.vocabulary import word
 
 _FROZEN = re.compile(r"(status|payout amount|computed amount|fee total|difference|total|currency|amount) (\S+)")
 _APPLIED = re.compile(r"(\w+) ((?:cl|mx):\S+) (-?\d+)")
-_FROZEN_NAMES = {
-    "status": ("status", "estado"),
-    "payout amount": ("paid out", "liquidado"),
-    "computed amount": ("computed", "calculado"),
-    "fee total": ("fees", "comisiones"),
-    "difference": ("difference", "diferencia"),
-    "total": ("total", "total"),
-    "currency": ("currency", "moneda"),
-    "amount": ("amount", "monto"),
-}
 _CHANGED = re.compile(r"(difference|fees|balance) (-?\d+)")
-_CHANGED_NAMES = {
-    "difference": ("difference", "diferencia"),
-    "fees": ("fees", "comisiones"),
-    "balance": ("balance", "saldo"),
-}
 _CAUSES = (
     ("another row of the same block changed", "cambió otra fila del mismo grupo"),
     ("the inputs of one of the runs are not kept on this machine", "los datos de una de las corridas ya no están aquí"),
@@ -50,14 +34,13 @@ def frozen(words: str, language: str, kind: str, currency: str) -> str:
 
 
 def _frozen_part(kind: str, part: str, currency: str, language: str) -> str:
-    place = 0 if language == "en" else 1
     if found := _APPLIED.fullmatch(part):
         outcome, document, applied = found.groups()
         return f"{word('outcome', outcome, language)} {document} {_money(applied, currency, language)}"
     if found := _FROZEN.fullmatch(part):
         name, text = found.groups()
         said = word("payout", text, language) if name == "status" else _money(text, currency, language)
-        return f"{local(_FROZEN_NAMES[name][place], language)} {said}"
+        return f"{word('closed_figure', name, language)} {said}"
     return word("outcome" if kind == "item" else "document", part, language)
 
 
@@ -72,11 +55,10 @@ def changed(words: str, language: str, kind: str, currency: str) -> str:
 
 
 def _changed_part(kind: str, words: str, currency: str, language: str) -> str:
-    place = 0 if language == "en" else 1
     said = []
     for part in words.split(", "):
         if found := _CHANGED.fullmatch(part):
-            said.append(f"{_CHANGED_NAMES[found.group(1)][place]} {_money(found.group(2), currency, language)}")
+            said.append(f"{word('run_figure', found.group(1), language)} {_money(found.group(2), currency, language)}")
         else:
             first, *rest = part.split(" ")
             amounts = (_money(text, currency, language) for text in rest)

@@ -26,7 +26,7 @@ def only_document(text: str, **settings: str) -> Document:
 
 def reasons_of(reading: Reading) -> list[tuple[int, str, str, str]]:
     assert reading.rejects
-    return [(reject.line, reject.column, reject.value, reject.reason) for reject in reading.rejects]
+    return [(reject.line, reject.column, reject.value, str(reject.reason)) for reject in reading.rejects]
 
 
 def register_of(*rows: str) -> str:

@@ -104,7 +104,7 @@ def test_mexican_sheets(header: str, row: str, amount: int) -> None:
 )  # fmt: skip
 def test_what_a_sheet_cannot_mean_is_refused(text: str, reason: str) -> None:
     """No cell is guessed."""
-    assert [one.reason for one in _read(text).rejects] == [reason]
+    assert [str(one.reason) for one in _read(text).rejects] == [reason]
 
 
 @pytest.mark.parametrize(("flags", "amounts"), [(("C", "A"), [-10, 10]), (("C", "D"), [10, -10])])
@@ -131,7 +131,7 @@ def test_camt_is_read_by_its_booked_entries() -> None:
     reading = read_bank_file((DATA / "one_day.camt.xml").read_bytes(), country="mx", mapping={})
     assert _rows(reading) == [(date(2026, 10, 5), 49_050, "SPEI RECIBIDO"), (date(2026, 10, 5), -5_000, "COMISION")]
     assert reading.statements[0].rows[0].reference == "A1 po_1"
-    assert reading.notes == ("1 entries are not booked yet and were left out",)
+    assert [*map(str, reading.notes)] == ["1 entries are not booked yet and were left out"]
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_balances_and_accounts_must_agree(
     """A statement that does not add up, one that is missing, or one of another account keeps the file out."""
     text = (DATA / "two_days.mt940").read_text(encoding="utf-8").replace(before, after)
     outcome = _import(installation, main, tmp_path, text, "x.sta")
-    assert [one.reason for one in outcome.rejects] == [reason]
+    assert [str(one.reason) for one in outcome.rejects] == [reason]
     assert _kept(installation) == []
 
 
@@ -197,7 +197,7 @@ def test_the_same_file_and_the_same_lines_come_in_once(
     assert _import(installation, main, tmp_path, WHOLE).added == 2
     again = _import(installation, main, tmp_path, WHOLE, "copy.csv")
     assert (again.accepted, again.kept, again.added) == (True, False, 0)
-    assert again.earlier.endswith("as bank.csv, nothing changed")
+    assert str(again.earlier).endswith("as bank.csv, nothing changed")
     twin = "06/10/2026;COMISION;;1.000;;147.000\n"
     later = _import(installation, main, tmp_path, WHOLE + twin, "later.csv")
     assert (later.added, later.known) == (1, 2)
@@ -231,7 +231,7 @@ def test_last_digits_are_no_account(installation: Installation, main: Connection
     path = tmp_path / "bank.csv"
     path.write_text(WHOLE, encoding="utf-8")
     outcome = import_bank_file(installation, main, path, account="5678")
-    assert outcome.rejects[0].reason == "--account must be the whole number of the account, not its last digits"
+    assert str(outcome.rejects[0].reason) == "--account must be the whole number of the account, not its last digits"
 
 
 def test_digits_of_any_width_are_one_account(installation: Installation, main: Connection, tmp_path: Path) -> None:
@@ -248,6 +248,8 @@ def test_one_file_of_two_accounts_is_told(installation: Installation, main: Conn
     path = tmp_path / "bank.csv"
     path.write_text(WHOLE, encoding="utf-8")
     assert import_bank_file(installation, main, path, account="12345678").notes == ()
-    told = ("the same file is kept for the account ending in 5678: its lines count on both, and one is wrong",)
-    assert import_bank_file(installation, main, path, account="99991111", dry_run=True).notes == told
-    assert import_bank_file(installation, main, path, account="99991111").notes == told
+    told = "the same file is kept for the account ending in 5678: its lines count on both, and one is wrong"
+    assert [
+        str(note) for note in import_bank_file(installation, main, path, account="99991111", dry_run=True).notes
+    ] == [told]
+    assert [str(note) for note in import_bank_file(installation, main, path, account="99991111").notes] == [told]

@@ -64,7 +64,7 @@ def test_text_encoded_twice_is_remarked() -> None:
     """The pairs that double encoding leaves are a note, since names do not identify anybody."""
     reading = read_text(register_of(GOOD.replace("Peñón", "PeÃ±Ã³n")))
     assert reading.rejects == ()
-    assert reading.notes == ("the text looks encoded twice (Ã where accents should be)",)
+    assert [*map(str, reading.notes)] == ["the text looks encoded twice (Ã where accents should be)"]
 
 
 @pytest.mark.parametrize("separator", [";", ",", "\t", "|"])
@@ -89,7 +89,7 @@ def test_a_row_with_another_number_of_columns_is_refused() -> None:
 def test_a_separator_too_many_is_refused_where_the_last_cells_are_empty(row: str) -> None:
     """One more or less moves amounts into other columns, and empty cells at the end do not make it good."""
     reading = read_text(f"{CANONICAL}\n{row}\n")
-    assert [reject.reason for reject in reading.rejects] == [
+    assert [str(reject.reason) for reject in reading.rejects] == [
         f"the row has {row.count(',') + 1} columns, the header 19: a separator is missing or too many"
     ]
 
@@ -122,7 +122,7 @@ def test_empty_lines_by_the_million_are_passed_over_or_refused() -> None:
     """Between rows they mean nothing; a file of nothing else is refused before it fills the memory."""
     reading = read_text(register_of(GOOD).replace("\n", "\n" * 50_000, 1))
     assert (reading.rejects, documents_of(reading)[0].total) == ((), 1190)
-    assert read_text("a\n" + "\n" * 5_000_001).rejects[0].reason == (
+    assert str(read_text("a\n" + "\n" * 5_000_001).rejects[0].reason) == (
         "the file has more than 5,000,000 lines: remove the empty ones or split it"
     )
 
@@ -207,7 +207,7 @@ def test_what_is_no_table_of_invoices_is_refused(content: bytes, words: str) -> 
     """A wrong file is named as such, in one sentence."""
     reading = read_invoices(content, country="cl", mapping={})
     assert reading.documents == ()
-    assert reading.rejects[0].reason.startswith(words)
+    assert str(reading.rejects[0].reason).startswith(words)
 
 
 def test_names_that_could_run_as_formulas_stay_text() -> None:

@@ -20,7 +20,7 @@ def _amounts(reading: BankReading) -> list[int]:
 
 def _reasons(reading: BankReading) -> list[tuple[int, str, str, str]]:
     assert reading.rejects
-    return [(one.line, one.column, one.value, one.reason) for one in reading.rejects]
+    return [(one.line, one.column, one.value, str(one.reason)) for one in reading.rejects]
 
 
 @pytest.mark.parametrize(

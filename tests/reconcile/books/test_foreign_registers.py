@@ -59,7 +59,7 @@ def test_the_mexican_authoritys_list_is_read_as_it_comes() -> None:
         ("E", 11_650, False, "BBB020202BB1"),
     ]
     assert documents_of(reading)[0].customer_name == 'EL "9" SA'
-    assert "every amount is taken as pesos" in reading.notes[0]
+    assert "every amount is taken as pesos" in str(reading.notes[0])
 
 
 def test_a_state_as_a_number_is_refused_elsewhere() -> None:
@@ -96,7 +96,7 @@ def test_a_further_tax_in_a_row_of_its_own_belongs_to_the_document_above() -> No
     header = "Tipo Doc;Rut cliente;Folio;Fecha Docto;Monto Neto;Monto IVA;Monto total;Codigo Otro Imp.;Valor Otro Imp."
     reading = read_text("\n".join([header, *rows, ""]))
     assert [(one.folio, one.total) for one in documents_of(reading)] == [("7", 1395), ("8", 12)]
-    assert reading.notes == ("rows of a further tax, which the total of the document above them holds: 1",)
+    assert [*map(str, reading.notes)] == ["rows of a further tax, which the total of the document above them holds: 1"]
 
 
 def test_a_row_without_total_that_is_no_further_tax_is_refused() -> None:
@@ -110,7 +110,7 @@ def test_receipts_summed_up_under_folio_0_are_left_out_aloud() -> None:
     """Nobody owes the month's total; an invoice of folio 0 is a mistake."""
     reading = read_text(register_of(GOOD, "39;;;0;30-09-2026;0;100000;19000;119000"))
     assert [one.folio for one in documents_of(reading)] == ["7"]
-    assert reading.notes == ("rows of kind 39 with folio 0, which sum receipts up and were left out: 1",)
+    assert [*map(str, reading.notes)] == ["rows of kind 39 with folio 0, which sum receipts up and were left out: 1"]
     refused = read_text(register_of(GOOD.replace(";7;", ";0;")))
     assert reasons_of(refused) == [(2, "Folio", "0", "is 0, which no document has")]
 
@@ -123,7 +123,7 @@ def test_a_header_on_every_page_is_left_out() -> None:
 
 def test_a_list_without_documents_says_so() -> None:
     """A month without sales goes in, and a file that was cut off below its header is seen."""
-    assert read_text(register_of()).notes == ("the file has a header and no documents under it",)
+    assert [*map(str, read_text(register_of()).notes)] == ["the file has a header and no documents under it"]
 
 
 @pytest.mark.parametrize("name", ["FechaEmision", "Fecha_Emision", "fechaEmision"])

@@ -99,5 +99,5 @@ def test_another_account_is_the_only_reason_given() -> None:
     """Balances of two accounts do not meet, and nothing is missing between them."""
     other = _mt940(":61:2610051005C48000,NTRFNONREF").replace("00012345678", "00099999999")
     statements = _read(_mt940(":61:2610051005C48000,NTRFNONREF") + other).statements
-    reasons = [reject.reason for reject in check_statements(statements, "00012345678")]
+    reasons = [str(reject.reason) for reject in check_statements(statements, "00012345678")]
     assert reasons == ["the file is of an account ending in 9999, not of the one given"]

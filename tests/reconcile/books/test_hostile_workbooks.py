@@ -64,7 +64,7 @@ def test_a_broken_workbook_is_refused(content: bytes) -> None:
     """Whatever error the part makes in its reader, a person reads one sentence and nothing comes in."""
     reading = read_invoices(content, country="cl", mapping={})
     assert reading.documents == ()
-    assert [reject.reason for reject in reading.rejects] == [NOT_OPENED]
+    assert [str(reject.reason) for reject in reading.rejects] == [NOT_OPENED]
 
 
 def test_a_row_beyond_the_last_is_refused() -> None:
@@ -73,7 +73,7 @@ def test_a_row_beyond_the_last_is_refused() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workbooks, "_MOST_ROWS", 100)
         (reject,) = read_invoices(content, country="cl", mapping={}).rejects
-    assert reject.reason.startswith("the workbook numbers a row beyond the last one")
+    assert str(reject.reason).startswith("the workbook numbers a row beyond the last one")
 
 
 def test_a_sheet_of_empty_cells_is_refused() -> None:
@@ -82,7 +82,7 @@ def test_a_sheet_of_empty_cells_is_refused() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workbooks, "_MOST_CELLS", 80_000)
         (reject,) = read_invoices(content, country="cl", mapping={}).rejects
-    assert reject.reason == (
+    assert str(reject.reason) == (
         "sheet Sheet has more than 80,000 cells, empty ones too: delete the empty columns on the right, "
         "or save it as CSV"
     )
@@ -93,7 +93,7 @@ def test_a_workbook_that_unfolds_too_far_is_refused() -> None:
     content = changed("docProps/app.xml", lambda text: text + b" " * 300 * 1024 * 1024)
     assert len(content) < 1024 * 1024
     (reject,) = read_invoices(content, country="cl", mapping={}).rejects
-    assert reject.reason == "the workbook unfolds to 300 MB: save it as CSV or split it"
+    assert str(reject.reason) == "the workbook unfolds to 300 MB: save it as CSV or split it"
 
 
 @pytest.mark.parametrize("total", ["9" * 19, "9" * 60, "-" + "9" * 60])
@@ -122,7 +122,7 @@ def test_a_text_that_no_cell_can_hold_is_refused_before_it_is_read() -> None:
     assert len(content) < 1_000_000
     began = time.process_time()
     (reject,) = read_invoices(content, country="cl", mapping={}).rejects
-    assert reject.reason == "the workbook has a cell with more text than a cell can hold: save it again as CSV"
+    assert str(reject.reason) == "the workbook has a cell with more text than a cell can hold: save it again as CSV"
     assert time.process_time() - began < 2
 
 
@@ -133,4 +133,4 @@ def test_a_long_sheet_of_short_cells_is_read() -> None:
         for n in range(3, 103)
     )
     (reject, *_) = read_invoices(with_row(rows), country="cl", mapping={}).rejects
-    assert "more text than a cell can hold" not in reject.reason
+    assert "more text than a cell can hold" not in str(reject.reason)

@@ -37,7 +37,9 @@ def test_purchases_from_a_single_supplier_are_refused(installation: Installation
     row = "BBB020202BB1,I,1,2026-10-05,10.00"
     (reject,) = _import(installation, tmp_path, merchant, MEXICO, row).rejects
     assert (reject.line, reject.column, reject.value) == (2, "RfcEmisor", "BBB020202BB1")
-    assert reject.reason == ("the merchant is AAA010101AAA, and this issuer is not: import what the merchant issued")
+    assert str(reject.reason) == (
+        "the merchant is AAA010101AAA, and this issuer is not: import what the merchant issued"
+    )
 
 
 def test_one_foreign_issuer_among_own_documents_is_refused(installation: Installation, tmp_path: Path) -> None:
@@ -92,7 +94,8 @@ def test_nothing_is_learned_from_other_entities(
     """A platform's sellers, the other mode, an id left out and one of another country say nothing of the merchant."""
     _keep_root(installation, body, mode=mode)
     outcome = _import(installation, tmp_path, _connection("cl"), CHILE, "76192083-9;33;1;04-10-2026;1190")
-    assert (outcome.kept, outcome.reading.notes) == (True, (NOT_CHECKED,))
+    assert outcome.kept
+    assert [*map(str, outcome.reading.notes)] == [NOT_CHECKED]
 
 
 def test_an_unknown_merchant_is_told_and_several_issuers_are_refused(
@@ -101,8 +104,11 @@ def test_an_unknown_merchant_is_told_and_several_issuers_are_refused(
     """Without a tax id one issuer is taken for the merchant, aloud; two cannot both be it."""
     rows = ("AAA010101AAA,I,1,2026-10-05,10.00", "BBB020202BB1,I,2,2026-10-05,10.00")
     outcome = _import(installation, tmp_path, _connection("mx"), MEXICO, *rows)
-    assert outcome.rejects[0].reason == ("the column names 2 issuers: own sales have one, so import those issued alone")
-    assert _import(installation, tmp_path, _connection("mx"), MEXICO, rows[0]).reading.notes == (NOT_CHECKED,)
+    assert str(outcome.rejects[0].reason) == (
+        "the column names 2 issuers: own sales have one, so import those issued alone"
+    )
+    outcome = _import(installation, tmp_path, _connection("mx"), MEXICO, rows[0])
+    assert [*map(str, outcome.reading.notes)] == [NOT_CHECKED]
 
 
 def test_a_list_that_names_no_issuer_is_as_it_was(installation: Installation, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ def _statement(on: date, amount: int, opening: int, closing: int, *, currency: s
 
 
 def _told(*statements: Statement) -> list[tuple[str, str]]:
-    return [(reject.column, reject.reason) for reject in check_statements(statements, ACCOUNT)]
+    return [(reject.column, str(reject.reason)) for reject in check_statements(statements, ACCOUNT)]
 
 
 def test_statements_of_two_currencies_are_no_file_of_one_account() -> None:

@@ -96,7 +96,7 @@ def test_identical_rows_count_once() -> None:
     reading = read_text(register_of(GOOD, GOOD.replace(";7;", ";007;")))
     assert len(documents_of(reading)) == 1
     assert reading.repeated == 1
-    assert reading.notes == ("rows that repeat another one exactly and were counted once: 1",)
+    assert [*map(str, reading.notes)] == ["rows that repeat another one exactly and were counted once: 1"]
 
 
 def test_one_document_with_two_amounts_is_used_not_at_all() -> None:
@@ -157,7 +157,7 @@ def test_kinds_nobody_pays_are_left_out_aloud() -> None:
     """Delivery notes and payment receipts are no receivables; the file still goes in."""
     reading = read_text(register_of(GOOD, "52;76192083-9;Uno;9;13-09-2026;0;0;0;0"))
     assert len(documents_of(reading)) == 1
-    assert reading.notes == ("rows of kind 52, which are no receivables and were left out: 1",)
+    assert [*map(str, reading.notes)] == ["rows of kind 52, which are no receivables and were left out: 1"]
     mexican = "Efecto;Folio;Fecha;Total;Moneda\nP;1;2026-09-01;0;XXX\nI;2;2026-09-01;10.00;MXN\n"
     assert [document.doc_key for document in documents_of(read_text(mexican, country="mx"))] == ["mx:I::2"]
 

@@ -30,7 +30,7 @@ class Rooms:
 
     def pull(self, connection: Connection, stream: str, by: str) -> None:
         if stream == "refunds":
-            raise ErrandRefusedError("pull:main:refunds is running already: see the jobs")
+            raise ErrandRefusedError("jobs.running_already", job="pull:main:refunds")
         self.asked.append(("pull", connection.name, stream, by))
 
     def backfill(self, connection: Connection, by: str) -> None:

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from consumer.facts.messages import word
 from reports.business import RETURNS
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import CATALOGUE
 from reports.shapes.spans import Span
-from reports.wording import cells, phrases, vocabulary
+from reports.wording import cells, phrases
 
 
 def made(name: str, **values: Any) -> Report:
@@ -42,7 +43,7 @@ def test_how_a_payment_was_made_is_told_in_spanish() -> None:
 
 def test_every_reason_of_a_return_has_its_spanish() -> None:
     """No label of the return codes reaches a Spanish page in English."""
-    assert {label for label in RETURNS.values() if vocabulary.word("return", label, "es-MX") == label} == set()
+    assert {label for label in RETURNS.values() if word("return", label, "es-MX") == label} == set()
 
 
 @pytest.mark.parametrize(

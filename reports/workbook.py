@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import xlsxwriter
 
 from consumer.facts.columns import Column, Kind
-from consumer.facts.messages import RefusalError
+from consumer.facts.messages import RefusalError, word
 from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
 from reports.export import Profile, header
@@ -25,10 +25,7 @@ _WIDEST = 48
 _DAYS_BEFORE_1970 = 25_569
 _DAYS = {"machine": "yyyy-mm-dd", "cl": "dd-mm-yyyy", "mx": "dd/mm/yyyy"}
 _UNPRINTABLE = {code: None for code in range(32) if chr(code) not in "\t\n\r"}
-_WORDS = {
-    "en": ("Parameters", "Report", "Rows", "From", "To", "As of", "Sum"),
-    "es": ("Parámetros", "Reporte", "Filas", "Desde", "Hasta", "Al día", "Suma"),
-}
+_LABELS = ("parameters", "report", "rows", "since", "until", "as_of", "sum")
 ROUNDING = "half up, to the smallest unit of the currency"
 
 
@@ -156,7 +153,7 @@ def _set_print(sheet: Any, report: Report) -> None:
 def _write_parameters(
     book: Any, styles: _Styles, reports: Sequence[Report], *, heads: str | None, language: str
 ) -> None:
-    name, title, rows, since, until, as_of, total = _WORDS["en" if language == "en" else "es"]
+    name, title, rows, since, until, as_of, total = (word("workbook", key, language) for key in _LABELS)
     sheet = book.add_worksheet(name)
     sheet.set_column(0, 0, 32)
     sheet.set_column(1, 1, 64)

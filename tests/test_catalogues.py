@@ -84,6 +84,7 @@ def test_a_refusal_is_english_for_programs_and_translated_for_people() -> None:
 def test_text_without_a_translation_stays(language: str) -> None:
     """A sentence that an earlier version stored is shown as it is, braces and all."""
     assert translate("paid {half} in cash", language) == "paid {half} in cash"
+    assert translate("", language) == ""
 
 
 def test_catalogues_are_in_order() -> None:

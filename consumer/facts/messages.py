@@ -66,4 +66,4 @@ def _show(value: Value, language: str) -> str | int | date:
 def _read_catalogue(language: str) -> Mapping[str, str]:
     path = Path(__file__).parent / "locale" / language.replace("-", "_") / "LC_MESSAGES" / "cuadre.po"
     with path.open("rb") as file:
-        return {str(entry.id): str(entry.string) for entry in read_po(file) if entry.string}
+        return {str(entry.id): str(entry.string) for entry in read_po(file) if entry.id and entry.string}

@@ -4,6 +4,7 @@ import re
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
+from consumer.facts.messages import word
 from consumer.facts.money import format_decimal
 
 _SYMBOLS = {"CLP": "$", "MXN": "$", "CLF": "UF ", "USD": "US$", "EUR": "€"}
@@ -63,7 +64,7 @@ def format_moment(at: datetime, language: str, zone: str) -> str:
 
 def format_duration(seconds: int, language: str) -> str:
     """Write a length of time in its largest whole unit: what is late by hours needs no seconds."""
-    days = "days" if language == "en" else "días"
+    days = word("unit", "days", language)
     for size, unit in ((86_400, days), (3_600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{format_count(seconds // size, language)} {unit}"

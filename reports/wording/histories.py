@@ -10,16 +10,11 @@ from reports.wording import codes
 _FROZEN = re.compile(r"(status|payout amount|computed amount|fee total|difference|total|currency|amount) (\S+)")
 _APPLIED = re.compile(r"(\w+) ((?:cl|mx):\S+) (-?\d+)")
 _CHANGED = re.compile(r"(difference|fees|balance) (-?\d+)")
+# Longest first, so that a sentence goes before its words.
 _CAUSES = (
-    ("another row of the same block changed", "cambió otra fila del mismo grupo"),
-    ("the inputs of one of the runs are not kept on this machine", "los datos de una de las corridas ya no están aquí"),
-    ("event conflict", "conflicto de eventos"),
-    ("unknown customer", "cliente desconocido"),
-    ("gaps changed", "cambiaron los vacíos"),
-    ("as of", "al día"), ("calendar", "calendario"), ("tariff", "tarifa"), ("rules code", "programa"),
-    ("rules", "reglas"), ("scope", "alcance"), ("payout", "liquidación"), ("item", "movimiento"),
-    ("document", "documento"), ("dispute", "disputa"), ("decision", "decisión"), ("fee", "comisión"),
-    ("changed", "cambió"), ("gone", "ya no está"), ("new", "nuevo"),
+    "another row of the same block changed", "the inputs of one of the runs are not kept on this machine",
+    "event conflict", "unknown customer", "gaps changed", "as of", "calendar", "tariff", "rules code", "rules", "scope",
+    "payout", "item", "document", "dispute", "decision", "fee", "changed", "gone", "new",
 )  # fmt: skip
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
 _GROUP_OF = {"payout": "status", "document": "document", "item": "outcome", "exception": "severity"}
@@ -79,6 +74,6 @@ def cause(text: str, language: str) -> str:
     text = re.sub(r"\b([0-9a-f]{8})[0-9a-f]{8,}…?", r"\1…", text)
     if language == "en":
         return text
-    for english, spanish in _CAUSES:
-        text = re.sub(rf"\b{english}\b", spanish, text)
+    for english in _CAUSES:
+        text = re.sub(rf"\b{english}\b", word("cause", english, language), text)
     return _DAY.sub(lambda found: notation.format_date(date.fromisoformat(found[0]), language), text)

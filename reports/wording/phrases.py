@@ -5,9 +5,9 @@ import re
 from consumer.facts.messages import is_translated, translate, word
 from reports.shapes.definitions import CATALOGUE
 
-_BEFORE_A_NAME = {"lost dispute of ": "disputa perdida de ", "read only up to ": "leído solo hasta el "}
+# Stored sentences with a value in them.
+_NAMED = re.compile(r"(lost dispute of|read only up to) (.+)")
 _NOT_SEARCHED = re.compile(r"not searched: (\d+) (open documents|payments of one day)")
-_TOO_MANY = {"open documents": "documentos abiertos", "payments of one day": "pagos de un mismo día"}
 _SIGNS = (" + ", " - ")
 
 
@@ -20,12 +20,11 @@ def sentence(text: str, language: str) -> str:
 
 def _part(text: str, language: str) -> str:
     """Say one sentence, which may name an item at its end, or how much there was."""
-    if language == "en" or is_translated(f"note.{text}", language):
-        return word("note", text, language)
     if found := _NOT_SEARCHED.fullmatch(text):
-        return f"no se buscó: {found[1]} {_TOO_MANY[found[2]]}"
-    begun = ((said, told) for said, told in _BEFORE_A_NAME.items() if text.startswith(said))
-    return next((told + text.removeprefix(said) for said, told in begun), text)
+        return f"{word('note', 'not searched', language)}: {found[1]} {word('note', found[2], language)}"
+    if found := _NAMED.fullmatch(text):
+        return f"{word('note', found[1], language)} {found[2]}"
+    return word("note", text, language)
 
 
 def history(text: str, language: str) -> str:

@@ -180,7 +180,7 @@ def test_the_first_admin_comes_in_by_the_link(
     client = make_app(installation).test_client()
     token = csrf(client, f"/welcome/{key}")
     short = client.post(f"/welcome/{key}", data={"email": "a@b.test", "password": "corta", "csrf_token": token})
-    assert (short.status_code, "12 characters" in short.get_data(as_text=True)) == (400, True)
+    assert (short.status_code, "12 caracteres" in short.get_data(as_text=True)) == (400, True)
     form = {"email": "jefa@tienda.test", "password": "una clave muy larga", "csrf_token": token}
     assert client.post(f"/welcome/{key}", data=form).headers["Location"] == "/"
     assert "jefa@tienda.test" in client.get("/people").get_data(as_text=True)

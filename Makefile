@@ -9,7 +9,7 @@ CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 TESTS := $(BIN)/python tests/in_memory.py -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures ways words format types lock clean
+.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures ways words golden format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -94,6 +94,12 @@ ways: install-dev  ## how many files one webhook, one payout and one invoice cro
 
 words: install-dev  ## add new sentences to the catalogues of every language and name those without words
 	$(BIN)/python tools/catalogues.py
+
+golden: install-dev  ## write the approved files anew, reports, journeys and the reference's tables, and show what changed
+	$(BIN)/python tools/reference.py
+	CUADRE_WRITE_GOLDEN=1 $(BIN)/python -m pytest -q tests/reports/test_export.py tests/journeys/test_quiet_days.py
+	git --no-pager diff --stat -- docs/reference.md tests/data
+	git --no-pager diff --unified=0 -- docs/reference.md tests/data
 
 format: install-dev  ## put the code in shape
 	$(BIN)/ruff format $(CODE)

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
 import pytest
 
 import app
@@ -13,9 +12,8 @@ from consumer.facts import schema
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
-from cuadre import GROUPS, cli
-from reconcile.rules.streams import STREAMS, withheld_by
-from reports.shapes.definitions import CATALOGUE
+from tools import reference
+from tools.reference import commands
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -29,38 +27,16 @@ def table(heading: str) -> list[list[str]]:
     return [[cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in lines[2:]]
 
 
-def commands(command: click.Command = cli, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        ctx = click.Context(command)
-        for name in command.list_commands(ctx):
-            child = command.get_command(ctx, name)
-            assert child is not None
-            yield from commands(child, (*path, name))
-    else:
-        yield " ".join(("cuadre", *path)), command
+def test_the_tables_of_the_reference_are_those_of_the_program() -> None:
+    """Commands with their options, reports with their columns, streams with what they withhold: `make golden`."""
+    assert reference.render(REFERENCE) == REFERENCE
 
 
-def options_of(command: click.Command) -> list[str]:
-    return sorted(max(param.opts, key=len) for param in command.params if isinstance(param, click.Option))
-
-
-def test_every_command_is_documented_and_every_documented_one_exists() -> None:
-    """The reference lists exactly the commands of the program."""
-    assert sorted(row[0] for row in table("Commands")) == sorted(name for name, _ in commands())
-
-
-def test_the_groups_of_commands_are_documented() -> None:
-    """The reference names each group of the help and the commands in it, in the help's order."""
-    groups = [f"- {title}: {', '.join(f'`{name}`' for name in group)}\n" for title, group in GROUPS.items()]
-
-    assert "".join(groups) in REFERENCE
-
-
-def test_every_option_is_documented_and_every_documented_one_exists() -> None:
-    """Each command's row names exactly its options."""
-    documented = {row[0]: sorted(re.findall(r"--[a-z-]+", row[1])) for row in table("Commands")}
-
-    assert documented == {name: options_of(command) for name, command in commands()}
+def test_a_table_is_written_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows are replaced, what stands above and below stays."""
+    text = "# R\n\n## Commands\n\nAbove.\n\n| command | does |\n|---|---|\n| old | gone |\n\nBelow.\n"
+    monkeypatch.setattr(reference, "TABLES", {"Commands": lambda: iter([("`cuadre a`", "A.")])})
+    assert reference.render(text) == text.replace("| old | gone |", "| `cuadre a` | A. |")
 
 
 def test_every_command_says_what_it_does() -> None:
@@ -81,22 +57,6 @@ def test_every_route_is_documented_and_every_documented_one_exists(installation:
     served = {route for route in served if not re.match(r"(GET|PUT|PATCH|DELETE) /webhooks", route)}
 
     assert sorted(row[0] for row in table("Routes")) == sorted(served)
-
-
-def test_every_report_is_documented_with_its_columns() -> None:
-    """The reference lists exactly the reports of the catalogue, each with its columns in order."""
-    documented = {row[0]: re.findall(r"[a-z0-9_()]+", row[2]) for row in table("Reports")}
-
-    assert documented == {name: list(definition.names) for name, definition in CATALOGUE.items()}
-
-
-def test_every_stream_a_run_reads_is_documented_with_what_it_withholds() -> None:
-    """The reference lists the gate's table as the rules have it."""
-    written = [
-        [f"{name}`*" if gate.is_needed else name, " ".join(withheld_by([name])), str(gate.touches)]
-        for name, gate in STREAMS.items()
-    ]
-    assert table("Streams a run reads") == written
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

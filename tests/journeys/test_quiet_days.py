@@ -1,17 +1,15 @@
 """Two quiet days through the whole product, once delivered by webhook and once lost and read back: the same rows."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from sqlmodel import func, select
 
 import app
 from consumer.facts.tables.inbox import Event
+from tests.golden import check_golden
 
 pytestmark = pytest.mark.both_databases
-
-EXPECTED = Path(__file__).resolve().parent.parent / "data" / "journeys"
 
 
 def sources() -> dict[str, int]:
@@ -40,4 +38,4 @@ def test_two_quiet_days_end_in_the_same_rows(
     assert sources() == by_source
     for name in ("payout-summary", "payout-detail", "exceptions"):
         written = cuadre("report", name, "--as-of", "2026-10-02", "--out", "-")
-        assert written == (EXPECTED / f"{name}.csv").read_bytes(), name
+        check_golden(f"journeys/{name}.csv", written)

@@ -20,8 +20,8 @@ from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import CATALOGUE
 from reports.shapes.spans import Span
+from tests.golden import check_golden
 
-GOLDEN = Path(__file__).parent.parent / "data" / "reports"
 TODAY = date(2026, 10, 8)
 
 
@@ -46,7 +46,7 @@ def test_csv_is_the_golden_file(anywhere: Installation, profile: str) -> None:
     """Every report of the made-up run is, byte for byte and on each database, the file that was read and approved."""
     shape = files.to_shape("csv", profile, None)
     for name in catalogue.AVAILABLE:
-        assert content(made(anywhere, name), shape) == (GOLDEN / f"{name}.{profile}.csv").read_bytes(), name
+        check_golden(f"reports/{name}.{profile}.csv", content(made(anywhere, name), shape))
 
 
 @pytest.mark.parametrize("file_format", list(Format))

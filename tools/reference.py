@@ -1,6 +1,6 @@
-"""Write the tables of docs/reference.md that repeat the program: commands, reports, streams; `make golden` runs it."""
+"""Write the tables of the documents that repeat the program: commands, reports, streams, event types: `make golden`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import click
@@ -8,8 +8,9 @@ import click
 from cuadre import cli
 from reconcile.rules.streams import STREAMS, withheld_by
 from reports.shapes.definitions import CATALOGUE, title_of
+from sandbox.state.event_types import TYPES, Kind
 
-REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference.md"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 Row = tuple[str, ...]
 
 
@@ -48,27 +49,33 @@ def _stream_rows() -> Iterator[Row]:
         yield f"`{name}`{'*' if gate.is_needed else ''}", f"`{' '.join(withheld_by([name]))}`", str(gate.touches)
 
 
-TABLES = {"Commands": _command_rows, "Reports": _report_rows, "Streams a run reads": _stream_rows}
+def _event_rows() -> Iterator[Row]:
+    proof = "test_sandbox_event_types.py::test_each_type_reaches_an_endpoint_with_its_object"
+    return ((name, f"`{Kind.__module__}.OBJECTS`", f"`{proof}`") for name in TYPES)
 
 
-def render(text: str) -> str:
-    """Return the reference with its tables as the program has them; headings and all other text stay."""
-    for heading, rows in TABLES.items():
+TABLES = {
+    "reference.md": {"Commands": _command_rows, "Reports": _report_rows, "Streams a run reads": _stream_rows},
+    "spec-coverage.md": {"Events": _event_rows},
+}
+
+
+def render(text: str, tables: Mapping[str, Callable[[], Iterable[Row]]]) -> str:
+    """Return a document with the tables under these headings as the program has them; all other text stays."""
+    for heading, rows in tables.items():
         before, mark, section = text.partition(f"\n## {heading}\n")
         above, _, below = section.partition("|---")
-        rule, _, below = below.partition("\n")
-        end = next(place for place, line in enumerate(below.split("\n")) if not line.startswith("|"))
-        after = "\n".join(below.split("\n")[end:])
-        text = f"{before}{mark}{above}|---{rule}\n{_lines(rows())}{after}"
+        rule, *lines = below.split("\n")
+        end = next(place for place, line in enumerate(lines) if not line.startswith("|"))
+        written = "".join(f"| {' | '.join(row)} |\n" for row in rows())
+        text = f"{before}{mark}{above}|---{rule}\n{written}" + "\n".join(lines[end:])
     return text
 
 
-def _lines(rows: Iterable[Row]) -> str:
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
 def main() -> None:
-    REFERENCE.write_text(render(REFERENCE.read_text(encoding="utf-8")), encoding="utf-8")
+    for name, tables in TABLES.items():
+        path = DOCS / name
+        path.write_text(render(path.read_text(encoding="utf-8"), tables), encoding="utf-8")
 
 
 if __name__ == "__main__":

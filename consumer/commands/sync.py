@@ -60,7 +60,9 @@ def backfill(
     _report(outcome, as_json=as_json)
 
 
-@click.command()
+@click.command(
+    help=f"Fetch and keep what the provider lists: STREAM is a name of the list below, or all.\n\n{' '.join(STREAMS)}"
+)
 @click.argument("streams", metavar="STREAM...", nargs=-1, required=True, type=click.Choice([*STREAMS, ALL]))
 @connection_option("main")
 @_SINCE
@@ -76,12 +78,7 @@ def pull(
     until: date | datetime | None,
     as_json: bool,
 ) -> None:
-    """Fetch and keep what the provider lists: STREAM is a name of the list below, or all.
-
-    payouts payment-intents charges refunds disputes checkout-sessions payment-links customers subscriptions invoices
-    payment-methods transfers accounts account-numbers account-movements account-statements account-verifications
-    entities links link-accounts link-movements tax-invoices tax-returns tax-statements institutions webhook-endpoints
-    """
+    """Fetch and keep what the provider lists."""
     installation = open_installation()
     connection = installation.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)

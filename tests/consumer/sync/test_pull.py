@@ -42,38 +42,6 @@ def intents(installation: Installation) -> set[str]:
         return set(session.exec(select(PaymentIntent.id)))
 
 
-def test_every_stream_of_the_contract_is_there() -> None:
-    """The names are those of `cuadre pull`, in the order in which all of them are read."""
-    assert list(STREAMS) == [
-        "payouts",
-        "payment-intents",
-        "charges",
-        "refunds",
-        "disputes",
-        "checkout-sessions",
-        "payment-links",
-        "customers",
-        "subscriptions",
-        "invoices",
-        "payment-methods",
-        "transfers",
-        "accounts",
-        "account-numbers",
-        "account-movements",
-        "account-statements",
-        "account-verifications",
-        "entities",
-        "links",
-        "link-accounts",
-        "link-movements",
-        "tax-invoices",
-        "tax-returns",
-        "tax-statements",
-        "institutions",
-        "webhook-endpoints",
-    ]
-
-
 def test_a_payout_is_pulled_with_its_items_and_their_objects(
     installation: Installation, lists: Provider, list_server: Any
 ) -> None:

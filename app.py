@@ -15,7 +15,7 @@ from sqlmodel import func, select
 
 from consumer import disk
 from consumer import job_table as table
-from consumer.commands.progress import show_pages
+from consumer.commands.sync import show_pages
 from consumer.commands.terminal import Refusal, json_option, leave, say
 from consumer.commands.working import start_worker
 from consumer.config import load

@@ -26,7 +26,7 @@ class Row(NamedTuple):
 GROUPS = {
     "Every day": {
         "doctor": Row(
-            "consumer.commands.database:doctor_command",
+            "consumer.commands.operating:doctor_command",
             "Look at everything that could be wrong and say what to do.",
             {"withheld_by": "reconcile.rules.streams:withheld_by"},
         ),
@@ -90,7 +90,7 @@ GROUPS = {
     },
     "Setting up": {
         "db": Row(
-            "consumer.commands.database:database_commands",
+            "consumer.commands.operating:database_commands",
             "Bring the database's tables to this version, or check that they are.",
             {"open_store": "consumer.opening:open_store"},
         ),
@@ -123,10 +123,10 @@ GROUPS = {
         ),
         "events": Row("consumer.commands.events:events", "The inbox: every event, once."),
         "gaps": Row(
-            "consumer.commands.gaps:gaps",
+            "consumer.commands.sync:gaps",
             "List what was asked of the provider and is not read to its end, newest first.",
         ),
-        "jobs": Row("consumer.commands.jobs:jobs", "Show what is scheduled, the last ticks and how they ended."),
+        "jobs": Row("consumer.commands.operating:jobs", "Show what is scheduled, the last ticks and how they ended."),
         "runs": Row("reconcile.commands.runs:runs", "The history of runs."),
     },
 }

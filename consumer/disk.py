@@ -1,4 +1,4 @@
-"""The disk check: what SQLite finds in its own file, kept in a file next to it for the doctor, alarms and metrics.
+"""What is looked at and how it stands; the disk check: what SQLite finds in its file, kept in a file next to it.
 
 The finding does not go into the database: one that is damaged may take no row and answer no question.
 """
@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from enum import StrEnum
 from pathlib import Path
 
 import msgspec
@@ -14,11 +15,31 @@ import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from consumer.checks import Check, Verdict
 from consumer.facts import embedded
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.store import DamagedError, Store
 from consumer.facts.work import Completion
+
+
+class Verdict(StrEnum):
+    OK = "ok"
+    WARNING = "warning"
+    FAILURE = "failure"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at; `advice` says what to do and is empty when all is well."""
+
+    connection: str
+    check: str
+    verdict: Verdict
+    found: str
+    advice: str = ""
+
+
+KEYS = ("connection", "check", "verdict", "found", "advice")
+
 
 DATABASE, DISK = "database", "disk"
 RESTORE = (

@@ -1,18 +1,23 @@
-"""The doctor: what could be wrong with this installation, each finding with what to do about it."""
+"""The doctor: what could be wrong with this installation, what to do about it, and the alarms that the log tells of."""
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 
+import sqlalchemy as sa
+import structlog
 from sqlmodel import Session
 
 from consumer import disk
-from consumer.checks import Check, Verdict
+from consumer.disk import Check, Verdict
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.lateness import Way, percentiles
 from consumer.facts.settings import Connection
 from consumer.inbox.handlers import HANDLERS
-from consumer.inbox.watch import look
+from consumer.inbox.watch import endpoint_trouble, look
+from consumer.jobs.worker import keep_at
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefusedError, ProviderError, UnreachableError
 from consumer.provider.routes import EVENTS
@@ -25,6 +30,7 @@ from consumer.webhooks.endpoints import Endpoint, list_endpoints, to_address
 from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets
 
 MOST_SKEW = timedelta(minutes=1)
+ALARM_SECONDS = 60.0
 MOST_LAG = timedelta(minutes=5)
 # A night each day, and the time that one takes.
 MOST_BEHIND = timedelta(hours=26)
@@ -38,6 +44,9 @@ _ADVICE: dict[type[ProviderError], str] = {
 
 # Which codes a run withholds while these streams are incomplete; a run is not this room's to know.
 WithheldBy = Callable[[Iterable[str]], Sequence[str]]
+
+
+log = structlog.get_logger("cuadre.alarms")
 
 
 def withholds_nothing(_streams: Iterable[str]) -> Sequence[str]:
@@ -245,3 +254,59 @@ def _count(name: str, check: str, count: int, advice: str) -> Check:
     if count:
         return Check(name, check, Verdict.WARNING, f"{count} events", advice)
     return Check(name, check, Verdict.OK, "none")
+
+
+class Alarms:
+    """Remembers what it has said, so a state is one line however long it lasts; a restart says it once more."""
+
+    def __init__(self, installation: Installation, *, now: Callable[[], datetime] = utc_now) -> None:
+        self._installation = installation
+        self._now = now
+        self._raised: set[tuple[str, str]] = set()
+
+    def look(self) -> None:
+        """Compare what is with what was said; a database that is away is the worker's to report."""
+        # A damaged file may answer no question any more.
+        for check in disk.check_disk(self._installation.store):
+            self._say(check)
+        try:
+            self._say(disk.check_database(self._installation.store))
+            with self._installation.store.reading() as session:
+                found = [
+                    check
+                    for connection in self._installation.settings.all_connections
+                    for check in self._checks(session, connection.name)
+                ]
+        except sa.exc.SQLAlchemyError:
+            return
+        for check in found:
+            self._say(check)
+
+    def _checks(self, session: Session, name: str) -> Iterator[Check]:
+        yield from check_inbox(session, name, now=self._now())
+        trouble = endpoint_trouble(session, name)
+        if trouble is None:
+            yield Check(name, ENDPOINT, Verdict.OK, "the last look found nothing wrong")
+        else:
+            yield Check(name, ENDPOINT, Verdict.WARNING, trouble, "cuadre doctor looks again")
+
+    def _say(self, check: Check) -> None:
+        name = (check.connection, check.check)
+        if check.verdict is not Verdict.OK and name not in self._raised:
+            self._raised.add(name)
+            log.warning("alarm", connection=check.connection, check=check.check, found=check.found, advice=check.advice)
+        elif check.verdict is Verdict.OK and name in self._raised:
+            self._raised.discard(name)
+            log.info("alarm over", connection=check.connection, check=check.check, found=check.found)
+
+
+def start_alarms(installation: Installation, *, until: threading.Event) -> None:
+    """Look every minute, from a thread of the process that works; where several work, each says what it sees."""
+    alarms = Alarms(installation)
+
+    def look() -> float:
+        alarms.look()
+        return ALARM_SECONDS
+
+    watch = partial(keep_at, look, until=until, pause=ALARM_SECONDS)
+    threading.Thread(target=watch, name="alarms", daemon=True).start()

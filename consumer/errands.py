@@ -7,7 +7,7 @@ from consumer.facts.errands import Errands
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import WorkError
 from consumer.inbox.apply import drain
-from consumer.inbox.replay import Replay
+from consumer.inbox.events import Replay
 from consumer.jobs import by_hand
 from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill

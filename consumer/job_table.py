@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from datetime import date, time, timedelta
 
-from consumer.checks import Verdict
+from consumer.disk import Verdict
 from consumer.doctor import check_endpoint
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
-from consumer.inbox.retention import prune
+from consumer.inbox.record import prune
 from consumer.jobs import days, ticks
 from consumer.jobs.processes import Ended
 from consumer.jobs.schedule import HourlyJob, Job, JobIncompleteError, TroubleFoundError

@@ -25,9 +25,8 @@ from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventState
 from consumer.facts.taxids import mask_accounts
 from consumer.facts.work import Completion
-from consumer.inbox.listing import Filter, find_event, list_conflicts, list_events
-from consumer.inbox.replay import KEYS as REPLAY_KEYS
-from consumer.inbox.replay import Name, Replay, Replayed, names_of
+from consumer.inbox.events import KEYS as REPLAY_KEYS
+from consumer.inbox.events import Filter, Name, Replay, Replayed, find_event, list_conflicts, list_events, names_of
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

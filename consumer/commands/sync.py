@@ -1,11 +1,15 @@
-"""The commands that read the provider: backfill, pull and the comparison."""
+"""The commands that read the provider, with how far they are, and the one that lists what is still missing."""
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
+from textwrap import fill
 
 import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from consumer.commands.progress import show_pages, show_streams
 from consumer.commands.terminal import (
     Moment,
     check_range,
@@ -16,17 +20,79 @@ from consumer.commands.terminal import (
     print_rows,
     say,
 )
-from consumer.facts.clock import to_utc
+from consumer.facts.clock import to_utc, utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.settings import Connection
+from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.work import Completion
 from consumer.inbox.apply import drain
 from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill as run_backfill
 from consumer.sync.drift import drift as run_drift
-from consumer.sync.outcome import RESULT_KEYS, Outcome, StreamResult, StreamState
+from consumer.sync.outcome import (
+    RESULT_KEYS,
+    OnPage,
+    OnRead,
+    Outcome,
+    StreamResult,
+    StreamState,
+    read_quietly,
+    say_nothing,
+)
 from consumer.sync.pull import pull as run_pull
 from consumer.sync.streams import STREAMS
+from consumer.sync.watch import MOST_NAMED, short_of_today
+from consumer.sync.windows import unclosed_windows
+
+
+@contextmanager
+def show_pages() -> Iterator[OnPage]:
+    """Draw a bar of closed windows with the events that were new and the time that is left."""
+    if not sys.stderr.isatty():
+        yield say_nothing
+        return
+    columns = (
+        TextColumn("events"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[added]} new"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("events", total=None, added=0)
+
+        def on_page(window: Window, windows: int, added: int) -> None:
+            closed = 1 if window.state == WindowState.CLOSED else 0
+            bar.update(task, total=windows, added=added, advance=closed)
+
+        yield on_page
+
+
+@contextmanager
+def show_streams(count: int) -> Iterator[OnRead]:
+    """Draw a bar of streams with the one that is read and how much of it came."""
+    if not sys.stderr.isatty():
+        yield read_quietly
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[objects]} objects, {task.fields[pages]} pages"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("streams", total=count, objects=0, pages=0)
+        seen: list[str] = []
+
+        def on_read(stream: str, pages: int, objects: int) -> None:
+            if stream not in seen:
+                seen.append(stream)
+            bar.update(task, description=stream, completed=len(seen) - 1, pages=pages, objects=objects)
+
+        yield on_read
+
 
 ALL = "all"
 DRIFT_KEYS = ("connection", "stream", "id", "kind", "field", "ours", "theirs")
@@ -157,3 +223,32 @@ def _report(outcome: Outcome, *, as_json: bool) -> None:
     what = "cuadre gaps lists what is missing" if outcome.started else "nothing was read: cuadre doctor"
     say(f"not complete: {len(failed)} of {len(outcome.results)} streams; {failed[0].reason}; {what}")
     leave(outcome.status)
+
+
+_WIDTH, _UNDER = 100, "  "
+
+
+@click.command()
+@connection_option(None)
+@limit_option
+@click.option("--check", is_flag=True, help="Exit 3 where there is a gap.")
+@json_option
+@click.pass_obj
+def gaps(
+    open_installation: OpenInstallation, *, connection_name: str | None, limit: int | None, check: bool, as_json: bool
+) -> None:
+    """List what was asked of the provider and is not read to its end, newest first."""
+    installation = open_installation()
+    connections = installation.connections(connection_name)
+    names, now = {connection.name for connection in connections}, utc_now()
+    with installation.store.reading() as session:
+        windows = [window for window in unclosed_windows(session) if window.connection in names]
+        short = [(one.name, short) for one in connections for short in short_of_today(session, one, now=now)]
+    print_rows(map(to_gap, windows[:limit]), GAP_KEYS, as_json=as_json)
+    for name, streams in short:
+        say(f"{name}: {streams}")
+        if len(streams.streams) > MOST_NAMED:
+            say(fill(" ".join(streams.streams), _WIDTH, initial_indent=_UNDER, subsequent_indent=_UNDER,
+                     break_on_hyphens=False))  # fmt: skip
+    if check and windows:
+        leave(Completion.PARTLY_DONE)

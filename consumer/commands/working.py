@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from consumer import alarms
 from consumer.commands.stopping import STOP_SECONDS, Stop
 from consumer.commands.terminal import say
+from consumer.doctor import start_alarms
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.inbox.apply import drain
 from consumer.jobs.processes import stop_children
@@ -20,7 +20,7 @@ def start_worker(installation: Installation) -> Worker:
     """Apply the inbox and watch it, from threads of this process."""
     worker = Worker(lambda: drain(installation.store, installation.settings, worker=worker_name()).claimed)
     worker.start()
-    alarms.start(installation, until=worker.stopped)
+    start_alarms(installation, until=worker.stopped)
     return worker
 
 

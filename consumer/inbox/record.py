@@ -1,19 +1,129 @@
-"""Recording events once: whichever source comes first is kept, the rest are duplicates or conflicts."""
+"""Recording events once: the first arrival is kept, the rest are duplicates or conflicts; bodies go in time."""
 
+import hashlib
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeGuard
 
+import msgspec
 import sqlalchemy as sa
-from sqlalchemy.engine import Connection
 
-from consumer.facts.store import ROWS_A_STATEMENT, insert_into, insert_unfolded, insert_values, one_of, to_ids
+from consumer.facts.clock import to_instant
+from consumer.facts.meaning import NotJsonError, meaning_sha256, read_object
+from consumer.facts.settings import Connection, Settings
+from consumer.facts.store import ROWS_A_STATEMENT, Store, insert_into, insert_unfolded, insert_values, one_of, to_ids
 from consumer.facts.tables.columns import core_of
-from consumer.facts.tables.inbox import Event, EventConflict, Source
-from consumer.inbox.arrivals import Arrival, UnusableEventError, read_arrival
+from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
+from consumer.inbox.handlers import HANDLERS, NEEDS_NO_OBJECT
+
+_LONGEST = 255
+# What a trial delivery of the provider speaks of: an object that exists nowhere.
+_MADE_UP = re.compile(r"[a-z]+_0{8,}")
+
+
+class UnusableEventError(Exception):
+    """Authentic bytes that carry no event id, and so cannot be kept once: an HTTP 422."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Arrival(msgspec.Struct, frozen=True, gc=False):
+    """One delivery of one event."""
+
+    connection: str
+    id: str
+    type: str
+    mode: str
+    created_at: datetime | None
+    received_at: datetime
+    source: Source
+    state: EventState
+    error: str | None
+    resource_id: str | None
+    body: bytes
+    raw_sha256: str
+    meaning_sha256: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return (self.connection, self.id)
+
+
+def read_arrival(body: bytes, *, connection: Connection, source: Source | str, received_at: datetime) -> Arrival:
+    """Read one event's raw bytes; raises UnusableEventError where there is no object with a usable id."""
+    try:
+        value = read_object(body)
+    except NotJsonError as problem:
+        raise UnusableEventError("not_json", str(problem)) from None
+    event_id = value.get("id")
+    if not is_identifier(event_id):
+        raise UnusableEventError("no_id", "the event's id must be text of 1 to 255 printable characters")
+    state, error = judge(value, connection)
+    data = value.get("data")
+    resource = data.get("id") if isinstance(data, dict) else None
+    return Arrival(
+        connection=connection.name,
+        id=event_id,
+        type=_text(value.get("type")),
+        mode=_text(value.get("mode")),
+        created_at=_created_at(value),
+        received_at=received_at,
+        source=Source(source),
+        state=state,
+        error=error,
+        resource_id=resource if is_identifier(resource) else None,
+        body=body,
+        raw_sha256=hashlib.sha256(body).hexdigest(),
+        meaning_sha256=meaning_sha256(value),
+    )
+
+
+def judge(value: dict[str, Any], connection: Connection) -> tuple[EventState, str | None]:
+    """Decide what becomes of an authentic event: made up, of another mode or unknown type, or to be applied."""
+    mode, kind, data = value.get("mode"), value.get("type"), value.get("data")
+    if mode is not None and mode != connection.mode:
+        shown = repr(mode)[:20]
+        return EventState.QUARANTINED, f"mode is {shown} but connection {connection.name} is {connection.mode}"
+    if not isinstance(kind, str) or kind not in HANDLERS:
+        return EventState.IGNORED, None
+    if mode is None:
+        return EventState.QUARANTINED, "the event has no mode"
+    if not isinstance(data, dict):
+        return EventState.QUARANTINED, "data is not an object"
+    if kind not in NEEDS_NO_OBJECT and not is_identifier(data.get("id")):
+        return EventState.QUARANTINED, "data.id must be text of 1 to 255 printable characters"
+    if _created_at(value) is None:
+        return EventState.QUARANTINED, "created_at is not an ISO 8601 time with a zone"
+    if connection.mode == "test" and _MADE_UP.fullmatch(str(data.get("id"))):
+        return EventState.IGNORED, None
+    return EventState.WAITING, None
+
+
+def is_identifier(value: object) -> TypeGuard[str]:
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable()
+
+
+def _text(value: object) -> str:
+    """Text fit for a column; what is not text or not printable is readable in the body alone."""
+    return value if is_identifier(value) else ""
+
+
+def _created_at(value: dict[str, Any]) -> datetime | None:
+    text = value.get("created_at")
+    if not isinstance(text, str):
+        return None
+    try:
+        return to_instant(text)
+    except (ValueError, OverflowError):
+        return None
+
 
 __all__ = ["Arrival", "UnusableEventError", "Verdict", "read_arrival", "record_all"]
 
@@ -34,7 +144,7 @@ class Verdict(StrEnum):
     CONFLICT = "conflict"
 
 
-def record_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[Verdict]:
+def record_all(connection: sa.Connection, arrivals: Sequence[Arrival]) -> list[Verdict]:
     """Record a batch in the caller's transaction and say of each arrival what it was, in the order given.
 
     The first arrival of an id wins, in the batch as in the table. Keys are taken in sorted order, so two batches
@@ -64,7 +174,7 @@ def record_all(connection: Connection, arrivals: Sequence[Arrival]) -> list[Verd
     return verdicts
 
 
-def mark_listed(connection: Connection, arrivals: Sequence[Arrival]) -> set[Key]:
+def mark_listed(connection: sa.Connection, arrivals: Sequence[Arrival]) -> set[Key]:
     """Note when the list showed events for the first time that were here before; returns which these are."""
     marked: set[Key] = set()
     for name, group in groupby(arrivals, key=attrgetter("connection")):
@@ -74,7 +184,7 @@ def mark_listed(connection: Connection, arrivals: Sequence[Arrival]) -> set[Key]
     return marked
 
 
-def is_listing_marked(connection: Connection, name: str) -> bool:
+def is_listing_marked(connection: sa.Connection, name: str) -> bool:
     """Say whether `listed_at` is kept here yet; events from before an upgrade do not tell."""
     mine = (_EVENT.c.connection == name) & _EVENT.c.listed_at.is_not(None)
     newest = sa.select(_EVENT.c.id).where(mine).order_by(_EVENT.c.created_at.desc()).limit(1)
@@ -88,7 +198,7 @@ def _by_key(arrivals: Iterable[Arrival]) -> dict[Key, list[Arrival]]:
     return grouped
 
 
-def _insert_alone(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
+def _insert_alone(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
     """Look first, then insert what is new: SQLite has one writer, so what was looked up stays true."""
     if 0 < len(arrivals) <= ROWS_A_STATEMENT and arrivals[0].source is Source.WEBHOOK:
         # Nearly all of them are new, and a refused statement leaves nothing behind.
@@ -101,7 +211,7 @@ def _insert_alone(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[
     return {arrival.key for arrival in new}, known
 
 
-def _insert_rows(connection: Connection, new: Sequence[Arrival]) -> None:
+def _insert_rows(connection: sa.Connection, new: Sequence[Arrival]) -> None:
     to_stored: Any = _EVENT.c.received_at.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
     # A page or a group of deliveries arrives at few moments, and each event has its own.
     received = {moment: to_stored(moment) for moment in {arrival.received_at for arrival in new}}
@@ -109,7 +219,7 @@ def _insert_rows(connection: Connection, new: Sequence[Arrival]) -> None:
     insert_values(connection, _EVENT, _COLUMNS, rows)
 
 
-def _insert_among_others(connection: Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
+def _insert_among_others(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
     """Insert what nobody else has, then look at the rest, in an order that never deadlocks."""
     if not arrivals:
         return set(), {}
@@ -118,7 +228,7 @@ def _insert_among_others(connection: Connection, arrivals: Sequence[Arrival]) ->
     return new, _known(connection, [arrival for arrival in arrivals if arrival.key not in new])
 
 
-_INSERTS: dict[str, Callable[[Connection, Sequence[Arrival]], tuple[set[Key], dict[Key, Digests]]]] = {
+_INSERTS: dict[str, Callable[[sa.Connection, Sequence[Arrival]], tuple[set[Key], dict[Key, Digests]]]] = {
     "sqlite": _insert_alone,
     "postgresql": _insert_among_others,
 }
@@ -151,7 +261,7 @@ def _to_values(arrival: Arrival, created: Any, received: Any) -> tuple[Any, ...]
     )
 
 
-def _known(connection: Connection, arrivals: Sequence[Arrival]) -> dict[Key, Digests]:
+def _known(connection: sa.Connection, arrivals: Sequence[Arrival]) -> dict[Key, Digests]:
     """Read and lock what is stored under these ids: meaning and raw digest."""
     found: dict[Key, Digests] = {}
     for name, group in groupby(arrivals, key=attrgetter("connection")):
@@ -181,7 +291,7 @@ _LISTING = {
 }
 
 
-def _count(connection: Connection, arrivals: Sequence[Arrival]) -> None:
+def _count(connection: sa.Connection, arrivals: Sequence[Arrival]) -> None:
     if not arrivals:
         return
     statement = (
@@ -210,7 +320,7 @@ def _count(connection: Connection, arrivals: Sequence[Arrival]) -> None:
     connection.execute(statement, rows)
 
 
-def _record_conflicts(connection: Connection, arrivals: Sequence[Arrival], first_raw: dict[Key, str]) -> None:
+def _record_conflicts(connection: sa.Connection, arrivals: Sequence[Arrival], first_raw: dict[Key, str]) -> None:
     for arrival in sorted(arrivals, key=lambda other: (other.key, other.meaning_sha256)):
         row = {
             "connection": arrival.connection,
@@ -231,3 +341,31 @@ def _record_conflicts(connection: Connection, arrivals: Sequence[Arrival], first
                 set_={"times": _CONFLICT.c.times + 1},
             )
         )
+
+
+_DONE = (EventState.APPLIED.value, EventState.IGNORED.value)
+_ROWS_AT_ONCE = 1_000
+
+
+def prune(store: Store, settings: Settings, *, now: datetime) -> int:
+    """Drop the bodies of settled events and of conflicts older than the retention; returns how many.
+
+    What still waits, failed or is in quarantine keeps its body, however old. A thousand rows a transaction, so that
+    receiving never waits long.
+    """
+    before = now - timedelta(days=settings.retention_days)
+    settled = sa.and_(_EVENT.c.received_at < before, _EVENT.c.state.in_(_DONE))
+    return _drop(store, _EVENT, settled) + _drop(store, _CONFLICT, _CONFLICT.c.seen_at < before)
+
+
+def _drop(store: Store, table: sa.Table, condition: sa.ColumnElement[bool]) -> int:
+    keys: list[sa.ColumnElement[Any]] = list(table.primary_key)
+    some = sa.select(*keys).where(condition, table.c.body.is_not(None)).limit(_ROWS_AT_ONCE)
+    statement = sa.update(table).where(sa.tuple_(*keys).in_(some)).values(body=None)
+    dropped = 0
+    while True:
+        with store.connection() as connection:
+            count = connection.execute(statement).rowcount
+        dropped += count
+        if count < _ROWS_AT_ONCE:
+            return dropped

@@ -1,5 +1,8 @@
 """The receiving route: decides in the contract's order, answers JSON, and says 200 only for what is committed."""
 
+import logging
+import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,11 +20,95 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError, Connection
 from consumer.facts.tables.inbox import Source
 from consumer.inbox.record import UnusableEventError, Verdict, read_arrival
-from consumer.webhooks.body import BodyBrokenError, BodyTooLargeError, read_body
 from consumer.webhooks.keyring import Keyring, KeyringUnavailableError
 from consumer.webhooks.signature import SignatureError, verify
-from consumer.webhooks.watch import RECEIVED, SECRET_USED, RefusalLog
 from consumer.webhooks.writer import NotStoredError, Writer
+
+_PIECE = 65_536
+# A sender that is refused before it has finished sees a broken connection instead of the answer.
+_DRAINED = 16 * 1024 * 1024
+
+
+class BodyTooLargeError(Exception):
+    pass
+
+
+class BodyBrokenError(Exception):
+    """The connection ended, or the framing was wrong, before the body was complete."""
+
+
+def read_body(environ: dict[str, Any], limit: int) -> bytes:
+    """Read a body of at most `limit` bytes; raises BodyTooLargeError, having drained a reasonable rest."""
+    length = environ.get("CONTENT_LENGTH") or ""
+    if length.isascii() and length.isdigit():
+        announced: int | None = int(length[:20])
+    elif environ.get("wsgi.input_terminated") or "chunked" in environ.get("HTTP_TRANSFER_ENCODING", "").lower():
+        announced = None
+    else:
+        return b""
+    try:
+        return _read(environ["wsgi.input"], announced, limit)
+    except (OSError, ValueError) as problem:
+        raise BodyBrokenError(type(problem).__name__) from None
+
+
+def _read(stream: Any, announced: int | None, limit: int) -> bytes:
+    most = _DRAINED + limit
+    pieces: list[bytes] = []
+    total = 0
+    while total < most and (announced is None or total < announced):
+        size = _PIECE if announced is None else min(_PIECE, announced - total)
+        piece = stream.read(size)
+        if not piece:
+            break
+        total += len(piece)
+        if total <= limit:
+            pieces.append(piece)
+        else:
+            pieces.clear()
+    if total > limit or (announced is not None and announced > limit):
+        raise BodyTooLargeError
+    if announced is not None and total < announced:
+        raise BodyBrokenError("shorter than announced")
+    return b"".join(pieces)
+
+
+RECEIVED = Counter(
+    "cuadre_webhook_received", "Authentic events answered with 200, by what they were.", ["connection", "status"]
+)
+REFUSED = Counter("cuadre_webhook_refused", "Requests not answered with 200, by reason.", ["reason"])
+SECRET_USED = Gauge(
+    "cuadre_webhook_secret_used_timestamp_seconds",
+    "When a webhook secret last verified a request, by its label.",
+    ["connection", "label"],
+    multiprocess_mode="mostrecent",
+)
+
+_EVERY_SECONDS = 10.0
+_LOG = logging.getLogger(__name__)
+
+
+class RefusalLog:
+    """At most one line per reason in ten seconds, saying how many it stands for."""
+
+    def __init__(self, every: float = _EVERY_SECONDS) -> None:
+        self._every = every
+        self._lock = threading.Lock()
+        self._since: dict[str, float] = {}
+        self._held: dict[str, int] = {}
+
+    def note(self, reason: str, status: int) -> None:
+        REFUSED.labels(reason).inc()
+        now = time.monotonic()
+        with self._lock:
+            held = self._held.get(reason, 0)
+            if now - self._since.get(reason, float("-inf")) < self._every:
+                self._held[reason] = held + 1
+                return
+            self._since[reason] = now
+            self._held[reason] = 0
+        _LOG.warning("webhook refused with %d: %s (%d more like it since the last such line)", status, reason, held)
+
 
 RETRY_AFTER_SECONDS = 5
 _MAIN = "main"

@@ -10,10 +10,9 @@ import pytest
 import structlog
 from prometheus_client import CollectorRegistry
 
-from consumer import alarms as watch
-from consumer.alarms import Alarms
-from consumer.checks import Verdict
-from consumer.doctor import check_inbox
+from consumer import doctor
+from consumer.disk import Verdict
+from consumer.doctor import Alarms, check_inbox
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
@@ -136,11 +135,11 @@ def test_a_look_that_fails_is_logged_and_the_next_one_comes(
         over.set()
 
     monkeypatch.setattr(Alarms, "look", look)
-    monkeypatch.setattr(watch, "EVERY_SECONDS", 0.01)
+    monkeypatch.setattr(doctor, "ALARM_SECONDS", 0.01)
     monkeypatch.setattr(worker, "FAILED_SECONDS", 0.01)
     until = threading.Event()
     with structlog.testing.capture_logs() as lines:
-        watch.start(installation, until=until)
+        doctor.start_alarms(installation, until=until)
         assert over.wait(120)
     until.set()
 

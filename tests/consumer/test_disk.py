@@ -12,12 +12,20 @@ from click.testing import CliRunner
 from prometheus_client import CollectorRegistry
 
 from consumer import disk
-from consumer.alarms import Alarms
-from consumer.checks import Check, Verdict
-from consumer.commands.database import database_commands, doctor_command
+from consumer.commands.operating import database_commands, doctor_command
 from consumer.commands.refusals import to_refusal
-from consumer.disk import DiskCheck, DiskGauge, check_database, check_disk, check_night, is_whole_on, last_check
-from consumer.doctor import withholds_nothing
+from consumer.disk import (
+    Check,
+    DiskCheck,
+    DiskGauge,
+    Verdict,
+    check_database,
+    check_disk,
+    check_night,
+    is_whole_on,
+    last_check,
+)
+from consumer.doctor import Alarms, withholds_nothing
 from consumer.facts.embedded import UnsafeJournalError
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings

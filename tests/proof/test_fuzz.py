@@ -23,10 +23,9 @@ from consumer.facts.installation import Installation
 from consumer.facts.meaning import read_object
 from consumer.facts.settings import Settings
 from consumer.facts.tables.inbox import Event
-from consumer.inbox import arrivals
-from consumer.inbox.arrivals import UnusableEventError, read_arrival
-from consumer.webhooks import body as body_reader
-from consumer.webhooks import signature
+from consumer.inbox import record
+from consumer.inbox.record import UnusableEventError, read_arrival
+from consumer.webhooks import blueprint, signature
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.signature import SignatureError, verify
 from tests.thoroughness import for_run
@@ -36,7 +35,7 @@ SEED = int(os.environ.get("CUADRE_TEST_SEED", "717"))
 SECRET = b"whsec_test_secret"
 AT = 1791201600
 NOW = datetime.fromtimestamp(AT, UTC)
-WATCHED = frozenset(module.__file__ for module in (arrivals, meaning, body_reader, signature))
+WATCHED = frozenset(module.__file__ for module in (record, meaning, blueprint, signature))
 PIECES = (
     b"t=1791201600", b"v1=", b",", b"=", b"t", b"1791201600", b"-1", b"inf", b"nan", b"\x00", b"\xff\xfe", b"\xc3\xa9",
     b"\xd9\xa1", b" ", b"\t", b"9" * 400, b"{", b"}", b"[" * 70, b"]" * 70, b'"id":', b'"evt_1"', b"null", b"1e999",
@@ -206,4 +205,4 @@ def test_mutated_requests_through_the_app(installation: Installation) -> None:
 
 def test_the_watched_files_are_the_ones_that_run() -> None:
     """The steering looks at the files that read what senders wrote."""
-    assert {Path(str(name)).name for name in WATCHED} == {"arrivals.py", "meaning.py", "body.py", "signature.py"}
+    assert {Path(str(name)).name for name in WATCHED} == {"record.py", "meaning.py", "blueprint.py", "signature.py"}

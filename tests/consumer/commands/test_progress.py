@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from consumer.commands.progress import show_pages
+from consumer.commands.sync import show_pages
 from consumer.facts.tables.sync import Window
 
 CLOSED = Window(connection="main", stream="events", state="closed")

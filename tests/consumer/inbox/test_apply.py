@@ -14,8 +14,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Refund
 from consumer.facts.versions import Known
-from consumer.inbox.apply import Applied, apply_pending, drain
-from consumer.inbox.claims import LEASE, claim
+from consumer.inbox.apply import LEASE, Applied, apply_pending, claim, drain
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.record import Arrival, record_all
 from consumer.provider.rows import Observation

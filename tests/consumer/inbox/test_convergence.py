@@ -17,8 +17,7 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Payout, Refund
-from consumer.inbox.apply import apply_pending, drain
-from consumer.inbox.claims import claim
+from consumer.inbox.apply import apply_pending, claim, drain
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.record import Arrival, record_all
 from tests.thoroughness import for_run

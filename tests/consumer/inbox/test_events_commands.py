@@ -14,8 +14,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event, EventReplay
 from consumer.facts.tables.provider import Refund
 from consumer.inbox.apply import drain
-from consumer.inbox.record import Arrival, record_all
-from consumer.inbox.retention import prune
+from consumer.inbox.record import Arrival, prune, record_all
 
 Deliver = Callable[..., Arrival]
 Make = Callable[..., dict[str, Any]]

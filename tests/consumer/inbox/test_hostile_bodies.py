@@ -15,7 +15,7 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import EVENT_KEYS, Event, Source
 from consumer.inbox.apply import drain
-from consumer.inbox.listing import Filter, list_events
+from consumer.inbox.events import Filter, list_events
 from consumer.inbox.record import Verdict, read_arrival, record_all
 from sandbox.serve import create_sandbox, world_of
 from tests.thoroughness import for_run

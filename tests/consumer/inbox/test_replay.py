@@ -15,8 +15,8 @@ from consumer.facts.tables.inbox import Event, EventReplay
 from consumer.facts.tables.provider import Refund
 from consumer.inbox import apply
 from consumer.inbox.apply import apply_pending
+from consumer.inbox.events import Replay
 from consumer.inbox.record import Arrival, record_all
-from consumer.inbox.replay import Replay
 
 Deliver = Callable[..., Arrival]
 Make = Callable[..., dict[str, Any]]

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from sqlmodel import select
 
-from consumer.commands.jobs import jobs
+from consumer.commands.operating import jobs
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store

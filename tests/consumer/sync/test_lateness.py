@@ -8,7 +8,7 @@ import pytest
 import sqlalchemy as sa
 from prometheus_client import CollectorRegistry, generate_latest
 
-from consumer.checks import Verdict
+from consumer.disk import Verdict
 from consumer.doctor import check_lateness
 from consumer.facts.installation import Installation
 from consumer.facts.lateness import Percentiles, Way, percentiles

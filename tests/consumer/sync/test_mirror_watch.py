@@ -7,7 +7,7 @@ import httpx
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from consumer.checks import Check, Verdict
+from consumer.disk import Check, Verdict
 from consumer.doctor import check_endpoint, examine
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from click.testing import CliRunner
 
-from consumer.commands.gaps import gaps
+from consumer.commands.sync import gaps
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.sync.watch import short_of_today

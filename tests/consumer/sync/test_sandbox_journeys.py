@@ -12,8 +12,7 @@ from click.testing import CliRunner, Result
 from pydantic import SecretStr
 from sqlmodel import select
 
-from consumer.commands.gaps import gaps
-from consumer.commands.sync import backfill, pull
+from consumer.commands.sync import backfill, gaps, pull
 from consumer.config import load
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Installation

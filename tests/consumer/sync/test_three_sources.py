@@ -15,8 +15,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Source
 from consumer.facts.tables.provider import Refund
 from consumer.inbox.apply import drain
-from consumer.inbox.arrivals import read_arrival
-from consumer.inbox.record import record_all
+from consumer.inbox.record import read_arrival, record_all
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log

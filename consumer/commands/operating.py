@@ -1,20 +1,34 @@
-"""The commands of this room itself: the database and the doctor."""
+"""The commands of who operates this: the database, the doctor, the jobs."""
 
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import asdict
+from datetime import date
+from typing import NoReturn
 
 import click
+from sqlmodel import col, select
 
 from consumer import disk
-from consumer.checks import KEYS, Check, Verdict
-from consumer.commands.terminal import connection_option, json_option, leave, print_findings, print_rows, say
+from consumer.commands.terminal import (
+    connection_option,
+    json_option,
+    leave,
+    limit_option,
+    print_findings,
+    print_rows,
+    say,
+)
+from consumer.disk import KEYS, Check, Verdict
 from consumer.doctor import WithheldBy, examine
 from consumer.facts import schema
+from consumer.facts.clock import utc_now
 from consumer.facts.embedded import INSTALL, UnsafeJournalError
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.store import Store
+from consumer.facts.tables.jobs import Tick, to_shown
 from consumer.facts.work import Completion
+from consumer.job_table import job_table
 
 
 def doctor_command(withheld_by: WithheldBy) -> click.Command:
@@ -68,3 +82,27 @@ def database_commands(open_store: Callable[[], Store]) -> click.Group:
         say("the database is at this version")
 
     return db
+
+
+JOB_KEYS = ("job", "planned_at", "state", "worker", "started_at", "finished_at", "outcome")
+
+
+@click.command()
+@limit_option
+@json_option
+@click.pass_obj
+def jobs(open_installation: OpenInstallation, *, limit: int | None, as_json: bool) -> None:
+    """Show what is scheduled, the last ticks and how they ended."""
+    installation = open_installation()
+    now = utc_now()
+    rows = [
+        dict.fromkeys(JOB_KEYS) | {"job": job.name, "planned_at": job.next_planned(now), "state": "planned"}
+        for job in job_table(installation, night=_not_here, cut=_not_here)
+    ]
+    with installation.store.reading() as session:
+        past = session.exec(select(Tick).order_by(col(Tick.planned_at).desc(), Tick.job).limit(limit)).all()
+    print_rows([*rows, *(to_shown(tick, now=now) for tick in past)], JOB_KEYS, as_json=as_json)
+
+
+def _not_here(_installation: Installation, _connection: Connection, _on: date) -> NoReturn:
+    raise AssertionError("who lists the jobs runs none")

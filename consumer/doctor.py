@@ -12,8 +12,8 @@ from sqlmodel import Session
 from consumer import disk
 from consumer.disk import Check, Verdict
 from consumer.facts.clock import format_duration, format_instant, utc_now
+from consumer.facts.completeness import Way, percentiles
 from consumer.facts.installation import Installation
-from consumer.facts.lateness import Way, percentiles
 from consumer.facts.settings import Connection
 from consumer.inbox.handlers import HANDLERS
 from consumer.inbox.watch import endpoint_trouble, look

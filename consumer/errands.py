@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from consumer.facts.clock import utc_now
-from consumer.facts.errands import Errands
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.work import WorkError
+from consumer.facts.work import Errands, WorkError
 from consumer.inbox.apply import drain
 from consumer.inbox.events import Replay
 from consumer.jobs import by_hand

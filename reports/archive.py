@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
-from consumer.facts.turns import Turn, take_turn
+from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.kept.chunks import DamagedRowsError
 from reports import catalogue, files

@@ -10,15 +10,15 @@ from sqlmodel import Session, col
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import RefusalError
-from consumer.facts.tables.business import (
+from consumer.facts.tables.provider import (
     AccountMovement,
     AccountStatement,
+    ProviderObject,
     TaxInvoice,
     TaxReturn,
     TaxStatement,
     Transfer,
 )
-from consumer.facts.tables.provider import ProviderObject
 from consumer.facts.tables.sync import Drift
 from reconcile.kept import chunks, extracts
 from reconcile.tables import Run

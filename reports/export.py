@@ -14,16 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from consumer.facts import formulas
 from consumer.facts.columns import Column, Kind
 from consumer.facts.money import digits_of
-from consumer.facts.texts import LONGEST_SHOWN, MARK
+from consumer.facts.texts import BEGINNINGS, LONGEST_SHOWN, MARK
 from reports.shapes.build import CURRENCY, Report, labels
 
 _ROWS_AT_ONCE = 100_000
 _CORES = 2
 _NEWLINE = "\r\n"
-_RISKY = pa.array(formulas.BEGINNINGS)
+_RISKY = pa.array(BEGINNINGS)
 # A spreadsheet reads 2-3 as the second of March.
 _BUCKETS = {"age_bucket", "bucket"}
 

@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
-from consumer.facts.turns import Turn, take_turn
+from consumer.facts.store import Turn, take_turn
 from reconcile.kept.chunks import DamagedRowsError
 from reports import archive, catalogue, frames
 from reports.catalogue import NoRunError

@@ -6,8 +6,7 @@ from datetime import date
 
 from sqlmodel import Session
 
-from consumer.facts.bankdays import BankCalendar
-from consumer.facts.calendars import read_calendar, to_calendar
+from consumer.facts.bankdays import BankCalendar, read_calendar, to_calendar
 from consumer.facts.installation import Connection, Installation
 from reconcile.tables import Run
 from reports.shapes.build import DUE_DAYS

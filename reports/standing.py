@@ -10,8 +10,8 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
-from consumer.facts.tables.business import Institution
 from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.provider import Institution
 from reconcile.rules.at_risk import Stake, totals_at_risk
 from reconcile.rules.outcomes import PAYOUT_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, Run

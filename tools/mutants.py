@@ -31,10 +31,9 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 SUBJECTS = {
     "money": "consumer/facts/money reconcile/rules/identity reconcile/rules/fees reconcile/rules/tariff",
-    "time": "consumer/facts/clock consumer/facts/bankdays consumer/facts/calendars reconcile/rules/timing",
+    "time": "consumer/facts/clock consumer/facts/bankdays reconcile/rules/timing",
     "signature": "consumer/webhooks/signature",
-    "windows": "consumer/facts/completeness consumer/facts/lateness consumer/sync/coverage consumer/sync/lateness"
-    " consumer/sync/log_window consumer/sync/sharing consumer/sync/windows",
+    "windows": "consumer/facts/completeness consumer/sync/lateness consumer/sync/backfill consumer/sync/windows",
 }
 ROOMS = ("consumer/facts", "consumer/jobs", "consumer/sync", "consumer/webhooks", "reconcile/rules")
 PATIENCE, MOST = 300, 150

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from enum import IntEnum
 from functools import cache, lru_cache
 from itertools import chain
 from typing import Any
@@ -224,3 +225,20 @@ def _postgresql_engine(url: sa.URL, pool_size: int) -> Engine:
         raw.commit()
 
     return engine
+
+
+class Turn(IntEnum):
+    """Keys of PostgreSQL's advisory locks; SQLite's write transactions are one after another anyway."""
+
+    RUNS = 717_061
+    BOOKS = 717_062
+    PERIODS = 717_063
+    ORDERS = 717_064
+    ERRANDS = 717_065
+    FILES = 717_066
+
+
+def take_turn(session: Session, turn: Turn) -> None:
+    """Wait until nobody else is at this work, until the caller's transaction ends."""
+    if session.connection().dialect.name == "postgresql":
+        session.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": int(turn)})

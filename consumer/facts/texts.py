@@ -1,4 +1,4 @@
-"""How long a text may be where people read it, and the mark of one that was cut."""
+"""Texts where people read them: how long they may be, and what a spreadsheet would run as a formula."""
 
 LONGEST_SHOWN = 2_000
 # What a cell of a spreadsheet holds, in units of UTF-16.
@@ -18,3 +18,15 @@ def fit_cell(text: str) -> str:
         return text
     # A sign of two units that the cut would part is left out whole.
     return units[: 2 * (LONGEST_CELL - 1)].decode("utf-16-le", errors="ignore") + MARK
+
+
+BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n", "\x00", "＝", "＋", "－", "＠")
+
+
+def defuse(text: str) -> str:
+    return f"'{text}" if text.startswith(BEGINNINGS) else text
+
+
+def restore(text: str) -> str:
+    """Take off the apostrophe that `defuse` put there."""
+    return text[1:] if text.startswith("'") and text[1:].startswith(BEGINNINGS) else text

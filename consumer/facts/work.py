@@ -1,6 +1,11 @@
-"""How a piece of work ended, and why it could not be done: the same for commands, nights and pages."""
+"""How a piece of work ended, why it could not be done, and the errands that pages offer."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum, auto
+
+from consumer.facts.installation import Connection
+from consumer.facts.messages import RefusalError
 
 
 class Completion(Enum):
@@ -19,3 +24,20 @@ class WorkError(Exception):
         super().__init__(message)
         self.message = message
         self.completion = completion
+
+
+class ErrandRefusedError(RefusalError):
+    """An errand that was not started; the message says why in one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Errands:
+    """`replay` answers with a line an event; `pull` and `backfill` start beside the page and are seen among the jobs.
+
+    Each takes the name of who asked.
+    """
+
+    replay: Callable[[Sequence[tuple[str, str]], str], list[dict[str, object]]]
+    pull: Callable[[Connection, str, str], None]
+    backfill: Callable[[Connection, str], None]
+    streams: tuple[str, ...]

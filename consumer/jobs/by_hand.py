@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from consumer.facts.clock import utc_now
-from consumer.facts.errands import ErrandRefusedError
 from consumer.facts.store import Store
-from consumer.facts.work import WorkError
+from consumer.facts.work import ErrandRefusedError, WorkError
 from consumer.jobs import ticks
 from consumer.jobs.ticks import TickState
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from consumer.facts.bankdays import calendar_of
-from consumer.facts.calendars import CalendarError, read_calendar
+from consumer.facts.bankdays import CalendarError, calendar_of, read_calendar
 
 # Issuers close a month's sales register until the 20th, and the F29 is filed between the 10th and the 28th.
 _REGISTER_DAYS = range(1, 22)

@@ -11,10 +11,9 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer.facts.clock import utc_now
-from consumer.facts.store import Store, insert_once
+from consumer.facts.store import Store, Turn, insert_once, take_turn
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.jobs import DIED, Tick
-from consumer.facts.turns import Turn, take_turn
 
 # Longer than any clock skew worth bearing: a worker whose clock is ahead must not take a tick that is alive.
 LEASE = timedelta(minutes=15)

@@ -19,7 +19,6 @@ from pydantic import SecretStr
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
-from consumer.provider.bodies import read_in_time, to_utf8
 from consumer.provider.budget import Budget
 from consumer.provider.errors import (
     MissingError,
@@ -31,7 +30,7 @@ from consumer.provider.errors import (
     to_error,
 )
 from consumer.provider.fields import UNREADABLE
-from consumer.provider.paging import PAGE_SIZE, Page, Walk, to_page
+from consumer.provider.paging import PAGE_SIZE, Page, Walk, read_in_time, to_page, to_utf8
 from consumer.provider.routes import Collection, Path
 
 USER_AGENT = "cuadre/0.1"

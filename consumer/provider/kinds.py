@@ -5,36 +5,34 @@ from dataclasses import dataclass, field
 
 from consumer.facts.sales import sale_of
 from consumer.facts.store import Row
-from consumer.facts.tables.business import (
+from consumer.facts.tables.provider import (
     Account,
     AccountMovement,
     AccountNumber,
     AccountStatement,
     AccountVerification,
-    Entity,
-    Institution,
-    Link,
-    LinkAccount,
-    LinkMovement,
-    RefreshIntent,
-    TaxInvoice,
-    TaxReturn,
-    TaxStatement,
-    Transfer,
-)
-from consumer.facts.tables.provider import (
     BillingInvoice,
     Charge,
     CheckoutSession,
     Customer,
     Dispute,
+    Entity,
+    Institution,
+    Link,
+    LinkAccount,
+    LinkMovement,
     PaymentIntent,
     PaymentLink,
     PaymentMethod,
     Payout,
     ProviderObject,
+    RefreshIntent,
     Refund,
     Subscription,
+    TaxInvoice,
+    TaxReturn,
+    TaxStatement,
+    Transfer,
     WebhookEndpoint,
 )
 from consumer.provider import fields

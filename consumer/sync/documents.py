@@ -13,8 +13,8 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.store import put
-from consumer.facts.tables.business import AccountStatement
 from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.provider import AccountStatement
 from consumer.facts.tables.sync import StatementDocument
 from consumer.provider.client import Provider
 from consumer.provider.downloads import NotAllowedError, NotFetchedError, download

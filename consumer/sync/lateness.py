@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.facts.lateness import Way, percentiles
+from consumer.facts.completeness import Way, percentiles
 from consumer.facts.store import insert_into
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, Source

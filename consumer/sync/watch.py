@@ -10,8 +10,8 @@ from prometheus_client.registry import Collector
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import day_start, format_duration, format_instant, local_date, utc_now
+from consumer.facts.completeness import Percentiles, Way, percentiles
 from consumer.facts.installation import Installation
-from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.settings import Connection
 from consumer.facts.tables.columns import core_of

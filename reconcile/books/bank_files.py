@@ -14,9 +14,8 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
-from consumer.facts.store import batches
+from consumer.facts.store import Turn, batches, take_turn
 from consumer.facts.tables.provider import Payout
-from consumer.facts.turns import Turn, take_turn
 from reconcile.books.bank_overlaps import Said, find_place, lines_said
 from reconcile.books.bank_sheets import COLUMNS, read_bank_sheet
 from reconcile.books.bank_statements import (

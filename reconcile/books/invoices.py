@@ -14,10 +14,9 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
-from consumer.facts.store import batches, insert_once
-from consumer.facts.tables.business import Entity
+from consumer.facts.store import Turn, batches, insert_once, take_turn
+from consumer.facts.tables.provider import Entity
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from consumer.facts.turns import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.books.documents import Document, Reject
 from reconcile.books.headers import MappingError, read_mapping

@@ -17,8 +17,8 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message, RefusalError, Value
+from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.provider import PayoutItem
-from consumer.facts.turns import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.documents import Reject

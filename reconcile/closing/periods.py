@@ -16,7 +16,7 @@ from sqlmodel import Session, col, select
 from consumer.facts.clock import day_start
 from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
-from consumer.facts.turns import Turn, take_turn
+from consumer.facts.store import Turn, take_turn
 from reconcile.closing.figures import KEYS, Moved, figures_of, moved
 from reconcile.kept.records import closed_periods, last_closed
 from reconcile.rules.inputs import Result

@@ -10,8 +10,7 @@ import click
 from sqlmodel import Session
 
 from consumer.commands.terminal import Refusal, connection_option, json_option, leave, limit_option, print_rows
-from consumer.facts.bankdays import BankCalendar
-from consumer.facts.calendars import read_calendar
+from consumer.facts.bankdays import BankCalendar, read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.money import format_decimal

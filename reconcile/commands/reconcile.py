@@ -19,7 +19,7 @@ from consumer.commands.terminal import (
     print_rows,
     say,
 )
-from consumer.facts.calendars import read_calendar
+from consumer.facts.bankdays import read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.money import format_decimal

@@ -11,8 +11,8 @@ from datetime import date
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.provider import Charge, PaymentIntent
-from consumer.facts.turns import Turn, take_turn
 from reconcile.desk.terms import (
     Adjustment,
     Closed,

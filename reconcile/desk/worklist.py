@@ -9,10 +9,9 @@ from typing import Any
 
 from sqlmodel import Session
 
-from consumer.facts import formulas
 from consumer.facts.messages import Message, RefusalError
 from consumer.facts.store import Store
-from consumer.facts.texts import shorten
+from consumer.facts.texts import defuse, restore, shorten
 from reconcile.books.cells import SheetError, to_text
 from reconcile.books.sheet import read_sheets
 from reconcile.desk import decisions
@@ -52,7 +51,7 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _to_cell(value: Any) -> str:
-    return "" if value is None else formulas.defuse(shorten(str(value)))
+    return "" if value is None else defuse(shorten(str(value)))
 
 
 def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> list[tuple[int, dict[str, str]]]:
@@ -64,7 +63,7 @@ def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> li
             names = [known.get(name, name) for name in header]
             if set(NEEDED) <= set(names):
                 body = [row for row in sheet.rows[1:] if not row.is_blank]
-                texts = ((row.line, [formulas.restore(to_text(cell)) for cell in row.cells]) for row in body)
+                texts = ((row.line, [restore(to_text(cell)) for cell in row.cells]) for row in body)
                 return [(line, dict(zip(names, cells, strict=False))) for line, cells in texts]
     except SheetError as error:
         raise SheetRefused(error.message) from None

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pandas import DataFrame
 
-from consumer.facts.calendars import to_calendar
+from consumer.facts.bankdays import to_calendar
 from reconcile import rules
 from reconcile.kept.digests import digest_of
 from reconcile.kept.durable import DRAFT, durably, sync

@@ -11,17 +11,18 @@ import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, SQLModel
 
-from consumer.facts.calendars import read_calendar
+from consumer.facts.bankdays import read_calendar
 from consumer.facts.installation import Connection, Settings
 from consumer.facts.store import batches
-from consumer.facts.tables.business import Entity, Transfer
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.provider import (
     Dispute,
+    Entity,
     Payout,
     PayoutCount,
     PayoutItem,
+    Transfer,
 )
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from reconcile.books.bank_statements import LAST_DIGITS

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import comb
 from typing import Any
 
-from consumer.facts.calendars import CalendarError, read_calendar
+from consumer.facts.bankdays import CalendarError, read_calendar
 from consumer.facts.installation import ConfigError, Settings
 
 SCHEDULES = ("14:00", "00:00")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from sqlmodel import Session, col, select
 
-from consumer.facts.turns import Turn, take_turn
+from consumer.facts.store import Turn, take_turn
 from reconcile.exceptions.life import by_identity
 from reconcile.kept import chunks, results, snapshots
 from reconcile.kept.snapshots import Snapshot

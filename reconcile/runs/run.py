@@ -13,7 +13,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
-from consumer.facts.turns import Turn, take_turn
+from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
 from reconcile.exceptions.life import ExceptionState, Merge, Seen, left_open, merge

@@ -13,10 +13,10 @@ from flask_wtf.csrf import CSRFError
 from markupsafe import Markup
 from werkzeug.exceptions import HTTPException
 
-from consumer.facts.errands import Errands
 from consumer.facts.installation import Installation
 from consumer.facts.messages import Message, translate, word
 from consumer.facts.texts import shorten
+from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
 from reports.keys import Scope
 from reports.pages import (

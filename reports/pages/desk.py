@@ -10,9 +10,9 @@ from flask import abort, current_app, g, request, session, url_for
 from flask_login import current_user
 
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.errands import Errands
 from consumer.facts.installation import ConfigError, Connection, Installation
 from consumer.facts.messages import LANGUAGES, RefusalError
+from consumer.facts.work import Errands
 from reports import people, standing
 from reports.keys import Scope
 from reports.people import Role

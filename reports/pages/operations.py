@@ -9,11 +9,10 @@ from flask import Blueprint, abort, flash, redirect, render_template, request, u
 from flask.typing import ResponseReturnValue
 from sqlmodel import Session
 
-from consumer.facts.completeness import complete_until
-from consumer.facts.errands import ErrandRefusedError, Errands
+from consumer.facts.completeness import Percentiles, Way, complete_until, percentiles
 from consumer.facts.installation import Connection
-from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.messages import translate
+from consumer.facts.work import ErrandRefusedError, Errands
 from reconcile.runs import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends

@@ -14,8 +14,8 @@ from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store
-from consumer.facts.tables.business import AccountMovement, AccountNumber, AccountStatement, LinkAccount, LinkMovement
 from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.provider import AccountMovement, AccountNumber, AccountStatement, LinkAccount, LinkMovement
 from consumer.facts.tables.sync import Window
 from consumer.facts.work import Completion
 from consumer.provider.budget import Budget

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from consumer.facts.installation import Installation
-from consumer.facts.turns import Turn, take_turn
+from consumer.facts.store import Turn, take_turn
 from reports import archive, orders
 from reports.export import Format
 from reports.files import Shape

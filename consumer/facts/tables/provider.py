@@ -1,4 +1,7 @@
-"""Provider objects as we last knew them: one row per object and mode, typed columns beside the whole JSON."""
+"""Provider objects as we last knew them: one row per object and mode, typed columns and the whole JSON.
+
+The provider reuses words and these names do not.
+"""
 
 from datetime import datetime
 
@@ -133,3 +136,87 @@ class BillingInvoice(ProviderObject, table=True):
 
 class WebhookEndpoint(ProviderObject, table=True):
     __tablename__ = "webhook_endpoint"
+
+
+class Entity(ProviderObject, table=True):
+    __tablename__ = "entity"
+
+
+class Account(ProviderObject, table=True):
+    __tablename__ = "account"
+
+
+class AccountNumber(ProviderObject, table=True):
+    __tablename__ = "account_number"
+
+    account_id: str | None = Field(default=None, index=True)
+    number: str | None = None
+
+
+class AccountMovement(ProviderObject, table=True):
+    """A movement of a business account: the amount is unsigned and the direction says which way."""
+
+    __tablename__ = "account_movement"
+
+    account_id: str | None = Field(default=None, index=True)
+    direction: str | None = None
+    balance: int | None = minor_units()
+
+
+class AccountStatement(ProviderObject, table=True):
+    __tablename__ = "account_statement"
+
+    account_id: str | None = Field(default=None, index=True)
+
+
+class AccountVerification(ProviderObject, table=True):
+    __tablename__ = "account_verification"
+
+
+class Transfer(ProviderObject, table=True):
+    __tablename__ = "transfer"
+
+    direction: str | None = None
+
+
+class Link(ProviderObject, table=True):
+    __tablename__ = "link"
+
+
+class LinkAccount(ProviderObject, table=True):
+    __tablename__ = "link_account"
+
+
+class LinkMovement(ProviderObject, table=True):
+    """A movement of a linked external account: the amount is signed."""
+
+    __tablename__ = "link_movement"
+
+    account_id: str | None = Field(default=None, index=True)
+
+
+class RefreshIntent(ProviderObject, table=True):
+    __tablename__ = "refresh_intent"
+
+
+class TaxInvoice(ProviderObject, table=True):
+    __tablename__ = "tax_invoice"
+
+
+class TaxReturn(ProviderObject, table=True):
+    """The annual F22."""
+
+    __tablename__ = "tax_return"
+
+
+class TaxStatement(ProviderObject, table=True):
+    """The monthly F29; a rectified one replaces the earlier by document number."""
+
+    __tablename__ = "tax_statement"
+
+    document_number: str | None = None
+    period: str | None = None
+
+
+class Institution(ProviderObject, table=True):
+    __tablename__ = "institution"

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.facts.bankdays import calendar_of
-from consumer.facts.calendars import CalendarError, read_calendar, to_calendar
+from consumer.facts.bankdays import CalendarError, calendar_of, read_calendar, to_calendar
 
 FILE = """
 until = 2030

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import select
 
-from consumer.facts.errands import ErrandRefusedError
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
+from consumer.facts.work import ErrandRefusedError
 from consumer.jobs import by_hand, ticks
 from consumer.jobs.schedule import Job, run_due
 

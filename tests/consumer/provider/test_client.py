@@ -9,7 +9,6 @@ import pytest
 from pydantic import SecretStr
 
 from consumer.facts.settings import Settings
-from consumer.provider.bodies import read_in_time
 from consumer.provider.client import Provider, is_cursor_gone
 from consumer.provider.errors import (
     KeyRefusedError,
@@ -20,6 +19,7 @@ from consumer.provider.errors import (
     UnreachableError,
     UnreadableError,
 )
+from consumer.provider.paging import read_in_time
 from consumer.provider.routes import EVENTS, LINK_ACCOUNTS, REFUNDS, TRANSFERS, WEBHOOK_ENDPOINTS
 
 Answers = Callable[[httpx.Request], httpx.Response]

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from consumer.facts.tables import business, provider
+from consumer.facts.tables import provider
 from consumer.facts.tables.provider import ProviderObject
 from consumer.inbox.handlers import HANDLERS
 from consumer.provider.rows import KINDS, Observation
@@ -20,8 +20,7 @@ def test_every_provider_table_has_exactly_one_kind() -> None:
     """No table of provider objects is without a kind, and none has two."""
     tables = {
         thing.__name__
-        for module in (provider, business)
-        for thing in vars(module).values()
+        for thing in vars(provider).values()
         if isinstance(thing, type) and issubclass(thing, ProviderObject) and hasattr(thing, "__table__")
     }
 

@@ -9,7 +9,7 @@ import pytest
 from sqlmodel import select
 
 from consumer.facts.installation import Installation
-from consumer.facts.tables.business import AccountMovement, AccountStatement
+from consumer.facts.tables.provider import AccountMovement, AccountStatement
 from consumer.facts.tables.sync import StreamFinding
 from consumer.facts.work import Completion
 from consumer.provider.client import Provider

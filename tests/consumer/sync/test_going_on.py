@@ -9,9 +9,8 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer.facts.clock import utc_now
-from consumer.facts.completeness import complete_until
+from consumer.facts.completeness import Way, complete_until, percentiles
 from consumer.facts.installation import Installation
-from consumer.facts.lateness import Way, percentiles
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window
 from consumer.facts.work import Completion

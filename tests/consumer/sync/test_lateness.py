@@ -10,8 +10,8 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from consumer.disk import Verdict
 from consumer.doctor import check_lateness
+from consumer.facts.completeness import Percentiles, Way, percentiles
 from consumer.facts.installation import Installation
-from consumer.facts.lateness import Percentiles, Way, percentiles
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.columns import core_of

@@ -10,7 +10,7 @@ from sqlmodel import select
 from consumer.doctor import examine
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
-from consumer.facts.tables.business import TaxStatement
+from consumer.facts.tables.provider import TaxStatement
 from consumer.facts.tables.sync import StreamFinding
 from consumer.facts.work import Completion
 from consumer.provider.budget import Budget

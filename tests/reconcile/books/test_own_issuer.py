@@ -7,7 +7,7 @@ import pytest
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
-from consumer.facts.tables.business import Entity
+from consumer.facts.tables.provider import Entity
 from reconcile.books.invoices import ImportOutcome, import_invoices
 
 CHILE = "RUT Emisor;Tipo Doc;Folio;Fecha Docto;Monto total"

@@ -11,7 +11,7 @@ import pytest
 from click.testing import Result
 
 from consumer.facts.installation import Installation
-from consumer.facts.tables.business import AccountMovement, AccountNumber
+from consumer.facts.tables.provider import AccountMovement, AccountNumber
 from reconcile.reading.frames import read_inputs
 from reconcile.rules.pipeline import reconcile
 

@@ -14,7 +14,7 @@ from sqlmodel import select
 from consumer.facts.bankdays import calendar_of
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
-from consumer.facts.tables.business import Transfer
+from consumer.facts.tables.provider import Transfer
 from consumer.facts.work import Completion
 from reconcile.desk import decisions
 from reconcile.kept import chunks, records

@@ -7,9 +7,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 
 from consumer.facts.clock import utc_now
-from consumer.facts.errands import ErrandRefusedError, Errands
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.tables.inbox import Event
+from consumer.facts.work import ErrandRefusedError, Errands
 from reports.people import Role, add_user, to_user
 
 Csrf = Callable[..., str]

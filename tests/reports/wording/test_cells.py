@@ -9,7 +9,7 @@ import openpyxl
 import pytest
 
 from consumer.facts.installation import Installation
-from consumer.facts.tables.business import Institution
+from consumer.facts.tables.provider import Institution
 from reconcile.tables import Run
 from reports import catalogue, files
 from reports.export import Format

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.pofile import read_po, write_po
+from jinja2 import Environment, nodes
 
 from consumer.facts.messages import is_translated
 from reports.control import SIDES
@@ -134,10 +135,19 @@ def find_used() -> Iterator[tuple[str, str, set[str] | None]]:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and node.args:
                 name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                if name == "Message" or name in refusals:
+                if name in {"Message", "translate"} or name in refusals:
                     for text in _constants(node.args[0]):
                         yield f"{path.relative_to(ROOT)}:{node.lineno}", text, _names_given(node, name)
+    yield from _find_in_templates()
     yield from _find_declared()
+
+
+def _find_in_templates() -> Iterator[tuple[str, str, set[str] | None]]:
+    for path in _files("reports", "*.html"):
+        for call in Environment(autoescape=True).parse(path.read_text(encoding="utf-8")).find_all(nodes.Call):
+            text = call.args[0] if call.args else None
+            if isinstance(call.node, nodes.Name) and call.node.name == "t" and isinstance(text, nodes.Const):
+                yield str(path.relative_to(ROOT)), text.value, {value.key for value in call.kwargs}
 
 
 def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:

@@ -14,7 +14,7 @@ from markupsafe import Markup
 from werkzeug.exceptions import HTTPException
 
 from consumer.facts.installation import Installation
-from consumer.facts.messages import Message, translate, word
+from consumer.facts.messages import LANGUAGES, Message, is_translated, translate, word
 from consumer.facts.texts import shorten
 from consumer.facts.work import Errands
 from reconcile.kept.chunks import DamagedRowsError
@@ -40,7 +40,7 @@ from reports.pages.protection import find_machine, protect
 from reports.pages.words import refusal
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
-from reports.wording import cells, codes, evidence, histories, machinery, phrases
+from reports.wording import cells, evidence, histories, phrases
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
@@ -102,7 +102,7 @@ def _shorten(value: object) -> object:
 
 
 def warm(app: Flask) -> Flask:
-    """Compile the templates beside the start, so that who opens the first page does not wait for it."""
+    """Compile the templates and read the catalogues beside the start, so that the first page does not wait for them."""
     threading.Thread(target=_compile, args=(app,), name="templates", daemon=True).start()
     return app
 
@@ -110,6 +110,8 @@ def warm(app: Flask) -> Flask:
 def _compile(app: Flask) -> None:
     for name in app.jinja_env.list_templates(extensions=["html"]):
         app.jinja_env.get_template(name)
+    for language in LANGUAGES:
+        is_translated("", language)  # reads the catalogue
 
 
 def token_check(installation: Installation) -> Callable[[], bool]:
@@ -128,14 +130,14 @@ def _words() -> dict[str, Any]:
         "language": language,
         "t": lambda text, **values: translate(text, language, **values),
         "say": lambda group, name: word(group, name, language),
-        "code_title": lambda code: codes.code_title(code, language),
-        "action": lambda code, stored: codes.action_of(stored, language, code),
+        "code_title": lambda code: phrases.code_title(code, language),
+        "action": lambda code, stored: phrases.action_of(stored, language, code),
         "proof_name": lambda name: evidence.name_of(name, language),
         "proof": lambda name, value, currency: evidence.shown(name, value, currency, language),
         "rule_word": lambda text: phrases.rule(text, language),
-        "stream_word": lambda name: machinery.stream(name, language),
-        "job_word": lambda name: machinery.job(name, language),
-        "subject_word": lambda text: machinery.subject(text, language),
+        "stream_word": lambda name: phrases.stream(name, language),
+        "job_word": lambda name: phrases.job(name, language),
+        "subject_word": lambda text: phrases.subject(text, language),
         "note_word": lambda text: phrases.sentence(text, language),
         "history_word": lambda text: phrases.history(text, language),
         # Files keep UTC; a page writes the same moment in the zone of its connection.

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from consumer.facts.messages import word
 from reports.shapes.build import CURRENCY, Report
-from reports.wording import codes, evidence, histories, machinery, phrases
+from reports.wording import evidence, histories, phrases
 
 # What a cell's words depend on beside its text and the language: other cells of its row.
 Say = Callable[..., str]
@@ -49,8 +49,8 @@ _EVERYWHERE = {
     "figure": Wording(phrases.figure),
     "source": Wording(phrases.source),
     "ties_to": Wording(phrases.source),
-    "title": Wording(codes.title_of, ("code",)),
-    "suggested_action": Wording(codes.action_of, ("code",)),
+    "title": Wording(phrases.title_of, ("code",)),
+    "suggested_action": Wording(phrases.action_of, ("code",)),
     "evidence": Wording(evidence.told, (CURRENCY,)),
 }
 _HERE = {
@@ -76,8 +76,8 @@ _HERE = {
     ("events", "source"): _of("op"),
     ("conflicts", "source"): _of("op"),
     ("jobs", "outcome"): Wording(phrases.sentence),
-    ("jobs", "job"): Wording(machinery.job),
-    ("gaps", "stream"): Wording(machinery.stream),
+    ("jobs", "job"): Wording(phrases.job),
+    ("gaps", "stream"): Wording(phrases.stream),
     ("gaps", "reason"): Wording(phrases.sentence),
     ("decisions", "kind"): _of("decision"),
     ("decisions", "reason_type"): _of("adjustment"),

@@ -10,7 +10,6 @@ from consumer.facts.columns import Kind, kind_of
 from consumer.facts.messages import is_translated, word
 from reports.shapes import notation
 from reports.wording import phrases
-from reports.wording.codes import code_title
 
 _RULES = {"rule", "key"}
 # Texts that rules write; all others are names, which stay as they are whatever they look like.
@@ -66,7 +65,7 @@ def _text(name: str, text: str, language: str) -> str:
     if name in _RULES:
         return phrases.rule(text, language)
     if name == "withheld":
-        return code_title(text, language)
+        return phrases.code_title(text, language)
     if name in _GROUPS:
         return word(_GROUPS[name], text, language)
     if name in _SENTENCES:

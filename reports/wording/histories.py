@@ -5,7 +5,7 @@ from datetime import date
 
 from consumer.facts.messages import word
 from reports.shapes import notation
-from reports.wording import codes
+from reports.wording import phrases
 
 _FROZEN = re.compile(r"(status|payout amount|computed amount|fee total|difference|total|currency|amount) (\S+)")
 _APPLIED = re.compile(r"(\w+) ((?:cl|mx):\S+) (-?\d+)")
@@ -66,7 +66,7 @@ def changed_subject(subject: str, language: str, kind: str) -> str:
     if kind != "exception":
         return subject
     code, _, about = subject.partition(" ")
-    return f"{codes.code_title(code, language)} · {about.partition(':')[2] or about}"
+    return f"{phrases.code_title(code, language)} · {about.partition(':')[2] or about}"
 
 
 def cause(text: str, language: str) -> str:

@@ -1,4 +1,4 @@
-"""Sentences and names that rules leave in the rows, in a reader's words; what nobody met yet stays as it is. Pure."""
+"""What rules, runs and jobs leave in rows, in a reader's words; what has no words stays as it is stored. Pure."""
 
 import re
 
@@ -9,6 +9,8 @@ from reports.shapes.definitions import CATALOGUE
 _NAMED = re.compile(r"(lost dispute of|read only up to) (.+)")
 _NOT_SEARCHED = re.compile(r"not searched: (\d+) (open documents|payments of one day)")
 _SIGNS = (" + ", " - ")
+# What the name of a night ends with that a command started.
+_BY_HAND = " by hand"
 
 
 def sentence(text: str, language: str) -> str:
@@ -58,3 +60,42 @@ def source(text: str, language: str) -> str:
 def _column(name: str, language: str) -> str:
     heading = f"column.{name}"
     return translate(heading, language) if is_translated(heading, language) else word("type", name, language)
+
+
+def stream(name: str, language: str) -> str:
+    """Say a stream; one that nobody has met yet keeps its name."""
+    return word("stream", name, language)
+
+
+def job(name: str, language: str) -> str:
+    """Say `pull:main:charges`: what is done, of which connection and of which stream, and whether by hand."""
+    kind, _, rest = name.removesuffix(_BY_HAND).partition(":")
+    connection, _, part = rest.partition(":")
+    asked = word("job", "by hand", language) if name.endswith(_BY_HAND) else ""
+    told = (word("job", kind, language), connection, stream(part, language) if part else "", asked)
+    return " · ".join(filter(None, told))
+
+
+def subject(text: str, language: str) -> str:
+    """Say what an exception is about that is no payout, item or document: `stream:charges`."""
+    kind, _, name = text.partition(":")
+    if not is_translated(f"subject.{kind}", language):
+        return text
+    said = stream(name, language) if kind == "stream" else name.replace(":", " ")
+    return f"{word('subject', kind, language)}: {said}"
+
+
+def code_title(code: str, language: str) -> str:
+    return word("title", code, language)
+
+
+def title_of(stored: str, language: str, code: str) -> str:
+    """Say a stored title, which is English; what a code of tomorrow says stays in English."""
+    return stored if language == "en" or not is_translated(f"title.{code}", language) else code_title(code, language)
+
+
+def action_of(stored: str, language: str, code: str) -> str:
+    """Say what to do: by the stored sentence where one case of a code asks for something of its own."""
+    if language == "en" or not is_translated(f"action.{code}", language):
+        return stored
+    return translate(stored if is_translated(stored, language) else f"action.{code}", language)

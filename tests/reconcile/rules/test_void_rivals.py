@@ -3,7 +3,7 @@
 from datetime import date
 from typing import TYPE_CHECKING
 
-from reports.wording.codes import action_of
+from reports.wording.phrases import action_of
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 
 from consumer.facts.messages import LANGUAGES, is_translated
 from reports.pages import payouts
-from reports.wording import codes
+from reports.wording import phrases
 from tests.reports.pages.looking import text_of
 
 Csrf = Callable[..., str]
@@ -190,5 +190,5 @@ def test_every_exception_code_has_its_words() -> None:
         "ITEM_IN_NO_PAYOUT TRANSFER_RETURNED DISPUTE_LOST DISPUTE_OPEN BANK_SOURCES_DIFFER EVENT_CONFLICT DATA_GAP "
         "RATE_MISSING CALENDAR_GAP"
     )
-    words = [(codes.code_title(code, language), code) for code in contract.split() for language in LANGUAGES]
+    words = [(phrases.code_title(code, language), code) for code in contract.split() for language in LANGUAGES]
     assert [code for said, code in words if said == code] == []

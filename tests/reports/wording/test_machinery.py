@@ -3,12 +3,12 @@
 import pytest
 
 from consumer.sync.streams import STREAMS
-from reports.wording import machinery
+from reports.wording import phrases
 
 
 def test_every_stream_has_spanish_words() -> None:
     """A stream added to the pulls gets its words too."""
-    unsaid = [name for name in (*STREAMS, "events", "payout-items") if machinery.stream(name, "es-CL") == name]
+    unsaid = [name for name in (*STREAMS, "events", "payout-items") if phrases.stream(name, "es-CL") == name]
     assert unsaid == []
 
 
@@ -25,7 +25,7 @@ def test_every_stream_has_spanish_words() -> None:
 )
 def test_a_job_is_said_with_its_connection_and_stream(job: str, spanish: str, english: str) -> None:
     """What is done comes first; a job nobody has met yet keeps its name."""
-    assert (machinery.job(job, "es-CL"), machinery.job(job, "en")) == (spanish, english)
+    assert (phrases.job(job, "es-CL"), phrases.job(job, "en")) == (spanish, english)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_job_is_said_with_its_connection_and_stream(job: str, spanish: str, en
 )
 def test_a_subject_without_a_row_is_said(subject: str, language: str, said: str) -> None:
     """What is no payout, item or document reads as words, not as the key it is stored under."""
-    assert machinery.subject(subject, language) == said
+    assert phrases.subject(subject, language) == said

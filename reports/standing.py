@@ -12,7 +12,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Institution
-from reconcile.rules.at_risk import Stake, totals_at_risk
+from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import PAYOUT_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, Run
 from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
@@ -236,6 +236,6 @@ def _read_once(
     sums: dict[tuple[str, str, str], int] = defaultdict(int)
     for (_, severity), rows in stakes.items():
         for code in {one.code for one in rows}:
-            for currency, total in totals_at_risk(one for one in rows if one.code == code).items():
+            for currency, total in add_up_risks(one for one in rows if one.code == code).items():
                 sums[severity, code, currency] += total.amount
     return sums

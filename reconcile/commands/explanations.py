@@ -13,8 +13,8 @@ from consumer.facts.bankdays import BankCalendar
 from reconcile.commands.printed import to_words
 from reconcile.kept import chunks, records, snapshots
 from reconcile.kept.facts import Fact
-from reconcile.rules.comparisons import candidates, checks_of, first_failed
-from reconcile.rules.inputs import records as rows_of
+from reconcile.rules.comparisons import check_pair, choose_candidates, name_first_failed
+from reconcile.rules.inputs import rows_of
 from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.rules.terms import to_rules
 from reconcile.tables import Run
@@ -55,16 +55,16 @@ def _compared(session: Session, data_dir: Path, run: Run, identity: str, calenda
             applied[line["doc_key"]] = applied.get(line["doc_key"], 0) + int(line["applied_amount"])
     documents = snapshots.read_frame(data_dir, run.connection, run.id, "documents")
     decided = _decided(snapshots.read_frame(data_dir, run.connection, run.id, "decisions"), identity)
-    chosen = candidates(item, documents, rules)
+    chosen = choose_candidates(item, documents, rules)
     missing = [key for key in applied if key not in set(chosen["doc_key"])]
     for document in [*rows_of(documents[documents["doc_key"].isin(missing)]), *rows_of(chosen)]:
         result = chunks.find_document(session, run, document.doc_key)
         own = applied.get(document.doc_key, 0)
         balance = int(result["balance"]) + own if result is not None else int(document.total)
-        checks = list(checks_of(item, document, balance=balance, rules=rules, calendar=calendar))
+        checks = list(check_pair(item, document, balance=balance, rules=rules, calendar=calendar))
         about = f"compared with {document.doc_key}" + (" (applied)" if own else "")
         word = None if own else decided.get(document.doc_key, decided.get(_WHATEVER))
-        yield Fact(about, "first_failed", word or first_failed(checks))
+        yield Fact(about, "first_failed", word or name_first_failed(checks))
         yield from (Fact(about, check.name, str(check)) for check in checks)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from pandas import DataFrame
 
-from reconcile.rules.columns import combined
+from reconcile.rules.columns import to_one_array
 
 
 def digest_of(frame: DataFrame) -> str:
@@ -16,7 +16,7 @@ def digest_of(frame: DataFrame) -> str:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     sha256 = hashlib.sha256()
     for name in table.column_names:
-        cells = combined(table[name])
+        cells = to_one_array(table[name])
         sha256.update(f"{name}\0{len(cells)}\0{cells.null_count}\0".encode())
         for part in _written(cells):
             sha256.update(part)

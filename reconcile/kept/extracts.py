@@ -20,7 +20,7 @@ from reconcile.kept import chunks
 from reconcile.kept.chunks import FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
 from reconcile.rules import clearing
 from reconcile.rules.clearing import ITEMS, Account, ClearingError
-from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, SUMMARY, Result, empty, typed
+from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, SUMMARY, Result, empty_frame, to_types
 from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.tables import PayoutResult, Run
 
@@ -119,7 +119,7 @@ def payouts_of(rows: Sequence[tuple[str, str]]) -> pa.Table:
     frame = DataFrame(decoded, columns=list(SUMMARY))
     for name in (name for name, dtype in SUMMARY.items() if dtype == MOMENT):
         frame[name] = pd.to_datetime(frame[name], utc=True, format="ISO8601")
-    return pa.Table.from_pandas(typed(frame, SUMMARY), preserve_index=False)
+    return pa.Table.from_pandas(to_types(frame, SUMMARY), preserve_index=False)
 
 
 def _stored(session: Session, run: Run) -> Published:
@@ -133,7 +133,7 @@ def _stored(session: Session, run: Run) -> Published:
 
 
 def _bare(schema: Mapping[str, str]) -> pa.Table:
-    return pa.Table.from_pandas(empty(schema), preserve_index=False)
+    return pa.Table.from_pandas(empty_frame(schema), preserve_index=False)
 
 
 def _payouts(published: Published) -> pa.Table:
@@ -160,12 +160,12 @@ def _receivables(published: Published) -> pa.Table:
 
 
 def _transit(published: Published) -> pa.Table:
-    waiting = clearing.waiting(published.account).select(ITEMS.names)
+    waiting = clearing.find_waiting(published.account).select(ITEMS.names)
     return _sorted(waiting, "occurred_at_utc", "resource_type", "resource_id")
 
 
 def _rollforward(published: Published) -> pa.Table:
-    return pa.Table.from_pylist(list(clearing.rollforward(published.account)), schema=_BALANCE)
+    return pa.Table.from_pylist(list(clearing.carry_forward(published.account)), schema=_BALANCE)
 
 
 def _figures(published: Published) -> pa.Table:

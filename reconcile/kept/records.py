@@ -12,7 +12,7 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.money import format_decimal
 from reconcile.kept import chunks
 from reconcile.kept.facts import Fact, evidence_of, facts_of
-from reconcile.rules.ages import age_bucket, age_in_bank_days
+from reconcile.rules.ages import count_bank_days, to_age_bucket
 from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
 from reconcile.tables import (
     ExceptionRow,
@@ -126,13 +126,13 @@ def exceptions(session: Session, connection: str, filters: dict[str, str | None]
 
 def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> dict[str, Any]:
     """An exception as the report shows it; its age stops on the day it was resolved."""
-    age = age_in_bank_days(row.aged_from, row.resolved_on or on, calendar)
+    age = count_bank_days(row.aged_from, row.resolved_on or on, calendar)
     own = {name: getattr(row, name) for name in EXCEPTION_KEYS if hasattr(row, name)}
     return own | {
         "exception_id": row.id,
         "fact_on": row.aged_from,
         "age_business_days": age,
-        "age_bucket": age_bucket(age),
+        "age_bucket": to_age_bucket(age),
         "amount_at_risk": format_decimal(row.amount_at_risk, row.currency),
     }
 

@@ -28,7 +28,7 @@ from reconcile.kept.edition import digest_of_code
 from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import TRANSFERS
 from reconcile.rules import inputs as frames
-from reconcile.rules.inputs import FrameError, Inputs, empty, typed
+from reconcile.rules.inputs import FrameError, Inputs, empty_frame, to_types
 from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 
 ID_LENGTH = 32
@@ -78,7 +78,7 @@ class Snapshot:
 
     def without_rows(self) -> Self:
         """What publishing asks of it: which run it is, for which day and scope, by which calendar."""
-        bare: dict[str, Any] = {name: empty(schema) for name, schema in SCHEMAS.items()}
+        bare: dict[str, Any] = {name: empty_frame(schema) for name, schema in SCHEMAS.items()}
         transfers = bare.pop("transfers")
         return replace(self, inputs=replace(self.inputs, **bare), transfers=transfers)
 
@@ -214,7 +214,7 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
     if wanted is None:
         raise SnapshotError(f"run {run_id} was kept by an earlier version, which read no {name}")
     try:
-        frame = typed(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
+        frame = to_types(pd.read_parquet(folder / f"{name}.parquet"), SCHEMAS[name])
     except FrameError as problem:
         raise SnapshotError(f"the {name} of run {run_id} were kept by an earlier version: {problem}") from None
     except (OSError, pa.ArrowException, ValueError, LookupError, TypeError) as problem:

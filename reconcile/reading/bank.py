@@ -19,7 +19,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import AccountMovement, AccountNumber, LinkAccount, LinkMovement, Payout
 from reconcile.books.bank_statements import LAST_DIGITS, account_digits
-from reconcile.rules.inputs import BANK, typed
+from reconcile.rules.inputs import BANK, to_types
 from reconcile.tables import BankFile, BankLine
 
 _DAY = len("2026-10-31")
@@ -158,7 +158,7 @@ def bank_lines(
     if imported is not None:
         rows += _file_lines(imported, calendar)
     frame = DataFrame(rows, columns=list(BANK))
-    return typed(frame.sort_values("movement_id", ignore_index=True), BANK)
+    return to_types(frame.sort_values("movement_id", ignore_index=True), BANK)
 
 
 class _Move(NamedTuple):

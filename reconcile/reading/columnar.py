@@ -21,8 +21,8 @@ from pandas import DataFrame
 from consumer.facts.tables.columns import UtcDateTime
 from reconcile.reading.memory import release_arrow_memory
 from reconcile.reading.threads import background_thread
-from reconcile.rules.columns import BETWEEN, combined
-from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, typed
+from reconcile.rules.columns import BETWEEN, to_one_array
+from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, to_types
 
 # Columns, statements and rows whose types only the database knows.
 Column: TypeAlias = sa.ColumnElement[Any]
@@ -126,7 +126,7 @@ def without_index(column: Column, database: sa.Connection) -> Column:
 
 def to_frame(table: pa.Table, schema: Schema) -> DataFrame:
     """Return an Arrow table as a typed frame; its texts are not copied."""
-    return typed(table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get), schema)
+    return to_types(table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get), schema)
 
 
 def to_known_frame(table: pa.Table, schema: Schema, *order: str) -> DataFrame:
@@ -193,7 +193,7 @@ def places_of(wanted: Sequence[pa.Array], known: Sequence[pa.Array]) -> pa.Array
 
 
 def _one_key(columns: Sequence[pa.Array]) -> pa.Array:
-    return combined(columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, BETWEEN))
+    return to_one_array(columns[0] if len(columns) == 1 else pc.binary_join_element_wise(*columns, BETWEEN))
 
 
 def in_order(table: pa.Table, names: Sequence[str]) -> pa.Table:

@@ -60,7 +60,7 @@ from reconcile.rules.inputs import (
     TEXT,
     Inputs,
     Schema,
-    typed,
+    to_types,
 )
 from reconcile.rules.streams import STREAMS
 from reconcile.rules.terms import to_rules, to_tariff
@@ -151,7 +151,7 @@ class _Reader:
         named = {number: account_name(number) for number in found["recipient_account"].dropna().unique()}
         found["recipient_account"] = found["recipient_account"].map(named).astype(TEXT)
         found["recipient_last4"] = found["recipient_last4"].str[-LAST_DIGITS:]
-        return typed(found, PAYOUTS)
+        return to_types(found, PAYOUTS)
 
     def items(self, large: LargeTables, worker: Executor) -> tuple[Future[DataFrame], Future[DataFrame]]:
         """Read the items, and which payments name a customer who is not here."""
@@ -206,7 +206,7 @@ class _Reader:
         wanted = sa.select(*(columns[name] for name in names)).where(*self._mine(Decision), columns.undone_by.is_(None))
         found = DataFrame.from_records([tuple(row) for row in self._rows(wanted)], columns=list(DECISIONS))
         found[["resource_id", "doc_key"]] = found[["resource_id", "doc_key"]].replace("", None)
-        return typed(found.sort_values("decision_id", ignore_index=True), DECISIONS)
+        return to_types(found.sort_values("decision_id", ignore_index=True), DECISIONS)
 
     def conflicts(self) -> DataFrame:
         """Read the events that arrived under one id with two meanings, each with the amount of the body kept."""
@@ -217,7 +217,7 @@ class _Reader:
         wanted = sa.select(events.id, events.resource_id, events.body).where(*mine, events.id.in_(doubted))
         found = [(row.id, row.resource_id, _amount(row.body)) for row in self._rows(wanted)]
         frame = DataFrame(found, columns=list(CONFLICTS))
-        return typed(frame.sort_values("event_id", ignore_index=True), CONFLICTS)
+        return to_types(frame.sort_values("event_id", ignore_index=True), CONFLICTS)
 
     def transfers(self) -> DataFrame:
         columns = core_of(Transfer).c

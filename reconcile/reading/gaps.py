@@ -17,7 +17,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pandas import DataFrame
 
 from consumer.facts.clock import day_start, format_instant
-from reconcile.rules.inputs import GAPS, empty, typed
+from reconcile.rules.inputs import GAPS, empty_frame, to_types
 from reconcile.rules.streams import ITEMS_STREAM, NEEDED, STREAMS
 
 _MOMENT = timedelta(microseconds=1)
@@ -80,7 +80,7 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
         rows += [row] if row else []
     rows += _items(listed)
     rows += [(ITEMS_STREAM, None, ends, reason, payout_id) for payout_id, reason in sorted(unreadable)]
-    return typed(DataFrame(rows, columns=list(GAPS)), GAPS) if rows else empty(GAPS)
+    return to_types(DataFrame(rows, columns=list(GAPS)), GAPS) if rows else empty_frame(GAPS)
 
 
 def is_ahead_of_data(gaps: DataFrame) -> bool:

@@ -17,7 +17,7 @@ from consumer.facts.clock import to_instant
 from consumer.facts.sales import sale_of
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.reading.columnar import empty_table, in_order, places_of, to_frame
-from reconcile.rules.columns import combined
+from reconcile.rules.columns import to_one_array
 from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, UNKNOWN_CUSTOMERS, Schema
 
 # An object of the provider, read from its JSON.
@@ -93,7 +93,7 @@ def build_items(
 def build_unknown_customers(facts: pa.Table, customers: pa.Table) -> DataFrame:
     """Return the payments that have no tax id and name a customer that was never pulled."""
     named = facts.filter(pc.and_(pc.is_null(facts["customer_tax_id"]), pc.is_valid(facts["customer_id"])))
-    is_known = pc.is_in(combined(named["customer_id"]), value_set=combined(customers["customer_id"]))
+    is_known = pc.is_in(to_one_array(named["customer_id"]), value_set=to_one_array(customers["customer_id"]))
     return to_frame(in_order(named.filter(pc.invert(is_known)), ["resource_id"]), UNKNOWN_CUSTOMERS)
 
 
@@ -133,7 +133,7 @@ def _occurred_at(rows: pa.Table) -> pa.Array:
 
 def _tax_ids(values: pa.Array, country: str) -> pa.Array:
     """Return tax ids in canonical form, as in the books; each distinct one is read once."""
-    coded = combined(values).dictionary_encode()
+    coded = to_one_array(values).dictionary_encode()
     canonical = [_tax_id(value, country) for value in coded.dictionary.to_pylist()]
     return pa.array(canonical, type=values.type).take(coded.indices)
 
@@ -149,7 +149,7 @@ def mark_own(splits: pa.Array, own_entities: frozenset[str]) -> pa.Array:
     """Set `own` on the shares of the merchant's own entity, if that is known; each distinct split is read once."""
     if not own_entities:
         return splits
-    coded = combined(splits).dictionary_encode()
+    coded = to_one_array(splits).dictionary_encode()
     marked = [_mark(split, own_entities) for split in coded.dictionary.to_pylist()]
     return pa.array(marked, type=splits.type).take(coded.indices)
 

@@ -9,7 +9,7 @@ from pandas import DataFrame
 from consumer.facts.clock import format_instant, local_date, to_instant
 from reconcile.reading.columnar import Row
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Schema, records, typed
+from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Schema, rows_of, to_types
 from reconcile.rules.outcomes import Code
 
 TRANSFERS: Schema = {
@@ -30,7 +30,7 @@ def to_transfers(rows: Iterable[Row]) -> DataFrame:
     """Return the frame of transfers that went back."""
     found = [(row.id, row.direction, row.status, row.amount, row.currency, *_why(row.body)) for row in rows]
     frame = DataFrame(found, columns=list(TRANSFERS)).sort_values("transfer_id", ignore_index=True)
-    return typed(frame, TRANSFERS)
+    return to_types(frame, TRANSFERS)
 
 
 def _why(body: str) -> tuple[str | None, str | None, pd.Timestamp | None]:
@@ -55,7 +55,7 @@ def _text(data: Mapping[str, object], name: str) -> str | None:
 
 def returned_findings(transfers: DataFrame, zone: str) -> list[Finding]:
     """Return one finding per transfer. The code decides: the words of a reason differ between API versions."""
-    return [_to_finding(row, zone) for row in records(transfers)]
+    return [_to_finding(row, zone) for row in rows_of(transfers)]
 
 
 def _to_finding(row: Row, zone: str) -> Finding:

@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from pandas import DataFrame, Series
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile.rules.columns import mask_of, texts_of
+from reconcile.rules.columns import to_mask, to_texts
 from reconcile.rules.inputs import Finding, Inputs
 from reconcile.rules.outcomes import WITHOUT_DOCUMENT, Code
-from reconcile.rules.timing import local_times
+from reconcile.rules.timing import to_local_times
 
 BUCKETS = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
 OLDEST_BUCKET = "over 30"
@@ -31,12 +31,12 @@ FACTS: dict[str, tuple[str, ...]] = {
 _OTHERS = ("occurred", "made")
 
 
-def age_in_bank_days(since: date, on: date, calendar: BankCalendar) -> int:
+def count_bank_days(since: date, on: date, calendar: BankCalendar) -> int:
     """Bank days from what an exception tells of to a day; never below zero."""
     return max(0, calendar.days_between(since, on))
 
 
-def age_bucket(age: int) -> str:
+def to_age_bucket(age: int) -> str:
     return next((name for limit, name in BUCKETS if age <= limit), OLDEST_BUCKET)
 
 
@@ -52,16 +52,16 @@ _NOTHING = _Known({})
 _RESOURCE = "resource:"
 
 
-def with_days(findings: Sequence[Finding], rows: DataFrame, summary: DataFrame, inputs: Inputs) -> list[Finding]:
+def add_days(findings: Sequence[Finding], rows: DataFrame, summary: DataFrame, inputs: Inputs) -> list[Finding]:
     """Complete the days and customers that the rules did not tell themselves.
 
     Who paid or got back is the customer of a payment or refund. A document that a payment only names, and was not
     applied to, says nothing of its customer nor of when it is due. A finding of which no such day is known, as of a
     year without a calendar, keeps none.
     """
-    items = _items(_ids(found.resource_id for found in findings), rows)
-    documents = _documents(_ids(found.doc_key for found in findings), inputs)
-    payouts = _payouts(_ids(found.payout_id for found in findings), summary, inputs)
+    items = _read_items(_to_ids(found.resource_id for found in findings), rows)
+    documents = _read_documents(_to_ids(found.doc_key for found in findings), inputs)
+    payouts = _read_payouts(_to_ids(found.payout_id for found in findings), summary, inputs)
     completed = []
     for found in findings:
         item = items.get(found.resource_id or "", _NOTHING)
@@ -84,51 +84,51 @@ def with_days(findings: Sequence[Finding], rows: DataFrame, summary: DataFrame, 
     return completed
 
 
-def _ids(names: Iterable[str | None]) -> set[str]:
+def _to_ids(names: Iterable[str | None]) -> set[str]:
     return {name for name in names if name is not None}
 
 
-def _items(ids: set[str], rows: DataFrame) -> dict[str, _Known]:
+def _read_items(ids: set[str], rows: DataFrame) -> dict[str, _Known]:
     """Take the first time an item was seen: a refund that failed comes back under the same id."""
-    chosen = _named(ids, rows[["resource_id", "local_date", "customer_name"]], "resource_id")
+    chosen = _choose_rows(ids, rows[["resource_id", "local_date", "customer_name"]], "resource_id")
     first = chosen.sort_values("local_date", kind="stable").drop_duplicates("resource_id")
-    columns = (first["resource_id"].tolist(), _days(first["local_date"]), _texts(first["customer_name"]))
+    columns = (first["resource_id"].tolist(), _to_dates(first["local_date"]), _to_texts(first["customer_name"]))
     return {key: _Known({"occurred": on}, customer_name=name) for key, on, name in zip(*columns, strict=True)}
 
 
-def _documents(ids: set[str], inputs: Inputs) -> dict[str, _Known]:
+def _read_documents(ids: set[str], inputs: Inputs) -> dict[str, _Known]:
     columns = ["doc_key", "issue_date", "due_date", "customer_name"]
-    chosen = _named(ids, inputs.documents[columns], "doc_key").drop_duplicates("doc_key")
+    chosen = _choose_rows(ids, inputs.documents[columns], "doc_key").drop_duplicates("doc_key")
     due = chosen["due_date"].fillna(chosen["issue_date"] + pd.Timedelta(days=inputs.rules.due_days))
     rows = zip(
-        chosen["doc_key"].tolist(), _days(chosen["issue_date"]), _days(due), _days(chosen["due_date"]),
-        _texts(chosen["customer_name"]), strict=True,
+        chosen["doc_key"].tolist(), _to_dates(chosen["issue_date"]), _to_dates(due), _to_dates(chosen["due_date"]),
+        _to_texts(chosen["customer_name"]), strict=True,
     )  # fmt: skip
     return {
         key: _Known({"issued": issued, "due": by_rule}, stated, name) for key, issued, by_rule, stated, name in rows
     }
 
 
-def _payouts(ids: set[str], summary: DataFrame, inputs: Inputs) -> dict[str, _Known]:
-    chosen = _named(ids, summary[["payout_id", "payout_date", "expected_arrival", "bank_date"]], "payout_id")
-    ended = _named(ids, inputs.payouts[["payout_id", "ended_at"]], "payout_id")
-    ended_on = dict(zip(ended["payout_id"], _days(local_times(ended["ended_at"], inputs.calendar)), strict=True))
-    named = (_days(chosen[name]) for name in ("payout_date", "expected_arrival", "bank_date"))
+def _read_payouts(ids: set[str], summary: DataFrame, inputs: Inputs) -> dict[str, _Known]:
+    chosen = _choose_rows(ids, summary[["payout_id", "payout_date", "expected_arrival", "bank_date"]], "payout_id")
+    ended = _choose_rows(ids, inputs.payouts[["payout_id", "ended_at"]], "payout_id")
+    ended_on = dict(zip(ended["payout_id"], _to_dates(to_local_times(ended["ended_at"], inputs.calendar)), strict=True))
+    named = (_to_dates(chosen[name]) for name in ("payout_date", "expected_arrival", "bank_date"))
     return {
         key: _Known({"made": made, "expected": expected, "in_bank": in_bank, "ended": ended_on.get(key)})
         for key, made, expected, in_bank in zip(chosen["payout_id"].tolist(), *named, strict=True)
     }
 
 
-def _named(ids: set[str], frame: DataFrame, name: str) -> DataFrame:
-    is_named = pc.is_in(texts_of(frame[name]), value_set=pa.array(list(ids), type=pa.large_string()))
-    chosen: DataFrame = frame[mask_of(is_named)]
+def _choose_rows(ids: set[str], frame: DataFrame, name: str) -> DataFrame:
+    is_named = pc.is_in(to_texts(frame[name]), value_set=pa.array(list(ids), type=pa.large_string()))
+    chosen: DataFrame = frame[to_mask(is_named)]
     return chosen
 
 
-def _days(column: Series) -> list[date | None]:
+def _to_dates(column: Series) -> list[date | None]:
     return [None if pd.isna(value) else value.date() for value in column]
 
 
-def _texts(column: Series) -> list[str | None]:
+def _to_texts(column: Series) -> list[str | None]:
     return [None if pd.isna(value) else str(value) for value in column]

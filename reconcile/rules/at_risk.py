@@ -52,7 +52,7 @@ class Total(NamedTuple):
     exceptions: int
 
 
-def totals_at_risk(found: Iterable[AtRisk]) -> dict[str, Total]:
+def add_up_risks(found: Iterable[AtRisk]) -> dict[str, Total]:
     """Add up exceptions of one connection by currency.
 
     A subject counts once, with the largest of its amounts. A payout at risk as a whole counts once with everything in
@@ -63,16 +63,16 @@ def totals_at_risk(found: Iterable[AtRisk]) -> dict[str, Total]:
     by_currency: dict[str, list[AtRisk]] = defaultdict(list)
     for one in found:
         by_currency[one.currency].append(one)
-    return {currency: Total(_once(rows), len(rows)) for currency, rows in sorted(by_currency.items())}
+    return {currency: Total(_count_once(rows), len(rows)) for currency, rows in sorted(by_currency.items())}
 
 
-def _once(rows: Sequence[AtRisk]) -> int:
+def _count_once(rows: Sequence[AtRisk]) -> int:
     whole = {row.payout_id for row in rows if row.code in WHOLE_PAYOUT}
     placed: Places = {}
     documents: dict[str, int] = {}
     named: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:
-        subject, amount = _base(row.subject), row.amount_at_risk
+        subject, amount = _drop_payout(row.subject), row.amount_at_risk
         if subject.startswith(_DOCUMENT):
             documents[subject] = max(amount, documents.get(subject, 0))
             continue
@@ -81,12 +81,12 @@ def _once(rows: Sequence[AtRisk]) -> int:
         if row.doc_key is not None:
             of_document = named[subject]
             of_document[row.doc_key] = max(amount, of_document.get(row.doc_key, 0))
-    placed = _without_disputes(_inside_once(placed), _payments_disputed(rows))
+    placed = _merge_disputes(_drop_repeated(placed), _find_disputed(rows))
     outside = sum(amount for (payout_id, _), amount in placed.items() if payout_id is None)
-    return _whole_payouts(placed) + outside + _beyond_payments(documents, named)
+    return _sum_payouts(placed) + outside + _sum_documents(documents, named)
 
 
-def _inside_once(placed: Places) -> Places:
+def _drop_repeated(placed: Places) -> Places:
     """Take an item of a payout at risk whole out of any other payout it may be in."""
     inside = {subject for payout_id, subject in placed if payout_id is not None}
     return {
@@ -96,7 +96,7 @@ def _inside_once(placed: Places) -> Places:
     }
 
 
-def _payments_disputed(rows: Sequence[AtRisk]) -> dict[str, str]:
+def _find_disputed(rows: Sequence[AtRisk]) -> dict[str, str]:
     """Give the payment of each dispute that names no document, where the payment is without one too."""
     lonely = {row.subject for row in rows if row.code in WITHOUT_DOCUMENT}
     payments = {
@@ -107,7 +107,7 @@ def _payments_disputed(rows: Sequence[AtRisk]) -> dict[str, str]:
     return {dispute: payment for dispute, payment in payments.items() if payment in lonely}
 
 
-def _without_disputes(placed: Places, payments: Mapping[str, str]) -> Places:
+def _merge_disputes(placed: Places, payments: Mapping[str, str]) -> Places:
     """Make a payment and its disputes at the same place one amount: the larger of it and of their sum."""
     disputed: dict[tuple[str | None, str], int] = defaultdict(int)
     kept = {}
@@ -120,12 +120,12 @@ def _without_disputes(placed: Places, payments: Mapping[str, str]) -> Places:
     return {place: max(amount, disputed.get(place, 0)) for place, amount in kept.items()}
 
 
-def _base(subject: str) -> str:
+def _drop_payout(subject: str) -> str:
     """Name an item alike in every payout that lists it; a document's key may hold any character."""
     return subject if subject.startswith(_DOCUMENT) else subject.partition("@")[0]
 
 
-def _whole_payouts(placed: Places) -> int:
+def _sum_payouts(placed: Places) -> int:
     payouts: dict[str, int] = {}
     items: dict[str, int] = defaultdict(int)
     for (payout_id, subject), amount in placed.items():
@@ -138,7 +138,7 @@ def _whole_payouts(placed: Places) -> int:
     return sum(max(amount, items[payout_id]) for payout_id, amount in payouts.items())
 
 
-def _beyond_payments(documents: Mapping[str, int], named: Mapping[str, Mapping[str, int]]) -> int:
+def _sum_documents(documents: Mapping[str, int], named: Mapping[str, Mapping[str, int]]) -> int:
     told: dict[str, int] = defaultdict(int)
     for of_document in named.values():
         if len(of_document) == 1:

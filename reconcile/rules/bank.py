@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.columns import looked_up
+from reconcile.rules.columns import look_up
 from reconcile.rules.deposits import Accounts, Deposit
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import COUNT, DAY, MONEY, TEXT, Finding, Inputs, Row, records
+from reconcile.rules.inputs import COUNT, DAY, MONEY, TEXT, Finding, Inputs, Row, rows_of
 from reconcile.rules.outcomes import Code
-from reconcile.rules.timing import local_times, shift
+from reconcile.rules.timing import shift_days, to_local_times
 
 _BPS = 10_000
 MayBe = Callable[[Row, Row], bool]
@@ -25,13 +25,13 @@ def match_bank(summary: DataFrame, deposits: list[Deposit], inputs: Inputs) -> D
     `bank_known` says whether a source shows every day on which it must arrive, `bank_begun` whether it shows the first.
     """
     taken: dict[str, Deposit] = {}
-    accounts, windows = Accounts(inputs), [] if inputs.bank.empty else _windows(summary, inputs)
+    accounts, windows = Accounts(inputs), [] if inputs.bank.empty else _list_windows(summary, inputs)
     if deposits:
         wanted = [payout for payout in windows if payout.status == "succeeded"]
         _take_named(wanted, deposits, taken, accounts.may_be)
         _take_equal(wanted, deposits, taken, accounts.may_be)
         _take_near(wanted, deposits, taken, accounts.may_be, near_bps=inputs.rules.bank_amount_bps)
-    found = [_arrival(row, taken.get(row.payout_id), inputs) for row in records(summary)]
+    found = [_describe_arrival(row, taken.get(row.payout_id), inputs) for row in rows_of(summary)]
     matched = DataFrame(found, columns=list(_COLUMNS), index=summary.index).astype(_COLUMNS)
     ids = summary["payout_id"]
     matched["bank_known"] = ids.isin([payout.payout_id for payout in windows if accounts.cover(payout)])
@@ -39,11 +39,11 @@ def match_bank(summary: DataFrame, deposits: list[Deposit], inputs: Inputs) -> D
     return matched
 
 
-def bank_findings(summary: DataFrame, inputs: Inputs) -> list[Finding]:
+def find_bank_differences(summary: DataFrame, inputs: Inputs) -> list[Finding]:
     """Name payouts that are late, returned, not in the bank, or there with another amount."""
     today = pd.Timestamp(inputs.as_of)
-    late_on = shift(summary["expected_arrival"], inputs.rules.days_to_late, inputs.calendar)
-    gone_on = shift(summary["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)
+    late_on = shift_days(summary["expected_arrival"], inputs.rules.days_to_late, inputs.calendar)
+    gone_on = shift_days(summary["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)
     marks = {
         Code.PAYOUT_LATE: (summary["status"] == "in_progress") & (late_on <= today),
         Code.PAYOUT_RETURNED: summary["status"] == "returned",
@@ -53,36 +53,36 @@ def bank_findings(summary: DataFrame, inputs: Inputs) -> list[Finding]:
         & (gone_on <= today),
     }
     found = [
-        _finding(code, row, int(row.payout_amount)) for code, mark in marks.items() for row in records(summary[mark])
+        _to_finding(code, row, int(row.payout_amount)) for code, mark in marks.items() for row in rows_of(summary[mark])
     ]
     differs = summary[(summary["bank_difference"] != 0).fillna(value=False)]
-    return found + [_finding(Code.BANK_AMOUNT_DIFF, row, abs(int(row.bank_difference))) for row in records(differs)]
+    return found + [_to_finding(Code.BANK_AMOUNT_DIFF, row, abs(int(row.bank_difference))) for row in rows_of(differs)]
 
 
-def _finding(code: Code, row: Row, at_risk: int) -> Finding:
+def _to_finding(code: Code, row: Row, at_risk: int) -> Finding:
     evidence = {
         "payout": int(row.payout_amount),
         "status": row.status,
-        "expected_on": _day(row.expected_arrival),
+        "expected_on": _format_day(row.expected_arrival),
         "bank_amount": None if pd.isna(row.bank_amount) else int(row.bank_amount),
-        "bank_date": _day(row.bank_date),
+        "bank_date": _format_day(row.bank_date),
     }
     about = About(f"payout:{row.payout_id}", row.currency, payout_id=row.payout_id, evidence=evidence)
     return to_finding(code, about, at_risk=at_risk)
 
 
-def _day(value: pd.Timestamp) -> str | None:
+def _format_day(value: pd.Timestamp) -> str | None:
     return None if pd.isna(value) else str(value.date().isoformat())
 
 
-def _windows(summary: DataFrame, inputs: Inputs) -> list[Row]:
+def _list_windows(summary: DataFrame, inputs: Inputs) -> list[Row]:
     """Give the payouts that succeeded with their account and the stretch of days in which the bank must show them."""
     chosen = summary[summary["succeeded_at_utc"].notna()].copy()
-    chosen["since"] = local_times(chosen["succeeded_at_utc"], inputs.calendar).dt.normalize()
-    chosen["until"] = shift(chosen["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)
+    chosen["since"] = to_local_times(chosen["succeeded_at_utc"], inputs.calendar).dt.normalize()
+    chosen["until"] = shift_days(chosen["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)
     accounts = inputs.payouts.drop_duplicates("payout_id").set_index("payout_id")["recipient_account"]
-    chosen["account"] = looked_up(chosen["payout_id"], accounts)
-    return records(chosen.sort_values(["succeeded_at_utc", "payout_id"]))
+    chosen["account"] = look_up(chosen["payout_id"], accounts)
+    return rows_of(chosen.sort_values(["succeeded_at_utc", "payout_id"]))
 
 
 def _take_named(wanted: list[Row], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
@@ -105,7 +105,7 @@ def _take_named(wanted: list[Row], deposits: list[Deposit], taken: dict[str, Dep
 
 def _take_equal(wanted: list[Row], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe) -> None:
     """Take equal amounts, first inside the window and then after it, oldest with oldest."""
-    used = _used(taken)
+    used = _list_used(taken)
     by_amount: dict[int, list[Deposit]] = {}
     for deposit in deposits:
         for amount in deposit.amounts:
@@ -115,7 +115,7 @@ def _take_equal(wanted: list[Row], deposits: list[Deposit], taken: dict[str, Dep
             if payout.payout_id in taken:
                 continue
             equal = by_amount.get(int(payout.payout_amount), [])
-            for at in range(bisect_left(equal, payout.since, key=_booked_on), len(equal)):
+            for at in range(bisect_left(equal, payout.since, key=_to_day), len(equal)):
                 line = equal[at].line
                 if not is_late and line.booked_on > payout.until:
                     break
@@ -129,14 +129,14 @@ def _take_near(
     wanted: list[Row], deposits: list[Deposit], taken: dict[str, Deposit], may_be: MayBe, *, near_bps: int
 ) -> None:
     """Take a deposit of another amount where payout and deposit have only each other inside the window."""
-    used = _used(taken)
+    used = _list_used(taken)
     free = [deposit for deposit in deposits if deposit.line.movement_id not in used]
     edges = [
         (payout, deposit)
         for payout in wanted
         if payout.payout_id not in taken
         for deposit in free[
-            bisect_left(free, payout.since, key=_booked_on) : bisect_right(free, payout.until, key=_booked_on)
+            bisect_left(free, payout.since, key=_to_day) : bisect_right(free, payout.until, key=_to_day)
         ]
         if may_be(payout, deposit.line) and _is_near(payout, deposit, near_bps)
     ]
@@ -147,11 +147,11 @@ def _take_near(
             taken[payout.payout_id] = deposit
 
 
-def _used(taken: dict[str, Deposit]) -> set[str]:
+def _list_used(taken: dict[str, Deposit]) -> set[str]:
     return {deposit.line.movement_id for deposit in taken.values()}
 
 
-def _booked_on(deposit: Deposit) -> pd.Timestamp:
+def _to_day(deposit: Deposit) -> pd.Timestamp:
     day: pd.Timestamp = deposit.line.booked_on
     return day
 
@@ -161,7 +161,7 @@ def _is_near(payout: Row, deposit: Deposit, near_bps: int) -> bool:
     return any(abs(amount - int(payout.payout_amount)) * _BPS <= near for amount in deposit.amounts)
 
 
-def _arrival(row: Row, deposit: Deposit | None, inputs: Inputs) -> tuple[object, ...]:
+def _describe_arrival(row: Row, deposit: Deposit | None, inputs: Inputs) -> tuple[object, ...]:
     """Show the line that brought the payout; of two amounts the one that differs more, so that it is seen."""
     if deposit is None:
         return (None, None, None, None)

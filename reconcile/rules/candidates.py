@@ -9,7 +9,7 @@ import pandas as pd
 from pandas import DataFrame, Series
 
 from reconcile.rules.columns import Indices, Mask
-from reconcile.rules.contradictions import are_contradicted, leave_to_void, name_such_sales, void_rivals
+from reconcile.rules.contradictions import are_contradicted, are_of_such_sales, find_void_rivals, leave_to_void
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -22,13 +22,13 @@ _MOST_RIVALS = 50
 
 def match_customers(ledger: Ledger) -> None:
     """Match tax id, amount and window: unique both ways, or interchangeable where all is equal."""
-    left, right = _blocks(ledger, ["currency", "amount", "customer"], ledger.payments.customer != UNKNOWN)
-    is_large = _products(left, right) > _LARGE_BLOCK
+    left, right = _number_blocks(ledger, ["currency", "amount", "customer"], ledger.payments.customer != UNKNOWN)
+    is_large = _count_pairs(left, right) > _LARGE_BLOCK
     large = set(is_large.index[is_large])
-    edges = _edges(ledger, left[~left["block"].isin(large)], right[~right["block"].isin(large)])
+    edges = _list_edges(ledger, left[~left["block"].isin(large)], right[~right["block"].isin(large)])
     edges = edges[~are_contradicted(ledger, edges["payment"].to_numpy(), edges["doc"].to_numpy())]
     is_lone = _are_lone(edges)
-    voids = void_rivals(ledger, left["payment"].to_numpy())
+    voids = find_void_rivals(ledger, left["payment"].to_numpy())
     contested = edges[edges["payment"].isin(list(voids))]
     named: Options = defaultdict(list)
     for payment, doc in zip(contested["payment"].tolist(), contested["doc"].tolist(), strict=True):
@@ -40,29 +40,33 @@ def match_customers(ledger: Ledger) -> None:
     reason = Reason(Stage.CUSTOMER, "customer:tax_id+amount+window")
     ledger.match_exactly(edges["payment"][is_lone].to_numpy(), edges["doc"][is_lone].to_numpy(), reason)
     equals = Reason(Stage.CUSTOMER, "customer:interchangeable")
-    for options in _options(edges[~is_lone]):
+    for options in _group_options(edges[~is_lone]):
         pair_in_order(ledger, options, equals)
     for block in sorted(large):
         payments, docs = left[left["block"] == block], right[right["block"] == block]
         for payment in payments["payment"][payments["payment"].isin(list(voids))].tolist():
             leave_to_void(ledger, payment, "customer", docs["doc"].head(_MOST_RIVALS).tolist(), voids[payment])
         payments = payments[~payments["payment"].isin(list(voids))]
-        names_other = name_such_sales(ledger, payments["payment"].to_numpy(), docs["doc"].to_numpy())
+        names_other = are_of_such_sales(ledger, payments["payment"].to_numpy(), docs["doc"].to_numpy())
         _pair_by_deadline(ledger, payments[~names_other], docs, equals)
 
 
-def suggest(ledger: Ledger) -> None:
+def suggest_documents(ledger: Ledger) -> None:
     """Suggest a document to a payment without tax id, where amount and window, or its own day, leave one each."""
-    left, right = _blocks(ledger, ["currency", "amount"], ledger.payments.customer == UNKNOWN)
-    left["candidates"] = _count(right["block"] * _DAYS + right["since"], left["block"] * _DAYS + left["day"], "right")
-    left["candidates"] -= _count(right["block"] * _DAYS + right["until"], left["block"] * _DAYS + left["day"], "left")
+    left, right = _number_blocks(ledger, ["currency", "amount"], ledger.payments.customer == UNKNOWN)
+    left["candidates"] = _count_before(
+        right["block"] * _DAYS + right["since"], left["block"] * _DAYS + left["day"], "right"
+    )
+    left["candidates"] -= _count_before(
+        right["block"] * _DAYS + right["until"], left["block"] * _DAYS + left["day"], "left"
+    )
     points = left["block"] * _DAYS + left["day"]
-    right["claims"] = _count(points, right["block"] * _DAYS + right["until"], "right")
-    right["claims"] -= _count(points, right["block"] * _DAYS + right["since"], "left")
-    edges = _edges(ledger, left[left["candidates"] == 1], right[right["claims"] == 1])
+    right["claims"] = _count_before(points, right["block"] * _DAYS + right["until"], "right")
+    right["claims"] -= _count_before(points, right["block"] * _DAYS + right["since"], "left")
+    edges = _list_edges(ledger, left[left["candidates"] == 1], right[right["claims"] == 1])
     _suggest(ledger, edges.assign(candidates=1), "suggestion:amount+window")
     rest = left[(left["candidates"] > 1) & ~left["payment"].isin(edges["payment"])]
-    edges = _of_one_day(ledger, rest, right[~right["doc"].isin(edges["doc"])], left)
+    edges = _pair_own_day(ledger, rest, right[~right["doc"].isin(edges["doc"])], left)
     _suggest(ledger, edges, "suggestion:amount+day")
     rest = left[(left["candidates"] > 0) & ledger.left[left["payment"]]]
     # Payments with as many candidates share their reason.
@@ -80,14 +84,14 @@ def _suggest(ledger: Ledger, edges: DataFrame, rule: str) -> None:
         ledger.decide(payment, Outcome.SUGGESTED, reason, Code.PAYMENT_NO_INVOICE)
 
 
-def _of_one_day(ledger: Ledger, left: DataFrame, right: DataFrame, every: DataFrame) -> DataFrame:
+def _pair_own_day(ledger: Ledger, left: DataFrame, right: DataFrame, every: DataFrame) -> DataFrame:
     """Pair payments that have several candidates with the one of their own day, where they are alone there too."""
     same = ["block", "day"]
     alone = ~every.duplicated(same, keep=False)
     left = left[left["payment"].isin(every["payment"][alone])]
     issued = right.assign(day=ledger.books.issue[right["doc"]])
     issued = issued[~issued.duplicated(same, keep=False)]
-    edges = _edges(ledger, left, issued.drop(columns="day"))
+    edges = _list_edges(ledger, left, issued.drop(columns="day"))
     edges = edges[ledger.books.issue[edges["doc"]] == edges["day"]]
     return DataFrame(edges.merge(left[["payment", "candidates"]], on="payment"))
 
@@ -141,11 +145,11 @@ def _pair(ledger: Ledger, edge: tuple[int, int], reason: Reason, rivals: tuple[i
     ledger.decide(payment, Outcome.INTERCHANGEABLE, Reason(reason.stage, reason.rule, rivals))
 
 
-def _blocks(ledger: Ledger, names: list[str], is_meant: Mask) -> tuple[DataFrame, DataFrame]:
+def _number_blocks(ledger: Ledger, names: list[str], is_meant: Mask) -> tuple[DataFrame, DataFrame]:
     """Number the blocks that hold payments as well as documents, and give both sides of them."""
     payments = np.flatnonzero(ledger.is_left() & is_meant)
     columns = {name: getattr(ledger.payments, name)[payments] for name in ("currency", "amount", "customer", "day")}
-    left, right = DataFrame({"payment": payments} | columns), _asks(ledger)
+    left, right = DataFrame({"payment": payments} | columns), _list_asks(ledger)
     if "customer" in names:
         right = right[right["customer"] != UNKNOWN].copy()
     both = pd.concat([left[names], right[names]], ignore_index=True)
@@ -154,15 +158,15 @@ def _blocks(ledger: Ledger, names: list[str], is_meant: Mask) -> tuple[DataFrame
     return left[left["block"].isin(right["block"])].copy(), right[right["block"].isin(left["block"])].copy()
 
 
-def _products(left: DataFrame, right: DataFrame) -> Series:
+def _count_pairs(left: DataFrame, right: DataFrame) -> Series:
     return left["block"].value_counts(sort=False) * right["block"].value_counts(sort=False)
 
 
-def _count(values: Series, points: Series, side: Literal["left", "right"]) -> Indices:
+def _count_before(values: Series, points: Series, side: Literal["left", "right"]) -> Indices:
     return np.searchsorted(np.sort(values.to_numpy()), points.to_numpy(), side=side)
 
 
-def _edges(ledger: Ledger, left: DataFrame, right: DataFrame) -> DataFrame:
+def _list_edges(ledger: Ledger, left: DataFrame, right: DataFrame) -> DataFrame:
     """Pair payments and documents of one block whose dates fit."""
     edges = left[["payment", "block", "day"]].merge(right[["doc", "block", "since", "until"]], on="block")
     edges = edges[(edges["since"] <= edges["day"]) & (edges["day"] <= edges["until"])]
@@ -183,7 +187,7 @@ def _are_possible(ledger: Ledger, edges: DataFrame) -> Mask:
     return keep
 
 
-def _asks(ledger: Ledger) -> DataFrame:
+def _list_asks(ledger: Ledger) -> DataFrame:
     """List what documents ask for: their open balance, and where notes changed it each earlier one."""
     books, balance = ledger.books, ledger.open_now()
     docs = np.flatnonzero(balance > 0)
@@ -204,7 +208,7 @@ def _are_lone(edges: DataFrame) -> Series:
     return ~edges["payment"].duplicated(keep=False) & ~edges["doc"].duplicated(keep=False)
 
 
-def _options(edges: DataFrame) -> list[Options]:
+def _group_options(edges: DataFrame) -> list[Options]:
     """Group edges by block: all payments and documents in one are equal."""
     blocks: dict[int, Options] = {}
     for block, payment, doc in zip(*(edges[name].tolist() for name in ("block", "payment", "doc")), strict=True):

@@ -63,16 +63,16 @@ class Account:
     payouts: pa.Table
 
 
-def waiting(account: Account) -> pa.Table:
+def find_waiting(account: Account) -> pa.Table:
     """Keep what no succeeded payout carries; an item that only dead payouts carried waits again, once."""
-    items = _counted(account)
+    items = _count_once(account)
     return items.filter(pc.not_equal(items["status"], _PAID).fill_null(True))
 
 
-def rollforward(account: Account) -> Iterator[Row]:
+def carry_forward(account: Account) -> Iterator[Row]:
     """Carry the balance from day to day; amounts are signed, so that a row adds up to its closing."""
     moved: Mapping[str, Days] = defaultdict(lambda: defaultdict(Counter))
-    items = _counted(account)
+    items = _count_once(account)
     on = pc.coalesce(items["local_date"], items["paid_on"])
     _check(items, pc.is_null(on), "has no date and no payout that has one")
     _check(items, pc.is_null(items["amount_signed"]), "has no amount")
@@ -86,16 +86,16 @@ def rollforward(account: Account) -> Iterator[Row]:
     paid = dated.filter(pc.is_valid(dated["paid_on"])).group_by(["currency", "paid_on"]).aggregate([([], "count_all")])
     for row in paid.to_pylist():
         moved[row["currency"]][row["paid_on"]]["count"] -= row["count_all"]
-    for payout in _paid_by_day(account.payouts):
+    for payout in _sum_paid(account.payouts):
         day = moved[payout["currency"]][payout["payout_date"]]
         day["payouts"] -= payout["payout_amount_sum"]
         day["fees"] -= payout["fee_total_sum"]
         day["other"] += payout["difference_sum"]
     for currency, days in moved.items():
-        yield from _carried(currency, days)
+        yield from _carry(currency, days)
 
 
-def _paid_by_day(payouts: pa.Table) -> list[Row]:
+def _sum_paid(payouts: pa.Table) -> list[Row]:
     sums = [(name, "sum") for name in ("payout_amount", "fee_total", "difference")]
     paid = payouts.filter(pc.equal(payouts["status"], _PAID))
     for name in ("payout_date", "payout_amount", "fee_total", "difference"):
@@ -104,7 +104,7 @@ def _paid_by_day(payouts: pa.Table) -> list[Row]:
     return rows
 
 
-def _carried(currency: str, days: Days) -> Iterator[Row]:
+def _carry(currency: str, days: Days) -> Iterator[Row]:
     opening = count = 0
     for on in sorted(days):
         moves = {name: days[on][name] for name in MOVES}
@@ -114,17 +114,17 @@ def _carried(currency: str, days: Days) -> Iterator[Row]:
         opening = closing
 
 
-def _counted(account: Account) -> pa.Table:
+def _count_once(account: Account) -> pa.Table:
     """Count each item once for every payout alive, or once in all where only dead payouts carried it."""
-    items = _with_payouts(account)
+    items = _add_payouts(account)
     is_dead = pc.is_in(items["status"], value_set=_DEAD)
     dead, alive = items.filter(is_dead), items.filter(pc.invert(is_dead))
-    again, carried = _resources(dead), set(_resources(alive)) if dead.num_rows else set()
+    again, carried = _name_resources(dead), set(_name_resources(alive)) if dead.num_rows else set()
     first = {resource: place for place, resource in reversed(list(enumerate(again))) if resource not in carried}
     return pa.concat_tables([alive, dead.take(pa.array(sorted(first.values()), pa.int64()))])
 
 
-def _with_payouts(account: Account) -> pa.Table:
+def _add_payouts(account: Account) -> pa.Table:
     """Put beside each item how its payout stands, and when it was paid; an item no payout carries has neither."""
     payouts = account.payouts.combine_chunks()
     known = payouts["payout_id"].combine_chunks()
@@ -138,7 +138,7 @@ def _with_payouts(account: Account) -> pa.Table:
     )
 
 
-def _resources(items: pa.Table) -> list[str]:
+def _name_resources(items: pa.Table) -> list[str]:
     names: list[str] = pc.binary_join_element_wise(items["resource_type"], items["resource_id"], _BETWEEN).to_pylist()
     return names
 

@@ -31,99 +31,99 @@ class Texts:
     """A text column of which single cells are asked; a missing one is None."""
 
     def __init__(self, column: AnyColumn) -> None:
-        self._values = texts_of(column)
+        self._values = to_texts(column)
 
     def __getitem__(self, place: int) -> str | None:
         text: str | None = self._values[place].as_py()
         return text
 
 
-def in_total_order(frame: DataFrame, names: list[str]) -> DataFrame:
+def sort_rows(frame: DataFrame, names: list[str]) -> DataFrame:
     """Sort by columns, and number the rows anew; what stands in order already is not copied."""
-    places = total_order(frame, names)
+    places = sort_places(frame, names)
     is_sorted = np.array_equal(places, np.arange(len(places)))
     return (frame if is_sorted else frame.take(places)).reset_index(drop=True)
 
 
-def total_order(frame: DataFrame, names: list[str]) -> Indices:
+def sort_places(frame: DataFrame, names: list[str]) -> Indices:
     """Give the places of the rows as sorted by columns, text as bytes and missing values last."""
     keys = pa.table({name: pa.array(frame[name]) for name in names})
-    return ints_of(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
+    return to_ints(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
 
 
-def looked_up(keys: Series, table: Series) -> Series:
+def look_up(keys: Series, table: Series) -> Series:
     """Give the table's value of each key, and NA where it has none; the table's type is kept, integers as nullable."""
     kept = table.astype("Int64") if table.dtype == "int64" else table
-    wanted, known = arrow_of(keys), arrow_of(table.index)
+    wanted, known = to_arrow(keys), to_arrow(table.index)
     if not table.index.is_unique:
         raise ValueError("the table that is looked up has a key twice")
     places = pc.index_in(wanted, value_set=known.cast(wanted.type), skip_nulls=True).fill_null(-1).to_numpy()
     return pd.Series(kept.array.take(places, allow_fill=True), index=keys.index)
 
 
-def shared_texts(values: Series) -> Words:
+def share_texts(values: Series) -> Words:
     """Give texts as objects that equal rows share; a missing one is None."""
     codes, distinct = pd.factorize(values)
     return np.array([*distinct, None], dtype=object)[codes]
 
 
-def joined_keys(frame: DataFrame, names: list[str]) -> ArrowTexts:
+def join_keys(frame: DataFrame, names: list[str]) -> ArrowTexts:
     """Give several text columns as one key; a missing cell is empty text there."""
-    columns = [pc.fill_null(texts_of(frame[name]), "") for name in names]
+    columns = [pc.fill_null(to_texts(frame[name]), "") for name in names]
     return pc.binary_join_element_wise(*columns, BETWEEN)
 
 
-def worded(codes: Ints | ArrowValues, words: Sequence[str | None]) -> Cells:
+def decode(codes: Ints | ArrowValues, words: Sequence[str | None]) -> Cells:
     """Give the word of each code as a text column."""
-    return text_cells(pa.array(words, type=pa.large_string()).take(pa.array(codes)))
+    return to_text_cells(pa.array(words, type=pa.large_string()).take(pa.array(codes)))
 
 
-def codes_of(column: AnyColumn) -> Ints:
+def to_codes(column: AnyColumn) -> Ints:
     """Number the distinct texts of a column from zero in the order they come; a missing one is −1."""
-    return ints_of(texts_of(column).dictionary_encode().indices.fill_null(-1))
+    return to_ints(to_texts(column).dictionary_encode().indices.fill_null(-1))
 
 
-def in_capitals(texts: ArrowTexts) -> ArrowTexts:
+def to_capitals(texts: ArrowTexts) -> ArrowTexts:
     """Write Arrow texts in capitals; only plain ASCII may be left to Arrow, which writes fewer letters large."""
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return pc.ascii_upper(texts)
     return pa.array([None if text is None else text.upper() for text in texts.to_pylist()], type=texts.type)
 
 
-def texts_of(column: AnyColumn) -> ArrowTexts:
+def to_texts(column: AnyColumn) -> ArrowTexts:
     """Give a text column as one Arrow array."""
-    return arrow_of(column, pa.large_string())
+    return to_arrow(column, pa.large_string())
 
 
-def arrow_of(column: AnyColumn, kind: pa.DataType | None = None) -> ArrowValues:
+def to_arrow(column: AnyColumn, kind: pa.DataType | None = None) -> ArrowValues:
     """Give a column as one Arrow array, whatever pieces it is kept in."""
-    return combined(pa.array(column, type=kind))
+    return to_one_array(pa.array(column, type=kind))
 
 
-def combined(values: pa.Array | pa.ChunkedArray) -> ArrowValues:
+def to_one_array(values: pa.Array | pa.ChunkedArray) -> ArrowValues:
     """Give an Arrow column as one array."""
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
-def ints_of(values: ArrowValues) -> Ints:
+def to_ints(values: ArrowValues) -> Ints:
     """Return Arrow numbers, of which none is missing."""
     numbers: Ints = values.to_numpy().astype(np.int64, copy=False)
     return numbers
 
 
-def mask_of(values: ArrowValues) -> Mask:
+def to_mask(values: ArrowValues) -> Mask:
     """Return Arrow truths, of which none is missing."""
     mask: Mask = values.to_numpy(zero_copy_only=False)
     return mask
 
 
-def text_cells(texts: ArrowTexts) -> Cells:
+def to_text_cells(texts: ArrowTexts) -> Cells:
     """Return Arrow texts as they are kept in a frame."""
     cells: Cells = pd.array(texts, dtype="str")
     return cells
 
 
-def expanded(starts: Indices, sizes: Ints) -> Indices:
+def expand(starts: Indices, sizes: Ints) -> Indices:
     """Give the places of stretches one after another: of each its start and the following ones, as many as its size."""
     before = np.cumsum(sizes) - sizes
     places: Indices = np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)

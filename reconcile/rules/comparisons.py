@@ -14,8 +14,8 @@ from pandas import DataFrame
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.inputs import Row
-from reconcile.rules.keys import loose_words, read_said, to_text
-from reconcile.rules.names import folded, normal
+from reconcile.rules.keys import decode_metadata, list_loose_words, to_text
+from reconcile.rules.names import fold, normalize
 from reconcile.rules.terms import RuleSet
 
 _NAMES = ("order_ref", "order_id", "uuid", "invoice", "invoice_id", "folio")
@@ -40,14 +40,14 @@ class Check:
         return f"{word}: payment {self.payment or 'unknown'}, document {self.document or 'unknown'}"
 
 
-def candidates(item: Row, documents: DataFrame, rules: RuleSet) -> DataFrame:
+def choose_candidates(item: Row, documents: DataFrame, rules: RuleSet) -> DataFrame:
     """Choose the documents to compare: those it names, its customer's nearest amounts, equal amounts of anybody."""
-    said = _said(item)
+    said = _read_names(item)
     columns = [documents[name].astype("string").str.upper() for name in ("order_ref", "uuid", "doc_key", "folio")]
     is_named = pd.Series(data=False, index=documents.index)
     for column in columns:
         is_named |= column.isin(said).fillna(value=False)
-    payer = _payer(item, rules)
+    payer = _find_payer(item, rules)
     own = documents[(documents["customer_tax_id"] == payer) & (documents["currency"] == item.currency)]
     distance = (own["total"] - item.amount).abs()
     near = own.loc[distance.sort_values(kind="stable").index].head(_NEAREST)
@@ -57,13 +57,13 @@ def candidates(item: Row, documents: DataFrame, rules: RuleSet) -> DataFrame:
     return DataFrame(pd.concat(parts).drop_duplicates("doc_key"))
 
 
-def checks_of(item: Row, document: Row, *, balance: int, rules: RuleSet, calendar: BankCalendar) -> Iterator[Check]:
+def check_pair(item: Row, document: Row, *, balance: int, rules: RuleSet, calendar: BankCalendar) -> Iterator[Check]:
     """Ask what the stages ask, in their order; `balance` is what the document asked for without this payment."""
-    yield _reference(item, document)
+    yield _check_reference(item, document)
     yield Check("currency", item.currency, document.currency, item.currency == document.currency)
     is_valid = str(document.status).strip().lower() not in _VOID
     yield Check("state", "valid", str(document.status), is_valid)
-    payer, owner = _payer(item, rules), _somebody((document.customer_tax_id,), rules)
+    payer, owner = _find_payer(item, rules), _first_own((document.customer_tax_id,), rules)
     yield Check("customer", payer, owner, payer == owner if payer and owner else None)
     yield Check(
         "amount", str(int(item.amount)), f"{balance} open of {int(document.total)}", int(item.amount) == balance
@@ -76,49 +76,49 @@ def checks_of(item: Row, document: Row, *, balance: int, rules: RuleSet, calenda
     yield Check("window", paid_on.isoformat(), f"{first} to {last}", first <= paid_on <= last)
 
 
-def _reference(item: Row, document: Row) -> Check:
+def _check_reference(item: Row, document: Row) -> Check:
     """Ask what the metadata names, and where it names nothing what the texts do; other words are no evidence."""
-    said, named = sorted(_said(item)), _named_in_text(item, document)
+    said, named = sorted(_read_names(item)), _find_name(item, document)
     borne = (document.order_ref, document.uuid, document.doc_key, document.folio)
-    names = {normal(str(value)).lstrip("0") for value in borne if not pd.isna(value)}
+    names = {normalize(str(value)).lstrip("0") for value in borne if not pd.isna(value)}
     bears = [to_text(value) for value in (document.order_ref, document.folio) if not pd.isna(value)]
-    holds = bool(names & {normal(word).lstrip("0") for word in said}) if said else (True if named else None)
+    holds = bool(names & {normalize(word).lstrip("0") for word in said}) if said else (True if named else None)
     return Check("reference", " ".join(said) or named, " ".join(bears), holds)
 
 
-def _named_in_text(item: Row, document: Row) -> str:
+def _find_name(item: Row, document: Row) -> str:
     """Find the document's name among the words of the payment's texts, as they are written there."""
-    told = [*([] if pd.isna(item.texts) else [item.texts]), *loose_words(item.metadata)]
-    words = _WORD.findall("\n".join(text if text.isascii() else folded(text) for text in told))
+    told = [*([] if pd.isna(item.texts) else [item.texts]), *list_loose_words(item.metadata)]
+    words = _WORD.findall("\n".join(text if text.isascii() else fold(text) for text in told))
     texts = {name: to_text(getattr(document, name)) for name in ("order_ref", "uuid", "folio", "doc_type", "series")
              if not pd.isna(getattr(document, name))}  # fmt: skip
     folio = texts.get("folio", "")
     heads = (texts[name] + folio for name in ("doc_type", "series") if name in texts and folio)
-    names = {_squeezed(name) for name in (texts.get("order_ref", ""), texts.get("uuid", ""), folio, *heads)} - {""}
+    names = {_squeeze(name) for name in (texts.get("order_ref", ""), texts.get("uuid", ""), folio, *heads)} - {""}
     runs = (words[start:end] for start in range(len(words)) for end in range(start + 1, start + 1 + _MOST_PARTS))
-    found = (" ".join(run) for run in runs if _squeezed("".join(run)) in names and len(_squeezed("".join(run))) > 1)
+    found = (" ".join(run) for run in runs if _squeeze("".join(run)) in names and len(_squeeze("".join(run))) > 1)
     return max(found, key=len, default="")
 
 
-def _squeezed(text: str) -> str:
+def _squeeze(text: str) -> str:
     """Write a name as people do and do not: without separators and leading zeros, O read as zero."""
     return "".join(_WORD.findall(text.upper())).replace("O", "0").lstrip("0")
 
 
-def first_failed(checks: list[Check]) -> str:
+def name_first_failed(checks: list[Check]) -> str:
     return next((check.name for check in checks if check.holds is False), "none")
 
 
-def _said(item: Row) -> set[str]:
-    words: Mapping[str, object] = read_said(item.metadata)
+def _read_names(item: Row) -> set[str]:
+    words: Mapping[str, object] = decode_metadata(item.metadata)
     return {to_text(words.get(name)).upper() for name in _NAMES} - {""}
 
 
-def _payer(item: Row, rules: RuleSet) -> str:
-    return _somebody((item.customer_tax_id, item.sender_tax_id), rules)
+def _find_payer(item: Row, rules: RuleSet) -> str:
+    return _first_own((item.customer_tax_id, item.sender_tax_id), rules)
 
 
-def _somebody(tax_ids: Iterable[str | None], rules: RuleSet) -> str:
+def _first_own(tax_ids: Iterable[str | None], rules: RuleSet) -> str:
     """Give the first tax id that is known and not the public's at large, which is nobody's."""
     nobody = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
     return next((str(value) for value in tax_ids if not pd.isna(value) and value not in nobody), "")

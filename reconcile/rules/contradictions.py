@@ -8,9 +8,9 @@ import numpy as np
 from pandas import DataFrame
 
 from reconcile.rules.columns import Indices, Ints, Mask
-from reconcile.rules.keys import loose_words, read_said, to_text
+from reconcile.rules.keys import decode_metadata, list_loose_words, to_text
 from reconcile.rules.ledger import Ledger, Reason
-from reconcile.rules.names import is_mixed, left_out, normal, plain, words_of
+from reconcile.rules.names import find_left_out, is_mixed, normalize, simplify, split_words
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 
@@ -35,11 +35,11 @@ _SAME = ["customer", "currency", "amount"]
 _MOST_LISTED = 20
 
 
-def name_such_sales(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
+def are_of_such_sales(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
     """Tell which payments name a sale by a key of the make some of these documents' names are of."""
-    known = {make for names in _names(ledger, docs) for make in _makes_borne(names)}
-    said = _said(ledger, payments)
-    return np.array([any(make in known for make in _makes_said(words)) for words in said], dtype=bool)
+    known = {make for names in _read_names(ledger, docs) for make in _list_makes_borne(names)}
+    said = _read_keys(ledger, payments)
+    return np.array([any(make in known for make in _list_makes_said(words)) for words in said], dtype=bool)
 
 
 def are_contradicted(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
@@ -48,31 +48,31 @@ def are_contradicted(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
     Asked of payments whose keys found nothing: what they name may be missing from the books. Where a person turned
     down what the key names, it says nothing any more.
     """
-    found = _keys_speak_against(ledger, payments, docs) | _texts_speak_against(ledger, payments, docs)
+    found = _do_keys_contradict(ledger, payments, docs) | _do_texts_contradict(ledger, payments, docs)
     if not ledger.forbidden or not found.any():
         return found
     declined = np.array(sorted(ledger.forbidden), dtype=np.int64)
-    is_named = ~_keys_speak_against(ledger, declined[:, 0], declined[:, 1])
+    is_named = ~_do_keys_contradict(ledger, declined[:, 0], declined[:, 1])
     return found & ~np.isin(payments, declined[is_named, 0])
 
 
-def _keys_speak_against(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
+def _do_keys_contradict(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
     """Read each payment and each document once, however many pairs they are in."""
     payers, payment_at = np.unique(payments, return_inverse=True)
-    said = _said(ledger, payers)
-    makes = [frozenset(_makes_said(words)) for words in said]
+    said = _read_keys(ledger, payers)
+    makes = [frozenset(_list_makes_said(words)) for words in said]
     found = np.array([bool(words) for words in said], dtype=bool)[payment_at]
     places = np.flatnonzero(found)
     named, doc_at = np.unique(docs[places], return_inverse=True)
-    called = [(names, frozenset(_makes_borne(names))) for names in _names(ledger, named)]
+    called = [(names, frozenset(_list_makes_borne(names))) for names in _read_names(ledger, named)]
     for place, payment, doc in zip(places.tolist(), payment_at[places].tolist(), doc_at.tolist(), strict=True):
         names, borne = called[doc]
         is_of_the_make = not borne.isdisjoint(makes[payment])
-        found[place] = is_of_the_make and not any(is_slip(*pair) for pair in _compared(said[payment], names))
+        found[place] = is_of_the_make and not any(is_slip(*pair) for pair in _list_pairs(said[payment], names))
     return found
 
 
-def _texts_speak_against(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
+def _do_texts_contradict(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
     """Find the pairs whose payment's text names what the books' numbering leaves out, and no slip for this document.
 
     In metadata any bare number may stand, of a cart or a shop; there only a name with letters speaks against.
@@ -81,20 +81,22 @@ def _texts_speak_against(ledger: Ledger, payments: Indices, docs: Indices) -> Ma
     frame, asking = ledger.payments.frame, np.unique(payments)
     columns = (frame[name].take(asking).to_numpy(dtype=object) for name in ("texts", "metadata"))
     said = {
-        payment: words for payment, *told in zip(asking.tolist(), *columns, strict=True) if (words := _names_in(*told))
+        payment: words
+        for payment, *told in zip(asking.tolist(), *columns, strict=True)
+        if (words := _list_names(*told))
     }
-    missing = left_out(ledger.books, set().union(*said.values())) if said else set()
+    missing = find_left_out(ledger.books, set().union(*said.values())) if said else set()
     speaking = {payment for payment, words in said.items() if not missing.isdisjoint(words)}
     places = np.flatnonzero(np.isin(payments, list(speaking)))
-    for place, names in zip(places.tolist(), _names(ledger, docs[places]), strict=True):
+    for place, names in zip(places.tolist(), _read_names(ledger, docs[places]), strict=True):
         words = said[int(payments[place])] & missing
         found[place] = not any(is_slip(word, name) for word in words for name in names.values())
     return found
 
 
-def _names_in(text: object, metadata: object) -> set[str]:
-    words = words_of(text) if isinstance(text, str) else set()
-    return words | {word for loose in loose_words(metadata) for word in words_of(loose) if is_mixed(word)}
+def _list_names(text: object, metadata: object) -> set[str]:
+    words = split_words(text) if isinstance(text, str) else set()
+    return words | {word for loose in list_loose_words(metadata) for word in split_words(loose) if is_mixed(word)}
 
 
 def is_slip(word: str, name: str) -> bool:
@@ -102,7 +104,7 @@ def is_slip(word: str, name: str) -> bool:
 
     Where only the last sign differs a neighbour is meant: numbers are given in turn, and siblings' stand side by side.
     """
-    left, right = plain(word), plain(name)
+    left, right = simplify(word), simplify(name)
     short, long = sorted((left, right), key=len)
     if sorted(left) == sorted(right) or (len(short) >= _SHORTEST and (long.startswith(short) or long.endswith(short))):
         return True
@@ -112,25 +114,25 @@ def is_slip(word: str, name: str) -> bool:
     return short[first + (len(short) == len(long)) :] == long[first + 1 :]
 
 
-def _said(ledger: Ledger, payments: Indices) -> list[Words]:
+def _read_keys(ledger: Ledger, payments: Indices) -> list[Words]:
     texts = ledger.payments.frame["metadata"].take(payments).to_numpy(dtype=object)
-    return [_keys_of(read_said(text)) if isinstance(text, str) else {} for text in texts]
+    return [_to_keys(decode_metadata(text)) if isinstance(text, str) else {} for text in texts]
 
 
-def _names(ledger: Ledger, docs: Indices) -> Iterator[Words]:
+def _read_names(ledger: Ledger, docs: Indices) -> Iterator[Words]:
     """Give what each document is called."""
     columns = {name: ledger.books.column(name, docs) for name in _NAMES}
     for row in range(len(docs)):
         values = ((name, column[row]) for name, column in columns.items())
-        yield {name: normal(value) for name, value in values if isinstance(value, str)}
+        yield {name: normalize(value) for name, value in values if isinstance(value, str)}
 
 
-def _keys_of(said: Mapping[str, object]) -> Words:
-    words = {name: normal(to_text(said[name])) for name in (*_PEERS, _TYPE, _FOLIO) if name in said}
+def _to_keys(said: Mapping[str, object]) -> Words:
+    words = {name: normalize(to_text(said[name])) for name in (*_PEERS, _TYPE, _FOLIO) if name in said}
     return {name: word for name, word in words.items() if word} if words.keys() - {_TYPE} else {}
 
 
-def _compared(words: Words, names: Words) -> Iterator[tuple[str, str]]:
+def _list_pairs(words: Words, names: Words) -> Iterator[tuple[str, str]]:
     for key, peers in _PEERS.items():
         if key in words:
             yield from ((words[key], names[peer]) for peer in peers if peer in names)
@@ -138,28 +140,28 @@ def _compared(words: Words, names: Words) -> Iterator[tuple[str, str]]:
         yield words[_FOLIO], names[_FOLIO]
 
 
-def _makes_said(words: Words) -> Iterator[Make]:
+def _list_makes_said(words: Words) -> Iterator[Make]:
     for key, peers in _PEERS.items():
         if key in words:
-            yield from ((peer, None, _make(words[key])) for peer in peers)
+            yield from ((peer, None, _to_make(words[key])) for peer in peers)
     if _FOLIO in words:
-        yield _FOLIO, words.get(_TYPE), _make(words[_FOLIO])
+        yield _FOLIO, words.get(_TYPE), _to_make(words[_FOLIO])
 
 
-def _makes_borne(names: Words) -> Iterator[Make]:
-    yield from ((name, None, _make(names[name])) for name in (*_PEERS["invoice"], _FOLIO) if name in names)
+def _list_makes_borne(names: Words) -> Iterator[Make]:
+    yield from ((name, None, _to_make(names[name])) for name in (*_PEERS["invoice"], _FOLIO) if name in names)
     if _FOLIO in names:
-        yield _FOLIO, names.get(_TYPE), _make(names[_FOLIO])
+        yield _FOLIO, names.get(_TYPE), _to_make(names[_FOLIO])
 
 
-def _make(word: str) -> str:
+def _to_make(word: str) -> str:
     """Give what normal words of one make have in common; bare numbers must be of one length."""
     if _UUID.search(word):
         return "UUID"
     return f"{len(word)} digits" if word.isdigit() else _NUMBER.sub("9", word)
 
 
-def void_rivals(
+def find_void_rivals(
     ledger: Ledger, payments: Indices, *, amounts: Ints | None = None, at_any_day: bool = False
 ) -> dict[int, list[int]]:
     """Give the void documents each payment may be for: of its payer, amount and dates, and no valid one refers to them.

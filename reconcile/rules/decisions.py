@@ -4,10 +4,10 @@ import pandas as pd
 from pandas import DataFrame, Series
 
 from reconcile.rules.columns import Words
-from reconcile.rules.inputs import Row, records
+from reconcile.rules.inputs import Row, rows_of
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
-from reconcile.rules.payments import LATEST, UNKNOWN, instant
+from reconcile.rules.payments import LATEST, UNKNOWN, to_instant
 
 MATCH, ADJUST = "match", "adjust"
 _LINKS = (MATCH, "unmatch", "decline")
@@ -18,29 +18,29 @@ def apply_decisions(ledger: Ledger, decisions: DataFrame) -> None:
     ordered = decisions.sort_values(["decision_id", "kind", "resource_id", "doc_key"])
     is_link = ordered["kind"].isin(_LINKS)
     links = ordered[is_link].drop_duplicates(["resource_id", "doc_key"], keep="last")
-    payments = _places(ledger.payments.ids, ordered["resource_id"])
-    docs = _places(ledger.books.keys, ordered["doc_key"])
+    payments = _find_places(ledger.payments.ids, ordered["resource_id"])
+    docs = _find_places(ledger.books.keys, ordered["doc_key"])
     matched: dict[int, list[tuple[int, int | None]]] = {}
-    for row in records(links):
+    for row in rows_of(links):
         payment, doc = payments.get(row.resource_id), docs.get(row.doc_key)
         if payment is None:
             continue
         if row.kind != MATCH:
             _forbid(ledger, payment, doc, matched)
         elif doc is not None:
-            matched.setdefault(payment, []).append((doc, _amount(row)))
-    for row in records(ordered[ordered["kind"] == ADJUST]):
+            matched.setdefault(payment, []).append((doc, _to_amount(row)))
+    for row in rows_of(ordered[ordered["kind"] == ADJUST]):
         _adjust(ledger, payments.get(row.resource_id), docs.get(row.doc_key), row)
     for payment in sorted(matched):
         _match(ledger, payment, matched[payment])
 
 
-def _places(keys: Words, named: Series) -> dict[str, int]:
+def _find_places(keys: Words, named: Series) -> dict[str, int]:
     wanted = set(named.dropna())
     return {key: place for place, key in enumerate(keys) if key in wanted} if wanted else {}
 
 
-def _amount(row: Row) -> int | None:
+def _to_amount(row: Row) -> int | None:
     return None if pd.isna(row.amount) else int(row.amount)
 
 
@@ -56,7 +56,7 @@ def _forbid(ledger: Ledger, payment: int, doc: int | None, matched: dict[int, li
 
 def _adjust(ledger: Ledger, payment: int | None, doc: int | None, row: Row) -> None:
     """Accept an amount of a document, or whatever is left of it, or a payment that needs no document."""
-    amount, at = _amount(row), None if pd.isna(row.decided_at) else instant(row.decided_at)
+    amount, at = _to_amount(row), None if pd.isna(row.decided_at) else to_instant(row.decided_at)
     if doc is not None and amount is not None:
         if at is not None and _may_be_of_a_dispute(ledger, doc, at):
             # Taken off before, it would leave the disputed payment itself without a document.
@@ -86,7 +86,7 @@ def _may_be_of_a_dispute(ledger: Ledger, doc: int, at: int) -> bool:
 def _match(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> None:
     rest = int(ledger.payments.amount[payment])
     named = [pair for pair in pairs if ledger.books.currency[pair[0]] == ledger.payments.currency[payment]]
-    same = _living(ledger, payment, named)
+    same = _follow_reissues(ledger, payment, named)
     if named and not same:
         _leave_cancelled(ledger, payment, named[0][0])
     for place, (doc, asked) in enumerate(same):
@@ -100,7 +100,7 @@ def _match(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) ->
         _conclude(ledger, payment, same)
 
 
-def _living(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
+def _follow_reissues(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
     """Put in the place of documents that became void since then what was issued for them, where there is one."""
     books = ledger.books
     found = [(books.successor(doc) if books.is_void[doc] else doc, amount) for doc, amount in pairs]
@@ -119,17 +119,17 @@ def _conclude(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]])
     over = -ledger.balance(last)
     reason = Reason(Stage.MANUAL, "manual:match")
     if over <= ledger.rules.amount_tolerance:
-        ledger.decide(payment, _outcome(ledger, payment, pairs), reason)
+        ledger.decide(payment, _to_outcome(ledger, payment, pairs), reason)
         return
     amount = int(ledger.payments.amount[payment])
     evidence = {
         "document": ledger.books.keys[last], "amount": amount, "open_balance": amount - over, "difference": over,
     }  # fmt: skip
     reason = Reason(Stage.MANUAL, "manual:match", (), evidence)
-    ledger.decide(payment, _outcome(ledger, payment, pairs), reason, Code.AMOUNT_DIFF)
+    ledger.decide(payment, _to_outcome(ledger, payment, pairs), reason, Code.AMOUNT_DIFF)
 
 
-def _outcome(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> Outcome:
+def _to_outcome(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> Outcome:
     if len(pairs) > 1:
         return Outcome.SET
     balance = ledger.balance(pairs[0][0])

@@ -10,8 +10,8 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, records
-from reconcile.rules.names import plain
+from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, rows_of
+from reconcile.rules.names import simplify
 from reconcile.rules.outcomes import Code
 
 _SHORTEST = 4
@@ -45,7 +45,7 @@ class Accounts:
         self._shared = frozenset(counts[counts > 1].index)
         self._whole = dict(zip(names["last4"], names["account"], strict=True))
         columns = ["account", "account_last4", "currency", "known_since", "known_until"]
-        self._stretches = records(bank[columns].drop_duplicates())
+        self._stretches = rows_of(bank[columns].drop_duplicates())
 
     def name_of(self, line: Row) -> str | None:
         """Return one name for all lines of an account; None where its last digits are those of several."""
@@ -125,7 +125,7 @@ def find_deposits(inputs: Inputs) -> list[Deposit]:
     of one source and m equal ones of the other are max(n, m) deposits.
     """
     inbound = inputs.bank[inputs.bank["amount"] > 0]
-    rows = records(inbound.sort_values(["booked_on", "movement_id"], ignore_index=True))
+    rows = rows_of(inbound.sort_values(["booked_on", "movement_id"], ignore_index=True))
     lines = list(_read(rows, inputs))
     shown = [line for line in lines if not is_of_file(line.row)]
     filed = [line for line in lines if is_of_file(line.row)]
@@ -139,14 +139,14 @@ def _read(rows: list[Row], inputs: Inputs) -> Iterator[_Line]:
     for row in rows:
         words = _WORD.findall(row.text) if isinstance(row.text, str) else ()
         payouts = tuple(sorted({word for word in words if word in ids}))
-        yield _Line(row, accounts.name_of(row), payouts, _reference(row.reference))
+        yield _Line(row, accounts.name_of(row), payouts, _to_reference(row.reference))
 
 
-def _reference(text: object) -> str:
+def _to_reference(text: object) -> str:
     """Return a reference as both sources may write it; words and numbers too short to identify anything are none."""
     if not isinstance(text, str) or not any(char.isdigit() for char in text):
         return ""
-    bare = plain(text)
+    bare = simplify(text)
     return bare if len(bare) >= _SHORTEST else ""
 
 
@@ -172,50 +172,50 @@ def _pair(shown: list[_Line], filed: list[_Line], inputs: Inputs) -> dict[str, _
                 used.update((line.row.movement_id, twin.row.movement_id))
 
     keys: Keys
-    for keys in (_payout_and_amount, _payout):
-        keep((a[0], b[0]) for a, b in _groups(free(shown), free(filed), keys) if len(a) == len(b) == 1)
-    for keys in (_reference_and_amount, _reference_alone):
-        for group in _groups(free(shown), free(filed), keys):
-            keep(pair for pair in _only_near(*group, near) if _are_alike(*pair, inputs.rules.bank_amount_bps))
+    for keys in (_by_payout_and_amount, _by_payout):
+        keep((a[0], b[0]) for a, b in _group(free(shown), free(filed), keys) if len(a) == len(b) == 1)
+    for keys in (_by_reference_and_amount, _by_reference):
+        for group in _group(free(shown), free(filed), keys):
+            keep(pair for pair in _pair_near(*group, near) if _are_alike(*pair, inputs.rules.bank_amount_bps))
     # Lines that name different payouts are two deposits, so of a pair by amount one at most names any.
-    amounts = (_amount_of(is_named=True), _amount_of(is_twin_named=True), _amount_of())
-    for keys in (_payout_and_amount, *amounts):
-        for group in _groups(free(shown), free(filed), keys):
-            keep(_by_day(*group, near))
+    amounts = (_by_amount(is_named=True), _by_amount(is_twin_named=True), _by_amount())
+    for keys in (_by_payout_and_amount, *amounts):
+        for group in _group(free(shown), free(filed), keys):
+            keep(_pair_by_day(*group, near))
     return twins
 
 
-def _place(line: _Line) -> Key:
+def _to_place(line: _Line) -> Key:
     return line.account, line.row.currency
 
 
-def _payout_and_amount(line: _Line) -> Iterable[Key]:
-    return ((*_place(line), payout, int(line.row.amount)) for payout in line.payouts)
+def _by_payout_and_amount(line: _Line) -> Iterable[Key]:
+    return ((*_to_place(line), payout, int(line.row.amount)) for payout in line.payouts)
 
 
-def _payout(line: _Line) -> Iterable[Key]:
-    return ((*_place(line), payout) for payout in line.payouts)
+def _by_payout(line: _Line) -> Iterable[Key]:
+    return ((*_to_place(line), payout) for payout in line.payouts)
 
 
-def _reference_and_amount(line: _Line) -> Iterable[Key]:
-    return ((*_place(line), line.reference, int(line.row.amount)),) if line.reference else ()
+def _by_reference_and_amount(line: _Line) -> Iterable[Key]:
+    return ((*_to_place(line), line.reference, int(line.row.amount)),) if line.reference else ()
 
 
-def _reference_alone(line: _Line) -> Iterable[Key]:
-    return ((*_place(line), line.reference),) if line.reference else ()
+def _by_reference(line: _Line) -> Iterable[Key]:
+    return ((*_to_place(line), line.reference),) if line.reference else ()
 
 
-def _amount_of(*, is_named: bool = False, is_twin_named: bool = False) -> Keys:
+def _by_amount(*, is_named: bool = False, is_twin_named: bool = False) -> Keys:
     """Return the key by amount of those movements and lines of files that name a payout, or that name none."""
 
     def keys(line: _Line) -> Iterable[Key]:
         wanted = is_twin_named if is_of_file(line.row) else is_named
-        return ((*_place(line), int(line.row.amount)),) if bool(line.payouts) is wanted else ()
+        return ((*_to_place(line), int(line.row.amount)),) if bool(line.payouts) is wanted else ()
 
     return keys
 
 
-def _groups(shown: list[_Line], filed: list[_Line], keys: Keys) -> Iterator[tuple[list[_Line], list[_Line]]]:
+def _group(shown: list[_Line], filed: list[_Line], keys: Keys) -> Iterator[tuple[list[_Line], list[_Line]]]:
     """Give the lines of both sources that have a key in common, in the order of the lines."""
     of_files: dict[Key, list[_Line]] = {}
     for line in filed:
@@ -250,11 +250,11 @@ class _Nearness:
         return self._edges[day]
 
 
-def _only_near(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Iterator[tuple[_Line, _Line]]:
+def _pair_near(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Iterator[tuple[_Line, _Line]]:
     """Pair lines of one reference that have only each other within a few bank days, as references come again."""
     for line in shown:
-        found = _within(filed, near.edges(line.row.booked_on))
-        if len(found) == 1 and len(_within(shown, near.edges(found[0].row.booked_on))) == 1:
+        found = _choose_within(filed, near.edges(line.row.booked_on))
+        if len(found) == 1 and len(_choose_within(shown, near.edges(found[0].row.booked_on))) == 1:
             yield line, found[0]
 
 
@@ -264,18 +264,18 @@ def _are_alike(line: _Line, twin: _Line, most_bps: int) -> bool:
     return (large - small) * _BPS <= most_bps * large
 
 
-def _within(lines: list[_Line], edges: Span) -> list[_Line]:
-    first = bisect_left(lines, edges[0], key=_booked_on)
+def _choose_within(lines: list[_Line], edges: Span) -> list[_Line]:
+    first = bisect_left(lines, edges[0], key=_to_day)
     # Two are as many as matter.
-    return lines[first : min(first + 2, bisect_right(lines, edges[1], key=_booked_on))]
+    return lines[first : min(first + 2, bisect_right(lines, edges[1], key=_to_day))]
 
 
-def _booked_on(line: _Line) -> pd.Timestamp:
+def _to_day(line: _Line) -> pd.Timestamp:
     day: pd.Timestamp = line.row.booked_on
     return day
 
 
-def _by_day(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Iterator[tuple[_Line, _Line]]:
+def _pair_by_day(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Iterator[tuple[_Line, _Line]]:
     """Pair equal lines of one bank day, as many as there can be.
 
     A file may book a movement on its own day, or after the bank's cut on the next bank day. The movement whose last
@@ -296,7 +296,7 @@ def _by_day(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Iterator
             yield shown[heappop(waiting)[1]], twin
 
 
-def source_findings(deposits: list[Deposit], summary: DataFrame, inputs: Inputs) -> list[Finding]:
+def find_source_differences(deposits: list[Deposit], summary: DataFrame, inputs: Inputs) -> list[Finding]:
     """Name each account and day of which the two sources tell different sums, with the lines that have no equal.
 
     Two amounts of one payout are `BANK_AMOUNT_DIFF` of that payout, and not told again.
@@ -312,24 +312,24 @@ def source_findings(deposits: list[Deposit], summary: DataFrame, inputs: Inputs)
         place = (deposit.account, str(deposit.line.currency))
         if all(whole.show(place, line) for line in deposit.lines):
             lines.setdefault((place, deposit.line.booked_on), []).extend(deposit.lines)
-    return list(_findings(lines))
+    return list(_to_findings(lines))
 
 
-def _findings(lines: dict[tuple[Place, pd.Timestamp], list[Row]]) -> Iterator[Finding]:
+def _to_findings(lines: dict[tuple[Place, pd.Timestamp], list[Row]]) -> Iterator[Finding]:
     for ((account, currency), day), told in lines.items():
         shown = [line for line in told if not is_of_file(line)]
         filed = [line for line in told if is_of_file(line)]
-        difference = _sum(shown) - _sum(filed)
+        difference = _add_up(shown) - _add_up(filed)
         if not difference:
             continue
         last4 = told[0].account_last4
         evidence = {
             "account": f"…{last4}",
             "bank_date": day.date().isoformat(),
-            "only_in_movements": _sum(shown),
-            "only_in_files": _sum(filed),
-            "movement_lines": _listed(shown),
-            "file_lines": _listed(filed),
+            "only_in_movements": _add_up(shown),
+            "only_in_files": _add_up(filed),
+            "movement_lines": _list_lines(shown),
+            "file_lines": _list_lines(filed),
         }
         # Enough of the account's name to tell two that end alike apart, and too little to guess a number from.
         subject = f"bank:{last4}-{account[:4]}:{day.date().isoformat()}"
@@ -337,11 +337,11 @@ def _findings(lines: dict[tuple[Place, pd.Timestamp], list[Row]]) -> Iterator[Fi
         yield to_finding(Code.BANK_SOURCES_DIFFER, about, at_risk=abs(difference))
 
 
-def _sum(lines: Iterable[Row]) -> int:
+def _add_up(lines: Iterable[Row]) -> int:
     return sum(int(line.amount) for line in lines)
 
 
-def _listed(lines: list[Row]) -> list[Evidence]:
+def _list_lines(lines: list[Row]) -> list[Evidence]:
     return [{"line": line.movement_id, "amount": int(line.amount)} for line in lines[:_MOST_LINES]]
 
 
@@ -356,7 +356,7 @@ class _WholeDays:
         self._first: dict[Place, pd.Timestamp] = {}
         stretches: dict[Place, set[Span]] = {}
         columns = ["account", "account_last4", "currency", "booked_on", "known_since", "known_until"]
-        for row in records(inputs.bank[columns].drop_duplicates()):
+        for row in rows_of(inputs.bank[columns].drop_duplicates()):
             name = accounts.name_of(row)
             if name is None:
                 continue

@@ -7,10 +7,10 @@ import pandas as pd
 from pandas import DataFrame, Series
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import Cells, Indices, Ints, Mask, Texts, Words, in_total_order, shared_texts
+from reconcile.rules.columns import Cells, Indices, Ints, Mask, Texts, Words, share_texts, sort_rows
 from reconcile.rules.inputs import DAY, Inputs
 from reconcile.rules.terms import RuleSet
-from reconcile.rules.timing import day_numbers, shift
+from reconcile.rules.timing import shift_days, to_day_numbers
 
 CREDIT_NOTES = frozenset({"60", "61", "112", "E"})
 DEBIT_NOTES = frozenset({"55", "56", "111"})
@@ -94,15 +94,15 @@ class Books:
         return bool(same and self.currency[other] == self.currency[doc] and other != doc)
 
 
-def sorted_documents(inputs: Inputs) -> DataFrame:
+def sort_documents(inputs: Inputs) -> DataFrame:
     """Order documents by due date, issue date and key, and complete the due date where it is missing."""
     term = pd.Timedelta(days=inputs.rules.due_days)
     due = inputs.documents["due_date"].fillna(inputs.documents["issue_date"] + term)
     frame = inputs.documents[list(_READ)].assign(due_on=due.astype(DAY), place=np.arange(len(due)))
-    return in_total_order(frame, ["due_on", "issue_date", "doc_key"])
+    return sort_rows(frame, ["due_on", "issue_date", "doc_key"])
 
 
-def document_customers(frame: DataFrame, rules: RuleSet) -> Series:
+def find_customers(frame: DataFrame, rules: RuleSet) -> Series:
     generic = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
     return frame["customer_tax_id"].mask(frame["customer_tax_id"].isin(generic))
 
@@ -114,8 +114,8 @@ def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Book
     is_note = kinds.isin(CREDIT_NOTES).to_numpy(dtype=bool)
     claims = ~is_note & ~kinds.isin(NO_CLAIM).to_numpy(dtype=bool)
     total = frame["total"].to_numpy(dtype=np.int64)
-    links = _links(frame)
-    notes = _notes(links, frame, is_note & ~is_void, currency)
+    links = _link(frame)
+    notes = _group_notes(links, frame, is_note & ~is_void, currency)
     credited = np.zeros(len(frame), dtype=np.int64)
     for doc, written in notes.items():
         credited[doc] = sum(note.amount for note in written)
@@ -128,21 +128,21 @@ def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Book
         currency=currency,
         customer=customer,
         tax_id=Texts(frame["customer_tax_id"]),
-        money=shared_texts(frame["currency"]),
+        money=share_texts(frame["currency"]),
         is_ppd=(frame["payment_method"].str.upper() == "PPD").to_numpy(dtype=bool),
         is_claim=claims,
         is_void=is_void,
-        issue=day_numbers(frame["issue_date"]),
-        due=day_numbers(frame["due_on"]),
-        since=day_numbers(shift(frame["issue_date"], -rules.days_before_issue, calendar)),
-        until=day_numbers(shift(frame["due_on"], rules.days_after_due, calendar)),
+        issue=to_day_numbers(frame["issue_date"]),
+        due=to_day_numbers(frame["due_on"]),
+        since=to_day_numbers(shift_days(frame["issue_date"], -rules.days_before_issue, calendar)),
+        until=to_day_numbers(shift_days(frame["due_on"], rules.days_after_due, calendar)),
         notes=notes,
-        reissues=_reissues(links, claims & ~kinds.isin(DEBIT_NOTES).to_numpy(dtype=bool)),
+        reissues=_group_reissues(links, claims & ~kinds.isin(DEBIT_NOTES).to_numpy(dtype=bool)),
         credited=credited,
     )
 
 
-def _links(frame: DataFrame) -> DataFrame:
+def _link(frame: DataFrame) -> DataFrame:
     """Pair each document that refers to another (`source`) with the one it refers to (`target`), where that is one."""
     places = np.arange(len(frame))
     has_ref = frame["ref_number"].notna().to_numpy()
@@ -168,8 +168,8 @@ def _links(frame: DataFrame) -> DataFrame:
     return pairs[(pairs["source"] != pairs["target"]) & ~pairs.duplicated("source", keep=False)]
 
 
-def _notes(links: DataFrame, frame: DataFrame, is_note: Mask, currency: Ints) -> dict[int, list[Note]]:
-    days, totals = day_numbers(frame["issue_date"]), frame["total"].to_numpy(dtype=np.int64)
+def _group_notes(links: DataFrame, frame: DataFrame, is_note: Mask, currency: Ints) -> dict[int, list[Note]]:
+    days, totals = to_day_numbers(frame["issue_date"]), frame["total"].to_numpy(dtype=np.int64)
     grouped: dict[int, list[Note]] = {}
     for source, target in links.sort_values(["target", "source"]).to_numpy():
         if is_note[source] and currency[source] == currency[target]:
@@ -178,7 +178,7 @@ def _notes(links: DataFrame, frame: DataFrame, is_note: Mask, currency: Ints) ->
     return {doc: sorted(written, key=lambda note: (note.day, note.doc)) for doc, written in grouped.items()}
 
 
-def _reissues(links: DataFrame, can_replace: Mask) -> dict[int, list[int]]:
+def _group_reissues(links: DataFrame, can_replace: Mask) -> dict[int, list[int]]:
     grouped: dict[int, list[int]] = {}
     for source, target in links.sort_values(["target", "source"]).to_numpy():
         if can_replace[source]:

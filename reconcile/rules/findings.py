@@ -188,7 +188,7 @@ def to_finding(code: Code, about: About, *, at_risk: int, severity: str | None =
     )
 
 
-def told_once(findings: list[Finding]) -> list[Finding]:
+def merge_currency_differences(findings: list[Finding]) -> list[Finding]:
     """Where a payment differs in currency from its document and from its payout, tell both in one, at risk once."""
     differing = [finding for finding in findings if finding.code == Code.CURRENCY_DIFF]
     of_payouts = {(found.resource_id, found.payout_id): found for found in differing if "@" in found.subject}
@@ -200,7 +200,7 @@ def told_once(findings: list[Finding]) -> list[Finding]:
     return [*kept, *of_payouts.values()]
 
 
-def in_order(findings: list[Finding]) -> tuple[Finding, ...]:
+def sort_findings(findings: list[Finding]) -> tuple[Finding, ...]:
     """Sort by severity, code and subject, which is a total order."""
     alike: dict[tuple[int, str], list[Finding]] = {}
     for finding in findings:

@@ -11,46 +11,46 @@ from pandas import DataFrame, Series
 
 from consumer.facts.clock import format_instant, local_date
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Finding, Inputs, Row, records
+from reconcile.rules.inputs import Finding, Inputs, Row, rows_of
 from reconcile.rules.outcomes import Code
 from reconcile.rules.streams import OF_SUMS, PAYER_STREAMS, STREAMS, Touches, withheld_by
 
 
-def gap_findings(inputs: Inputs) -> list[Finding]:
+def find_gaps(inputs: Inputs) -> list[Finding]:
     """Name each stream that has gaps once, with all of them and the codes it withholds."""
     found = []
     for stream, gaps in inputs.gaps.sort_values(["stream", "since", "until"]).groupby("stream", sort=True):
         listed = [
             {
-                "since": _moment(gap.since),
-                "until": _moment(gap.until),
+                "since": _format_moment(gap.since),
+                "until": _format_moment(gap.until),
                 "reason": None if pd.isna(gap.reason) else gap.reason,
             }
-            for gap in records(gaps)
+            for gap in rows_of(gaps)
         ]
         about = About(
             f"stream:{stream}",
             inputs.calendar.country.currency,
             evidence={"gaps": listed, "withheld": withheld_by([str(stream)])},
-            fact_on=_first_day(gaps, inputs.calendar.country.zone),
+            fact_on=_to_first_day(gaps, inputs.calendar.country.zone),
         )
         found.append(to_finding(Code.DATA_GAP, about, at_risk=0))
     return found
 
 
-def conflict_findings(inputs: Inputs) -> list[Finding]:
+def find_conflicts(inputs: Inputs) -> list[Finding]:
     conflicts = inputs.conflicts.sort_values(["event_id", "resource_id"]).drop_duplicates("event_id")
-    return [_conflict(row, inputs.calendar.country.currency) for row in records(conflicts)]
+    return [_to_conflict(row, inputs.calendar.country.currency) for row in rows_of(conflicts)]
 
 
-def _conflict(row: Row, currency: str) -> Finding:
+def _to_conflict(row: Row, currency: str) -> Finding:
     resource = None if pd.isna(row.resource_id) else str(row.resource_id)
     amount = None if pd.isna(row.amount) else int(row.amount)
     about = About(f"event:{row.event_id}", currency, resource_id=resource, evidence={"amount": amount})
     return to_finding(Code.EVENT_CONFLICT, about, at_risk=amount or 0)
 
 
-def calendar_findings(rows: DataFrame, inputs: Inputs) -> list[Finding]:
+def find_unknown_years(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     """Name each year in which something happened and whose bank holidays nobody knows."""
     dates = [inputs.payouts["created_at"], rows["local_date"], inputs.documents["issue_date"],
              inputs.documents["due_date"]]  # fmt: skip
@@ -58,10 +58,10 @@ def calendar_findings(rows: DataFrame, inputs: Inputs) -> list[Finding]:
     for column in dates:
         counts.update({int(year): int(count) for year, count in column.dropna().dt.year.value_counts().items()})
     unknown = sorted(year for year in counts if not inputs.calendar.knows(year))
-    return [_unknown_year(year, counts[year], inputs) for year in unknown]
+    return [_to_unknown_year(year, counts[year], inputs) for year in unknown]
 
 
-def _unknown_year(year: int, dates: int, inputs: Inputs) -> Finding:
+def _to_unknown_year(year: int, dates: int, inputs: Inputs) -> Finding:
     country = inputs.calendar.country
     evidence = {"year": year, "dates": dates, "calendar": inputs.calendar.edition}
     return to_finding(
@@ -70,17 +70,17 @@ def _unknown_year(year: int, dates: int, inputs: Inputs) -> Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
+class Told:
     """The findings a run tells, and the payouts of which it withholds some."""
 
     told: list[Finding]
     unsaid: frozenset[str]
 
 
-def part(findings: list[Finding], summary: DataFrame, inputs: Inputs) -> Parted:
+def withhold(findings: list[Finding], summary: DataFrame, inputs: Inputs) -> Told:
     """Withhold what an incomplete stream could disprove; `reconcile.rules.streams` says what that is."""
     if inputs.gaps.empty:
-        return Parted(findings, frozenset())
+        return Told(findings, frozenset())
     doubt = _Doubt.of(findings, summary, inputs)
     told: list[Finding] = []
     unsaid = set()
@@ -89,7 +89,7 @@ def part(findings: list[Finding], summary: DataFrame, inputs: Inputs) -> Parted:
             told.append(finding)
         elif finding.payout_id is not None:
             unsaid.add(finding.payout_id)
-    return Parted(told, frozenset(unsaid))
+    return Told(told, frozenset(unsaid))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +101,10 @@ class _Doubt:
 
     @classmethod
     def of(cls, findings: list[Finding], summary: DataFrame, inputs: Inputs) -> Self:
-        marks = _touched_by(summary, inputs)
+        marks = _mark_by_stream(summary, inputs)
         payouts = {stream: frozenset(summary.loc[mark, "payout_id"]) for stream, mark in marks.items()}
         missed = {str(found.resource_id) for found in findings if found.code == Code.PAYMENT_NO_INVOICE}
-        return cls(payouts, frozenset(missed & _nameless(inputs)) if PAYER_STREAMS & set(payouts) else frozenset())
+        return cls(payouts, frozenset(missed & _find_nameless(inputs)) if PAYER_STREAMS & set(payouts) else frozenset())
 
     def reaches(self, finding: Finding) -> bool:
         return any(self._holds(stream, finding) for stream in self.payouts)
@@ -121,33 +121,33 @@ class _Doubt:
         return True
 
 
-def _nameless(inputs: Inputs) -> set[str]:
+def _find_nameless(inputs: Inputs) -> set[str]:
     """Return the payments without a tax id, and those whose customer is not here: the sender may be another."""
     without = inputs.items.loc[inputs.items["customer_tax_id"].isna(), "resource_id"]
     return {*without, *inputs.unknown_customers["resource_id"]}
 
 
-def touched(summary: DataFrame, inputs: Inputs) -> Series:
+def mark_touched(summary: DataFrame, inputs: Inputs) -> Series:
     """Mark the payouts that a gap may concern."""
     mark = pd.Series(data=False, index=summary.index)
-    for marked in _touched_by(summary, inputs).values():
+    for marked in _mark_by_stream(summary, inputs).values():
         mark |= marked
     return mark
 
 
-def _touched_by(summary: DataFrame, inputs: Inputs) -> dict[str, Series]:
+def _mark_by_stream(summary: DataFrame, inputs: Inputs) -> dict[str, Series]:
     """Mark for each incomplete stream the payouts its gaps may concern, as `Touches` says."""
     marks: dict[str, Series] = {}
-    for gap in records(inputs.gaps):
+    for gap in rows_of(inputs.gaps):
         earlier = marks.get(gap.stream, pd.Series(data=False, index=summary.index))
-        marks[gap.stream] = earlier | _overlaps(summary, gap)
+        marks[gap.stream] = earlier | _mark_overlap(summary, gap)
     is_shown = summary["bank_movement_id"].notna() & (summary["bank_difference"] == 0).fillna(value=False)
     awaits = (summary["status"] == "succeeded") & ~is_shown
     limits = {Touches.AT_BANK: awaits, Touches.NONE: pd.Series(data=False, index=summary.index)}
     return {stream: mark & limits.get(STREAMS[stream].touches, mark) for stream, mark in marks.items()}
 
 
-def _overlaps(summary: DataFrame, gap: Row) -> Series:
+def _mark_overlap(summary: DataFrame, gap: Row) -> Series:
     """Mark the payout a gap names, else those whose window or life it overlaps."""
     if not pd.isna(gap.payout_id):
         return summary["payout_id"].eq(gap.payout_id)
@@ -164,10 +164,10 @@ def _overlaps(summary: DataFrame, gap: Row) -> Series:
     return overlaps
 
 
-def _first_day(gaps: DataFrame, zone: str) -> date | None:
+def _to_first_day(gaps: DataFrame, zone: str) -> date | None:
     """Give the day the first gap began; None where one of them reaches back without an end."""
     return None if gaps["since"].isna().any() else local_date(gaps["since"].min().to_pydatetime(), zone)
 
 
-def _moment(value: pd.Timestamp) -> str | None:
+def _format_moment(value: pd.Timestamp) -> str | None:
     return None if pd.isna(value) else format_instant(value.to_pydatetime())

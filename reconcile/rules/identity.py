@@ -7,11 +7,11 @@ import pandas as pd
 import pyarrow.compute as pc
 from pandas import DataFrame, Series
 
-from reconcile.rules.columns import Ints, joined_keys, looked_up, mask_of
+from reconcile.rules.columns import Ints, join_keys, look_up, to_mask
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MONEY, TEXT, Evidence, Finding, Inputs, Row, records
+from reconcile.rules.inputs import MONEY, TEXT, Evidence, Finding, Inputs, Row, rows_of
 from reconcile.rules.outcomes import Code, FeeSource
-from reconcile.rules.payouts import REFUND, REFUND_ADJUSTMENT, pays_fee
+from reconcile.rules.payouts import REFUND, REFUND_ADJUSTMENT, bear_fee
 from reconcile.rules.reversals import DisputeLine, place_disputes
 from reconcile.rules.streams import ITEMS_STREAM
 from reconcile.rules.terms import REFUND as REFUND_PRICE
@@ -35,7 +35,7 @@ class Fees:
     sources: Series
 
 
-def half_up(values: Ints, numerator: int, denominator: int, flat: int = 0) -> Ints:
+def round_half_up(values: Ints, numerator: int, denominator: int, flat: int = 0) -> Ints:
     """Compute (values × numerator + flat) / denominator, rounded half up, in whole numbers of any size."""
     numbers = np.asarray(values)
     if len(numbers) and int(numbers.max()) * numerator + flat > _SAFE:
@@ -43,7 +43,7 @@ def half_up(values: Ints, numerator: int, denominator: int, flat: int = 0) -> In
     return ((2 * (numbers * numerator + flat) + denominator) // (2 * denominator)).astype(np.int64)
 
 
-def tariff_fees(rows: DataFrame, tariff: Tariff | None) -> Series:
+def price_items(rows: DataFrame, tariff: Tariff | None) -> Series:
     """Give the fee with VAT the tariff asks for each row; NA where it names no price."""
     fees = pd.Series(pd.NA, index=rows.index, dtype=MONEY)
     fees[rows["resource_type"] == REFUND_ADJUSTMENT] = 0
@@ -52,20 +52,20 @@ def tariff_fees(rows: DataFrame, tariff: Tariff | None) -> Series:
     names = rows["resource_subtype"].fillna(rows["resource_type"])
     names = names.where(rows["resource_type"] != REFUND, REFUND_PRICE)
     is_charged = rows["resource_type"] != REFUND_ADJUSTMENT
-    bears = pays_fee(rows)
+    bears = bear_fee(rows)
     for name in names[is_charged].dropna().unique():
         if name not in tariff.prices:
             continue
         share, flat, scale = tariff.terms(name)
         chosen = (is_charged & (names == name)).to_numpy()
         amounts = rows.loc[chosen, "amount"].to_numpy(dtype=np.int64)
-        fees[chosen] = half_up(amounts, share, scale, flat) * bears[chosen]
+        fees[chosen] = round_half_up(amounts, share, scale, flat) * bears[chosen]
     return fees
 
 
-def item_fees(rows: DataFrame, inputs: Inputs) -> Fees:
+def choose_fees(rows: DataFrame, inputs: Inputs) -> Fees:
     """Choose the best source each payout allows, and give the fees of its items."""
-    asked, told = tariff_fees(rows, inputs.tariff), _told(rows, inputs.fees)
+    asked, told = price_items(rows, inputs.tariff), _read_reported(rows, inputs.fees)
     payouts = inputs.payouts["payout_id"]
     told_all = told.notna().groupby(rows["payout_id"]).all().reindex(payouts, fill_value=False)
     asked_all = asked.notna().groupby(rows["payout_id"]).all().reindex(payouts, fill_value=True)
@@ -74,42 +74,42 @@ def item_fees(rows: DataFrame, inputs: Inputs) -> Fees:
     if inputs.tariff is not None:
         sources = np.where((sources == FeeSource.RESIDUAL) & asked_all, FeeSource.TARIFF, sources)
     by_payout = pd.Series(sources, index=payouts.to_numpy(), dtype="str")
-    source = looked_up(rows["payout_id"], by_payout)
+    source = look_up(rows["payout_id"], by_payout)
     is_told = source == FeeSource.PROVIDER_CSV
     total = asked.where(source == FeeSource.TARIFF, told.where(is_told))
-    columns = {"fee_total": total, **parts(total, inputs.tariff), "asked": asked, "is_told": is_told}
+    columns = {"fee_total": total, **split_vat(total, inputs.tariff), "asked": asked, "is_told": is_told}
     return Fees(DataFrame(columns), by_payout)
 
 
-def parts(total: Series, tariff: Tariff | None) -> dict[str, Series]:
+def split_vat(total: Series, tariff: Tariff | None) -> dict[str, Series]:
     """Divide fees into net and VAT as the provider does, from the rounded figure; unknown without a VAT rate."""
     net = pd.Series(pd.NA, index=total.index, dtype=MONEY)
     if tariff is not None:
         known = total.notna() & (total >= 0).fillna(value=False)
         numerator, denominator = tariff.net_terms()
-        net[known] = half_up(total[known].to_numpy(dtype=np.int64), numerator, denominator)
+        net[known] = round_half_up(total[known].to_numpy(dtype=np.int64), numerator, denominator)
     return {"fee_net": net, "fee_vat": total - net}
 
 
-def _told(rows: DataFrame, fees: DataFrame) -> Series:
+def _read_reported(rows: DataFrame, fees: DataFrame) -> Series:
     """Give the fee the provider's report tells for each row; adjustments carry none."""
     names = ["payout_id", "resource_id"]
-    places = pc.index_in(joined_keys(rows, names), value_set=joined_keys(fees, names)).fill_null(-1).to_numpy()
+    places = pc.index_in(join_keys(rows, names), value_set=join_keys(fees, names)).fill_null(-1).to_numpy()
     told = pd.Series(fees["fee_total"].array.take(places, allow_fill=True), index=rows.index)
     told[rows["resource_type"] == REFUND_ADJUSTMENT] = 0
     return told
 
 
-def items_off_tariff(rows: DataFrame, fees: Fees, inputs: Inputs) -> list[Finding]:
+def find_off_tariff(rows: DataFrame, fees: Fees, inputs: Inputs) -> list[Finding]:
     """Find items whose fee in the provider's report is not what the tariff asks."""
     is_told = fees.items["is_told"].to_numpy(dtype=bool)
     taken, asked = fees.items["fee_total"], fees.items["asked"]
     is_off = ((taken - asked).abs() > inputs.rules.fee_tolerance).fillna(value=False).to_numpy(dtype=bool)
     off = rows[is_told & is_off]
-    return [_off(row, int(taken[row.Index]), int(asked[row.Index])) for row in records(off)]
+    return [_to_off_tariff(row, int(taken[row.Index]), int(asked[row.Index])) for row in rows_of(off)]
 
 
-def _off(row: Row, taken: int, asked: int) -> Finding:
+def _to_off_tariff(row: Row, taken: int, asked: int) -> Finding:
     subject = f"resource:{row.resource_id}"
     about = About(
         subject=subject if row.place == "home" else f"{subject}@{row.payout_id}",
@@ -124,7 +124,7 @@ def _off(row: Row, taken: int, asked: int) -> Finding:
 def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list[DisputeLine]]:
     """Give one row of sums per payout, indexed by its id, and the disputes that are lines of a payout."""
     payouts = inputs.payouts.set_index("payout_id", drop=False)
-    sums = _sums(rows, payouts)
+    sums = _sum_items(rows, payouts)
     signed = sums["payments"] + sums["charges"] - sums["refunds"] + sums["adjustments"]
     sums["fee_source"] = fees.sources
     sums["amount"] = payouts["amount"].astype("int64")
@@ -140,11 +140,11 @@ def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list
     sums["fee"] = sums["fee"] - sums["disputes"].where(is_residual, 0)
     sums["computed"] = signed - sums["disputes"] - sums["fee"]
     sums["difference"] = sums["amount"] - sums["computed"]
-    return sums.join(_fee_parts(rows, fees, sums, inputs)), placed
+    return sums.join(_split_fees(rows, fees, sums, inputs)), placed
 
 
-def _sums(rows: DataFrame, payouts: DataFrame) -> DataFrame:
-    currency = looked_up(rows["payout_id"], payouts["currency"])
+def _sum_items(rows: DataFrame, payouts: DataFrame) -> DataFrame:
+    currency = look_up(rows["payout_id"], payouts["currency"])
     own = rows.loc[rows["currency"] == currency, ["payout_id", "resource_type", "signed"]]
     columns = {}
     for kind, name in _NAMES.items():
@@ -156,34 +156,34 @@ def _sums(rows: DataFrame, payouts: DataFrame) -> DataFrame:
     return sums
 
 
-def _fee_parts(rows: DataFrame, fees: Fees, sums: DataFrame, inputs: Inputs) -> DataFrame:
+def _split_fees(rows: DataFrame, fees: Fees, sums: DataFrame, inputs: Inputs) -> DataFrame:
     """Add up the items' net and VAT; where only the payout's fee is known, divide that."""
     by_item = fees.items[["fee_net", "fee_vat"]].groupby(rows["payout_id"]).sum(min_count=1).reindex(sums.index)
-    whole = DataFrame(parts(sums["fee"].astype(MONEY), inputs.tariff))
+    whole = DataFrame(split_vat(sums["fee"].astype(MONEY), inputs.tariff))
     is_residual = sums["fee_source"] == FeeSource.RESIDUAL
     chosen = by_item.where(~is_residual, whole)
     return chosen.where(chosen.notna() | (sums["fee"] != 0).to_numpy()[:, None], 0).astype(MONEY)
 
 
-def fee_rates(sums: DataFrame) -> Series:
+def format_fee_rates(sums: DataFrame) -> Series:
     """Write each fee as percent of the gross payments with two digits; NA where nothing was paid."""
     has_gross = (sums["gross"] > 0).to_numpy()
     texts = np.full(len(sums), None, dtype=object)
     fee, gross = sums["fee"].to_numpy(), sums["gross"].to_numpy()
     for place in np.flatnonzero(has_gross):
-        hundredths = int(half_up(np.array([abs(int(fee[place]))]), _BPS, int(gross[place]))[0])
+        hundredths = int(round_half_up(np.array([abs(int(fee[place]))]), _BPS, int(gross[place]))[0])
         sign = "-" if fee[place] < 0 and hundredths else ""
         texts[place] = f"{sign}{hundredths // 100}.{hundredths % 100:02d}"
     return pd.Series(texts, index=sums.index, dtype=TEXT)
 
 
-def identity_findings(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> list[Finding]:
+def find_identity_breaks(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> list[Finding]:
     """Name every payout that does not add up, and every fee outside the band; unread items prove nothing."""
-    reported_only = _only_reported(rows, inputs)
-    known = sums[~sums.index.isin(_without_items(rows, inputs))]
+    reported_only = _find_only_reported(rows, inputs)
+    known = sums[~sums.index.isin(_find_without_items(rows, inputs))]
     found = []
-    for row in records(known.join(inputs.payouts.set_index("payout_id")[["currency"]])):
-        about = _about(row)
+    for row in rows_of(known.join(inputs.payouts.set_index("payout_id")[["currency"]])):
+        about = _to_about(row)
         if row.Index in reported_only:
             about.evidence["only_in_the_report"] = reported_only[row.Index]
         if row.difference != 0:
@@ -196,20 +196,20 @@ def identity_findings(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> list[
     return found
 
 
-def _without_items(rows: DataFrame, inputs: Inputs) -> set[str]:
+def _find_without_items(rows: DataFrame, inputs: Inputs) -> set[str]:
     """List the payouts whose items are not all here: named by a gap, or without any while the lists have one."""
     gaps = inputs.gaps[inputs.gaps["stream"] == ITEMS_STREAM]
     named = set(gaps["payout_id"].dropna())
     return named | (set(inputs.payouts["payout_id"]) - set(rows["payout_id"].unique())) if len(gaps) else named
 
 
-def _only_reported(rows: DataFrame, inputs: Inputs) -> dict[str, list[str]]:
+def _find_only_reported(rows: DataFrame, inputs: Inputs) -> dict[str, list[str]]:
     """List the items the provider's report has and its list of the payout's items lacks."""
     names = ["payout_id", "resource_id"]
     if inputs.fees.empty:
         return {}
-    is_listed = pc.is_in(joined_keys(inputs.fees, names), value_set=joined_keys(rows, names))
-    missing = inputs.fees[~mask_of(is_listed)]
+    is_listed = pc.is_in(join_keys(inputs.fees, names), value_set=join_keys(rows, names))
+    missing = inputs.fees[~to_mask(is_listed)]
     return {str(key): sorted(group.tolist()) for key, group in missing.groupby("payout_id")["resource_id"]}
 
 
@@ -217,7 +217,7 @@ def is_out_of_band(fee: int, gross: int, band_bps: int) -> bool:
     return int(fee) > 0 and int(fee) * _BPS > band_bps * int(gross)
 
 
-def _about(row: Row) -> About:
+def _to_about(row: Row) -> About:
     names = ("payments", "charges", "refunds", "adjustments", "disputes", "fee", "computed", "amount", "difference")
     evidence: Evidence = {name: int(getattr(row, name)) for name in names} | {"fee_source": str(row.fee_source)}
     return About(f"payout:{row.Index}", row.currency, payout_id=row.Index, evidence=evidence)

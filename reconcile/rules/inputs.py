@@ -1,7 +1,7 @@
 """What the pure rules take and give: typed frames in, explained frames and findings out.
 
 Money is nullable `Int64` minor units; text is `str` with NA for "unknown"; moments (`_at`, `_utc`, `window_*`) are
-`datetime64[us, UTC]`; dates are `datetime64[us]` at midnight without a zone (`typed` also takes `date` objects).
+`datetime64[us, UTC]`; dates are `datetime64[us]` at midnight without a zone (`to_types` also takes `date` objects).
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,6 +28,8 @@ MOMENT: Final = "datetime64[us, UTC]"
 Schema = Mapping[str, str]
 # What is said for a finding, by name; it is written as JSON.
 Evidence: TypeAlias = dict[str, object]
+# An exception's code, and the payout, the kind and the id of the line that it belongs to.
+LineCode: TypeAlias = tuple[str, str, str, str]
 # A row of a frame as a named tuple: its fields are the frame's columns, which no type knows.
 Row: TypeAlias = Any
 
@@ -125,8 +127,8 @@ class Inputs:
     tariff: Tariff | None
     rules: RuleSet
     calendar: BankCalendar
-    rates: DataFrame = field(default_factory=lambda: empty(RATES))
-    unknown_customers: DataFrame = field(default_factory=lambda: empty(UNKNOWN_CUSTOMERS))
+    rates: DataFrame = field(default_factory=lambda: empty_frame(RATES))
+    unknown_customers: DataFrame = field(default_factory=lambda: empty_frame(UNKNOWN_CUSTOMERS))
 
 
 class Finding(Struct, frozen=True):
@@ -162,7 +164,7 @@ class FrameError(ValueError):
     """A frame that lacks a column the rules read."""
 
 
-def typed(frame: DataFrame, schema: Schema) -> DataFrame:
+def to_types(frame: DataFrame, schema: Schema) -> DataFrame:
     """Give a frame exactly the columns and types of a schema; a missing column is an error, an extra one is dropped."""
     missing = [name for name in schema if name not in frame.columns]
     if missing:
@@ -172,11 +174,11 @@ def typed(frame: DataFrame, schema: Schema) -> DataFrame:
     return DataFrame({name: _to_dtype(frame[name], dtype) for name, dtype in schema.items()})
 
 
-def empty(schema: Schema) -> DataFrame:
-    return typed(DataFrame(columns=list(schema)), schema)
+def empty_frame(schema: Schema) -> DataFrame:
+    return to_types(DataFrame(columns=list(schema)), schema)
 
 
-def records(frame: DataFrame) -> list[Row]:
+def rows_of(frame: DataFrame) -> list[Row]:
     """Return the rows as named tuples of Python's own values."""
     return list(frame.astype(object).itertuples(name="row"))
 

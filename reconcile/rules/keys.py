@@ -16,15 +16,15 @@ from reconcile.rules.columns import (
     Ints,
     Mask,
     Words,
-    codes_of,
-    expanded,
-    in_capitals,
-    mask_of,
-    texts_of,
+    expand,
+    to_capitals,
+    to_codes,
+    to_mask,
+    to_texts,
 )
 from reconcile.rules.documents import Books
-from reconcile.rules.inputs import records
-from reconcile.rules.names import are_split_alike, folded_column, normal_column
+from reconcile.rules.inputs import rows_of
+from reconcile.rules.names import are_split_alike, fold_column, normalize_column
 
 # What metadata can say that identifies a sale, in the order in which equally strong names speak.
 NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref", "order_id", "installments")
@@ -80,24 +80,24 @@ def _is_several(text: str) -> bool:
 
 def read_metadata(column: Series) -> Said:
     """Read what each payment says about itself; metadata that is no object says nothing."""
-    texts = texts_of(column)
-    plain, is_read = _plain_words(texts)
+    texts = to_texts(column)
+    plain, is_read = _read_plain(texts)
     words: dict[str, tuple[list[int], list[str]]] = {name: ([], []) for name in NAMES}
     rest = np.flatnonzero(~is_read)
     for place, text in zip(rest.tolist(), texts.take(pa.array(rest)).to_pylist(), strict=True):
-        for name, value in read_said(text).items():
+        for name, value in decode_metadata(text).items():
             if name in words and (said := to_text(value)):
                 words[name][0].append(place)
                 words[name][1].append(said)
-    return Said(len(texts), {name: _joined(plain[name], words[name]) for name in NAMES})
+    return Said(len(texts), {name: _join(plain[name], words[name]) for name in NAMES})
 
 
-def _plain_words(texts: ArrowTexts) -> tuple[dict[str, Asked], Mask]:
+def _read_plain(texts: ArrowTexts) -> tuple[dict[str, Asked], Mask]:
     """Read all metadata at once that is one plain word under one name, as most of it is; tell which that is."""
     is_one = pc.and_(pc.equal(pc.count_substring(texts, '"'), _QUOTES_OF_ONE), pc.ends_with(texts, '"}'))
     is_plain = pc.and_(pc.string_is_ascii(texts), pc.invert(pc.match_substring(texts, "\\")))
     may_be_read = pc.and_(is_one, is_plain)
-    is_read = mask_of(texts.is_null()).copy()
+    is_read = to_mask(texts.is_null()).copy()
     words = {}
     for name in NAMES:
         head = f'{{"{name}":"'
@@ -105,24 +105,24 @@ def _plain_words(texts: ArrowTexts) -> tuple[dict[str, Asked], Mask]:
         is_read[places] = True
         said = pc.utf8_trim_whitespace(pc.utf8_slice_codeunits(texts.take(pa.array(places)), len(head), -2))
         says = pc.not_equal(said, "")
-        words[name] = places[mask_of(says)].astype(np.int64), said.filter(says)
+        words[name] = places[to_mask(says)].astype(np.int64), said.filter(says)
     return words, is_read
 
 
-def _joined(some: Asked, others: tuple[list[int], list[str]]) -> Asked:
+def _join(some: Asked, others: tuple[list[int], list[str]]) -> Asked:
     texts = pa.array(others[1], type=pa.large_string())
     return np.concatenate([some[0], np.array(others[0], dtype=np.int64)]), pa.concat_arrays([some[1], texts])
 
 
-def read_said(text: object) -> Mapping[str, object]:
+def decode_metadata(text: object) -> Mapping[str, object]:
     """Read all that one payment says."""
     value = _DECODER.decode(text) if isinstance(text, str) else _NOTHING
     return value if isinstance(value, dict) else _NOTHING
 
 
-def loose_words(text: object) -> list[str]:
+def list_loose_words(text: object) -> list[str]:
     """Give what metadata says under names that are no identity keys, at whatever depth: words and whole numbers."""
-    waiting = [value for name, value in read_said(text).items() if name not in NAMES]
+    waiting = [value for name, value in decode_metadata(text).items() if name not in NAMES]
     found = []
     for value in waiting:
         if isinstance(value, dict):
@@ -155,12 +155,12 @@ class Keys:
 
 def find_keys(said: Said, books: Books) -> Keys:
     """Look up every name the payments give; many documents under one name are kept together."""
-    found = np.concatenate([np.empty((3, 0), dtype=np.int64), *_found(_asked(said), books)], axis=1)
-    payments, rules, docs = _without_void_folios(found, books)
+    found = np.concatenate([np.empty((3, 0), dtype=np.int64), *_find(_list_asked(said), books)], axis=1)
+    payments, rules, docs = _drop_void_folios(found, books)
     # Almost every payment has one document under one name; only the others need to be compared with themselves.
     is_lone = np.bincount(payments, minlength=said.payments)[payments] == 1
     rest = DataFrame({"payment": payments[~is_lone], "rule": _RULES[rules[~is_lone]], "doc": docs[~is_lone]})
-    agreeing, several = _compared(rest, books)
+    agreeing, several = _compare(rest, books)
     columns = [np.concatenate([own, agreeing[name].to_numpy(dtype=np.int64)])
                for name, own in (("payment", payments[is_lone]), ("doc", docs[is_lone]))]  # fmt: skip
     names = np.concatenate([_RULES[rules[is_lone]], agreeing["rule"].to_numpy(dtype=object)])
@@ -168,7 +168,7 @@ def find_keys(said: Said, books: Books) -> Keys:
     return Keys(columns[0][order], columns[1][order], names[order], several)
 
 
-def _without_void_folios(found: Ints, books: Books) -> Ints:
+def _drop_void_folios(found: Ints, books: Books) -> Ints:
     """Leave out folios alone that only void documents bear: a key only where an open one has it."""
     payments, rules, docs = found
     is_alone = rules == list(_RANKS).index(FOLIO)
@@ -178,17 +178,17 @@ def _without_void_folios(found: Ints, books: Books) -> Ints:
     return found[:, ~is_void | np.isin(payments, payments[is_alone & ~is_void])]
 
 
-def _compared(found: DataFrame, books: Books) -> tuple[DataFrame, dict[int, list[tuple[str, tuple[int, ...]]]]]:
+def _compare(found: DataFrame, books: Books) -> tuple[DataFrame, dict[int, list[tuple[str, tuple[int, ...]]]]]:
     """Divide what several names or documents are found for: those that agree after all, and the rest."""
-    found = _living(found.drop_duplicates(), books)
+    found = _keep_living(found.drop_duplicates(), books)
     found["rank"] = found["rule"].map(_RANKS)
     found = found.sort_values(["payment", "rank", "doc"], kind="stable")
     only = found.drop_duplicates(["payment", "doc"])
     is_certain = ~only["payment"].duplicated(keep=False)
-    return only[is_certain], _grouped(found[found["payment"].isin(only["payment"][~is_certain])])
+    return only[is_certain], _group(found[found["payment"].isin(only["payment"][~is_certain])])
 
 
-def _living(found: DataFrame, books: Books) -> DataFrame:
+def _keep_living(found: DataFrame, books: Books) -> DataFrame:
     """Where valid and void documents bear one name of a sale, the valid ones are meant; a folio is no such name."""
     is_valid = ~books.is_void[found["doc"].to_numpy(dtype=np.int64)]
     if is_valid.all():
@@ -198,118 +198,121 @@ def _living(found: DataFrame, books: Books) -> DataFrame:
     return living
 
 
-def _grouped(rest: DataFrame) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
+def _group(rest: DataFrame) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
     several: dict[int, list[tuple[str, tuple[int, ...]]]] = {}
     bundled: dict[tuple[int, int, str], list[int]] = {}
-    for row in records(rest):
+    for row in rows_of(rest):
         bundled.setdefault((row.payment, row.rank, row.rule), []).append(row.doc)
     for (payment, _, rule), docs in sorted(bundled.items()):
         several.setdefault(payment, []).append((rule, tuple(docs)))
     return several
 
 
-def _asked(said: Said) -> dict[str, Asked]:
+def _list_asked(said: Said) -> dict[str, Asked]:
     """Give what payments ask for under each rule, as documents' names are compared."""
-    asked = {name: (places, in_capitals(texts)) for name, (places, texts) in said.words.items() if name in _RANKS}
-    places, folios = _without_zeros(*asked[FOLIO])
+    asked = {name: (places, to_capitals(texts)) for name, (places, texts) in said.words.items() if name in _RANKS}
+    places, folios = _strip_zeros(*asked[FOLIO])
     kinds, types = said.words["doc_type"]
     at = pc.index_in(pa.array(places), value_set=pa.array(kinds))
     bare, has_kind = at.is_null(), at.is_valid()
-    heads = in_capitals(types).take(at.drop_null())
+    heads = to_capitals(types).take(at.drop_null())
     with_kind = pc.binary_join_element_wise(heads, folios.filter(has_kind), _BAR)
-    asked[TYPED_FOLIO] = places[mask_of(has_kind)], with_kind
-    asked[FOLIO] = places[mask_of(bare)], folios.filter(bare)
+    asked[TYPED_FOLIO] = places[to_mask(has_kind)], with_kind
+    asked[FOLIO] = places[to_mask(bare)], folios.filter(bare)
     return {name: pair for name, pair in asked.items() if len(pair[1])}
 
 
-def _without_zeros(places: Indices, folios: ArrowTexts) -> Asked:
+def _strip_zeros(places: Indices, folios: ArrowTexts) -> Asked:
     """Leave out the zeros before each folio, and those that were nothing else."""
     bare = pc.utf8_ltrim(folios, characters="0")
     says = pc.not_equal(bare, "")
-    return places[mask_of(says)], bare.filter(says)
+    return places[to_mask(says)], bare.filter(says)
 
 
-def _found(asked: dict[str, Asked], books: Books) -> Iterator[Ints]:
+def _find(asked: dict[str, Asked], books: Books) -> Iterator[Ints]:
     """Give columns of payment, rule and document: of the exact writing, and where that names none, of another one."""
     left = {rule: np.ones(len(texts), dtype=bool) for rule, (_, texts) in asked.items()}
     for space, rules in _SPACES.items():
         wanted = [rule for rule in rules if rule in asked]
         if not wanted:
             continue
-        borne = _names(books, space)
+        borne = _list_names(books, space)
         for rule in wanted:
             places, texts = asked[rule]
             at = pc.index_in(texts, value_set=borne[0])
-            is_known = mask_of(at.is_valid())
+            is_known = to_mask(at.is_valid())
             left[rule] &= ~is_known
-            yield _bearers(rule, places[is_known], at.drop_null().to_numpy(), borne)
-    rest = {rule: _some(asked[rule], mask) for rule, mask in left.items() if mask.any()}
+            yield _list_bearers(rule, places[is_known], at.drop_null().to_numpy(), borne)
+    rest = {rule: _choose(asked[rule], mask) for rule, mask in left.items() if mask.any()}
     for space, rules in _SPACES.items():
         wanted = [rule for rule in rules if rule in rest]
         if wanted:
-            yield from _written_otherwise(space, {rule: rest[rule] for rule in wanted}, _names(books, space))
+            yield from _find_written_otherwise(space, {rule: rest[rule] for rule in wanted}, _list_names(books, space))
 
 
-def _some(asked: Asked, mask: Mask) -> Asked:
+def _choose(asked: Asked, mask: Mask) -> Asked:
     places, texts = asked
     return places[mask], texts.filter(pa.array(mask))
 
 
-def _bearers(rule: str, places: Indices, codes: Ints, borne: Borne) -> Ints:
+def _list_bearers(rule: str, places: Indices, codes: Ints, borne: Borne) -> Ints:
     """Give one column for each document that bears the name of a payment's code."""
     _, docs, first = borne
     codes = codes.astype(np.int64)
     sizes = first[codes + 1] - first[codes]
     payments = np.repeat(places, sizes)
     rank = np.full(len(payments), list(_RANKS).index(rule), dtype=np.int64)
-    return np.stack([payments, rank, docs[expanded(first[codes], sizes)]])
+    return np.stack([payments, rank, docs[expand(first[codes], sizes)]])
 
 
-def _written_otherwise(space: str, asked: dict[str, Asked], borne: Borne) -> Iterator[Ints]:
+def _find_written_otherwise(space: str, asked: dict[str, Asked], borne: Borne) -> Iterator[Ints]:
     """Look names up as they may be written too; one that two documents' names would become is nobody's."""
     names = borne[0]
-    normals = _normal(space, names)
-    codes = codes_of(normals)
-    is_only = (np.bincount(codes)[codes] == 1) & mask_of(pc.not_equal(normals, ""))
+    normals = _normalize(space, names)
+    codes = to_codes(normals)
+    is_only = (np.bincount(codes)[codes] == 1) & to_mask(pc.not_equal(normals, ""))
     only = np.flatnonzero(is_only)
     value_set = normals.take(pa.array(only))
     for rule, (places, texts) in asked.items():
-        at = pc.index_in(_normal(space, texts), value_set=value_set)
-        is_known = mask_of(at.is_valid())
+        at = pc.index_in(_normalize(space, texts), value_set=value_set)
+        is_known = to_mask(at.is_valid())
         found = only[at.drop_null().to_numpy()]
         is_meant = are_split_alike(texts.filter(pa.array(is_known)), names.take(pa.array(found)))
-        yield _bearers(rule, places[is_known][is_meant], found[is_meant], borne)
+        yield _list_bearers(rule, places[is_known][is_meant], found[is_meant], borne)
 
 
-def _normal(space: str, names: ArrowTexts) -> ArrowTexts:
+def _normalize(space: str, names: ArrowTexts) -> ArrowTexts:
     """Give the normal form of names of one namespace; a folio has no zeros before it, nor has one after its type.
 
     A number that a spreadsheet wrote as `12.0` has none: it is 12 there, and 120 without its separator.
     """
-    names = pc.if_else(pc.match_substring_regex(folded_column(names), _SPREADSHEET), "", names)
+    names = pc.if_else(pc.match_substring_regex(fold_column(names), _SPREADSHEET), "", names)
     if space == FOLIO:
-        return pc.utf8_ltrim(normal_column(names), characters="0")
+        return pc.utf8_ltrim(normalize_column(names), characters="0")
     if space != TYPED_FOLIO:
-        return normal_column(names)
+        return normalize_column(names)
     parts = pc.extract_regex(names, "(?s)^(?P<kind>[^|]*)[|](?P<folio>.*)$")
-    kind, folio = normal_column(parts.field("kind")), pc.utf8_ltrim(normal_column(parts.field("folio")), characters="0")
+    kind, folio = (
+        normalize_column(parts.field("kind")),
+        pc.utf8_ltrim(normalize_column(parts.field("folio")), characters="0"),
+    )
     return pc.if_else(pc.equal(folio, ""), "", pc.binary_join_element_wise(kind, folio, _BAR))
 
 
-def _names(books: Books, space: str) -> Borne:
+def _list_names(books: Books, space: str) -> Borne:
     """List the names documents bear in one namespace, with each name's documents as a stretch; only claims are named.
 
     Of name i the documents stand from `first[i]` up to `first[i + 1]`.
     """
     column = {UUID: "uuid", DOC_KEY: "doc_key", ORDER: "order_ref"}.get(space, "folio")
-    values = in_capitals(pc.utf8_trim_whitespace(texts_of(books.column(column))))
+    values = to_capitals(pc.utf8_trim_whitespace(to_texts(books.column(column))))
     if column == "folio":
         values = pc.utf8_ltrim(values, characters="0")
-    is_named = mask_of(pc.not_equal(values, "").fill_null(False))
+    is_named = to_mask(pc.not_equal(values, "").fill_null(False))
     if space == TYPED_FOLIO:
-        kinds = in_capitals(texts_of(books.column("doc_type")))
+        kinds = to_capitals(to_texts(books.column("doc_type")))
         values = pc.binary_join_element_wise(kinds, values, _BAR)
-        is_named = is_named & mask_of(values.is_valid())
+        is_named = is_named & to_mask(values.is_valid())
     docs = np.flatnonzero(is_named & books.is_claim)
     names = values.take(pa.array(docs)).dictionary_encode()
     codes = names.indices.to_numpy().astype(np.int64)

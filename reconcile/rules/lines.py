@@ -12,21 +12,21 @@ from reconcile.rules.columns import (
     Ints,
     Mask,
     Words,
-    arrow_of,
-    in_total_order,
-    ints_of,
-    looked_up,
-    mask_of,
-    texts_of,
-    worded,
+    decode,
+    look_up,
+    sort_rows,
+    to_arrow,
+    to_ints,
+    to_mask,
+    to_texts,
 )
 from reconcile.rules.identity import Fees
-from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, MONEY, TEXT, Finding, Inputs, typed
+from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, MONEY, TEXT, Finding, Inputs, LineCode, to_types
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import CLOSED, LOST, Outcome, Stage
 from reconcile.rules.payouts import DISPUTE, NO_PAYOUT_YET, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
 from reconcile.rules.reversals import DisputeLine
-from reconcile.rules.timing import bank_days, local_times
+from reconcile.rules.timing import to_bank_days, to_local_times
 
 _MOST_LISTED = 20
 _SHOWN_UNAPPLIED = (Outcome.SUGGESTED, Outcome.DUPLICATE)
@@ -54,7 +54,7 @@ _OTHERS = (
 _SAME = ("doc_key", "doc_type", "series", "folio", "uuid", "issue_date", "due_date", "customer_tax_id", "customer_name")
 
 
-def notes_of(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: Inputs) -> Cells:
+def write_notes(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: Inputs) -> Cells:
     """Write one short text per item, its parts separated by semicolons."""
     is_payment = rows["resource_type"].isin(PAYMENT_TYPES)
     other = rows["customer_tax_id"].notna() & rows["sender_tax_id"].notna()
@@ -75,18 +75,20 @@ def notes_of(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: Input
     sets = sum((np.asarray(mask, dtype=np.int64) << bit for bit, mask in enumerate(marks.values())), start=0)
     distinct, codes = np.unique(sets, return_inverse=True)
     texts = ["; ".join(text for bit, text in enumerate(marks) if chosen >> bit & 1) for chosen in distinct.tolist()]
-    return worded(codes, [text or None for text in texts])
+    return decode(codes, [text or None for text in texts])
 
 
 def build_lines(
     rows: DataFrame, fees: Fees, ledger: Ledger, applied: DataFrame, *, disputes: list[DisputeLine], inputs: Inputs
 ) -> DataFrame:
     """Give one row per item and document applied, in total order; exception codes are added later."""
-    shown, item_at, shown_at, number = _spread(rows, ledger, applied)
-    extra = _dispute_lines(disputes, inputs) if disputes else None
-    order = _order(rows, item_at, number, extra=extra, payouts=inputs.payouts)
+    shown, item_at, shown_at, number = _spread_documents(rows, ledger, applied)
+    extra = _to_dispute_lines(disputes, inputs) if disputes else None
+    order = _sort_lines(rows, item_at, number, extra=extra, payouts=inputs.payouts)
     own = order[order < len(item_at)]
-    lines = _lines(rows, fees, ledger, inputs, at=item_at[own], number=number[own], shown=shown, shown_at=shown_at[own])
+    lines = _fill_lines(
+        rows, fees, ledger, inputs, at=item_at[own], number=number[own], shown=shown, shown_at=shown_at[own]
+    )
     if extra is None:
         return lines
     # The lines stand in their order already: what is left is to let the disputes in among them.
@@ -95,9 +97,9 @@ def build_lines(
     return pd.concat([lines, extra], ignore_index=True).take(among).reset_index(drop=True)
 
 
-def _spread(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tuple[DataFrame, Indices, Indices, Ints]:
+def _spread_documents(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tuple[DataFrame, Indices, Indices, Ints]:
     """Give the documents shown, and for each line its item, its place among the documents shown, and its number."""
-    shown = pd.concat([applied, _unapplied(ledger)], ignore_index=True)
+    shown = pd.concat([applied, _list_unapplied(ledger)], ignore_index=True)
     item = ledger.payments.frame["row"].to_numpy()[shown["payment"].to_numpy(dtype=np.int64)]
     order = np.lexsort((shown["doc"].to_numpy(dtype=np.int64), item))
     counts = np.bincount(item, minlength=len(rows))
@@ -109,22 +111,24 @@ def _spread(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tuple[DataFr
     return shown, item_at, shown_at, number
 
 
-def _order(rows: DataFrame, item_at: Indices, number: Ints, *, extra: DataFrame | None, payouts: DataFrame) -> Indices:
+def _sort_lines(
+    rows: DataFrame, item_at: Indices, number: Ints, *, extra: DataFrame | None, payouts: DataFrame
+) -> Indices:
     """Sort by payout, kind, moment, id and line, items in no payout last; disputes are numbered after all others."""
     names = {"rank": "rank", "payout_id": "payout_id", "resource_type": "resource_type",
              "occurred_at": "occurred_at_utc", "resource_id": "resource_id"}  # fmt: skip
-    keys = {name: arrow_of(rows[name].array.take(item_at)) for name in names} | {"line": pa.array(number)}
+    keys = {name: to_arrow(rows[name].array.take(item_at)) for name in names} | {"line": pa.array(number)}
     if extra is not None:
         order = payouts.sort_values(["created_at", "payout_id"])["payout_id"]
-        ranks = looked_up(extra["payout_id"], pd.Series(np.arange(len(order)), index=order.to_numpy()))
+        ranks = look_up(extra["payout_id"], pd.Series(np.arange(len(order)), index=order.to_numpy()))
         others = extra.assign(rank=ranks.fillna(NO_PAYOUT_YET).astype("int64"))
-        more = {name: arrow_of(others[column]) for name, column in names.items()} | {"line": arrow_of(extra["line"])}
+        more = {name: to_arrow(others[column]) for name, column in names.items()} | {"line": to_arrow(extra["line"])}
         keys = {name: pa.chunked_array([key, more[name].cast(key.type)]) for name, key in keys.items()}
     order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-    return ints_of(order)
+    return to_ints(order)
 
 
-def _lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matching said, and a document shown
+def _fill_lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matching said, and a document shown
     rows: DataFrame,
     fees: Fees,
     ledger: Ledger,
@@ -135,34 +139,34 @@ def _lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matchin
     shown: DataFrame,
     shown_at: Indices,
 ) -> DataFrame:
-    payment_at = _payment_of(rows, ledger)
+    payment_at = _find_payments(rows, ledger)
     columns = {name: rows[name].array.take(at) for name in _OF_ITEM}
-    columns |= {name: values.take(at) for name, values in _of_items(rows, payment_at, ledger, inputs).items()}
-    columns |= _words(rows, ledger, payment_at, at)
-    columns |= _sums(rows, fees, at, is_later=number > 1)
+    columns |= {name: values.take(at) for name, values in _describe_items(rows, payment_at, ledger, inputs).items()}
+    columns |= _describe_outcomes(rows, ledger, payment_at, at)
+    columns |= _sum_first_lines(rows, fees, at, is_later=number > 1)
     columns |= {name: shown[source].astype(MONEY).array.take(shown_at, allow_fill=True)
                 for name, source in _SHOWN.items()}  # fmt: skip
     docs = np.append(shown["doc"].to_numpy(dtype=np.int64), -1)[shown_at]
     columns |= {name: ledger.books.column(source, docs)
                 for name, source in _DOCUMENT.items()}  # fmt: skip
-    columns["doc_country"] = worded(np.where(docs < 0, 1, 0), (inputs.country, None))
+    columns["doc_country"] = decode(np.where(docs < 0, 1, 0), (inputs.country, None))
     columns["line"] = pd.array(number, dtype="Int64")
-    columns["exception_code"] = worded(np.zeros(len(at), dtype=np.int64), (None,))
-    return typed(DataFrame({name: columns[name] for name in LINES}, copy=False), LINES)
+    columns["exception_code"] = decode(np.zeros(len(at), dtype=np.int64), (None,))
+    return to_types(DataFrame({name: columns[name] for name in LINES}, copy=False), LINES)
 
 
-def _of_items(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: Inputs) -> dict[str, Cells]:
+def _describe_items(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: Inputs) -> dict[str, Cells]:
     refs = ledger.payments.order_ref.take(pa.array(payment_at, mask=payment_at == len(ledger.payments)))
     return {
         "occurred_at_utc": rows["occurred_at"].array,
         "customer_tax_id": rows["customer_tax_id"].fillna(rows["sender_tax_id"]).array,
-        "expected_doc": _expected_documents(rows, inputs.country),
-        "note": notes_of(rows, payment_at, ledger, inputs),
+        "expected_doc": _name_expected_documents(rows, inputs.country),
+        "note": write_notes(rows, payment_at, ledger, inputs),
         "order_ref": pd.array(refs, dtype=TEXT),
     }
 
 
-def _sums(rows: DataFrame, fees: Fees, at: Indices, *, is_later: Mask) -> dict[str, Cells]:
+def _sum_first_lines(rows: DataFrame, fees: Fees, at: Indices, *, is_later: Mask) -> dict[str, Cells]:
     """Give the columns that are summed, on the first line of each item alone."""
     columns = {"amount_signed": rows["signed"].astype(MONEY)}
     columns |= {name: fees.items[name].astype(MONEY) for name in ("fee_total", "fee_net", "fee_vat")}
@@ -173,7 +177,7 @@ def _sums(rows: DataFrame, fees: Fees, at: Indices, *, is_later: Mask) -> dict[s
     return taken
 
 
-def _payment_of(rows: DataFrame, ledger: Ledger) -> Indices:
+def _find_payments(rows: DataFrame, ledger: Ledger) -> Indices:
     """Give each row's payment, wherever the row stands; the last place stands for none."""
     frame = ledger.payments.frame
     payment_at = np.full(len(rows), len(frame), dtype=np.int64)
@@ -186,7 +190,7 @@ def _payment_of(rows: DataFrame, ledger: Ledger) -> Indices:
     return payment_at
 
 
-def _words(rows: DataFrame, ledger: Ledger, payment_at: Indices, at: Indices) -> dict[str, Cells]:
+def _describe_outcomes(rows: DataFrame, ledger: Ledger, payment_at: Indices, at: Indices) -> dict[str, Cells]:
     """Say of every line what became of its payment, in which stage and by which rule, and the rivals it left."""
     told = payment_at.copy()
     kinds = rows["resource_type"]
@@ -202,34 +206,34 @@ def _words(rows: DataFrame, ledger: Ledger, payment_at: Indices, at: Indices) ->
     codes = np.append(own, len(distinct) + np.arange(len(_OTHERS)))[told]
     rules = [*(reason.rule for reason in distinct), *(rule for _, rule in _OTHERS)]
     stages = [*(str(reason.stage) for reason in distinct), *([str(Stage.NONE)] * len(_OTHERS))]
-    rivals = [*(_listed(reason.rivals, ledger.books.keys) for reason in distinct), *([None] * len(_OTHERS))]
+    rivals = [*(_list_rivals(reason.rivals, ledger.books.keys) for reason in distinct), *([None] * len(_OTHERS))]
     outcomes, words = pd.factorize(np.append(ledger.outcome, [str(outcome) for outcome, _ in _OTHERS]))
     return {
-        "outcome": worded(outcomes[told], words.tolist()),
-        "match_stage": worded(codes, stages),
-        "match_rule": worded(codes, rules),
-        "rivals": worded(codes, rivals),
+        "outcome": decode(outcomes[told], words.tolist()),
+        "match_stage": decode(codes, stages),
+        "match_rule": decode(codes, rules),
+        "rivals": decode(codes, rivals),
     }
 
 
-def _listed(rivals: tuple[int, ...], keys: Words) -> str | None:
+def _list_rivals(rivals: tuple[int, ...], keys: Words) -> str | None:
     if not rivals:
         return None
     more = f" +{len(rivals) - _MOST_LISTED}" if len(rivals) > _MOST_LISTED else ""
     return " ".join(str(keys[doc]) for doc in rivals[:_MOST_LISTED]) + more
 
 
-def _expected_documents(rows: DataFrame, country: str) -> Cells:
+def _name_expected_documents(rows: DataFrame, country: str) -> Cells:
     """Say which document a sale of this kind needs; only cards are known to be vouchers in Chile."""
     is_payment = rows["resource_type"].isin(PAYMENT_TYPES).to_numpy()
     is_card = rows["resource_subtype"].isin(_CARDS).to_numpy() if country != "mx" else np.zeros(len(rows), dtype=bool)
     is_refund = (rows["resource_type"] == REFUND).to_numpy(dtype=bool)
     codes = np.select([is_payment & is_card, is_payment, is_refund], [0, 1, 2], default=3)
     plain = "cfdi" if country == "mx" else "boleta_or_invoice"
-    return worded(codes, ("voucher_or_boleta", plain, "credit_note", None))
+    return decode(codes, ("voucher_or_boleta", plain, "credit_note", None))
 
 
-def _unapplied(ledger: Ledger) -> DataFrame:
+def _list_unapplied(ledger: Ledger) -> DataFrame:
     """List documents shown beside a payment without being applied: a suggestion, or what a duplicate paid again."""
     pairs = [
         (payment, reason.rivals[0])
@@ -243,32 +247,32 @@ def _unapplied(ledger: Ledger) -> DataFrame:
     return shown
 
 
-def _dispute_lines(disputes: list[DisputeLine], inputs: Inputs) -> DataFrame:
+def _to_dispute_lines(disputes: list[DisputeLine], inputs: Inputs) -> DataFrame:
     frame = DataFrame({name: pd.Series(pd.NA, index=range(len(disputes)), dtype=kind) for name, kind in LINES.items()})
     ended = pd.Series([dispute.ended_at for dispute in disputes]).astype(MOMENT)
-    local = local_times(ended, inputs.calendar)
+    local = to_local_times(ended, inputs.calendar)
     frame["payout_id"] = [dispute.payout_id for dispute in disputes]
     frame["resource_type"] = DISPUTE
     frame["resource_id"] = [dispute.dispute_id for dispute in disputes]
     frame["line"] = 1
     frame["occurred_at_utc"] = ended
     frame["local_date"], frame["local_time"] = local.dt.normalize(), local.dt.strftime("%H:%M:%S")
-    frame["bank_day"] = bank_days(ended, inputs.calendar)
+    frame["bank_day"] = to_bank_days(ended, inputs.calendar)
     frame["amount_signed"] = [-dispute.amount for dispute in disputes]
     frame["net_amount"] = frame["amount_signed"]
     frame["currency"] = [dispute.currency for dispute in disputes]
     frame["outcome"], frame["match_stage"], frame["match_rule"] = str(Outcome.ADJUSTMENT), str(Stage.NONE), DISPUTE
     frame["note"] = [f"lost dispute of {dispute.resource_id}" for dispute in disputes]
-    return typed(frame, LINES)
+    return to_types(frame, LINES)
 
 
-def name_exceptions(lines: DataFrame, codes: list[tuple[str, str, str, str]]) -> DataFrame:
+def name_exceptions(lines: DataFrame, codes: list[LineCode]) -> DataFrame:
     """Write on each item's first row the codes that name it: on its own payout's row where the subject says which."""
     said: dict[tuple[str, str, str], dict[str, None]] = {}
     for code, payout, kind, identity in codes:
         said.setdefault((payout, kind, identity), {})[code] = None
     named = pa.array([identity for _, _, identity in said], type=pa.large_string())
-    is_named = mask_of(pc.is_in(texts_of(lines["resource_id"]), value_set=named))
+    is_named = to_mask(pc.is_in(to_texts(lines["resource_id"]), value_set=named))
     places = np.flatnonzero(is_named & (lines["line"] == 1).to_numpy(dtype=bool))
     some = lines[["payout_id", "resource_type", "resource_id"]].take(places)
     kinds = some["resource_type"].where(~some["resource_type"].isin(PAYMENT_TYPES), "payment")
@@ -277,7 +281,7 @@ def name_exceptions(lines: DataFrame, codes: list[tuple[str, str, str, str]]) ->
     told = {place: numbers.setdefault(" ".join(words), len(numbers)) for place, words in said.items()}
     chosen = np.zeros(len(lines), dtype=np.int64)
     chosen[places] = [told.get(place, 0) for place in zip(*columns, strict=True)]
-    lines["exception_code"] = worded(chosen, list(numbers))
+    lines["exception_code"] = decode(chosen, list(numbers))
     return lines
 
 
@@ -292,27 +296,27 @@ def build_documents(ledger: Ledger, outcomes: Words, applied: DataFrame, finding
     figures = {"paid": paid, "credited": credited, "balance": balance,
                "payments": np.bincount(payers, minlength=len(books))}  # fmt: skip
     outcome, words = pd.factorize(outcomes)
-    same = in_total_order(books.rows[[*_SAME, "currency", "total"]].assign(doc=_inverse(books.place)), ["doc_key"])
+    same = sort_rows(books.rows[[*_SAME, "currency", "total"]].assign(doc=_invert(books.place)), ["doc_key"])
     order = same.pop("doc").to_numpy()
     columns = {name: same[name].array for name in same.columns}
     columns |= {name: pd.array(values[order], dtype=MONEY) for name, values in figures.items()}
-    columns["outcome"] = worded(outcome[order], words.tolist())
-    columns["exception_code"] = _codes(columns["doc_key"], findings)
-    return typed(DataFrame({name: columns[name] for name in DOCUMENT_RESULTS}), DOCUMENT_RESULTS)
+    columns["outcome"] = decode(outcome[order], words.tolist())
+    columns["exception_code"] = _join_codes(columns["doc_key"], findings)
+    return to_types(DataFrame({name: columns[name] for name in DOCUMENT_RESULTS}), DOCUMENT_RESULTS)
 
 
-def _inverse(places: Indices) -> Indices:
+def _invert(places: Indices) -> Indices:
     """Give where in an order each place stands."""
     order = np.empty(len(places), dtype=np.int64)
     order[places] = np.arange(len(places))
     return order
 
 
-def _codes(doc_keys: Cells, findings: tuple[Finding, ...]) -> Cells:
+def _join_codes(doc_keys: Cells, findings: tuple[Finding, ...]) -> Cells:
     codes: dict[str, str] = {}
     for finding in findings:
         if finding.doc_key is not None and finding.subject.startswith("document:"):
             before = codes.get(finding.doc_key)
             codes[finding.doc_key] = f"{before} {finding.code}" if before else finding.code
-    named = pc.index_in(texts_of(doc_keys), value_set=pa.array(list(codes), type=pa.large_string()))
-    return worded(named.fill_null(len(codes)), [*codes.values(), None])
+    named = pc.index_in(to_texts(doc_keys), value_set=pa.array(list(codes), type=pa.large_string()))
+    return decode(named.fill_null(len(codes)), [*codes.values(), None])

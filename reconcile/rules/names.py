@@ -1,7 +1,7 @@
 """Names as people write them, and the names that the books' own numbering leaves out.
 
-`folded` makes every character plain; `normal` also drops the number sign and all separators. The exact writing of a key
-is its text in capitals, as the columns have it.
+`fold` makes every character plain, `normalize` also drops the number sign and all separators. The exact writing of a
+key is its text in capitals, as the columns have it.
 """
 
 import re
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import ArrowTexts, Ints, Mask, codes_of, joined_keys, mask_of, texts_of
+from reconcile.rules.columns import ArrowTexts, Ints, Mask, join_keys, to_codes, to_mask, to_texts
 from reconcile.rules.documents import Books
 
 # A number sign before a name, and what people put between the parts of one.
@@ -38,7 +38,7 @@ _MOST_PARTS = 4  # a name of more parts is written together
 _MOST_WORDS = 1000  # of a text longer than any comment only the beginning is read
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """Write a text in plain capitals: one width, one form of each letter."""
     if text.isascii():
         return text.upper()
@@ -46,25 +46,25 @@ def folded(text: str) -> str:
     return unicodedata.normalize("NFKC", plain).upper().translate(_PLAIN)
 
 
-def normal(text: str) -> str:
+def normalize(text: str) -> str:
     """Give a name without the number sign before it and without separators."""
-    return _SEPARATORS.sub("", _SIGNS.sub("", folded(text).strip()))
+    return _SEPARATORS.sub("", _SIGNS.sub("", fold(text).strip()))
 
 
-def folded_column(texts: ArrowTexts) -> ArrowTexts:
+def fold_column(texts: ArrowTexts) -> ArrowTexts:
     """Fold a column of Arrow texts; only plain ASCII may be left to Arrow."""
     if pc.all(pc.string_is_ascii(texts)).as_py() is not False:
         return pc.ascii_upper(texts)
-    return pa.array([None if text is None else folded(text) for text in texts.to_pylist()], type=texts.type)
+    return pa.array([None if text is None else fold(text) for text in texts.to_pylist()], type=texts.type)
 
 
-def normal_column(texts: ArrowTexts) -> ArrowTexts:
-    """Give the same as `normal` of a whole column."""
-    return pc.replace_substring_regex(_unsigned(texts), _BETWEEN, "")
+def normalize_column(texts: ArrowTexts) -> ArrowTexts:
+    """Give the same as `normalize` of a whole column."""
+    return pc.replace_substring_regex(_drop_signs(texts), _BETWEEN, "")
 
 
-def _unsigned(texts: ArrowTexts) -> ArrowTexts:
-    return pc.replace_substring_regex(pc.utf8_trim_whitespace(folded_column(texts)), _SIGN, "")
+def _drop_signs(texts: ArrowTexts) -> ArrowTexts:
+    return pc.replace_substring_regex(pc.utf8_trim_whitespace(fold_column(texts)), _SIGN, "")
 
 
 def are_split_alike(left: ArrowTexts, right: ArrowTexts) -> Mask:
@@ -72,16 +72,16 @@ def are_split_alike(left: ArrowTexts, right: ArrowTexts) -> Mask:
 
     `1/23` and `12/3` are the same signs and two names: each separates what the other writes together.
     """
-    one, other = (pc.replace_substring_regex(_unsigned(texts), _BETWEEN, "-") for texts in (left, right))
+    one, other = (pc.replace_substring_regex(_drop_signs(texts), _BETWEEN, "-") for texts in (left, right))
     is_grouped = pc.and_(pc.match_substring_regex(one, _GROUPED), pc.match_substring_regex(other, _GROUPED))
     alike = np.ones(len(one), dtype=bool)
     for place in pc.indices_nonzero(pc.and_(is_grouped, pc.not_equal(one, other))).to_pylist():
-        some, others = _groups(one[place].as_py()), _groups(other[place].as_py())
+        some, others = _find_groups(one[place].as_py()), _find_groups(other[place].as_py())
         alike[place] = some <= others or others <= some
     return alike
 
 
-def _groups(text: str) -> set[int]:
+def _find_groups(text: str) -> set[int]:
     """Give before how many signs of the bare name a separator stands between two digits; zeros may begin it or not."""
     parts = [part for part in text.split("-") if part]
     sizes = accumulate(len(part) for part in reversed(parts))
@@ -89,15 +89,15 @@ def _groups(text: str) -> set[int]:
     return {size for left, right, size in between if left[-1].isdigit() and right[0].isdigit()}
 
 
-def words_of(text: str) -> set[str]:
+def split_words(text: str) -> set[str]:
     """List the words of a text without separators: each whole, each part, and neighbours written apart.
 
     `PED-00123`, `PED 00123` and `ped00123` say the same; O is read as zero, as people type it. Of more than two
     neighbours only those make a name that have letters as well as digits: any numbers stand beside each other.
     """
-    plain_text = folded(text)
-    parts = _some(_PART, plain_text)
-    whole = ("".join(_PART.findall(word)) for word in _some(_WORD, plain_text) if not word.isalnum())
+    plain_text = fold(text)
+    parts = _find_some(_PART, plain_text)
+    whole = ("".join(_PART.findall(word)) for word in _find_some(_WORD, plain_text) if not word.isalnum())
     joined = (left + right for left, right in pairwise(parts))
     longer = (
         "".join(parts[start : start + size])
@@ -105,10 +105,10 @@ def words_of(text: str) -> set[str]:
         for start in range(len(parts) - size + 1)
     )
     named = (word for word in longer if is_mixed(word))
-    return {_bare(word) for word in (*whole, *parts, *joined, *named)} - {""}
+    return {_strip(word) for word in (*whole, *parts, *joined, *named)} - {""}
 
 
-def _some(pattern: re.Pattern[str], text: str) -> list[str]:
+def _find_some(pattern: re.Pattern[str], text: str) -> list[str]:
     return [found.group() for found in islice(pattern.finditer(text), _MOST_WORDS)]
 
 
@@ -117,32 +117,33 @@ def is_mixed(word: str) -> bool:
     return not word.isdigit() and not word.isalpha()
 
 
-def plain(word: str) -> str:
-    return _bare("".join(_PART.findall(folded(word))))
+def simplify(word: str) -> str:
+    return _strip("".join(_PART.findall(fold(word))))
 
 
-def _bare(word: str) -> str:
+def _strip(word: str) -> str:
     return word.replace("O", "0").lstrip("0")
 
 
-def plain_column(values: ArrowTexts) -> ArrowTexts:
+def simplify_column(values: ArrowTexts) -> ArrowTexts:
     """Do the same to a column of Arrow texts."""
-    bare = pc.replace_substring_regex(folded_column(values), "[^A-Z0-9]+", "")
+    bare = pc.replace_substring_regex(fold_column(values), "[^A-Z0-9]+", "")
     return pc.ascii_ltrim(pc.replace_substring(bare, "O", "0"), characters="0")
 
 
-def left_out(books: Books, words: set[str]) -> set[str]:
-    """Give those words that lie within a numbering of the books and that no document bears.
+def find_left_out(books: Books, words: set[str]) -> set[str]:
+    """Return those words that lie within a numbering of the books and that no document bears.
 
     Folios of one type and series, and order references that begin alike, are numbers given in turn where most follow
     one another closely. A number between two of them was then given too, if the hole is no larger than what is here.
     """
     asked = {word: (found["head"], int(found["number"])) for word in words if (found := re.match(_ORDER, word))}
     bare = {word: name for word, name in asked.items() if not name[0]}
-    return (_missing(_folios(books), bare) if bare else set()) | (_missing(_orders(books), asked) if asked else set())
+    missing = _find_missing(_list_folios(books), bare) if bare else set()
+    return missing | _find_missing(_list_orders(books), asked) if asked else missing
 
 
-def _missing(given: DataFrame, asked: dict[str, tuple[str, int]]) -> set[str]:
+def _find_missing(given: DataFrame, asked: dict[str, tuple[str, int]]) -> set[str]:
     """Look each name up in the holes of the stretches that bear its head; what one stretch bears is nowhere missing."""
     words: dict[str, list[str]] = {}
     for word, (head, _) in asked.items():
@@ -168,21 +169,21 @@ def _are_in_holes(numbers: Ints, wanted: Ints) -> Mask:
     return is_within & (steps[np.clip(at, 1, len(steps)) - 1] <= len(numbers))
 
 
-def _folios(books: Books) -> DataFrame:
+def _list_folios(books: Books) -> DataFrame:
     """List the folios that are numbers, each in the stretch of its type and series."""
     kinds = DataFrame({name: books.column(name) for name in ("doc_type", "series")})
-    return _numbers(plain_column(texts_of(books.column("folio"))), codes_of(joined_keys(kinds, [*kinds])), _FOLIO)
+    return _to_numbers(simplify_column(to_texts(books.column("folio"))), to_codes(join_keys(kinds, [*kinds])), _FOLIO)
 
 
-def _orders(books: Books) -> DataFrame:
+def _list_orders(books: Books) -> DataFrame:
     """List the order references that end in a number, each in the stretch of those that begin alike."""
-    names = plain_column(texts_of(books.column("order_ref")))
-    return _numbers(names, np.zeros(len(books), dtype=np.int64), _ORDER)
+    names = simplify_column(to_texts(books.column("order_ref")))
+    return _to_numbers(names, np.zeros(len(books), dtype=np.int64), _ORDER)
 
 
-def _numbers(names: ArrowTexts, runs: Ints, pattern: str) -> DataFrame:
+def _to_numbers(names: ArrowTexts, runs: Ints, pattern: str) -> DataFrame:
     found = pc.extract_regex(names, pattern)
-    is_number = mask_of(found.is_valid())
+    is_number = to_mask(found.is_valid())
     kept = found.drop_null()
     heads = kept.field("head").dictionary_encode()
     return DataFrame({

@@ -23,26 +23,26 @@ Names = list[tuple[str, tuple[int, ...]]]
 
 def place_keyed(ledger: Ledger, keys: Keys) -> None:
     """Decide every payment whose keys name one document: the exact ones first, then those that differ."""
-    payments, docs, rules = _allowed(ledger, keys)
+    payments, docs, rules = _keep_allowed(ledger, keys)
     currency_differs = ledger.payments.currency[payments] != ledger.books.currency[docs]
-    for payment, doc, rule in _triples(payments, docs, rules, currency_differs):
-        evidence = {"key": rule, "document": ledger.books.keys[doc]} | _both_currencies(ledger, payment, doc)
+    for payment, doc, rule in _list_claims(payments, docs, rules, currency_differs):
+        evidence = {"key": rule, "document": ledger.books.keys[doc]} | _name_currencies(ledger, payment, doc)
         reason = Reason(Stage.NONE, f"key:{rule}:currency", (doc,), evidence)
         ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.CURRENCY_DIFF)
     same = ~currency_differs
-    plain = _plain(ledger, payments, docs, rules) & same
+    plain = _are_plain(ledger, payments, docs, rules) & same
     for rule in sorted(set(rules[plain].tolist())):
         chosen = plain & (rules == rule)
         ledger.match_exactly(payments[chosen], docs[chosen], Reason(Stage.KEY, f"key:{rule}"))
     note_other_customers(ledger, payments[plain], docs[plain])
     claims: Claims = defaultdict(list)
-    for payment, doc, rule in _triples(payments, docs, rules, same & ~plain):
-        target = _living_target(ledger, payment, doc, rule)
+    for payment, doc, rule in _list_claims(payments, docs, rules, same & ~plain):
+        target = _follow_reissue(ledger, payment, doc, rule)
         if target is not None:
             claims[target].append((payment, rule))
     waiting = {doc: _place_equal(ledger, doc, named) for doc, named in sorted(claims.items())}
     waiting = {doc: named for doc, named in waiting.items() if named}
-    twins = _open_twins(ledger, waiting)
+    twins = _index_twins(ledger, waiting)
     for doc, named in waiting.items():
         rest = named
         while rest:
@@ -51,7 +51,7 @@ def place_keyed(ledger: Ledger, keys: Keys) -> None:
             _place(ledger, doc, turn, twins)
 
 
-def _allowed(ledger: Ledger, keys: Keys) -> tuple[Indices, Indices, Words]:
+def _keep_allowed(ledger: Ledger, keys: Keys) -> tuple[Indices, Indices, Words]:
     """Leave out what people decided already or forbade."""
     is_open = ledger.is_left()[keys.payments]
     pairs = zip(keys.payments.tolist(), keys.docs.tolist(), strict=True)
@@ -60,11 +60,11 @@ def _allowed(ledger: Ledger, keys: Keys) -> tuple[Indices, Indices, Words]:
     return keys.payments[is_open], keys.docs[is_open], keys.rules[is_open]
 
 
-def _triples(payments: Indices, docs: Indices, rules: Words, mask: Mask) -> list[tuple[int, int, str]]:
+def _list_claims(payments: Indices, docs: Indices, rules: Words, mask: Mask) -> list[tuple[int, int, str]]:
     return list(zip(payments[mask].tolist(), docs[mask].tolist(), rules[mask].tolist(), strict=True))
 
 
-def _plain(ledger: Ledger, payments: Indices, docs: Indices, rules: Words) -> Mask:
+def _are_plain(ledger: Ledger, payments: Indices, docs: Indices, rules: Words) -> Mask:
     """Tell which pairs are alone with each other, valid, untouched and equal: almost all of a good month."""
     books = ledger.books
     count = np.bincount(docs, minlength=len(books))
@@ -76,7 +76,7 @@ def _plain(ledger: Ledger, payments: Indices, docs: Indices, rules: Words) -> Ma
     return plain
 
 
-def _living_target(ledger: Ledger, payment: int, doc: int, rule: str) -> int | None:
+def _follow_reissue(ledger: Ledger, payment: int, doc: int, rule: str) -> int | None:
     """Follow a dead document to the one issued in its place; decide the payment when there is none."""
     books = ledger.books
     is_credited = books.is_credited_before(doc, int(ledger.payments.day[payment]))
@@ -138,7 +138,7 @@ def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: Twins) -> No
         reason = Reason(Stage.NONE, f"key:{rule}:other_customer", (doc,), evidence)
         ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
         return
-    twin = _twins_of(ledger, twins, doc, payment)
+    twin = _list_twins(ledger, twins, doc, payment)
     if twin:
         evidence["equal_open_documents"] = [books.keys[other] for other in twin]
         reason = Reason(Stage.NONE, f"key:{rule}:another_equal", (doc, *twin), evidence)
@@ -147,7 +147,7 @@ def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: Twins) -> No
     _apply_difference(ledger, doc, claim, evidence)
 
 
-def _twins_of(ledger: Ledger, twins: Twins, doc: int, payment: int) -> list[int]:
+def _list_twins(ledger: Ledger, twins: Twins, doc: int, payment: int) -> list[int]:
     """List other open documents of exactly the payment's amount: its customer's, or whoever's it may be.
 
     A payer nobody knows may be the customer of any of them; those are asked within their dates.
@@ -186,7 +186,7 @@ def _apply_difference(ledger: Ledger, doc: int, claim: tuple[int, str], evidence
         ledger.decide(payment, Outcome.MATCHED_WITH_DIFFERENCE, reason, Code.AMOUNT_DIFF)
 
 
-def _open_twins(ledger: Ledger, waiting: Claims) -> Twins:
+def _index_twins(ledger: Ledger, waiting: Claims) -> Twins:
     """Index the open documents of the amounts concerned."""
     books, payments = ledger.books, ledger.payments
     amounts = {int(payments.amount[payment]) for named in waiting.values() for payment, _ in named}
@@ -199,7 +199,7 @@ def _open_twins(ledger: Ledger, waiting: Claims) -> Twins:
     return twins
 
 
-def _both_currencies(ledger: Ledger, payment: int, doc: int) -> Evidence:
+def _name_currencies(ledger: Ledger, payment: int, doc: int) -> Evidence:
     return {
         "payment_currency": ledger.payments.money[payment],
         "document_currency": ledger.books.money[doc],
@@ -211,7 +211,7 @@ def set_aside(ledger: Ledger, keys: Keys) -> tuple[Keys, Keys]:
     payers, owners = ledger.payments.customer[keys.payments], ledger.books.customer[keys.docs]
     differs = (payers != owners) & (payers != UNKNOWN) & (owners != UNKNOWN) & ledger.is_left()[keys.payments]
     places = np.flatnonzero(differs)
-    own = _own_documents(ledger, keys.payments[places])
+    own = _list_own_documents(ledger, keys.payments[places])
     waits = np.zeros(len(keys.payments), dtype=bool)
     for place in places.tolist():
         payment, doc = int(keys.payments[place]), int(keys.docs[place])
@@ -219,21 +219,21 @@ def set_aside(ledger: Ledger, keys: Keys) -> tuple[Keys, Keys]:
         if rivals and _could_be_matched(ledger, payment, doc):
             waits[place] = True
             _leave_borrowed(ledger, payment, (doc, *rivals), str(keys.rules[place]))
-    return _chosen(keys, ~waits, several=True), _chosen(keys, waits)
+    return _choose(keys, ~waits, several=True), _choose(keys, waits)
 
 
 def place_set_aside(ledger: Ledger, waiting: Keys) -> Keys:
     """Believe the keys of payments whose own documents others paid since, and give back those that still wait."""
-    own = _own_documents(ledger, waiting.payments)
+    own = _list_own_documents(ledger, waiting.payments)
     pairs = zip(waiting.payments.tolist(), waiting.docs.tolist(), strict=True)
     waits = np.array([any(other != doc for other in own[payment]) for payment, doc in pairs], dtype=bool)
     for payment in waiting.payments[~waits].tolist():
         ledger.undo(payment)
-    place_keyed(ledger, _chosen(waiting, ~waits))
-    return _chosen(waiting, waits)
+    place_keyed(ledger, _choose(waiting, ~waits))
+    return _choose(waiting, waits)
 
 
-def _chosen(keys: Keys, mask: Mask, *, several: bool = False) -> Keys:
+def _choose(keys: Keys, mask: Mask, *, several: bool = False) -> Keys:
     return Keys(keys.payments[mask], keys.docs[mask], keys.rules[mask], keys.several if several else {})
 
 
@@ -243,7 +243,7 @@ def _could_be_matched(ledger: Ledger, payment: int, doc: int) -> bool:
     return bool(is_same and (payment, doc) not in ledger.forbidden and ledger.is_equal(doc, payment))
 
 
-def _own_documents(ledger: Ledger, payments: Indices) -> dict[int, list[int]]:
+def _list_own_documents(ledger: Ledger, payments: Indices) -> dict[int, list[int]]:
     """List the payers' own open documents of exactly their amounts, within whose dates they paid."""
     books, paid = ledger.books, ledger.payments
     balance = ledger.open_now()
@@ -280,7 +280,9 @@ def _leave_borrowed(ledger: Ledger, payment: int, rivals: tuple[int, ...], rule:
 
 def settle_agreeing(ledger: Ledger, keys: Keys) -> Keys:
     """Where one key names a single document and no other key speaks against it, that document is named."""
-    agreed = {payment: _agreed(_allowed_names(ledger, payment, names)) for payment, names in keys.several.items()}
+    agreed = {
+        payment: _find_agreed(_keep_allowed_names(ledger, payment, names)) for payment, names in keys.several.items()
+    }
     certain = {payment: pair for payment, pair in agreed.items() if pair is not None}
     payments = sorted(certain)
     return Keys(
@@ -294,7 +296,7 @@ def settle_agreeing(ledger: Ledger, keys: Keys) -> Keys:
 def place_shared(ledger: Ledger, keys: Keys) -> None:
     """Decide the payments whose keys still name several documents, the oldest first."""
     for payment in sorted(keys.several):
-        names = _allowed_names(ledger, payment, keys.several[payment])
+        names = _keep_allowed_names(ledger, payment, keys.several[payment])
         if names and ledger.outcome[payment] == Outcome.UNEXPLAINED:
             _place_shared(ledger, payment, names)
 
@@ -302,7 +304,7 @@ def place_shared(ledger: Ledger, keys: Keys) -> None:
 def place_folios(ledger: Ledger, keys: Keys) -> None:
     """Decide payments that say nothing but a folio of several documents, where only one of these is open."""
     bare = {payment: names[0][1] for payment, names in keys.several.items() if _is_bare(names)}
-    meant = {payment: _only_open(ledger, payment, bare[payment]) for payment in sorted(bare)}
+    meant = {payment: _find_only_open(ledger, payment, bare[payment]) for payment in sorted(bare)}
     certain = {payment: doc for payment, doc in meant.items() if doc is not None}
     if certain:
         payments, docs = (np.array(list(places), dtype=np.int64) for places in (certain, certain.values()))
@@ -313,7 +315,7 @@ def _is_bare(names: Names) -> bool:
     return len(names) == 1 and names[0][0] == FOLIO
 
 
-def _only_open(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> int | None:
+def _find_only_open(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> int | None:
     open_ones = [doc for doc in docs if not ledger.books.is_void[doc] and ledger.open_at(doc, payment) > 0]
     if len(open_ones) != 1:
         return None
@@ -329,15 +331,15 @@ def _fits_better(ledger: Ledger, payment: int, closed: int, doc: int) -> bool:
     return bool(is_its_amount or is_its_payer)
 
 
-def _allowed_names(ledger: Ledger, payment: int, names: Names) -> Names:
+def _keep_allowed_names(ledger: Ledger, payment: int, names: Names) -> Names:
     names = [(rule, docs) for rule, docs in names if rule != FOLIO or len(docs) == 1]
     kept = [(rule, tuple(doc for doc in docs if (payment, doc) not in ledger.forbidden)) for rule, docs in names]
-    kept = [(rule, _meant(ledger, payment, docs)) for rule, docs in kept if docs]
+    kept = [(rule, _choose_meant(ledger, payment, docs)) for rule, docs in kept if docs]
     # A bare folio says least: beside another key it neither decides nor contradicts.
     return [(rule, docs) for rule, docs in kept if rule != FOLIO] or kept
 
 
-def _meant(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> tuple[int, ...]:
+def _choose_meant(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> tuple[int, ...]:
     """Of documents under one name keep the payer's own, and for void ones take what was issued in their place."""
     books, payer = ledger.books, ledger.payments.customer[payment]
     docs = tuple(doc for doc in docs if payer != UNKNOWN and books.customer[doc] == payer) or docs
@@ -349,7 +351,7 @@ def _meant(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> tuple[int, ..
     return docs if is_void_meant and not any(ledger.is_equal(doc, payment) for doc in valid) else valid
 
 
-def _agreed(names: Names) -> tuple[int, str] | None:
+def _find_agreed(names: Names) -> tuple[int, str] | None:
     singles = [(docs[0], rule) for rule, docs in names if len(docs) == 1]
     if not singles or not all(singles[0][0] in docs for _, docs in names):
         return None
@@ -380,7 +382,7 @@ def _place_shared(ledger: Ledger, payment: int, names: Names) -> None:
     amount = int(ledger.payments.amount[payment])
     if named.equal and _has_one_customer(ledger, named.equal):
         _pay_equal(ledger, named)
-    elif not named.equal and _has_one_customer(ledger, named.open_ones) and _sum_open(ledger, named) == amount:
+    elif not named.equal and _has_one_customer(ledger, named.open_ones) and _add_up_open(ledger, named) == amount:
         _pay_all(ledger, named)
     else:
         _leave_shared(ledger, named)
@@ -443,5 +445,5 @@ def _has_one_customer(ledger: Ledger, docs: list[int]) -> bool:
     return len({int(ledger.books.customer[doc]) for doc in docs}) == 1
 
 
-def _sum_open(ledger: Ledger, named: _Named) -> int:
+def _add_up_open(ledger: Ledger, named: _Named) -> int:
     return sum(ledger.open_at(doc, named.payment) for doc in named.open_ones)

@@ -10,15 +10,15 @@ from decimal import Decimal
 
 from consumer.facts.money import digits_of
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Finding, Inputs, records
+from reconcile.rules.inputs import Finding, Inputs, rows_of
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Code
 from reconcile.rules.timing import to_day
 
 
-def note_rates(ledger: Ledger, inputs: Inputs) -> list[Finding]:
+def add_rates(ledger: Ledger, inputs: Inputs) -> list[Finding]:
     """Write the rate into the evidence of each currency difference; name the days whose rate is missing."""
-    rates = {(row.currency, row.on.date().isoformat()): row.value for row in records(inputs.rates)}
+    rates = {(row.currency, row.on.date().isoformat()): row.value for row in rows_of(inputs.rates)}
     kept = {currency for currency, _ in rates}
     missing: dict[tuple[str, str], list[str]] = defaultdict(list)
     for payment in sorted(payment for payment, codes in ledger.codes.items() if Code.CURRENCY_DIFF in codes):
@@ -34,7 +34,7 @@ def note_rates(ledger: Ledger, inputs: Inputs) -> list[Finding]:
         worth = convert(int(ledger.books.total[doc]), priced, value, paid)
         amount = int(ledger.payments.amount[payment])
         reason.evidence.update(rate=value, rate_on=day, document_at_that_rate=worth, difference=amount - worth)
-    return [_missing(*key, payments, inputs) for key, payments in sorted(missing.items())]
+    return [_to_missing(*key, payments, inputs) for key, payments in sorted(missing.items())]
 
 
 def convert(amount: int, currency: str, rate: str, target: str) -> int:
@@ -46,7 +46,7 @@ def convert(amount: int, currency: str, rate: str, target: str) -> int:
     return int((2 * numerator + denominator) // (2 * denominator))
 
 
-def _missing(currency: str, day: str, payments: list[str], inputs: Inputs) -> Finding:
+def _to_missing(currency: str, day: str, payments: list[str], inputs: Inputs) -> Finding:
     about = About(
         f"rate:{currency}:{date.fromisoformat(day)}",
         inputs.calendar.country.currency,

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from reconcile.rules.candidates import pair_in_order
-from reconcile.rules.columns import Indices, Ints, mask_of, texts_of
-from reconcile.rules.contradictions import leave_to_void, void_rivals
-from reconcile.rules.keys import loose_words
+from reconcile.rules.columns import Indices, Ints, to_mask, to_texts
+from reconcile.rules.contradictions import find_void_rivals, leave_to_void
+from reconcile.rules.keys import list_loose_words
 from reconcile.rules.ledger import Ledger, Reason
-from reconcile.rules.names import are_split_alike, folded, plain, plain_column, words_of
+from reconcile.rules.names import are_split_alike, fold, simplify, simplify_column, split_words
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 
@@ -26,26 +26,26 @@ _SHORTEST = 2
 _MOST_BEARERS = 50  # a word that so many documents bear names none of them
 
 
-def components(edges: list[Edge]) -> list[list[Edge]]:
+def group_components(edges: list[Edge]) -> list[list[Edge]]:
     """Group edges whose ends hang together, in the order of their smallest edge."""
     above: dict[int, int] = {}
     for payment, doc in edges:
         # Documents are numbered downwards, so that no payment bears the same number.
-        above[_top(above, ~doc)] = _top(above, payment)
+        above[_find_top(above, ~doc)] = _find_top(above, payment)
     grouped: dict[int, list[Edge]] = {}
     for edge in sorted(edges):
-        grouped.setdefault(_top(above, edge[0]), []).append(edge)
+        grouped.setdefault(_find_top(above, edge[0]), []).append(edge)
     return list(grouped.values())
 
 
-def _top(above: dict[int, int], node: int) -> int:
+def _find_top(above: dict[int, int], node: int) -> int:
     """Follow a node to the one its component is known by, and shorten the way for the next who asks."""
     while (over := above.setdefault(node, node)) != node:
         above[node] = node = above.setdefault(over, over)
     return node
 
 
-def best_pairs(edges: list[Edge]) -> list[Edge]:
+def choose_pairs(edges: list[Edge]) -> list[Edge]:
     """Choose as many pairs as can be had at once."""
     left, right = sorted({edge[0] for edge in edges}), sorted({edge[1] for edge in edges})
     places = {node: place for place, node in enumerate(left)}, {node: place for place, node in enumerate(right)}
@@ -56,46 +56,46 @@ def best_pairs(edges: list[Edge]) -> list[Edge]:
     from scipy.optimize import linear_sum_assignment  # noqa: PLC0415
 
     rows, columns = linear_sum_assignment(gain, maximize=True)
-    return [(left[row], right[column]) for row, column in _chosen(gain, rows, columns)]
+    return [(left[row], right[column]) for row, column in _list_chosen(gain, rows, columns)]
 
 
-def forced_pairs(edges: list[Edge]) -> list[Edge]:
+def keep_forced_pairs(edges: list[Edge]) -> list[Edge]:
     """Keep of the best pairs those that every equally good assignment contains: forbid each in turn and solve again."""
     if len(edges) == 1:
         return edges
-    best = best_pairs(edges)
-    return [pair for pair in best if len(best_pairs([edge for edge in edges if edge != pair])) < len(best)]
+    best = choose_pairs(edges)
+    return [pair for pair in best if len(choose_pairs([edge for edge in edges if edge != pair])) < len(best)]
 
 
-def _chosen(gain: Ints, rows: Indices, columns: Indices) -> list[Edge]:
+def _list_chosen(gain: Ints, rows: Indices, columns: Indices) -> list[Edge]:
     return [(int(row), int(column)) for row, column in zip(rows, columns, strict=True) if gain[row, column]]
 
 
-def texts_said(ledger: Ledger, payments: Sequence[int] | Indices) -> dict[int, list[str]]:
+def read_texts(ledger: Ledger, payments: Sequence[int] | Indices) -> dict[int, list[str]]:
     """Give the texts of those payments that have any."""
     frame = ledger.payments.frame
     columns = (frame[name].take(payments).to_numpy(dtype=object) for name in ("texts", "metadata"))
     found: dict[int, list[str]] = {}
     for payment, text, metadata in zip([int(payment) for payment in payments], *columns, strict=True):
         texts = [text] if isinstance(text, str) else []
-        if texts := texts + loose_words(metadata):
+        if texts := texts + list_loose_words(metadata):
             found[payment] = texts
     return found
 
 
-def words_in(texts: Iterable[str]) -> set[str]:
-    return set().union(*map(words_of, texts))
+def list_words(texts: Iterable[str]) -> set[str]:
+    return set().union(*map(split_words, texts))
 
 
-def exact_names(ledger: Ledger, docs: Iterable[int]) -> dict[int, set[str]]:
+def list_exact_names(ledger: Ledger, docs: Iterable[int]) -> dict[int, set[str]]:
     """Give documents' names as the books write them: the order, folio alone and after type or series, UUID."""
     places = sorted(set(docs))
     columns = {name: ledger.books.column(name, np.array(places, dtype=np.int64)) for name in (*_NAMES, *_HEADS)}
     values = {name: column.astype(object) for name, column in columns.items()}
-    return {doc: _names_of({name: column[row] for name, column in values.items()}) for row, doc in enumerate(places)}
+    return {doc: _list_names({name: column[row] for name, column in values.items()}) for row, doc in enumerate(places)}
 
 
-def _names_of(values: dict[str, object]) -> set[str]:
+def _list_names(values: dict[str, object]) -> set[str]:
     said = {name: value.strip().upper() for name, value in values.items() if isinstance(value, str)}
     folio = said.get("folio", "").lstrip("0")
     heads = {said[name] + said["folio"] for name in _HEADS if name in said and folio}
@@ -105,10 +105,10 @@ def _names_of(values: dict[str, object]) -> set[str]:
 def is_exact(texts: Iterable[str], names: Iterable[str]) -> bool:
     """Tell whether a text has one of the names as it is written in the books, zeros before it aside."""
     told = "\n".join(map(str.upper, texts))
-    return any(_is_whole(told, at, at + len(name)) for name in names for at in _places(told, name))
+    return any(_is_whole(told, at, at + len(name)) for name in names for at in _find_places(told, name))
 
 
-def _places(told: str, name: str) -> Iterator[int]:
+def _find_places(told: str, name: str) -> Iterator[int]:
     at = told.find(name)
     while at >= 0:
         yield at
@@ -128,7 +128,7 @@ def is_grouped_so(texts: Iterable[str], name: str, writing: str) -> bool:
     if len(name) > _LONGEST:
         return False
     pattern = "[^A-Z0-9]*".join("[O0]" if sign == "0" else sign for sign in name)
-    found = [match.group() for text in texts for match in re.finditer(pattern, folded(text))]
+    found = [match.group() for text in texts for match in re.finditer(pattern, fold(text))]
     own = pa.array([writing] * len(found), type=pa.large_string())
     return bool(are_split_alike(pa.array(found, type=pa.large_string()), own).any())
 
@@ -138,38 +138,38 @@ def match_references(ledger: Ledger) -> None:
 
     A void document of the payer's with that amount is a rival even where the text says which one is meant.
     """
-    edges = _edges(ledger)
-    voids = void_rivals(ledger, np.unique([payment for payment, _ in edges]).astype(np.int64))
-    strong = {edge for edge in edges if _same_customer(ledger, edge)}
-    single = _only_candidates(ledger, [edge for edge in edges if edge not in strong and edge[0] not in voids])
+    edges = _list_edges(ledger)
+    voids = find_void_rivals(ledger, np.unique([payment for payment, _ in edges]).astype(np.int64))
+    strong = {edge for edge in edges if _is_same_customer(ledger, edge)}
+    single = _keep_only_candidates(ledger, [edge for edge in edges if edge not in strong and edge[0] not in voids])
     for payment in sorted({payment for payment, _ in strong} & voids.keys()):
         leave_to_void(ledger, payment, "reference", [doc for place, doc in edges if place == payment], voids[payment])
     strong = {edge for edge in strong if edge[0] not in voids}
-    for component in components(sorted(strong | single)):
+    for component in group_components(sorted(strong | single)):
         _decide(ledger, component, single)
 
 
-def _names(ledger: Ledger, payments: list[int], words: set[str]) -> dict[str, set[int]]:
+def _index_names(ledger: Ledger, payments: list[int], words: set[str]) -> dict[str, set[int]]:
     """Index the documents these payments could equal by those of their names that are among the words."""
     could_equal = np.isin(ledger.open_now(), ledger.payments.amount[payments])
     could_equal[list(ledger.books.notes)] = True
-    return _named(ledger, np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void & could_equal), words)
+    return _index_named(ledger, np.flatnonzero(ledger.books.is_claim & ~ledger.books.is_void & could_equal), words)
 
 
-def documents_named(ledger: Ledger, payments: list[int], docs: Indices) -> dict[int, set[int]]:
+def find_named_documents(ledger: Ledger, payments: list[int], docs: Indices) -> dict[int, set[int]]:
     """Give which of some documents the texts of each payment name."""
-    said = {at: words_in(texts) for at, texts in texts_said(ledger, payments).items()}
-    names = _named(ledger, docs, set().union(*said.values()))
+    said = {at: list_words(texts) for at, texts in read_texts(ledger, payments).items()}
+    names = _index_named(ledger, docs, set().union(*said.values()))
     return {at: {doc for word in words for doc in names.get(word, ())} for at, words in said.items()}
 
 
-def _named(ledger: Ledger, places: Indices, words: set[str]) -> dict[str, set[int]]:
+def _index_named(ledger: Ledger, places: Indices, words: set[str]) -> dict[str, set[int]]:
     """Index documents by those of their names that are among the words.
 
     A document's names are its order reference, its folio alone and after its type or series, and its UUID.
     """
     order, folio, uuid, kind, series = (
-        texts_of(ledger.books.column(name, places)) for name in ("order_ref", "folio", "uuid", "doc_type", "series")
+        to_texts(ledger.books.column(name, places)) for name in ("order_ref", "folio", "uuid", "doc_type", "series")
     )
     nothing = pa.scalar("", type=pa.large_string())
     heads = (pc.binary_join_element_wise(head, folio, nothing) for head in (kind, series))
@@ -178,38 +178,40 @@ def _named(ledger: Ledger, places: Indices, words: set[str]) -> dict[str, set[in
     for column in (order, folio, uuid, *heads):
         if column.null_count == len(column):
             continue
-        said = plain_column(column)
-        found = np.flatnonzero(mask_of(pc.is_in(said, value_set=wanted)))
+        said = simplify_column(column)
+        found = np.flatnonzero(to_mask(pc.is_in(said, value_set=wanted)))
         for name, doc in zip(said.take(pa.array(found)).to_pylist(), places[found].tolist(), strict=True):
             names[name].add(doc)
     return {name: docs for name, docs in names.items() if len(docs) <= _MOST_BEARERS}
 
 
-def _edges(ledger: Ledger) -> list[Edge]:
+def _list_edges(ledger: Ledger) -> list[Edge]:
     """Pair payments still undecided with documents they name and whose open balance they equal."""
-    texts = texts_said(ledger, np.flatnonzero(ledger.is_left()))
+    texts = read_texts(ledger, np.flatnonzero(ledger.is_left()))
     if not texts:
         return []
-    said = {payment: words_in(lines) for payment, lines in texts.items()}
-    names = _names(ledger, list(said), set().union(*said.values()))
+    said = {payment: list_words(lines) for payment, lines in texts.items()}
+    names = _index_names(ledger, list(said), set().union(*said.values()))
     edges = []
     for payment, words in said.items():
         named = {doc for word in words if word in names for doc in names[word]}
         edges += [(payment, doc) for doc in sorted(named)]
-    return _unmistakable(ledger, _fitting(ledger, edges), texts) if edges else []
+    return _drop_mistakable(ledger, _keep_fitting(ledger, edges), texts) if edges else []
 
 
-def _unmistakable(ledger: Ledger, edges: list[Edge], texts: dict[int, list[str]]) -> list[Edge]:
+def _drop_mistakable(ledger: Ledger, edges: list[Edge], texts: dict[int, list[str]]) -> list[Edge]:
     """Leave out what is named in other writing, where another document's name would become the same."""
-    own = exact_names(ledger, (doc for _, doc in edges))
+    own = list_exact_names(ledger, (doc for _, doc in edges))
     loose = [edge for edge in edges if not is_exact(texts[edge[0]], own[edge[1]])]
     if not loose:
         return edges
-    common = {edge: {plain(name) for name in own[edge[1]]} & words_in(texts[edge[0]]) for edge in loose}
-    bearers = _named(ledger, np.flatnonzero(ledger.books.is_claim), set().union(*common.values()))
-    called = exact_names(ledger, set().union(*bearers.values()))
+    common = {edge: {simplify(name) for name in own[edge[1]]} & list_words(texts[edge[0]]) for edge in loose}
+    bearers = _index_named(ledger, np.flatnonzero(ledger.books.is_claim), set().union(*common.values()))
+    called = list_exact_names(ledger, set().union(*bearers.values()))
     single = {
-        name for name, docs in bearers.items() if set.intersection(*(_becoming(name, called[doc]) for doc in docs))
+        name
+        for name, docs in bearers.items()
+        if set.intersection(*(_choose_becoming(name, called[doc]) for doc in docs))
     }
     mistakable = {
         (payment, doc)
@@ -217,18 +219,18 @@ def _unmistakable(ledger: Ledger, edges: list[Edge], texts: dict[int, list[str]]
         if not any(
             is_grouped_so(texts[payment], name, writing)
             for name in common[payment, doc] & single
-            for writing in _becoming(name, own[doc])
+            for writing in _choose_becoming(name, own[doc])
         )
     }
     return [edge for edge in edges if edge not in mistakable]
 
 
-def _becoming(name: str, writings: set[str]) -> set[str]:
+def _choose_becoming(name: str, writings: set[str]) -> set[str]:
     """Give those writings that become this name."""
-    return {writing for writing in writings if plain(writing) == name}
+    return {writing for writing in writings if simplify(writing) == name}
 
 
-def _fitting(ledger: Ledger, edges: list[Edge]) -> list[Edge]:
+def _keep_fitting(ledger: Ledger, edges: list[Edge]) -> list[Edge]:
     payments, docs = np.array(edges, dtype=np.int64).T
     books, days = ledger.books, ledger.payments.day
     fits = ledger.are_equal(docs, payments) & (ledger.payments.currency[payments] == books.currency[docs])
@@ -239,12 +241,12 @@ def _fitting(ledger: Ledger, edges: list[Edge]) -> list[Edge]:
     ]
 
 
-def _same_customer(ledger: Ledger, edge: Edge) -> bool:
+def _is_same_customer(ledger: Ledger, edge: Edge) -> bool:
     payer = ledger.payments.customer[edge[0]]
     return bool(payer != UNKNOWN and payer == ledger.books.customer[edge[1]])
 
 
-def _only_candidates(ledger: Ledger, edges: list[Edge]) -> set[Edge]:
+def _keep_only_candidates(ledger: Ledger, edges: list[Edge]) -> set[Edge]:
     """Keep references without the tax id only where no other open document has that amount."""
     balance = ledger.open_now()
     payments = np.array([payment for payment, _ in edges], dtype=np.int64)
@@ -261,7 +263,7 @@ def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:
     if len(docs) == 1:
         # Of several payments for one document the oldest is meant; the others look further.
         component = component[:1]
-    certain = forced_pairs(component) if len(payments) + len(docs) <= MOST_NODES else []
+    certain = keep_forced_pairs(component) if len(payments) + len(docs) <= MOST_NODES else []
     for payment, doc in certain:
         ledger.apply(payment, doc, int(ledger.payments.amount[payment]))
         rule = "reference:only_candidate" if (payment, doc) in single else "reference:tax_id"
@@ -271,7 +273,7 @@ def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:
     rest = [edge for edge in component if edge[0] not in taken[0] and edge[1] not in taken[1]]
     if len({int(ledger.books.customer[doc]) for _, doc in rest}) == 1 and not any(edge in single for edge in rest):
         reason = Reason(Stage.REFERENCE, "reference:interchangeable")
-        pair_in_order(ledger, _options(rest), reason)
+        pair_in_order(ledger, _group_options(rest), reason)
         return
     for payment in sorted({edge[0] for edge in rest}):
         rivals = tuple(doc for place, doc in rest if place == payment)
@@ -280,7 +282,7 @@ def _decide(ledger: Ledger, component: list[Edge], single: set[Edge]) -> None:
         ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)
 
 
-def _options(edges: list[Edge]) -> dict[int, list[int]]:
+def _group_options(edges: list[Edge]) -> dict[int, list[int]]:
     options: dict[int, list[int]] = defaultdict(list)
     for payment, doc in sorted(edges):
         options[payment].append(doc)

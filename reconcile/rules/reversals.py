@@ -9,10 +9,10 @@ from itertools import combinations
 import pandas as pd
 from pandas import DataFrame, Series
 
-from reconcile.rules.columns import looked_up
+from reconcile.rules.columns import look_up
 from reconcile.rules.documents import Note
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, records
+from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, rows_of
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import CLOSED, DEAD, LOST, Code, FeeSource
 from reconcile.rules.payments import Reversal
@@ -39,35 +39,35 @@ class DisputeLine:
 
 def place_disputes(sums: DataFrame, inputs: Inputs) -> list[DisputeLine]:
     """Put lost disputes into the first payout created after they ended, where its identity or fee rate asks for it."""
-    waiting = _waiting(inputs)
+    waiting = _list_waiting(inputs)
     placed = []
-    for payout in records(sums.loc[sorted(waiting)]):
-        placed += _fitting(waiting[payout.Index], payout, inputs.rules.fee_band_bps)
+    for payout in rows_of(sums.loc[sorted(waiting)]):
+        placed += _choose_fitting(waiting[payout.Index], payout, inputs.rules.fee_band_bps)
     return placed
 
 
-def lines_without_payout(inputs: Inputs) -> list[DisputeLine]:
+def list_without_payout(inputs: Inputs) -> list[DisputeLine]:
     """List lost disputes after which no living payout came: the next one may take them."""
     living = inputs.payouts[~inputs.payouts["status"].isin(DEAD)]
     last = living.groupby("currency")["created_at"].max()
-    lost = _lost(inputs)
-    newest = looked_up(lost["currency"], last)
+    lost = _list_lost(inputs)
+    newest = look_up(lost["currency"], last)
     waits = newest.isna() | (newest <= lost["ended_at"])
-    return [_to_line(dispute, None) for dispute in records(lost[waits])]
+    return [_to_line(dispute, None) for dispute in rows_of(lost[waits])]
 
 
-def _lost(inputs: Inputs) -> DataFrame:
+def _list_lost(inputs: Inputs) -> DataFrame:
     is_lost = inputs.disputes["status"].isin(LOST) & inputs.disputes["ended_at"].notna()
     return inputs.disputes[is_lost].sort_values(["ended_at", "dispute_id"])
 
 
-def _waiting(inputs: Inputs) -> dict[str, list[DisputeLine]]:
+def _list_waiting(inputs: Inputs) -> dict[str, list[DisputeLine]]:
     """List for each payout the disputes it may hold: a dead payout passes them on to the next."""
     payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     waiting: dict[str, list[DisputeLine]] = {}
-    for dispute in records(_lost(inputs)):
+    for dispute in rows_of(_list_lost(inputs)):
         later = payouts[(payouts["created_at"] > dispute.ended_at) & (payouts["currency"] == dispute.currency)]
-        for payout in records(later):
+        for payout in rows_of(later):
             waiting.setdefault(str(payout.payout_id), []).append(_to_line(dispute, str(payout.payout_id)))
             if payout.status not in DEAD:
                 break
@@ -85,7 +85,7 @@ def _to_line(dispute: Row, payout_id: str | None) -> DisputeLine:
     )
 
 
-def _fitting(disputes: list[DisputeLine], payout: Row, band_bps: int) -> list[DisputeLine]:
+def _choose_fitting(disputes: list[DisputeLine], payout: Row, band_bps: int) -> list[DisputeLine]:
     """Choose all of them if that fits, else the only part of them that does."""
     if payout.fee_source != FeeSource.RESIDUAL and payout.over <= 0:
         return []
@@ -109,43 +109,43 @@ def _fits(amount: int, payout: Row, band_bps: int) -> bool:
     return fee > allowed and 0 <= fee - amount * _BPS <= allowed
 
 
-def refund_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
+def find_lonely_refunds(ledger: Ledger, applied: DataFrame) -> list[Finding]:
     """Find refunds of invoiced sales that no credit note explains; what was paid too much needs none.
 
     Too much is what a document had been paid when the refund was made: a sale paid again was given back before.
     """
     lonely: dict[str, tuple[Reversal, int]] = {}
-    for doc, found in uncovered(ledger, applied).items():
+    for doc, found in find_uncovered(ledger, applied).items():
         for reversal, _, rest in found:
             if rest > 0 and not reversal.is_dispute:
                 lonely.setdefault(reversal.resource_id, (reversal, doc))
     payment_of = {one.resource_id: place for place, made in ledger.payments.reversals.items() for one in made}
-    return [_lonely_refund(ledger, refund, doc, payment_of[key]) for key, (refund, doc) in sorted(lonely.items())]
+    return [_to_lonely_refund(ledger, refund, doc, payment_of[key]) for key, (refund, doc) in sorted(lonely.items())]
 
 
-def note_findings(ledger: Ledger, applied: DataFrame) -> list[Finding]:
+def find_lonely_notes(ledger: Ledger, applied: DataFrame) -> list[Finding]:
     """Find credit notes on paid documents for which nothing was given back."""
     found = []
-    first_paid = _first_days(ledger, applied)
+    first_paid = _find_first_days(ledger, applied)
     for doc in sorted(set(ledger.books.notes) & set(first_paid)):
         if ledger.balance(doc) < 0 and not ledger.books.is_void[doc]:
             late = [note for note in ledger.books.notes[doc] if note.day >= first_paid[doc]]
-            found += [_lonely_note(ledger, note, doc) for note in _without_refund(ledger, doc, late)]
+            found += [_to_lonely_note(ledger, note, doc) for note in _keep_lonely(ledger, doc, late)]
     return found
 
 
-def uncovered(ledger: Ledger, applied: DataFrame) -> dict[int, list[tuple[Reversal, int, int]]]:
+def find_uncovered(ledger: Ledger, applied: DataFrame) -> dict[int, list[tuple[Reversal, int, int]]]:
     """Give for each document what went back of it, each with its amount there and the part that nothing covers.
 
     Credit notes and what people accepted cover it, and payments beyond the total: of a refund those made by then, of
     a lost dispute any. A refund is covered whole or not at all.
     """
     docs = sorted(ledger.went_back)
-    payments = _payments_of(ledger, applied, docs)
-    return {doc: list(_uncovered(ledger, doc, payments[doc])) for doc in docs}
+    payments = _list_payments(ledger, applied, docs)
+    return {doc: list(_list_uncovered(ledger, doc, payments[doc])) for doc in docs}
 
 
-def _uncovered(ledger: Ledger, doc: int, payments: Amounts) -> Iterator[tuple[Reversal, int, int]]:
+def _list_uncovered(ledger: Ledger, doc: int, payments: Amounts) -> Iterator[tuple[Reversal, int, int]]:
     notes = [note.amount for note in ledger.books.notes.get(doc, ())]
     beyond = int(ledger.books.credited[doc] + ledger.adjusted[doc] - ledger.books.total[doc])
     for reversal, amount in sorted(ledger.went_back[doc], key=lambda entry: entry[1] not in notes):
@@ -159,7 +159,7 @@ def _uncovered(ledger: Ledger, doc: int, payments: Amounts) -> Iterator[tuple[Re
             yield reversal, amount, 0 if is_covered else amount
 
 
-def _payments_of(ledger: Ledger, applied: DataFrame, docs: list[int]) -> dict[int, Amounts]:
+def _list_payments(ledger: Ledger, applied: DataFrame, docs: list[int]) -> dict[int, Amounts]:
     """Give the moment and the amount of everything applied to some documents."""
     applied = applied[applied["doc"].isin(docs)]
     paid: dict[int, Amounts] = defaultdict(list)
@@ -168,7 +168,7 @@ def _payments_of(ledger: Ledger, applied: DataFrame, docs: list[int]) -> dict[in
     return paid
 
 
-def _without_refund(ledger: Ledger, doc: int, notes: list[Note]) -> list[Note]:
+def _keep_lonely(ledger: Ledger, doc: int, notes: list[Note]) -> list[Note]:
     amounts = [amount for _, amount in ledger.went_back.get(doc, ())]
     left = sum(amounts)
     lonely = []
@@ -179,7 +179,7 @@ def _without_refund(ledger: Ledger, doc: int, notes: list[Note]) -> list[Note]:
     return lonely
 
 
-def _first_days(ledger: Ledger, applied: DataFrame) -> dict[int, int]:
+def _find_first_days(ledger: Ledger, applied: DataFrame) -> dict[int, int]:
     """Give the day of the first payment of each document that has notes."""
     noted = applied[applied["doc"].isin(list(ledger.books.notes))]
     days: dict[int, int] = {}
@@ -189,7 +189,7 @@ def _first_days(ledger: Ledger, applied: DataFrame) -> dict[int, int]:
     return days
 
 
-def _lonely_refund(ledger: Ledger, refund: Reversal, doc: int, payment: int) -> Finding:
+def _to_lonely_refund(ledger: Ledger, refund: Reversal, doc: int, payment: int) -> Finding:
     row = ledger.payments.frame.iloc[payment]
     key = str(ledger.books.keys[doc])
     about = About(
@@ -199,17 +199,17 @@ def _lonely_refund(ledger: Ledger, refund: Reversal, doc: int, payment: int) -> 
         resource_id=refund.resource_id,
         doc_key=key,
         evidence={"refund": refund.amount, "payment": str(row["resource_id"]), "document": key, "credit_notes": 0}
-        | _noted(ledger, doc),
+        | _count_notes(ledger, doc),
     )
     return to_finding(Code.REFUND_NO_CREDIT_NOTE, about, at_risk=refund.amount)
 
 
-def _noted(ledger: Ledger, doc: int) -> Evidence:
+def _count_notes(ledger: Ledger, doc: int) -> Evidence:
     notes = ledger.books.notes.get(doc, ())
     return {"credit_notes": len(notes), "credited": sum(note.amount for note in notes)}
 
 
-def _lonely_note(ledger: Ledger, note: Note, doc: int) -> Finding:
+def _to_lonely_note(ledger: Ledger, note: Note, doc: int) -> Finding:
     frame = ledger.books.rows.iloc[ledger.books.place[note.doc]]
     key = str(frame["doc_key"])
     about = About(
@@ -227,7 +227,7 @@ def _lonely_note(ledger: Ledger, note: Note, doc: int) -> Finding:
     return to_finding(Code.CREDIT_NOTE_NO_REFUND, about, at_risk=note.amount)
 
 
-def dispute_findings(
+def find_disputes(
     ledger: Ledger, applied: DataFrame, lines: Sequence[DisputeLine], inputs: Inputs
 ) -> Iterator[Finding]:
     """Find lost disputes that nothing covers whole, and open ones."""
@@ -236,19 +236,21 @@ def dispute_findings(
     if len(lost):
         dead = set(inputs.payouts["payout_id"][inputs.payouts["status"].isin(DEAD)])
         payouts = {line.dispute_id: line.payout_id for line in lines if line.payout_id not in dead}
-        taken = _taken(ledger, applied)
-        for row in records(lost):
+        taken = _add_up_taken(ledger, applied)
+        for row in rows_of(lost):
             own = taken.get(row.dispute_id, _Taken())
-            at_risk = _at_risk(int(row.amount), own, ledger.rules.amount_tolerance)
+            at_risk = _to_risk(int(row.amount), own, ledger.rules.amount_tolerance)
             if at_risk > 0:
-                yield _lost_finding(row, own, payouts.get(row.dispute_id), at_risk=at_risk, inputs=inputs)
+                yield _to_lost(row, own, payouts.get(row.dispute_id), at_risk=at_risk, inputs=inputs)
     if len(waiting):
-        docs = _documents(ledger, applied, waiting["resource_id"])
-        yield from (_open(row, docs, inputs) for row in records(waiting))
+        docs = _find_documents(ledger, applied, waiting["resource_id"])
+        yield from (_to_open(row, docs, inputs) for row in rows_of(waiting))
 
 
-def names_of_lines(findings: Sequence[Finding], lines: Sequence[DisputeLine]) -> Iterator[tuple[str, str, str, str]]:
-    """Give the code, the payout, the kind and the id of the line of each dispute that an exception names."""
+def name_dispute_lines(
+    findings: Sequence[Finding], lines: Sequence[DisputeLine]
+) -> Iterator[tuple[str, str, str, str]]:
+    """Return for each dispute that an exception names the code and its line."""
     codes = {found.subject.removeprefix(_SUBJECT): found.code for found in findings if _is_about_dispute(found)}
     for line in lines:
         if line.dispute_id in codes:
@@ -268,10 +270,10 @@ class _Taken:
     rest: int = 0
 
 
-def _taken(ledger: Ledger, applied: DataFrame) -> dict[str, _Taken]:
+def _add_up_taken(ledger: Ledger, applied: DataFrame) -> dict[str, _Taken]:
     """Add up what lost disputes took back of documents, by the dispute's id."""
     found: dict[str, _Taken] = defaultdict(_Taken)
-    for doc, parts in uncovered(ledger, applied).items():
+    for doc, parts in find_uncovered(ledger, applied).items():
         for reversal, amount, rest in parts:
             if reversal.is_dispute:
                 taken = found[reversal.resource_id]
@@ -281,57 +283,57 @@ def _taken(ledger: Ledger, applied: DataFrame) -> dict[str, _Taken]:
     return found
 
 
-def _at_risk(amount: int, taken: _Taken, tolerance: int) -> int:
+def _to_risk(amount: int, taken: _Taken, tolerance: int) -> int:
     """What documents still ask for, and what was taken from none of them, which a person must resolve."""
     beyond = amount - taken.amount
     return taken.rest + (0 if taken.amount and beyond <= tolerance else beyond)
 
 
-def _lost_finding(row: Row, taken: _Taken, payout_id: str | None, *, at_risk: int, inputs: Inputs) -> Finding:
-    ended_on = _local_day(row.ended_at, inputs)
+def _to_lost(row: Row, taken: _Taken, payout_id: str | None, *, at_risk: int, inputs: Inputs) -> Finding:
+    ended_on = _to_local_day(row.ended_at, inputs)
     evidence = {
-        "payment": _known(row.resource_id),
+        "payment": _to_known(row.resource_id),
         "amount": int(row.amount),
         "dispute_state": row.status,
-        "ended_on": _text(ended_on),
+        "ended_on": _format_day(ended_on),
         "documents": taken.documents,
         "taken_back": taken.amount,
         "still_open": at_risk,
     }
-    about = _about(row, taken.documents, evidence)
+    about = _to_about(row, taken.documents, evidence)
     about.payout_id, about.fact_on = payout_id, ended_on
     return to_finding(Code.DISPUTE_LOST, about, at_risk=at_risk)
 
 
-def _open(row: Row, documents: dict[str, list[str]], inputs: Inputs) -> Finding:
-    due_on = _local_day(row.due_at, inputs)
+def _to_open(row: Row, documents: dict[str, list[str]], inputs: Inputs) -> Finding:
+    due_on = _to_local_day(row.due_at, inputs)
     left = None if due_on is None else inputs.calendar.days_between(inputs.as_of, due_on)
     evidence = {
-        "payment": _known(row.resource_id),
+        "payment": _to_known(row.resource_id),
         "amount": int(row.amount),
         "dispute_state": row.status,
-        "due_on": _text(due_on),
+        "due_on": _format_day(due_on),
         "bank_days_left": left,
     }
     severity = "info"
     if row.status != _IN_REVIEW:
         severity = "high" if left is None or left <= inputs.rules.days_to_deadline else "medium"
-    about = _about(row, documents.get(row.resource_id, []), evidence)
+    about = _to_about(row, documents.get(row.resource_id, []), evidence)
     about.due_on = due_on
     return to_finding(Code.DISPUTE_OPEN, about, at_risk=int(row.amount), severity=severity)
 
 
-def _about(row: Row, documents: list[str], evidence: Evidence) -> About:
+def _to_about(row: Row, documents: list[str], evidence: Evidence) -> About:
     return About(
         subject=f"{_SUBJECT}{row.dispute_id}",
         currency=row.currency,
-        resource_id=_known(row.resource_id),
+        resource_id=_to_known(row.resource_id),
         doc_key=documents[0] if len(documents) == 1 else None,
         evidence=evidence,
     )
 
 
-def _documents(ledger: Ledger, applied: DataFrame, payment_ids: Series) -> dict[str, list[str]]:
+def _find_documents(ledger: Ledger, applied: DataFrame, payment_ids: Series) -> dict[str, list[str]]:
     """Give the documents that some payments were applied to."""
     wanted = set(payment_ids.dropna())
     places = {place: key for place, key in enumerate(ledger.payments.ids) if key in wanted}
@@ -342,13 +344,13 @@ def _documents(ledger: Ledger, applied: DataFrame, payment_ids: Series) -> dict[
     return found
 
 
-def _local_day(moment: pd.Timestamp, inputs: Inputs) -> date | None:
+def _to_local_day(moment: pd.Timestamp, inputs: Inputs) -> date | None:
     return None if pd.isna(moment) else moment.tz_convert(inputs.calendar.country.zone).date()
 
 
-def _text(on: date | None) -> str | None:
+def _format_day(on: date | None) -> str | None:
     return None if on is None else on.isoformat()
 
 
-def _known(text: str | None) -> str | None:
+def _to_known(text: str | None) -> str | None:
     return None if pd.isna(text) else str(text)

@@ -10,12 +10,12 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.columns import Indices, Ints, Mask
-from reconcile.rules.contradictions import are_contradicted, leave_to_void, void_rivals
+from reconcile.rules.contradictions import are_contradicted, find_void_rivals, leave_to_void
 from reconcile.rules.inputs import Evidence
 from reconcile.rules.ledger import Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
-from reconcile.rules.references import documents_named
+from reconcile.rules.references import find_named_documents
 
 _MOST_LISTED = 20
 _SMALLEST = 2
@@ -46,12 +46,12 @@ def match_sets(ledger: Ledger) -> None:
     one where a set would likely fit whatever was paid: that it is the only one proves nothing then.
     """
     found = _search(ledger)
-    named = documents_named(ledger, sorted(found), _all_chosen(found))
+    named = find_named_documents(ledger, sorted(found), _list_chosen(found))
     wanted: dict[int, list[int]] = defaultdict(list)
     for payment, fits in found.items():
         for doc in fits.chosen():
             wanted[doc].append(payment)
-    voids = void_rivals(ledger, np.array(sorted(found), dtype=np.int64))
+    voids = find_void_rivals(ledger, np.array(sorted(found), dtype=np.int64))
     for payment, fits in sorted(found.items()):
         if payment in voids:
             leave_to_void(ledger, payment, "set", fits.chosen(), voids[payment])
@@ -66,7 +66,7 @@ def _decide(ledger: Ledger, payment: int, fits: Fits, named: set[int], wanted: d
         _abstain(ledger, payment, fits.sets, "several", {"another_payment_wants_one": is_contested})
         return
     within = np.flatnonzero(np.isin(fits.pool, list(named & set(chosen))))
-    chance = chance_bps(fits.amounts, int(ledger.payments.amount[payment]), ledger.rules.set_size, within)
+    chance = estimate_chance(fits.amounts, int(ledger.payments.amount[payment]), ledger.rules.set_size, within)
     if chance > ledger.rules.set_chance_bps:
         _abstain(ledger, payment, fits.sets, "by_chance", {"sets_by_chance": f"{chance // _BPS}.{chance % _BPS:04}"})
         return
@@ -76,32 +76,32 @@ def _decide(ledger: Ledger, payment: int, fits: Fits, named: set[int], wanted: d
     ledger.decide(payment, Outcome.SET, Reason(Stage.SET, f"set:{len(chosen)}:only_one"))
 
 
-def chance_bps(amounts: Ints, target: int, largest: int, within: Indices) -> int:
+def estimate_chance(amounts: Ints, target: int, largest: int, within: Indices) -> int:
     """Say how many sets more would fit a payment of about this amount by chance, in hundredths of a percent.
 
     That is how many sets sum to nearly the amount, by how many amounts there are as near. Both are counted in the
     coarsest grain that is worst: prices that end alike make sums that end alike. Sets that lack one of the documents
     at `within`, which the payment names, are no rivals.
     """
-    choices = (choices_of(len(amounts), size) for size in range(_SMALLEST, min(largest, len(amounts)) + 1))
-    sums = [amounts[chosen[_hold(chosen, within)]].sum(axis=1) for chosen in choices]
-    return chance_of_sums(amounts, target, np.concatenate(sums) - target)
+    choices = (list_choices(len(amounts), size) for size in range(_SMALLEST, min(largest, len(amounts)) + 1))
+    sums = [amounts[chosen[_hold_all(chosen, within)]].sum(axis=1) for chosen in choices]
+    return estimate_chance_of_sums(amounts, target, np.concatenate(sums) - target)
 
 
-def chance_of_sums(amounts: Ints, target: int, away: Ints) -> int:
+def estimate_chance_of_sums(amounts: Ints, target: int, away: Ints) -> int:
     """Say how many sums more would hit the target by chance, from how far away each of them is; one of them hits."""
     near = away[np.abs(away) * _NEAR <= target]
-    rivals = ((grain, int(np.count_nonzero(near % grain == 0)) - 1) for grain in _grains(amounts, target))
+    rivals = ((grain, int(np.count_nonzero(near % grain == 0)) - 1) for grain in _list_grains(amounts, target))
     return max(grain * count * _BPS * _NEAR // (2 * target) for grain, count in rivals)
 
 
-def _hold(choices: Indices, within: Indices) -> Mask:
+def _hold_all(choices: Indices, within: Indices) -> Mask:
     """Tell which choices hold all of some places."""
     held: Mask = np.isin(choices, within).sum(axis=1) == len(within)
     return held
 
 
-def _grains(amounts: Ints, target: int) -> list[int]:
+def _list_grains(amounts: Ints, target: int) -> list[int]:
     """List what near sums could be multiples of, beside a rest they share: tens, and what the amounts are apart."""
     apart = int(np.gcd.reduce(amounts - amounts[0]))
     tens = (10**digits for digits in range(len(str(target))))
@@ -112,20 +112,20 @@ def find_sets(amounts: Ints, target: int, largest: int) -> list[tuple[int, ...]]
     """Find the positions of every set of 2 to `largest` amounts that sums to the target."""
     found: list[tuple[int, ...]] = []
     for size in range(_SMALLEST, min(largest, len(amounts)) + 1):
-        choices = choices_of(len(amounts), size)
+        choices = list_choices(len(amounts), size)
         hits = np.flatnonzero(amounts[choices].sum(axis=1) == target)
         found += [tuple(choices[hit].tolist()) for hit in hits]
     return found
 
 
 @lru_cache(maxsize=128)
-def choices_of(count: int, size: int) -> Indices:
+def list_choices(count: int, size: int) -> Indices:
     """List every choice of so many places out of a count."""
     flat = np.fromiter((place for chosen in combinations(range(count), size) for place in chosen), dtype=np.int64)
     return flat.reshape(-1, size)
 
 
-def _all_chosen(found: dict[int, Fits]) -> Indices:
+def _list_chosen(found: dict[int, Fits]) -> Indices:
     return np.array(sorted({doc for fits in found.values() for doc in fits.chosen()}), dtype=np.int64)
 
 
@@ -134,12 +134,12 @@ def _search(ledger: Ledger) -> dict[int, Fits]:
 
     Who declares instalments pays a part of one document.
     """
-    pools, balance = _pools(ledger), ledger.open_now()
+    pools, balance = _group_pools(ledger), ledger.open_now()
     found: dict[int, Fits] = {}
     is_left = ledger.is_left() & (ledger.payments.customer != UNKNOWN) & ~ledger.payments.in_parts
     for payment in np.flatnonzero(is_left).tolist():
         key = (int(ledger.payments.customer[payment]), int(ledger.payments.currency[payment]))
-        pool = _fitting(ledger, payment, pools[key]) if key in pools else np.array([], dtype=np.int64)
+        pool = _keep_fitting(ledger, payment, pools[key]) if key in pools else np.array([], dtype=np.int64)
         if len(pool) < _SMALLEST:
             continue
         if len(pool) > ledger.rules.set_pool:
@@ -151,16 +151,18 @@ def _search(ledger: Ledger) -> dict[int, Fits]:
         sets = find_sets(amounts, target, ledger.rules.set_size)
         if sets:
             found[payment] = Fits(pool, amounts, [tuple(pool[list(chosen)].tolist()) for chosen in sets])
-    return _uncontradicted(ledger, found)
+    return _drop_contradicted(ledger, found)
 
 
-def _uncontradicted(ledger: Ledger, found: dict[int, Fits]) -> dict[int, Fits]:
+def _drop_contradicted(ledger: Ledger, found: dict[int, Fits]) -> dict[int, Fits]:
     """Leave out payments that name another sale than all documents that could be meant, or one that is in no set."""
     pairs = [(payment, doc) for payment, fits in found.items() for doc in fits.chosen()]
     if not pairs:
         return found
     payments, docs = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
-    named = documents_named(ledger, sorted(found), np.unique(np.concatenate([fits.pool for fits in found.values()])))
+    named = find_named_documents(
+        ledger, sorted(found), np.unique(np.concatenate([fits.pool for fits in found.values()]))
+    )
     free = set(payments[~are_contradicted(ledger, payments, docs)].tolist())
     return {
         payment: fits
@@ -169,7 +171,7 @@ def _uncontradicted(ledger: Ledger, found: dict[int, Fits]) -> dict[int, Fits]:
     }
 
 
-def _pools(ledger: Ledger) -> dict[tuple[int, int], Pool]:
+def _group_pools(ledger: Ledger) -> dict[tuple[int, int], Pool]:
     """Group open documents by customer and currency: places, balances, and the days from which they may be paid."""
     pools: dict[tuple[int, int], list[int]] = defaultdict(list)
     customer, currency = ledger.books.customer, ledger.books.currency
@@ -181,7 +183,7 @@ def _pools(ledger: Ledger) -> dict[tuple[int, int], Pool]:
     return {key: (np.array(docs), balance[docs], since[docs]) for key, docs in pools.items()}
 
 
-def _fitting(ledger: Ledger, payment: int, pool: Pool) -> Indices:
+def _keep_fitting(ledger: Ledger, payment: int, pool: Pool) -> Indices:
     """Keep the documents that were open when the payment came and ask for less than it."""
     docs, balance, since = pool
     kept: Indices = docs[(since <= ledger.payments.day[payment]) & (balance < ledger.payments.amount[payment])]
@@ -211,10 +213,10 @@ class Sum:
 
 def match_parts(ledger: Ledger) -> None:
     """Match payments of one day with the document they sum to, where no other sum nor equal document could be."""
-    sums = _uncontradicted_sums(ledger, _search_sums(ledger))
+    sums = _drop_contradicted_sums(ledger, _search_sums(ledger))
     payments = np.array([payment for one in sums for payment in one.payments], dtype=np.int64)
     totals = np.array([ledger.balance(one.doc) for one in sums for _ in one.payments], dtype=np.int64)
-    alone, together = void_rivals(ledger, payments), void_rivals(ledger, payments, amounts=totals)
+    alone, together = find_void_rivals(ledger, payments), find_void_rivals(ledger, payments, amounts=totals)
     of: dict[int, list[Sum]] = defaultdict(list)
     wanted: dict[int, list[Sum]] = defaultdict(list)
     for one in sums:
@@ -281,20 +283,20 @@ def _search_sums(ledger: Ledger) -> list[Sum]:
         docs = np.array(of_customer, dtype=np.int64)
         docs = docs[books.since[docs] <= paid.day[one]]
         if len(docs) and len(group) <= ledger.rules.set_pool:
-            found += _sums(ledger, group.to_numpy(), docs, balance[docs])
+            found += _find_sums(ledger, group.to_numpy(), docs, balance[docs])
         elif len(docs):
             for payment in group.tolist():
                 ledger.leave_unsearched(payment, "parts", f"{len(group)} payments of one day")
     return found
 
 
-def _sums(ledger: Ledger, payments: Indices, docs: Indices, asked: Ints) -> list[Sum]:
+def _find_sums(ledger: Ledger, payments: Indices, docs: Indices, asked: Ints) -> list[Sum]:
     """List every two to `set_size` payments that sum to one of the documents, none of them equal to one alone."""
     amounts = ledger.payments.amount[payments]
     is_free = ~np.isin(amounts, asked)
     payments, amounts = payments[is_free], amounts[is_free]
     largest = min(ledger.rules.set_size, len(payments))
-    choices = [choices_of(len(payments), size) for size in range(_SMALLEST, largest + 1)]
+    choices = [list_choices(len(payments), size) for size in range(_SMALLEST, largest + 1)]
     if not choices:
         return []
     sums = [amounts[chosen].sum(axis=1) for chosen in choices]
@@ -304,7 +306,7 @@ def _sums(ledger: Ledger, payments: Indices, docs: Indices, asked: Ints) -> list
                 for place in np.flatnonzero(total == target)]  # fmt: skip
         if hits:
             away = (np.concatenate(sums)[:, None] - asked[None, :]).ravel()
-            chance = chance_of_sums(np.concatenate([amounts, asked]), target, away)
+            chance = estimate_chance_of_sums(np.concatenate([amounts, asked]), target, away)
             found += [Sum(hit, doc, chance) for hit in hits if not _is_refused(ledger, hit, doc)]
     return found
 
@@ -315,14 +317,14 @@ def _is_refused(ledger: Ledger, payments: tuple[int, ...], doc: int) -> bool:
     return is_declined or ledger.open_at(doc, payments[0]) != ledger.balance(doc)
 
 
-def _uncontradicted_sums(ledger: Ledger, sums: list[Sum]) -> list[Sum]:
+def _drop_contradicted_sums(ledger: Ledger, sums: list[Sum]) -> list[Sum]:
     """Leave out sums with a payment that names another sale."""
     pairs = [(payment, one.doc) for one in sums for payment in one.payments]
     if not pairs:
         return sums
     payments, docs = (np.array(side, dtype=np.int64) for side in zip(*pairs, strict=True))
     against = set(pd.unique(payments[are_contradicted(ledger, payments, docs)]).tolist())
-    named = documents_named(ledger, sorted(set(payments.tolist())), _open_of(ledger, payments))
+    named = find_named_documents(ledger, sorted(set(payments.tolist())), _list_open(ledger, payments))
     return [
         one
         for one in sums
@@ -330,7 +332,7 @@ def _uncontradicted_sums(ledger: Ledger, sums: list[Sum]) -> list[Sum]:
     ]
 
 
-def _open_of(ledger: Ledger, payments: Indices) -> Indices:
+def _list_open(ledger: Ledger, payments: Indices) -> Indices:
     """List the open documents of these payments' customers."""
     is_theirs = np.isin(ledger.books.customer, ledger.payments.customer[payments])
     return np.flatnonzero(is_theirs & (ledger.open_now() > 0))

@@ -5,14 +5,14 @@ import pandas as pd
 from pandas import DataFrame
 
 from reconcile.rules.bank import match_bank
-from reconcile.rules.columns import Words, looked_up
+from reconcile.rules.columns import Words, look_up
 from reconcile.rules.deposits import Deposit
-from reconcile.rules.gate import touched
-from reconcile.rules.identity import fee_rates
-from reconcile.rules.inputs import COUNT, DAY, SUMMARY, TEXT, Finding, Inputs, typed
+from reconcile.rules.gate import mark_touched
+from reconcile.rules.identity import format_fee_rates
+from reconcile.rules.inputs import COUNT, DAY, SUMMARY, TEXT, Finding, Inputs, to_types
 from reconcile.rules.outcomes import APPLIED, Code, Recon
 from reconcile.rules.payouts import PAYMENT_TYPES
-from reconcile.rules.timing import expected_arrivals, local_times, payout_bank_days, shift, windows
+from reconcile.rules.timing import expect_arrivals, shift_days, to_local_times, to_payout_bank_days, to_windows
 
 _SUMS = {
     "payments_count": "payments_count",
@@ -44,10 +44,10 @@ def summarize(rows: DataFrame, sums: DataFrame, deposits: list[Deposit], inputs:
     """Give the payouts with their dates, sums and bank movement; what matching decided is added later."""
     payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     added = sums.reindex(payouts["payout_id"].to_numpy())
-    local = local_times(payouts["created_at"], inputs.calendar)
-    last = looked_up(payouts["payout_id"], rows.groupby("payout_id")["bank_day"].max()).astype(DAY)
-    bank_day = payout_bank_days(payouts["created_at"], last, inputs.calendar)
-    since, until = windows(bank_day, inputs.calendar)
+    local = to_local_times(payouts["created_at"], inputs.calendar)
+    last = look_up(payouts["payout_id"], rows.groupby("payout_id")["bank_day"].max()).astype(DAY)
+    bank_day = to_payout_bank_days(payouts["created_at"], last, inputs.calendar)
+    since, until = to_windows(bank_day, inputs.calendar)
     summary = DataFrame({
         "payout_id": payouts["payout_id"],
         "mode": inputs.mode,
@@ -62,8 +62,8 @@ def summarize(rows: DataFrame, sums: DataFrame, deposits: list[Deposit], inputs:
         "window_end": until,
         "recipient_institution": payouts["recipient_institution"],
         "recipient_account_last4": payouts["recipient_last4"],
-        "fee_rate_pct": fee_rates(added).to_numpy(),
-        "expected_arrival": expected_arrivals(bank_day, inputs.rules.payout_schedule, inputs.calendar),
+        "fee_rate_pct": format_fee_rates(added).to_numpy(),
+        "expected_arrival": expect_arrivals(bank_day, inputs.rules.payout_schedule, inputs.calendar),
     })  # fmt: skip
     for name, source in _SUMS.items():
         summary[name] = added[source].to_numpy()
@@ -90,12 +90,12 @@ def complete_summary(
     matched = is_matched.groupby(firsts["payout_id"]).sum()
     counted = firsts.groupby("payout_id").size()
     ids = summary["payout_id"]
-    summary["matched_count"] = looked_up(ids, matched).fillna(0).astype(COUNT)
-    summary["unmatched_count"] = looked_up(ids, counted - matched).fillna(0).astype(COUNT)
+    summary["matched_count"] = look_up(ids, matched).fillna(0).astype(COUNT)
+    summary["unmatched_count"] = look_up(ids, counted - matched).fillna(0).astype(COUNT)
     named = pd.Series([finding.payout_id for finding in findings], dtype=TEXT)
-    summary["exceptions"] = looked_up(ids, named.value_counts()).fillna(0).astype(COUNT)
-    summary["status_recon"] = _standing(summary, findings, inputs, unsaid)
-    return typed(summary, SUMMARY)
+    summary["exceptions"] = look_up(ids, named.value_counts()).fillna(0).astype(COUNT)
+    summary["status_recon"] = _decide_standing(summary, findings, inputs, unsaid)
+    return to_types(summary, SUMMARY)
 
 
 def _keeps_open(finding: Finding) -> bool:
@@ -104,17 +104,19 @@ def _keeps_open(finding: Finding) -> bool:
     return is_whole or (finding.code == Code.CURRENCY_DIFF and "payout_currency" in finding.evidence)
 
 
-def _standing(summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs, unsaid: frozenset[str]) -> Words:
+def _decide_standing(
+    summary: DataFrame, findings: tuple[Finding, ...], inputs: Inputs, unsaid: frozenset[str]
+) -> Words:
     """Say how each payout stands; one that ties out is closed only where the bank shows it."""
     opening = {finding.payout_id for finding in findings if _keeps_open(finding)}
-    due_on = shift(summary["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)
+    due_on = shift_days(summary["expected_arrival"], inputs.rules.days_to_bank, inputs.calendar)
     is_due = due_on <= pd.Timestamp(inputs.as_of)
     # Where the bank is known to its last day and shows nothing, only what is withheld keeps it from being open.
     waits = summary["bank_known"] | (summary["bank_begun"] & ~is_due)
     rules = [
         (summary["status"] == "canceled", Recon.CANCELED),
         (summary["status"] == "returned", Recon.RETURNED),
-        (touched(summary, inputs), Recon.INCOMPLETE),
+        (mark_touched(summary, inputs), Recon.INCOMPLETE),
         (summary["payout_id"].isin(opening) | (summary["difference"] != 0), Recon.OPEN),
         (summary["payout_id"].isin(unsaid), Recon.INCOMPLETE),
         (summary["bank_movement_id"].notna(), Recon.CLOSED),

@@ -7,10 +7,10 @@ import numpy as np
 from pandas import DataFrame
 
 from reconcile.rules.columns import Indices, Ints, Words
-from reconcile.rules.contradictions import are_contradicted, void_rivals
+from reconcile.rules.contradictions import are_contradicted, find_void_rivals
 from reconcile.rules.findings import OF_VOID, About, to_finding
 from reconcile.rules.inputs import Evidence, Finding, Inputs
-from reconcile.rules.keys import read_said
+from reconcile.rules.keys import decode_metadata
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Code, DocumentOutcome, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
@@ -51,7 +51,7 @@ class Pool:
         return np.where(since < until, self.place[first], _NONE)
 
 
-def _pool(blocks: Ints, amounts: Ints, places: Indices) -> Pool:
+def _to_pool(blocks: Ints, amounts: Ints, places: Indices) -> Pool:
     known = blocks != UNKNOWN
     block, amount, place = blocks[known], amounts[known], places[known]
     levels, ranks = np.unique(amount, return_inverse=True)
@@ -77,12 +77,12 @@ class NearestMiss:
         docs = self.documents[0].closest(ledger.payments.customer[asking], amounts)
         others = self.documents[1].closest(ledger.payments.currency[asking], amounts)
         is_equal = (others != _NONE) & (balances[others] == amounts)
-        voids = void_rivals(ledger, asking, at_any_day=True)
+        voids = find_void_rivals(ledger, asking, at_any_day=True)
         void = np.array([voids.get(payment, [_NONE])[0] for payment in payments], dtype=np.int64)
         is_exact = (docs != _NONE) & (balances[docs] == amounts)
         docs = np.where((docs == _NONE) & is_equal, others, docs)
         docs = np.where((void != _NONE) & ~is_exact, void, docs)
-        failures = _first_failures(ledger, asking, docs)
+        failures = _find_first_failures(ledger, asking, docs)
         rows = zip(docs.tolist(), ledger.books.keys[docs], balances[docs].tolist(), failures, strict=True)
         return [
             None if doc == _NONE else {"document": str(key), _ASKS[failure["failed"] == IS_VOID]: balance} | failure
@@ -99,7 +99,7 @@ class NearestMiss:
         others = self.payments[1].closest(ledger.books.currency[asking], balances)
         is_equal = (others != _NONE) & (amounts[others] == balances)
         payments = np.where((payments == _NONE) & is_equal, others, payments)
-        failures = _first_failures(ledger, payments, asking)
+        failures = _find_first_failures(ledger, payments, asking)
         rows = zip(payments.tolist(), ledger.payments.ids[payments], amounts[payments].tolist(), failures, strict=True)
         return [
             None if payment == _NONE else {"payment": str(identity), "amount": amount} | failure
@@ -107,7 +107,7 @@ class NearestMiss:
         ]
 
 
-def nearest_misses(ledger: Ledger, applied: DataFrame) -> NearestMiss:
+def index_misses(ledger: Ledger, applied: DataFrame) -> NearestMiss:
     books, payments = ledger.books, ledger.payments
     balance = ledger.open_now()
     docs = np.flatnonzero(balance > 0)
@@ -116,15 +116,15 @@ def nearest_misses(ledger: Ledger, applied: DataFrame) -> NearestMiss:
     free = np.flatnonzero(~is_applied)
     return NearestMiss(
         ledger,
-        (_pool(books.customer[docs], balance[docs], docs), _pool(books.currency[docs], balance[docs], docs)),
+        (_to_pool(books.customer[docs], balance[docs], docs), _to_pool(books.currency[docs], balance[docs], docs)),
         (
-            _pool(payments.customer[free], payments.amount[free], free),
-            _pool(payments.currency[free], payments.amount[free], free),
+            _to_pool(payments.customer[free], payments.amount[free], free),
+            _to_pool(payments.currency[free], payments.amount[free], free),
         ),
     )
 
 
-def _first_failures(ledger: Ledger, payments: Indices, docs: Indices) -> list[Evidence]:
+def _find_first_failures(ledger: Ledger, payments: Indices, docs: Indices) -> list[Evidence]:
     """Name the first test each pair fails: declined, void, currency, customer, amount, window, key, or not alone.
 
     A pair that is none is told something too, which nobody reads.
@@ -149,10 +149,10 @@ def _first_failures(ledger: Ledger, payments: Indices, docs: Indices) -> list[Ev
     names = [*(name for _, name in tests), "the payment names another sale", "not the only candidate"]
     days = (to_days(column) for column in (day, books.since[docs], books.until[docs]))
     rows = zip(failed.tolist(), difference.tolist(), *days, strict=True)
-    return [_failure(names[test], amount, *own) for test, amount, *own in rows]
+    return [_to_failure(names[test], amount, *own) for test, amount, *own in rows]
 
 
-def _failure(name: str, difference: int, paid_on: str, since: str, until: str) -> Evidence:
+def _to_failure(name: str, difference: int, paid_on: str, since: str, until: str) -> Evidence:
     """Return the test that failed with what was compared."""
     if name == _TOO_EARLY:
         return {"failed": "date", "paid_on": paid_on, "window_starts": since}
@@ -161,23 +161,23 @@ def _failure(name: str, difference: int, paid_on: str, since: str, until: str) -
     return {"failed": name, "amount_difference": difference} if name in _WITH_AMOUNT else {"failed": name}
 
 
-def payment_findings(ledger: Ledger, applied: DataFrame, misses: NearestMiss) -> list[Finding]:
+def find_payment_faults(ledger: Ledger, applied: DataFrame, misses: NearestMiss) -> list[Finding]:
     """Name every payment that needs a person, each code of it once."""
-    missing = _missing(ledger, misses)
-    docs_of, payers = _docs_of(applied, ledger), _payers(applied, ledger)
-    found = [_part_finding(ledger, payment, doc) for payment, doc in _short_parts(ledger, applied)]
+    missing = _describe_missing(ledger, misses)
+    docs_of, payers = _group_documents(applied, ledger), _group_payers(applied, ledger)
+    found = [_to_short_part(ledger, payment, doc) for payment, doc in _list_short_parts(ledger, applied)]
     for payment in sorted(ledger.codes):
         for code in ledger.codes[payment]:
             if code == Code.AMOUNT_DIFF and _is_accepted(ledger, docs_of[payment]):
                 continue
-            evidence = _evidence(ledger, payment, code, missing, docs_of)
+            evidence = _gather_evidence(ledger, payment, code, missing, docs_of)
             if code == Code.DUPLICATE_PAYMENT:
                 evidence["paid_by"] = [payer for doc in ledger.reasons[payment].rivals for payer in payers[doc]]
-            found.append(_finding(ledger, payment, code, evidence))
+            found.append(_to_finding(ledger, payment, code, evidence))
     return found
 
 
-def _docs_of(applied: DataFrame, ledger: Ledger) -> dict[int, list[int]]:
+def _group_documents(applied: DataFrame, ledger: Ledger) -> dict[int, list[int]]:
     concerned = applied[applied["payment"].isin(list(ledger.codes))]
     docs: dict[int, list[int]] = defaultdict(list)
     for payment, doc in zip(concerned["payment"].tolist(), concerned["doc"].tolist(), strict=True):
@@ -185,7 +185,7 @@ def _docs_of(applied: DataFrame, ledger: Ledger) -> dict[int, list[int]]:
     return docs
 
 
-def _payers(applied: DataFrame, ledger: Ledger) -> dict[int, list[str]]:
+def _group_payers(applied: DataFrame, ledger: Ledger) -> dict[int, list[str]]:
     """List the payments of each document that was paid a second time."""
     twice = {
         doc
@@ -204,7 +204,7 @@ def _is_accepted(ledger: Ledger, docs: list[int]) -> bool:
     return bool(docs) and all(ledger.adjusted[doc] != 0 and ledger.balance(doc) == 0 for doc in docs)
 
 
-def _finding(ledger: Ledger, payment: int, code: Code, evidence: Evidence) -> Finding:
+def _to_finding(ledger: Ledger, payment: int, code: Code, evidence: Evidence) -> Finding:
     at_risk = int(ledger.payments.amount[payment])
     if code == Code.AMOUNT_DIFF:
         difference = evidence["difference"]
@@ -212,13 +212,13 @@ def _finding(ledger: Ledger, payment: int, code: Code, evidence: Evidence) -> Fi
         at_risk = abs(difference)
     elif code == Code.CUSTOMER_DIFF:
         at_risk = 0
-    about = _about(ledger, payment, _doc_key(ledger, payment, code, evidence), evidence)
+    about = _to_about(ledger, payment, _choose_doc_key(ledger, payment, code, evidence), evidence)
     nearest = evidence.get("nearest")
     is_of_void = isinstance(nearest, dict) and nearest.get("failed") == IS_VOID
     return to_finding(code, about, at_risk=at_risk, action=OF_VOID if is_of_void else "")
 
 
-def _about(ledger: Ledger, payment: int, doc_key: str | None, evidence: Evidence) -> About:
+def _to_about(ledger: Ledger, payment: int, doc_key: str | None, evidence: Evidence) -> About:
     payments = ledger.payments
     return About(
         subject=f"resource:{payments.ids[payment]}",
@@ -230,7 +230,7 @@ def _about(ledger: Ledger, payment: int, doc_key: str | None, evidence: Evidence
     )
 
 
-def _doc_key(ledger: Ledger, payment: int, code: Code, evidence: Evidence) -> str | None:
+def _choose_doc_key(ledger: Ledger, payment: int, code: Code, evidence: Evidence) -> str | None:
     if code == Code.AMBIGUOUS:
         return None
     if "document" in evidence:
@@ -239,13 +239,13 @@ def _doc_key(ledger: Ledger, payment: int, code: Code, evidence: Evidence) -> st
     return str(ledger.books.keys[rivals[0]]) if len(rivals) == 1 else None
 
 
-def _evidence(
+def _gather_evidence(
     ledger: Ledger, payment: int, code: Code, missing: dict[int, Evidence], docs_of: dict[int, list[int]]
 ) -> Evidence:
     reason = ledger.reasons[payment]
     evidence: Evidence = {"rule": reason.rule, "amount": int(ledger.payments.amount[payment])} | reason.evidence
     if code == Code.CUSTOMER_DIFF:
-        return evidence | _customers(ledger, payment, docs_of[payment])
+        return evidence | _name_customers(ledger, payment, docs_of[payment])
     if code == Code.AMBIGUOUS:
         rivals = [str(ledger.books.keys[doc]) for doc in reason.rivals]
         decisive = "the document the customer meant, or a key in the payment's metadata"
@@ -255,32 +255,32 @@ def _evidence(
     return evidence
 
 
-def _customers(ledger: Ledger, payment: int, docs: list[int]) -> Evidence:
+def _name_customers(ledger: Ledger, payment: int, docs: list[int]) -> Evidence:
     owner = ledger.books.tax_id[docs[0]]
     return {"document": ledger.books.keys[docs[0]], "payer": ledger.payments.tax_id[payment], "customer": owner}
 
 
-def _missing(ledger: Ledger, misses: NearestMiss) -> dict[int, Evidence]:
+def _describe_missing(ledger: Ledger, misses: NearestMiss) -> dict[int, Evidence]:
     """Say of each payment without a certain document what it named and what came nearest."""
     lonely = [payment for payment, codes in ledger.codes.items() if Code.PAYMENT_NO_INVOICE in codes]
     texts = ledger.payments.frame["metadata"].take(lonely).to_numpy(dtype=object)
     return {
-        payment: _named(ledger, payment, text) | {"nearest": miss}
+        payment: _describe_keys(ledger, payment, text) | {"nearest": miss}
         for payment, text, miss in zip(lonely, texts, misses.of_payments(lonely), strict=True)
     }
 
 
-def _named(ledger: Ledger, payment: int, metadata: object) -> Evidence:
+def _describe_keys(ledger: Ledger, payment: int, metadata: object) -> Evidence:
     reason = ledger.reasons[payment]
     evidence: Evidence = {} if "candidates" in reason.evidence else {"candidates": 0}
-    said = read_said(metadata) if reason.stage == Stage.NONE else {}
+    said = decode_metadata(metadata) if reason.stage == Stage.NONE else {}
     named = {name: str(said[name]) for name in _KEY_NAMES if said.get(name) not in (None, "")} if said else {}
     if named:
         evidence["keys_in_the_payment"] = named
     return evidence | ledger.unsearched.get(payment, {})
 
 
-def _short_parts(ledger: Ledger, applied: DataFrame) -> list[tuple[int, int]]:
+def _list_short_parts(ledger: Ledger, applied: DataFrame) -> list[tuple[int, int]]:
     """List the last part paid of each document that is short by little and declares no instalments."""
     is_part = ledger.outcome[applied["payment"].to_numpy()] == Outcome.PARTIAL
     parts = applied[applied["doc"].isin(applied["doc"][is_part])].sort_values(["doc", "payment"])
@@ -302,13 +302,13 @@ def _is_short(ledger: Ledger, payment: int, doc: int) -> bool:
     return rest > 0 and is_little and not ledger.books.is_ppd[doc]
 
 
-def _part_finding(ledger: Ledger, payment: int, doc: int) -> Finding:
+def _to_short_part(ledger: Ledger, payment: int, doc: int) -> Finding:
     evidence = ledger.reasons[payment].evidence | {"rule": ledger.reasons[payment].rule, "rest": ledger.balance(doc)}
-    about = _about(ledger, payment, str(ledger.books.keys[doc]), evidence)
+    about = _to_about(ledger, payment, str(ledger.books.keys[doc]), evidence)
     return to_finding(Code.AMOUNT_DIFF, about, at_risk=ledger.balance(doc))
 
 
-def document_outcomes(ledger: Ledger, inputs: Inputs) -> Words:
+def decide_documents(ledger: Ledger, inputs: Inputs) -> Words:
     """Say how each document stands on the as-of day."""
     books, balance = ledger.books, ledger.balances()
     today = np.datetime64(inputs.as_of, "D").astype(np.int64)
@@ -328,7 +328,7 @@ def document_outcomes(ledger: Ledger, inputs: Inputs) -> Words:
     return outcomes
 
 
-def overdue_findings(ledger: Ledger, outcomes: Words, misses: NearestMiss) -> list[Finding]:
+def find_overdue(ledger: Ledger, outcomes: Words, misses: NearestMiss) -> list[Finding]:
     books, docs = ledger.books, np.flatnonzero(outcomes == DocumentOutcome.OVERDUE)
     columns = {
         "due": to_days(books.due[docs]),
@@ -340,9 +340,9 @@ def overdue_findings(ledger: Ledger, outcomes: Words, misses: NearestMiss) -> li
     }
     told = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
     rows = zip(books.keys[docs], books.money[docs], ledger.balances()[docs].tolist(), told, strict=True)
-    return [_overdue(str(key), currency, balance, evidence) for key, currency, balance, evidence in rows]
+    return [_to_overdue(str(key), currency, balance, evidence) for key, currency, balance, evidence in rows]
 
 
-def _overdue(key: str, currency: str, balance: int, evidence: Evidence) -> Finding:
+def _to_overdue(key: str, currency: str, balance: int, evidence: Evidence) -> Finding:
     about = About(f"document:{key}", currency, doc_key=key, evidence=evidence)
     return to_finding(Code.INVOICE_NO_PAYMENT, about, at_risk=balance)

@@ -11,7 +11,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from reconcile.kept import chunks, extracts
-from reconcile.rules.columns import BETWEEN, combined
+from reconcile.rules.columns import BETWEEN, to_one_array
 from reconcile.tables import ResultChunk, Run
 
 _TEXT = pa.large_string()
@@ -99,4 +99,4 @@ def _kept(table: pa.Table, subject: Sequence[str], changed: pa.Array) -> list[di
 def _joined(table: pa.Table, names: Sequence[str]) -> pa.Array:
     parts = [table[name].cast(_TEXT) for name in names]
     joined = pc.binary_join_element_wise(*parts, BETWEEN, null_handling="replace", null_replacement=_NOTHING)
-    return combined(joined)
+    return to_one_array(joined)

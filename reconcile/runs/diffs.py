@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.columns import BETWEEN, combined
+from reconcile.rules.columns import BETWEEN, to_one_array
 
 KEYS = ("kind", "subject", "before", "after", "cause")
 _NOTHING = ""
@@ -138,7 +138,7 @@ def _narrowed(before: DataFrame, after: DataFrame, identity: list[str]) -> tuple
 
 def _joined(table: pa.Table, names: list[str]) -> pa.Array:
     columns = [table[name].cast(pa.large_string()) for name in names]
-    return combined(pc.binary_join_element_wise(*columns, BETWEEN, null_handling="replace", null_replacement=_NONE))
+    return to_one_array(pc.binary_join_element_wise(*columns, BETWEEN, null_handling="replace", null_replacement=_NONE))
 
 
 def _unlike(table: pa.Table, ids: pa.Array, other: pa.Table, others: pa.Array) -> pa.Array:
@@ -146,7 +146,7 @@ def _unlike(table: pa.Table, ids: pa.Array, other: pa.Table, others: pa.Array) -
     places = pc.index_in(ids, value_set=others)
     unlike = places.is_null()
     for name in table.column_names:
-        mine, theirs = combined(table[name]), combined(other[name]).take(places)
+        mine, theirs = to_one_array(table[name]), to_one_array(other[name]).take(places)
         same = pc.or_kleene(pc.equal(mine, theirs), pc.and_(mine.is_null(), theirs.is_null()))
         unlike = pc.or_(unlike, pc.invert(same.fill_null(False)))
     return unlike

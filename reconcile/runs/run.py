@@ -24,7 +24,7 @@ from reconcile.reading.gaps import is_ahead_of_data
 from reconcile.reading.memory import low_memory, release_arrow_memory
 from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import returned_findings
-from reconcile.rules.at_risk import AtRisk, totals_at_risk
+from reconcile.rules.at_risk import AtRisk, add_up_risks
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
@@ -194,7 +194,7 @@ def publish(
     if is_published(kept):
         return RunOutcome.of(kept)
     seen, merged, open_now = _merged(session, snapshot.scope, outcome, rows, at=at)
-    at_risk = {currency: total._asdict() for currency, total in totals_at_risk(open_now).items()}
+    at_risk = {currency: total._asdict() for currency, total in add_up_risks(open_now).items()}
     outcome = replace(outcome, summary=outcome.summary | {VALUE_AT_RISK: at_risk})
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
     # Content that was pruned and comes again takes its old place.

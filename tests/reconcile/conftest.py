@@ -19,7 +19,7 @@ from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import Charge, Dispute, PaymentIntent, Payout, PayoutCount, PayoutItem, Refund
 from consumer.facts.tables.sync import Checkpoint
 from cuadre import Commands
-from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, SUMMARY, Finding, Inputs, Result, empty, typed
+from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, SUMMARY, Finding, Inputs, Result, empty_frame, to_types
 from reconcile.tables import LocalInvoice, ProviderFee
 
 NOON = datetime(2026, 9, 10, 15, 0, tzinfo=UTC)
@@ -165,7 +165,7 @@ def _result(inputs: Inputs, findings: tuple[Finding, ...], *, complete: bool | N
     documents["outcome"], documents["paid"], documents["credited"] = "open_not_due", 0, 0
     documents["balance"] = documents["total"]
     is_complete = inputs.gaps.empty if complete is None else complete
-    return Result(typed(payouts, SUMMARY), lines, typed(documents, DOCUMENT_RESULTS), findings, is_complete)
+    return Result(to_types(payouts, SUMMARY), lines, to_types(documents, DOCUMENT_RESULTS), findings, is_complete)
 
 
 def _lines(inputs: Inputs) -> Any:
@@ -175,11 +175,11 @@ def _lines(inputs: Inputs) -> Any:
         inputs.items["resource_type"] != "refund", -inputs.items["amount"]
     )
     lines["occurred_at_utc"] = inputs.items["occurred_at"]
-    return typed(lines, LINES)
+    return to_types(lines, LINES)
 
 
 def _filled(frame: Any, schema: Any) -> Any:
-    return frame.reindex(columns=list(schema)).astype(dict(empty(schema).dtypes.items()))
+    return frame.reindex(columns=list(schema)).astype(dict(empty_frame(schema).dtypes.items()))
 
 
 @pytest.fixture

@@ -13,11 +13,11 @@ import pytest
 
 from reconcile.rules import candidates, references, sets
 from reconcile.rules.checks import ChecksFailed
-from reconcile.rules.inputs import DOCUMENTS, FEES, Inputs, empty, typed
+from reconcile.rules.inputs import DOCUMENTS, FEES, Inputs, empty_frame, to_types
 from reconcile.rules.ledger import Reason
 from reconcile.rules.outcomes import Outcome, Stage
 from reconcile.rules.pipeline import reconcile
-from reconcile.rules.references import best_pairs
+from reconcile.rules.references import choose_pairs
 
 ACCURACY = Path(__file__).resolve().parents[1] / "benchmarks" / "accuracy"
 Variant = Callable[[Inputs, pytest.MonkeyPatch], Inputs]
@@ -72,12 +72,12 @@ def _no_tie_rule(inputs: Inputs, patch: pytest.MonkeyPatch) -> Inputs:
 
     patch.setattr(sets, "_abstain", take_the_first)
     patch.setattr(candidates, "_are_lone", lambda edges: ~edges["payment"].duplicated())
-    patch.setattr(references, "forced_pairs", best_pairs)
+    patch.setattr(references, "keep_forced_pairs", choose_pairs)
     return inputs
 
 
 def _no_fee_rule(inputs: Inputs, _patch: pytest.MonkeyPatch) -> Inputs:
-    return replace(inputs, fees=empty(FEES), tariff=None)
+    return replace(inputs, fees=empty_frame(FEES), tariff=None)
 
 
 def _with_an_old_invoice(inputs: Inputs, truth: list[Any]) -> tuple[Inputs, str]:
@@ -95,7 +95,7 @@ def _with_an_old_invoice(inputs: Inputs, truth: list[Any]) -> tuple[Inputs, str]
         ref_number=None, customer_tax_id=payment["customer_tax_id"], total=payment["amount"], status="valid",
         currency=payment["currency"], issue_date=paid_on - timedelta(days=60), due_date=paid_on - timedelta(days=49),
     )  # fmt: skip
-    books = typed(pd.concat([inputs.documents, invoice], ignore_index=True), DOCUMENTS)
+    books = to_types(pd.concat([inputs.documents, invoice], ignore_index=True), DOCUMENTS)
     return replace(inputs, documents=books), str(payment["resource_id"])
 
 

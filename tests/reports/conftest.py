@@ -21,7 +21,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from reconcile.kept import chunks, extracts
-from reconcile.rules.inputs import DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, typed
+from reconcile.rules.inputs import DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports import people
@@ -196,7 +196,7 @@ def to_frame(rows: Sequence[dict[str, Any]], schema: Schema) -> pd.DataFrame:
     for name, dtype in schema.items():
         if dtype == MOMENT:
             frame[name] = pd.to_datetime(frame[name], utc=True, format="ISO8601")
-    return typed(frame, schema)
+    return to_types(frame, schema)
 
 
 def keep_everything(session: Session) -> None:

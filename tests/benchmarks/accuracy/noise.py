@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.inputs import DOCUMENTS, ITEMS, Inputs, Result, typed
+from reconcile.rules.inputs import DOCUMENTS, ITEMS, Inputs, Result, to_types
 from sandbox.state.happening import Truth
 from tests.benchmarks.accuracy.scoring import PAYMENTS, WRONG_COSTS, Row, linked_documents, plain_rows
 
@@ -114,9 +114,9 @@ def spoiled(inputs: Inputs, trade: Trade) -> Inputs:
     for name in ("metadata", "customer_tax_id", "sender_tax_id", "texts", "amount", "currency", "occurred_at"):
         items[name] = items[name].mask(known, items["resource_id"].map(changed[name]))
     fresh = changed[~changed.index.isin(inputs.items["resource_id"])].reset_index()
-    items = pd.concat([items, typed(fresh, ITEMS)], ignore_index=True)
-    documents = typed(DataFrame(list(trade.documents.values()), columns=list(DOCUMENTS)), DOCUMENTS)
-    return replace(inputs, items=typed(items, ITEMS), documents=documents)
+    items = pd.concat([items, to_types(fresh, ITEMS)], ignore_index=True)
+    documents = to_types(DataFrame(list(trade.documents.values()), columns=list(DOCUMENTS)), DOCUMENTS)
+    return replace(inputs, items=to_types(items, ITEMS), documents=documents)
 
 
 def judge(result: Result, trade: Trade, label: str) -> Judged:

@@ -27,8 +27,8 @@ from reconcile.rules.inputs import (
     ITEMS,
     PAYOUTS,
     Inputs,
-    empty,
-    typed,
+    empty_frame,
+    to_types,
 )
 from reconcile.rules.terms import RuleSet
 
@@ -101,15 +101,15 @@ def inputs_at(sales: Sales, level: str) -> Inputs:
         country="mx",
         mode="test",
         as_of=date(2019, 1, 31),
-        payouts=empty(PAYOUTS),
+        payouts=empty_frame(PAYOUTS),
         items=_items(sales.payments, level),
         documents=_documents(sales.documents, level),
-        disputes=empty(DISPUTES),
-        fees=empty(FEES),
-        gaps=empty(GAPS),
-        conflicts=empty(CONFLICTS),
-        decisions=empty(DECISIONS),
-        bank=empty(BANK),
+        disputes=empty_frame(DISPUTES),
+        fees=empty_frame(FEES),
+        gaps=empty_frame(GAPS),
+        conflicts=empty_frame(CONFLICTS),
+        decisions=empty_frame(DECISIONS),
+        bank=empty_frame(BANK),
         tariff=None,
         rules=RuleSet(),
         calendar=calendar_of("mx"),
@@ -130,7 +130,7 @@ def _documents(orders: DataFrame, level: str) -> DataFrame:
         "status": orders["order_status"].isin(_VOID).map({True: "void", False: "valid"}),
         "order_ref": orders["order_id"],
     }
-    return typed(DataFrame(columns).reindex(columns=list(DOCUMENTS)), DOCUMENTS)
+    return to_types(DataFrame(columns).reindex(columns=list(DOCUMENTS)), DOCUMENTS)
 
 
 def _items(payments: DataFrame, level: str) -> DataFrame:
@@ -147,7 +147,7 @@ def _items(payments: DataFrame, level: str) -> DataFrame:
         "customer_tax_id": known,
         "metadata": said,
     }
-    return typed(DataFrame(columns).reindex(columns=list(ITEMS)), ITEMS)
+    return to_types(DataFrame(columns).reindex(columns=list(ITEMS)), ITEMS)
 
 
 def _days(rows: DataFrame, level: str) -> Any:

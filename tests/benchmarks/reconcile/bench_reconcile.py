@@ -33,7 +33,7 @@ from reconcile.reading.columnar import read_table
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
 from reconcile.rules.inputs import DOCUMENTS
 from reconcile.rules.keys import find_keys, read_metadata
-from reconcile.rules.payments import payment_rows
+from reconcile.rules.payments import choose_payments
 from reconcile.rules.payouts import place_items
 from reconcile.rules.pipeline import open_ledger
 from reconcile.rules.placement import place_keyed
@@ -102,7 +102,7 @@ def keyed_once(folder: Path) -> dict[str, Any]:
         inputs = read_inputs(session, connection, installation.settings, as_of=trade.AS_OF, now=utc_now())
     rows = place_items(inputs)
     ledger, said = open_ledger(rows, inputs)
-    metadata = payment_rows(rows, inputs.items)["metadata"]
+    metadata = choose_payments(rows, inputs.items)["metadata"]
     clock = _Clock(clock)
     said = read_metadata(metadata)
     clock.mark("metadata")

@@ -15,7 +15,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event
 from reconcile.kept import chunks
-from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, typed
+from reconcile.rules.inputs import DOCUMENT_RESULTS, SUMMARY, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.runs.publication import insert_results
 from reconcile.tables import ExceptionRow, ResultChunk, Run, RunFinding
@@ -35,7 +35,7 @@ def lines(rows: int, payouts: int | None = None) -> Iterator[pa.Table]:
 
 
 def _frame(rows: Iterable[dict[str, Any]], schema: Schema = LINE_COLUMNS) -> pd.DataFrame:
-    return typed(pd.DataFrame(rows, columns=list(schema)), schema)
+    return to_types(pd.DataFrame(rows, columns=list(schema)), schema)
 
 
 def _line(number: int, payouts: int) -> dict[str, Any]:

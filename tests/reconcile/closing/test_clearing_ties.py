@@ -91,12 +91,12 @@ def test_the_balance_is_what_the_provider_still_owes(living: ModuleType, scenari
 
 
 def _closing(account: Account) -> Owed:
-    last = {row["currency"]: (row["closing"], row["closing_items_count"]) for row in clearing.rollforward(account)}
+    last = {row["currency"]: (row["closing"], row["closing_items_count"]) for row in clearing.carry_forward(account)}
     return {currency: sums for currency, sums in last.items() if sums != (0, 0)}
 
 
 def _in_transit(account: Account) -> Owed:
     listed: dict[str, list[int]] = {}
-    for item in clearing.waiting(account).to_pylist():
+    for item in clearing.find_waiting(account).to_pylist():
         listed.setdefault(item["currency"], []).append(item["amount_signed"])
     return {currency: (sum(amounts), len(amounts)) for currency, amounts in listed.items()}

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from consumer.facts.bankdays import calendar_of
 from reconcile.exceptions.life import OPENED, ExceptionState, Seen, by_identity, exception_id, merge, opened_rows
-from reconcile.rules.ages import age_bucket, age_in_bank_days
+from reconcile.rules.ages import count_bank_days, to_age_bucket
 from reconcile.rules.inputs import Finding
 
 AT = datetime(2026, 9, 11, 6, tzinfo=UTC)
@@ -144,5 +144,5 @@ def test_evidence_is_text_whose_order_says_nothing(finding: Callable[..., Findin
 )
 def test_exceptions_age_in_bank_days(on: date, age: int, bucket: str) -> None:
     """Weekends and the holidays of September do not age anything."""
-    found = age_in_bank_days(date(2026, 9, 16), on, calendar_of("cl"))
-    assert (found, age_bucket(found)) == (age, bucket)
+    found = count_bank_days(date(2026, 9, 16), on, calendar_of("cl"))
+    assert (found, to_age_bucket(found)) == (age, bucket)

@@ -6,13 +6,13 @@ import pytest
 from pandas import DataFrame
 
 from reconcile.kept.digests import digest_of
-from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, typed
+from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, to_types
 
 KINDS = {"text": TEXT, "amount": MONEY, "at": MOMENT, "on": DAY}
 
 
 def _frame(*rows: tuple[object, ...]) -> DataFrame:
-    return typed(DataFrame(list(rows), columns=list(KINDS)), KINDS)
+    return to_types(DataFrame(list(rows), columns=list(KINDS)), KINDS)
 
 
 ROWS = _frame(

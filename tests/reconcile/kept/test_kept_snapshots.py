@@ -17,7 +17,7 @@ from reconcile.kept.digests import digest_of
 from reconcile.kept.durable import DRAFT
 from reconcile.kept.snapshots import Scope, Snapshot, SnapshotError
 from reconcile.reading.threads import background_thread
-from reconcile.rules.inputs import PAYOUTS, empty
+from reconcile.rules.inputs import PAYOUTS, empty_frame
 from reconcile.runs.run import take_snapshot
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def test_changed_files_are_refused(world: "World", installation: Installation, m
     world.payout("po_1", 984)
     snapshot = _take(installation, main)
     folder = _keep(snapshot, installation)
-    empty(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
+    empty_frame(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
     with pytest.raises(SnapshotError, match=r"payouts of run \w+ were changed"):
         snapshots.read(installation.settings.data_dir, "main", snapshot.run_id)
 

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 import pandas as pd
 
 from reconcile.kept.results import to_json
-from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, typed
+from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, to_types
 
 MOMENTS = [
     datetime(2026, 9, 10, 15, tzinfo=UTC),
@@ -28,7 +28,7 @@ def test_every_kind_of_cell_becomes_json() -> None:
         "empty": [None, None, None, None],
     })  # fmt: skip
     schema = {"amount": MONEY, "moment": MOMENT, "day": DAY, "text": TEXT, "plain": TEXT, "empty": TEXT}
-    rows = [json.loads(text) for text in to_json(typed(frame, schema))]
+    rows = [json.loads(text) for text in to_json(to_types(frame, schema))]
     assert rows == [
         {"amount": 9007199254740993, "moment": "2026-09-10T15:00:00Z", "day": "2026-09-10",
          "text": 'a "quoted" \\ back', "plain": 'say "x"', "empty": None},
@@ -42,4 +42,4 @@ def test_every_kind_of_cell_becomes_json() -> None:
 
 def test_no_rows_give_no_json() -> None:
     """An empty result has no rows."""
-    assert to_json(typed(pd.DataFrame({"a": []}), {"a": TEXT})) == []
+    assert to_json(to_types(pd.DataFrame({"a": []}), {"a": TEXT})) == []

@@ -24,7 +24,7 @@ from reconcile.rules.inputs import (
     Inputs,
     Result,
     Schema,
-    typed,
+    to_types,
 )
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.terms import to_rules, to_tariff
@@ -36,7 +36,7 @@ MONDAY = "2026-10-05T15:00:00Z"  # noon in Santiago, a bank day
 
 
 def frame(rows: list[Row], schema: Schema) -> pd.DataFrame:
-    return typed(pd.DataFrame(rows, columns=list(schema)), schema)
+    return to_types(pd.DataFrame(rows, columns=list(schema)), schema)
 
 
 @dataclass

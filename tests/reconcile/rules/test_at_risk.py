@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from reconcile.rules.at_risk import Stake, Total, totals_at_risk
+from reconcile.rules.at_risk import Stake, Total, add_up_risks
 
 
 def _payment(identity: str, amount: int, code: str = "PAYMENT_NO_INVOICE", **ids: str) -> Stake:
@@ -160,19 +160,19 @@ CASES: list[tuple[str, Sequence[Stake], int]] = [
 @pytest.mark.parametrize(("rows", "total"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_a_total_counts_each_peso_once(rows: Sequence[Stake], total: int) -> None:
     """Whatever the order of the rows, and every exception is covered."""
-    assert totals_at_risk(rows) == {"CLP": Total(total, len(rows))}
-    assert totals_at_risk([*reversed(rows)]) == {"CLP": Total(total, len(rows))}
+    assert add_up_risks(rows) == {"CLP": Total(total, len(rows))}
+    assert add_up_risks([*reversed(rows)]) == {"CLP": Total(total, len(rows))}
 
 
 def test_currencies_are_never_added() -> None:
     """A payment in pesos takes nothing off a document in dollars."""
     rows = [_payment("pi_1", 100, doc_key="A"), Stake("INVOICE_NO_PAYMENT", "document:A", "USD", 100, doc_key="A")]
-    assert totals_at_risk(rows) == {"CLP": Total(100, 1), "USD": Total(100, 1)}
+    assert add_up_risks(rows) == {"CLP": Total(100, 1), "USD": Total(100, 1)}
 
 
 def test_a_document_whose_key_holds_a_sign_of_items_stays_itself() -> None:
     """Keys are the merchant's: two documents that differ behind an @ are two."""
-    assert totals_at_risk([_document("A@1", 10), _document("A@2", 10)]) == {"CLP": Total(20, 2)}
+    assert add_up_risks([_document("A@1", 10), _document("A@2", 10)]) == {"CLP": Total(20, 2)}
 
 
 def test_a_month_by_hand() -> None:
@@ -192,4 +192,4 @@ def test_a_month_by_hand() -> None:
         _document("D", 700),  # 700
     ]
     assert sum(row.amount_at_risk for row in rows) == 5_130
-    assert totals_at_risk(rows) == {"CLP": Total(3_780, 12)}
+    assert add_up_risks(rows) == {"CLP": Total(3_780, 12)}

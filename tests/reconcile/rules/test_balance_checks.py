@@ -9,7 +9,7 @@ import pytest
 from reconcile.rules.checks import ChecksFailed, check_result
 from reconcile.rules.payouts import place_items
 from reconcile.rules.pipeline import match_payments
-from reconcile.rules.references import best_pairs, components, forced_pairs
+from reconcile.rules.references import choose_pairs, group_components, keep_forced_pairs
 from reconcile.rules.sets import find_sets
 
 if TYPE_CHECKING:
@@ -66,20 +66,20 @@ def test_a_result_that_does_not_balance_is_stopped(case: "Case", frame: str, cha
 
 def test_as_many_pairs_as_possible_are_chosen() -> None:
     """The greedy first pair would leave one without."""
-    assert best_pairs([(1, 7), (1, 8), (2, 7)]) == [(1, 8), (2, 7)]
+    assert choose_pairs([(1, 7), (1, 8), (2, 7)]) == [(1, 8), (2, 7)]
 
 
 def test_only_pairs_of_every_best_assignment_are_forced() -> None:
     """A pair that an equally good assignment can do without is not certain."""
-    assert forced_pairs([(1, 7), (1, 8), (2, 7)]) == [(1, 8), (2, 7)]
-    assert forced_pairs([(1, 7), (1, 8), (2, 7), (2, 8)]) == []
-    assert forced_pairs([(1, 7), (2, 7)]) == []
+    assert keep_forced_pairs([(1, 7), (1, 8), (2, 7)]) == [(1, 8), (2, 7)]
+    assert keep_forced_pairs([(1, 7), (1, 8), (2, 7), (2, 8)]) == []
+    assert keep_forced_pairs([(1, 7), (2, 7)]) == []
 
 
 def test_components_hang_together() -> None:
     """Edges that share an end, also indirectly, are one component."""
-    assert components([(5, 1), (2, 9), (2, 8), (3, 8)]) == [[(2, 8), (2, 9), (3, 8)], [(5, 1)]]
-    assert components([]) == []
+    assert group_components([(5, 1), (2, 9), (2, 8), (3, 8)]) == [[(2, 8), (2, 9), (3, 8)], [(5, 1)]]
+    assert group_components([]) == []
 
 
 def test_all_sets_of_two_to_five_are_found() -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from reconcile.rules.sets import chance_bps
+from reconcile.rules.sets import estimate_chance
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -37,14 +37,14 @@ def _invoices(case: "Case", totals: tuple[int, ...]) -> None:
 )
 def test_the_chance_counts_sets_near_the_amount(amounts: list[int], target: int, chance: int) -> None:
     """How many sets are near, by how many amounts of that grain are as near."""
-    assert chance_bps(np.array(amounts), target, 5, NOWHERE) == chance
+    assert estimate_chance(np.array(amounts), target, 5, NOWHERE) == chance
 
 
 def test_sets_without_a_named_document_are_no_rivals() -> None:
     """Three sets are near 300; two of them lack the document of 100, which the payment names."""
     amounts = np.array([100_000, 200_000, 130_000, 151_000])
-    assert chance_bps(amounts, 300_000, 5, NOWHERE) == 333
-    assert chance_bps(amounts, 300_000, 5, np.array([0])) == 0
+    assert estimate_chance(amounts, 300_000, 5, NOWHERE) == 333
+    assert estimate_chance(amounts, 300_000, 5, np.array([0])) == 0
 
 
 def test_the_only_set_among_many_that_nearly_fit_is_left_to_a_person(case: "Case") -> None:

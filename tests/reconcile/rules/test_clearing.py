@@ -40,7 +40,7 @@ def account(lines: list[dict[str, Any]], payouts: list[dict[str, Any]]) -> Accou
 
 
 def waiting(lines: list[dict[str, Any]], payouts: list[dict[str, Any]]) -> list[str]:
-    ids: list[str] = clearing.waiting(account(lines, payouts))["resource_id"].to_pylist()
+    ids: list[str] = clearing.find_waiting(account(lines, payouts))["resource_id"].to_pylist()
     return ids
 
 
@@ -51,7 +51,7 @@ def test_the_balance_rolls_from_day_to_day() -> None:
         line("re_1", -300, "2026-10-02", "po_1", resource_type="refund"),
         line("pi_2", 500, "2026-10-02", None),
     ]
-    rows = list(clearing.rollforward(account(lines, [payout("po_1", "2026-10-02", 680, fees=20)])))
+    rows = list(clearing.carry_forward(account(lines, [payout("po_1", "2026-10-02", 680, fees=20)])))
     assert [(r["date"], r["opening"], r["closing"], r["closing_items_count"]) for r in rows] == [
         (date(2026, 10, 1), 0, 1000, 1),
         (date(2026, 10, 2), 1000, 500, 1),
@@ -68,7 +68,7 @@ def test_the_balance_rolls_from_day_to_day() -> None:
 def test_a_difference_has_its_own_column() -> None:
     """A payout that does not add up leaves its difference in `other`, not in the balance."""
     rows = list(
-        clearing.rollforward(
+        clearing.carry_forward(
             account(
                 [line("pi_1", 1000, "2026-10-01", "po_1")], [payout("po_1", "2026-10-01", 990, fees=20, difference=10)]
             )
@@ -83,7 +83,7 @@ def test_items_of_a_canceled_payout_wait_again() -> None:
     again = [*lines, line("pi_2", 70, "2026-10-01", "po_2")]
     payouts = [payout("po_dead", "2026-10-02", 1070, status="returned"), payout("po_2", "2026-10-05", 70)]
     assert waiting(again, payouts) == ["pi_1"]
-    assert [r["closing"] for r in clearing.rollforward(account(again, payouts))] == [1070, 1000]
+    assert [r["closing"] for r in clearing.carry_forward(account(again, payouts))] == [1070, 1000]
 
 
 def test_what_two_dead_payouts_carried_waits_once() -> None:
@@ -91,7 +91,7 @@ def test_what_two_dead_payouts_carried_waits_once() -> None:
     lines = [line("pi_1", 1000, "2026-10-01", "po_1"), line("pi_1", 1000, "2026-10-01", "po_2")]
     payouts = [payout("po_1", None, 1000, status="canceled"), payout("po_2", None, 1000, status="returned")]
     assert waiting(lines, payouts) == ["pi_1"]
-    assert [(r["closing"], r["closing_items_count"]) for r in clearing.rollforward(account(lines, payouts))] == [
+    assert [(r["closing"], r["closing_items_count"]) for r in clearing.carry_forward(account(lines, payouts))] == [
         (1000, 1)
     ]
 
@@ -99,7 +99,7 @@ def test_what_two_dead_payouts_carried_waits_once() -> None:
 def test_an_item_without_a_day_counts_on_its_payout_s() -> None:
     """A refund whose own moment is unknown comes and goes with the payout that carried it."""
     lines = [line("re_1", -300, None, "po_1", resource_type="refund")]
-    rows = list(clearing.rollforward(account(lines, [payout("po_1", "2026-10-02", -300)])))
+    rows = list(clearing.carry_forward(account(lines, [payout("po_1", "2026-10-02", -300)])))
     assert [(r["date"], r["refunds"], r["closing"]) for r in rows] == [(date(2026, 10, 2), -300, 0)]
 
 
@@ -115,13 +115,13 @@ def test_an_item_without_a_day_counts_on_its_payout_s() -> None:
 def test_what_cannot_be_counted_is_said(item: dict[str, Any], complaint: str) -> None:
     """An item without a day, an amount or its payout is no zero: it is named."""
     with pytest.raises(ClearingError, match=complaint):
-        list(clearing.rollforward(account([item], [])))
+        list(clearing.carry_forward(account([item], [])))
 
 
 def test_a_payout_without_its_day_is_named() -> None:
     """A payout that succeeded has a day; without one its amount has no place in the balance."""
     with pytest.raises(ClearingError, match="payout po_1 has succeeded and has no payout_date"):
-        list(clearing.rollforward(account([], [payout("po_1", None, 680)])))
+        list(clearing.carry_forward(account([], [payout("po_1", None, 680)])))
 
 
 def test_a_payout_on_its_way_still_waits() -> None:

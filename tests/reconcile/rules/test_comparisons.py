@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.comparisons import candidates, checks_of, first_failed
-from reconcile.rules.inputs import records
+from reconcile.rules.comparisons import check_pair, choose_candidates, name_first_failed
+from reconcile.rules.inputs import rows_of
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -16,10 +16,10 @@ ANA, BRUNO = "11111111-1", "22222222-2"
 
 def _checks(case: "Case", doc_key: str, balance: int) -> dict[str, str]:
     inputs = case.inputs()
-    item = records(inputs.items)[0]
-    document = next(row for row in records(inputs.documents) if row.doc_key == doc_key)
-    found = list(checks_of(item, document, balance=balance, rules=inputs.rules, calendar=inputs.calendar))
-    return {check.name: str(check) for check in found} | {"first": first_failed(found)}
+    item = rows_of(inputs.items)[0]
+    document = next(row for row in rows_of(inputs.documents) if row.doc_key == doc_key)
+    found = list(check_pair(item, document, balance=balance, rules=inputs.rules, calendar=inputs.calendar))
+    return {check.name: str(check) for check in found} | {"first": name_first_failed(found)}
 
 
 def test_every_test_shows_both_values(case: "Case") -> None:
@@ -80,7 +80,7 @@ def test_the_documents_compared_are_the_named_the_near_and_the_equal(case: "Case
     case.invoice("8", 50_000, customer_tax_id=BRUNO)
     case.payment("pi_1", 50_000, customer_tax_id=ANA, metadata='{"order_ref": "ped-1"}')
     inputs = case.inputs()
-    chosen = candidates(records(inputs.items)[0], inputs.documents, inputs.rules)
+    chosen = choose_candidates(rows_of(inputs.items)[0], inputs.documents, inputs.rules)
     assert chosen["doc_key"].tolist() == ["cl:33::1", "cl:33::2", "cl:33::3", "cl:33::4", "cl:33::8"]
 
 
@@ -92,5 +92,5 @@ def test_the_tax_id_of_the_public_at_large_is_nobodys(case: "Case") -> None:
     case.payment("pi_1", 50_000, customer_tax_id="66666666-6", sender_tax_id=ANA)
     assert _checks(case, "cl:33::1", 50_000)["customer"] == "not known: payment 11111111-1, document unknown"
     inputs = case.inputs()
-    chosen = candidates(records(inputs.items)[0], inputs.documents, inputs.rules)
+    chosen = choose_candidates(rows_of(inputs.items)[0], inputs.documents, inputs.rules)
     assert chosen["doc_key"].tolist() == ["cl:33::3", "cl:33::1"]

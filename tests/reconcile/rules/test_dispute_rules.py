@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reconcile.rules.at_risk import Total, totals_at_risk
+from reconcile.rules.at_risk import Total, add_up_risks
 from tests.reconcile.rules.conftest import ANA
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def test_a_payment_without_a_document_and_its_lost_dispute_are_at_risk_once(case
     _dispute(case, 500)
     run = case.run()
     assert run.found() == {("PAYMENT_NO_INVOICE", "resource:pi_1", 500), ("DISPUTE_LOST", "dispute:dp_1", 500)}
-    assert totals_at_risk(run.result.findings) == {"CLP": Total(500, 2)}
+    assert add_up_risks(run.result.findings) == {"CLP": Total(500, 2)}
     short = type(case)()
     short.invoice("1", 100)
     short.payment("pi_1", 90, metadata=PED_1)
     _dispute(short, 90, status="in_review", ended_at=None)
     run = short.run()
     assert run.found() == {("AMOUNT_DIFF", "resource:pi_1", 10), ("DISPUTE_OPEN", "dispute:dp_1", 90)}
-    assert totals_at_risk(run.result.findings) == {"CLP": Total(100, 2)}
+    assert add_up_risks(run.result.findings) == {"CLP": Total(100, 2)}
 
 
 def test_a_document_of_a_lost_dispute_is_overdue_when_due(case: "Case") -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from reconcile.rules.inputs import DOCUMENT_RESULTS, DOCUMENTS, LINES, SUMMARY, FrameError, typed
+from reconcile.rules.inputs import DOCUMENT_RESULTS, DOCUMENTS, LINES, SUMMARY, FrameError, to_types
 from reconcile.rules.outcomes import Code
 
 if TYPE_CHECKING:
@@ -144,13 +144,13 @@ def test_nothing_in_is_nothing_out(case: "Case") -> None:
 def test_a_frame_without_a_column_is_refused_by_name() -> None:
     """The missing column is said."""
     with pytest.raises(FrameError, match="the frame lacks total, currency"):
-        typed(pd.DataFrame(columns=[name for name in DOCUMENTS if name not in {"total", "currency"}]), DOCUMENTS)
+        to_types(pd.DataFrame(columns=[name for name in DOCUMENTS if name not in {"total", "currency"}]), DOCUMENTS)
 
 
 def test_nothing_is_not_the_word_none() -> None:
     """Missing text stays missing, whatever type it came in."""
     row = dict.fromkeys(DOCUMENTS) | {"doc_key": "cl:33::1"}
-    frame = typed(pd.DataFrame([row]), DOCUMENTS)
+    frame = to_types(pd.DataFrame([row]), DOCUMENTS)
     assert frame["series"].isna().all()
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.names import folded, normal
+from reconcile.rules.names import fold, normalize
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -188,9 +188,9 @@ def _respelt(random: Random, name: str) -> str:
 def test_normalising_twice_changes_nothing() -> None:
     """Whatever sign is folded is folded, and what is normal has no separator left, a raised or upright dash neither."""
     for sign in map(chr, [*range(0x3000), *range(0xFE30, 0x10000)]):
-        assert folded(folded(sign)) == folded(sign)
-        assert not set(normal(f"a{sign}b")) & set(" -_/.\t\r\n")
-    assert normal("ORD\u207b1\ufe581") == "ORD11"
+        assert fold(fold(sign)) == fold(sign)
+        assert not set(normalize(f"a{sign}b")) & set(" -_/.\t\r\n")
+    assert normalize("ORD\u207b1\ufe581") == "ORD11"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.names import words_of
+from reconcile.rules.names import split_words
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -51,8 +51,8 @@ def test_text_reference_with_another_amount_is_not_automatic(case: "Case") -> No
 
 def test_a_reference_is_a_whole_word() -> None:
     """Part of a longer number is no reference; separators and the letter O do not matter."""
-    assert "1042" not in words_of("factura 210427")
-    assert {"1042", "PED1042"} <= words_of("ped-1O42")
+    assert "1042" not in split_words("factura 210427")
+    assert {"1042", "PED1042"} <= split_words("ped-1O42")
 
 
 def test_of_two_payments_with_one_reference_the_older_is_meant(case: "Case") -> None:

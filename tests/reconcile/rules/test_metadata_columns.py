@@ -4,7 +4,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from reconcile.rules.columns import Texts, in_capitals, in_total_order
+from reconcile.rules.columns import Texts, sort_rows, to_capitals
 from reconcile.rules.keys import read_metadata
 
 
@@ -45,8 +45,8 @@ def test_the_order_reference_shown_is_the_one_that_says_it_by_name() -> None:
 
 def test_capitals_are_those_of_the_language() -> None:
     """What Arrow would leave small is written in capitals too, and a missing text stays missing."""
-    assert in_capitals(pa.array(["ped-1", None], type=pa.large_string())).to_pylist() == ["PED-1", None]
-    assert in_capitals(pa.array(["straße", None], type=pa.large_string())).to_pylist() == ["STRASSE", None]
+    assert to_capitals(pa.array(["ped-1", None], type=pa.large_string())).to_pylist() == ["PED-1", None]
+    assert to_capitals(pa.array(["straße", None], type=pa.large_string())).to_pylist() == ["STRASSE", None]
 
 
 def test_single_cells_of_a_text_column_are_texts_or_none() -> None:
@@ -59,5 +59,5 @@ def test_single_cells_of_a_text_column_are_texts_or_none() -> None:
 def test_rows_are_numbered_anew_in_their_order(given: list[int], rows: list[int]) -> None:
     """Rows that came in order, and rows that did not, are both numbered from zero."""
     frame = pd.DataFrame({"rank": given, "row": [0, 1, 2]}, index=[7, 8, 9])
-    ordered = in_total_order(frame, ["rank"])
+    ordered = sort_rows(frame, ["rank"])
     assert (ordered["row"].tolist(), ordered.index.tolist()) == (rows, [0, 1, 2])

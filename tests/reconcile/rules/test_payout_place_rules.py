@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from consumer.facts.bankdays import calendar_of
-from reconcile.rules.timing import bank_days
+from reconcile.rules.timing import to_bank_days
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -128,14 +128,14 @@ def test_a_refund_that_never_moved_money_is_no_line(case: "Case") -> None:
 )
 def test_bank_day_in_chile_by_the_14_oclock_window(moment: str, bank_day: str) -> None:
     """The window closes at 14:00 of a bank day."""
-    days = bank_days(pd.Series([moment]).pipe(pd.to_datetime, utc=True), calendar_of("cl"))
+    days = to_bank_days(pd.Series([moment]).pipe(pd.to_datetime, utc=True), calendar_of("cl"))
     assert days.iloc[0].date().isoformat() == bank_day
 
 
 def test_bank_day_in_mexico_is_the_local_date_or_the_next_bank_day() -> None:
     """Saturday's money belongs to Monday; the evening still to its own day."""
     moments = pd.to_datetime(pd.Series(["2026-10-10T18:00:00Z", "2026-10-07T03:00:00Z"]), utc=True)
-    days = bank_days(moments, calendar_of("mx"))
+    days = to_bank_days(moments, calendar_of("mx"))
     assert [day.date().isoformat() for day in days] == ["2026-10-12", "2026-10-06"]
 
 

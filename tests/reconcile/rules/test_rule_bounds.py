@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from reconcile.rules.references import forced_pairs
+from reconcile.rules.references import keep_forced_pairs
 from reconcile.rules.sets import find_sets
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_a_window_ten_times_wider_is_seen(case: "Case", rules: dict[str, Any], o
 def test_sides_swapped_give_the_mirrored_pairs(edges: list[tuple[int, int]]) -> None:
     """The assignment knows no left and right: what is forced one way is forced the other."""
     mirrored = [(right, left) for left, right in edges]
-    assert sorted((left, right) for right, left in forced_pairs(mirrored)) == sorted(forced_pairs(edges))
+    assert sorted((left, right) for right, left in keep_forced_pairs(mirrored)) == sorted(keep_forced_pairs(edges))
 
 
 @pytest.mark.parametrize(("narrow", "wide"), [(0, 3), (3, 10), (10, 40)])

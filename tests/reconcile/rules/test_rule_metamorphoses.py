@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from consumer.facts.bankdays import BankCalendar, calendar_of
 from consumer.facts.countries import COUNTRIES
-from reconcile.rules.inputs import Inputs, Result, records
+from reconcile.rules.inputs import Inputs, Result, rows_of
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.terms import RuleSet, to_tariff
 
@@ -255,7 +255,7 @@ def _misused(inputs: Inputs, result: Result) -> list[str]:
         if applied > amount + max(rounded, 0):
             found.append(f"payment {payment}")
         given = min(applied, int(back.get(payment, 0)))
-        for row in records(rows):
+        for row in rows_of(rows):
             kept = int(row.applied_amount) - (int(row.difference) if row.match_rule.endswith(":above") else 0)
             paid[row.doc_key] = paid.get(row.doc_key, 0) + kept - min(kept, given)
     totals = dict(zip(inputs.documents["doc_key"], inputs.documents["total"], strict=True))

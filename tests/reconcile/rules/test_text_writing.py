@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.names import words_of
+from reconcile.rules.names import split_words
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -109,6 +109,6 @@ def test_a_carts_number_in_metadata_does_not_speak_against(case: "Case") -> None
 
 def test_a_text_of_any_length_is_read_at_its_beginning() -> None:
     """Four hundred thousand characters give no more words than a page does."""
-    words = words_of("PED 1042 " + "ab 12 " * 66_000)
+    words = split_words("PED 1042 " + "ab 12 " * 66_000)
     assert "PED1042" in words
     assert len(words) < 5_000

@@ -19,7 +19,7 @@ from consumer.facts.installation import Installation
 from reconcile.kept import chunks, snapshots
 from reconcile.kept.retention import prune
 from reconcile.kept.snapshots import SnapshotError
-from reconcile.rules.inputs import PAYOUTS, empty
+from reconcile.rules.inputs import PAYOUTS, empty_frame
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_what_cannot_be_made_again_is_one_sentence(call: Call, installation: Ins
         1, "Error: no single run of connection main is called 99: cuadre runs list\n",
     )  # fmt: skip
     folder = next((installation.settings.data_dir / "runs" / "main").iterdir())
-    empty(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
+    empty_frame(PAYOUTS).to_parquet(folder / "payouts.parquet", index=False)
     changed = call("runs", "rerun", "1")
     assert (changed.exit_code, changed.stderr) == (
         1, f"Error: the kept payouts of run {folder.name} were changed after the run\n",

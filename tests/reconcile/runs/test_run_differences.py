@@ -11,7 +11,7 @@ from pandas import DataFrame
 
 from consumer.facts.installation import Installation
 from cuadre import Commands
-from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty, typed
+from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty_frame, to_types
 from reconcile.runs.diffs import find_causes
 
 if TYPE_CHECKING:
@@ -64,14 +64,14 @@ def test_a_documents_exception_goes_by_a_new_payment(world: "World", call: Call)
 def test_inputs_that_say_the_same_are_no_cause() -> None:
     """Two versions may digest the same cells otherwise: only a frame that differs is named."""
     alike = dict.fromkeys(("as_of", "calendar", "tariff", "rules", "rules_code", "scope"), "the same")
-    rates = typed(DataFrame({"currency": ["CLF"], "on": [date(2026, 9, 11)], "value": ["39485.65"]}), RATES)
+    rates = to_types(DataFrame({"currency": ["CLF"], "on": [date(2026, 9, 11)], "value": ["39485.65"]}), RATES)
     assert find_causes(alike, alike, [("rates", rates, rates.copy())]).everywhere == ()
-    assert find_causes(alike, alike, [("rates", rates, empty(RATES))]).everywhere == ("rates changed",)
+    assert find_causes(alike, alike, [("rates", rates, empty_frame(RATES))]).everywhere == ("rates changed",)
 
 
 def test_a_customer_who_came_is_the_cause_of_what_became_of_the_payment() -> None:
     """A payment that named a customer who was not here goes by its own id, and not by a change of everything."""
     alike = dict.fromkeys(("as_of", "calendar", "tariff", "rules", "rules_code", "scope"), "the same")
-    unknown = typed(DataFrame({"resource_id": ["pi_1"]}), UNKNOWN_CUSTOMERS)
-    causes = find_causes(alike, alike, [("unknown_customers", unknown, empty(UNKNOWN_CUSTOMERS))])
+    unknown = to_types(DataFrame({"resource_id": ["pi_1"]}), UNKNOWN_CUSTOMERS)
+    causes = find_causes(alike, alike, [("unknown_customers", unknown, empty_frame(UNKNOWN_CUSTOMERS))])
     assert (causes.by_id, causes.everywhere) == ({"pi_1": ("unknown customer gone",)}, ())

@@ -1,6 +1,7 @@
 """What the documents say exists, and what exists is in the documents: commands, options, settings, routes, reports."""
 
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,6 @@ import pytest
 
 import app
 from consumer.config import setting_names
-from consumer.facts import schema
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
@@ -94,9 +94,8 @@ def test_links_between_documents_lead_somewhere() -> None:
 
 
 @pytest.fixture
-def installation(settings: Settings, tmp_path: Path) -> Iterator[Installation]:
+def installation(settings: Settings, migrated_sqlite: Path, tmp_path: Path) -> Iterator[Installation]:
     """One installation is enough here; the kind of database changes no route."""
-    store = Store(f"sqlite:///{tmp_path / 'cuadre.db'}")
-    schema.upgrade(store)
+    store = Store(f"sqlite:///{shutil.copy(migrated_sqlite, tmp_path)}")
     yield Installation(settings=settings, store=store)
     store.close()

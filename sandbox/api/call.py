@@ -1,13 +1,14 @@
-"""One request as the operations see it, and what they answer: the web framework ends here."""
+"""One request as the operations see it, and what they answer: nothing of the web framework goes further in."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from urllib.parse import urlencode
 
 from werkzeug.datastructures import FileStorage, Headers, MultiDict
 
 from sandbox.engine.world import World
-from sandbox.state.store import Json, Object
+from sandbox.state.collection import Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class Call:
     query: MultiDict[str, str]
     headers: Headers
     turn: int  # how often this address was asked for, this time included
-    body: Object = field(default_factory=dict)
+    body: dict[str, Any] = field(default_factory=dict)
     files: MultiDict[str, FileStorage] = field(default_factory=MultiDict)
 
     @property
@@ -44,17 +45,17 @@ class Call:
         return (self.path, *sorted(asked))
 
     def link(self, **changes: str | int) -> str:
-        """Return the list's address at another place: filters and page size stay."""
+        """The list's address at another place: filters and page size stay."""
         places = {"page", "starting_after", "ending_before"}
         kept = [(key, value) for key, value in self.query.items(multi=True) if key not in places]
         return f"{self.address}?{urlencode([*kept, *changes.items()])}"
 
-    def draft(self, prefix: str, kind: str, **fields: object) -> Object:
-        """Return a new object of the caller's mode, not stored yet."""
+    def draft(self, prefix: str, kind: str, **fields: Any) -> Object:
+        """A new object of the caller's mode, not stored yet."""
         return self.world.draft(self.mode, prefix, kind, **fields)
 
     def get(self, collection: str, param: str = "id") -> Object:
-        """Return the object the path names, or the provider's 404."""
+        """The object the path names, or the provider's 404."""
         return self.world.get(self.mode, collection, self.params[param])
 
 
@@ -62,7 +63,7 @@ class Call:
 class Answer:
     """What goes back: JSON, a status and headers of its own."""
 
-    body: Json
+    body: Any
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -80,4 +81,3 @@ class Route:
     operation: Operation
     since_version: str | None = None
     needs_jws: bool = False
-    query: tuple[str, ...] = ()  # the parameters it reads, where it is no `List`

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-
-from sandbox.state.store import Object
+from typing import Any
 
 # Every kind of object a scenario may hold, named after the API's paths. `subscriptions` and `invoices` are the v2 ones;
 # `legacy_subscriptions` are of direct debit, `tax_*` fiscal, `link_*` of the Movements API, `account_*` of accounts.
@@ -27,9 +26,9 @@ class Happening:
 
     at: datetime  # aware UTC
     collection: str  # one of COLLECTIONS
-    object: Object  # the whole JSON-ready object after the change, with its id, object, mode
+    object: dict[str, Any]  # the whole JSON-ready object after the change, with its id, object, mode
     event: str | None = None  # event type emitted for this change, None = silent change
-    event_only: Object = field(default_factory=dict)  # fields that appear only in the event's data
+    event_only: dict[str, Any] = field(default_factory=dict)  # fields that appear only in the event's data
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class Scenario:
     country: str  # "cl" / "mx"
     happenings: Iterable[Happening]  # sorted by (at, order of writing); history and the trade to come
     documents: Iterable[Document]  # the merchant's books
-    tariff: Object  # what the merchant writes under [tariff] in cuadre.toml
+    tariff: dict[str, Any]  # what the merchant writes under [tariff] in cuadre.toml
     truth: Callable[[datetime], Iterable[Truth]]  # what a right reconciliation must find as of that moment
     bank_lines: tuple[dict[str, str], ...] = ()  # where the merchant's bank lies outside
     bank_file: BankFile | None = None

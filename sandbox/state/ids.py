@@ -1,4 +1,4 @@
-"""Ids with the provider's prefixes, drawn from a seed: the same start gives the same ids."""
+"""Ids with the provider's prefixes, drawn from a seed: the same start gives the same ids, and they say nothing else."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ LENGTH = 24
 
 
 def draw(prefix: str, *parts: object) -> str:
-    """Return an id that depends on every part alone."""
+    """An id that depends on every part and on nothing else."""
     return f"{prefix}_{token(*parts, prefix)}"
 
 

@@ -1,11 +1,12 @@
 """Clients of a provider that a test writes as one function."""
 
+import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import httpx
 import pytest
 
-from consumer.facts import schema
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store
 from consumer.provider.budget import Budget
@@ -26,11 +27,14 @@ def told() -> list[str]:
 
 @pytest.fixture
 def open_client(
-    settings: Settings, tmp_path_factory: pytest.TempPathFactory, pauses: list[float], told: list[str]
+    settings: Settings,
+    migrated_sqlite: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    pauses: list[float],
+    told: list[str],
 ) -> Iterator[Callable[..., Provider]]:
     """Clients that do not sleep and have no limit worth noticing."""
-    store = Store(f"sqlite:///{tmp_path_factory.mktemp('budget') / 'cuadre.db'}")
-    schema.upgrade(store)
+    store = Store(f"sqlite:///{shutil.copy(migrated_sqlite, tmp_path_factory.mktemp('budget'))}")
 
     def build(answers: Callable[[httpx.Request], httpx.Response], connection: Connection | None = None) -> Provider:
         return Provider(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -37,6 +38,11 @@ MONDAY = "2026-10-05T15:00:00Z"  # noon in Santiago, a bank day
 
 def frame(rows: list[Row], schema: Schema) -> pd.DataFrame:
     return to_types(pd.DataFrame(rows, columns=list(schema)), schema)
+
+
+@cache
+def _without_rows(name: str) -> pd.DataFrame:
+    return frame([], _SCHEMAS[name])
 
 
 @dataclass
@@ -124,7 +130,10 @@ class Case:
             tariff=to_tariff(self.tariff),
             rules=to_rules(self.rules),
             calendar=calendar_of(self.country),
-            **{name: frame(self.rows[name], schema) for name, schema in _SCHEMAS.items()},
+            **{
+                name: frame(self.rows[name], schema) if self.rows[name] else _without_rows(name).copy(deep=False)
+                for name, schema in _SCHEMAS.items()
+            },
         )
 
     def run(self) -> "Run":

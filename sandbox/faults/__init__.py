@@ -1,0 +1,1 @@
+"""What the sandbox can be told to do wrong."""

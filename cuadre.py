@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
@@ -46,7 +47,9 @@ GROUPS = {
             "reconcile.commands.reconcile:reconcile",
             "Match payouts, payments and documents once, and say what does not tie out.",
         ),
-        "report": Row("reports.commands.report:report", "Make any report of the catalogue as a file."),
+        "report": Row(
+            "reports.commands.report:report", "Make any report of the catalogue as a file, and print where it is."
+        ),
     },
     "Finance": {
         "adjust": Row(
@@ -148,6 +151,13 @@ class Commands(click.Group):
             with formatter.section(title):
                 formatter.write_dl([(name, row.sentence) for name, row in group.items()])
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Refuse an argument that no database takes as text; a file may have any name."""
+        for given in args:
+            if not _is_text(given) and not Path(given).exists():
+                ctx.fail(f"{given!a} is not UTF-8 text")
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -158,6 +168,14 @@ class Commands(click.Group):
             if refusal is not None:
                 raise refusal from None
             raise
+
+
+def _is_text(argument: str) -> bool:
+    try:
+        argument.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def command_of(row: Row) -> click.Command:

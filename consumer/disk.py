@@ -3,7 +3,6 @@
 The finding does not go into the database: one that is damaged may take no row and answer no question.
 """
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -17,6 +16,7 @@ from prometheus_client.registry import Collector
 
 from consumer.facts import embedded
 from consumer.facts.clock import format_instant, utc_now
+from consumer.facts.durable import write_durably
 from consumer.facts.store import DamagedError, Store
 from consumer.facts.work import Completion
 
@@ -94,11 +94,9 @@ def refuse_damaged(store: Store) -> None:
 def examine(store: Store, *, whole: bool, now: datetime) -> DiskCheck:
     """Let SQLite read its file, and keep what it says in a file next to it."""
     found = DiskCheck(now, whole, embedded.find_damage(store.engine, whole=whole))
-    path = _record(store)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
-        draft.write_bytes(msgspec.json.encode(found))
-        draft.replace(path)
+        with write_durably(_record(store)) as file:
+            file.write(msgspec.json.encode(found))
     except OSError as error:
         log.warning("the disk check could not be kept", reason=error.strerror)
     return found

@@ -3,11 +3,11 @@
 import hashlib
 import os
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from consumer.facts.durable import write_durably
 from consumer.facts.messages import LANGUAGES, RefusalError
 from reports import export, workbook
 from reports.export import PROFILES, Format
@@ -71,20 +71,12 @@ def pieces(reports: Sequence[Report], shape: Shape) -> Iterator[bytes]:
 
 
 def write(path: Path, content: Iterator[bytes], *, on_bytes: Callable[[int], None] = lambda _count: None) -> str:
-    """Write beside the target, then rename: a reader never sees half a file. Returns the SHA-256."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    """Write a file whole or not at all, and return its SHA-256."""
     digest = hashlib.sha256()
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".writing-", delete=False) as file:
-        try:
-            for piece in content:
-                digest.update(piece)
-                file.write(piece)
-                on_bytes(len(piece))
-            file.flush()
-            os.fsync(file.fileno())
-            Path(file.name).chmod(0o640)
-            Path(file.name).replace(path)
-        except BaseException:
-            Path(file.name).unlink(missing_ok=True)
-            raise
+    with write_durably(path) as file:
+        os.fchmod(file.fileno(), 0o640)
+        for piece in content:
+            digest.update(piece)
+            file.write(piece)
+            on_bytes(len(piece))
     return digest.hexdigest()

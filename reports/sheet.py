@@ -71,7 +71,7 @@ def take_back(
 ) -> Iterator[tuple[str, RowOutcome]]:
     """Apply a returned sheet, each row on its own; only where there is one connection may a row leave its name out.
 
-    Raises `worklist.SheetRefused` before anything is applied where the file is no such sheet.
+    Raises `worklist.WorklistError` before anything is applied where the file is no such sheet.
     """
     by_name = {connection.name: connection for connection in connections}
     with installation.store.reading() as session:

@@ -11,6 +11,7 @@ import click
 from consumer.commands.terminal import Command, Refusal, connection_option, json_option, print_rows, say
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.money import format_decimal
+from consumer.facts.texts import is_identifier
 from consumer.facts.work import Completion
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import ProviderError
@@ -25,7 +26,6 @@ from consumer.provider.writes import (
 )
 
 KEYS = ("connection", "mode", "id", "status", "amount", "currency", "resource_id", "idempotency_key", "sent")
-_LONGEST_KEY = 255
 
 Planner = Callable[[Installation, Provider], Plan]
 
@@ -35,7 +35,7 @@ class _Key(click.ParamType[str]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
-        if not 0 < len(text) <= _LONGEST_KEY or not text.isascii() or not text.isprintable():
+        if not (is_identifier(text) and text.isascii()):
             self.fail("must be 1 to 255 printable characters", param, ctx)
         return text
 
@@ -108,7 +108,7 @@ def mark_paid(open_installation: OpenInstallation, /, *, invoice_id: str, **opti
     )
 
 
-def _write(  # noqa: PLR0913 - one parameter for each option
+def _write(
     open_installation: OpenInstallation,
     to_plan: Planner,
     *,

@@ -162,7 +162,7 @@ def pull(
 @limit_option
 @json_option
 @click.pass_obj
-def drift(  # noqa: PLR0913 - one parameter for each option
+def drift(
     open_installation: OpenInstallation,
     *,
     connection_name: str,

@@ -76,7 +76,7 @@ def list_(open_installation: OpenInstallation, *, connection_name: str, as_json:
 @_EVENTS
 @json_option
 @click.pass_obj
-def update(  # noqa: PLR0913 - one parameter for each option
+def update(
     open_installation: OpenInstallation,
     *,
     endpoint_id: str,

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from functools import cache, lru_cache
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -15,7 +13,7 @@ from sqlmodel import Session, SQLModel
 
 from consumer.facts import embedded
 from consumer.facts.messages import RefusalError
-from consumer.facts.tables.columns import UtcDateTime, core_of
+from consumer.facts.tables.columns import core_of
 
 # A database machine that is gone says nothing: without these a connection to it hangs for hours.
 _WIRE = {
@@ -29,11 +27,7 @@ _WIRE = {
 Row = dict[str, Any]
 RowKey = tuple[Any, ...]
 
-ROWS_A_STATEMENT = 1_000
 _KEYS_A_STATEMENT = 5_000
-# SQLite takes no more in a statement.
-_MOST_VALUES = 32_766
-_SQLITE = sqlite.dialect()
 
 
 class SchemaError(Exception):
@@ -42,9 +36,6 @@ class SchemaError(Exception):
 
 class DamagedError(RefusalError):
     """Content of the database that cannot be read; the message names it and says what to do."""
-
-
-_MOMENT = UtcDateTime()
 
 
 class Store:
@@ -102,81 +93,6 @@ def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
     """Cut keys into lists short enough for one statement on either database."""
     for start in range(0, len(keys), _KEYS_A_STATEMENT):
         yield keys[start : start + _KEYS_A_STATEMENT]
-
-
-def insert_new(connection: Connection, table: sa.Table, rows: Sequence[Row]) -> None:
-    """Insert rows of the same columns that are known to be new, on SQLite."""
-    if not rows:
-        return
-    names = tuple(rows[0])
-    converting = _converters(table, names)
-    # Rows that came together share most of their moments.
-    converted: dict[Any, dict[Any, Any]] = {convert: {} for _, convert in converting}
-    stored = [list(row.values()) for row in rows]
-    for values in stored:
-        for place, convert in converting:
-            value, done = values[place], converted[convert]
-            if value not in done:
-                done[value] = convert(value)
-            values[place] = done[value]
-    insert_values(connection, table, names, stored)
-
-
-@cache
-def _converters(table: sa.Table, names: tuple[str, ...]) -> list[tuple[int, Any]]:
-    types = [table.c[name].type.dialect_impl(_SQLITE) for name in names]
-    return [(place, convert) for place, one in enumerate(types) if (convert := one.bind_processor(_SQLITE))]
-
-
-def insert_values(
-    connection: Connection, table: sa.Table, names: tuple[str, ...], rows: Sequence[Sequence[Any]]
-) -> None:
-    """Insert rows of values as SQLite stores them, in few long statements; each goes in whole or not at all.
-
-    The driver lets another thread run at each statement, and in a busy process waits long for its own turn.
-    """
-    most = min(ROWS_A_STATEMENT, _MOST_VALUES // len(names))
-    for start in range(0, len(rows), most):
-        some = rows[start : start + most]
-        connection.exec_driver_sql(_insert_text(table, names, len(some)), tuple(chain.from_iterable(some)))
-
-
-@lru_cache(maxsize=32)
-def _insert_text(table: sa.Table, names: tuple[str, ...], rows: int) -> str:
-    places = f"({', '.join('?' * len(names))})"
-    return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES {', '.join([places] * rows)}"  # noqa: S608 - our own names
-
-
-def insert_unfolded(
-    connection: Connection, table: sa.Table, rows: Sequence[Row], *, keys: Sequence[str]
-) -> set[RowKey]:
-    """Insert the rows whose key is new, on PostgreSQL, from one JSON value; returns the keys that were inserted.
-
-    The statement reads the same for any number of rows, so it is planned once, and writing JSON costs the driver least.
-    """
-    if not rows:
-        return set()
-    names = tuple(rows[0])
-    moments = [name for name in names if isinstance(table.c[name].type, UtcDateTime)]
-    dialect = connection.dialect
-    exact = [{**row, **{name: _MOMENT.process_bind_param(row[name], dialect) for name in moments}} for row in rows]
-    written = msgspec.json.encode(exact).decode()
-    return {tuple(row) for row in connection.exec_driver_sql(_unfolding_text(table, names, tuple(keys)), (written,))}
-
-
-@cache
-def _unfolding_text(table: sa.Table, names: tuple[str, ...], keys: tuple[str, ...]) -> str:
-    dialect = postgresql.dialect()  # type: ignore[no-untyped-call]
-    # JSON carries bytes as base64, exactly, whatever the encoding of the database.
-    is_bytes = {name: isinstance(table.c[name].type, sa.LargeBinary) for name in names}
-    typed = ", ".join(f"{name} {'TEXT' if is_bytes[name] else table.c[name].type.compile(dialect)}" for name in names)
-    taken = ", ".join(f"decode(given.{name}, 'base64')" if is_bytes[name] else f"given.{name}" for name in names)
-    key = ", ".join(keys)
-    return (
-        f"INSERT INTO {table.name} ({', '.join(names)}) "  # noqa: S608 - our own names
-        f"SELECT {taken} FROM json_to_recordset(CAST(%s AS JSON)) AS given({typed}) "
-        f"ON CONFLICT ({key}) DO NOTHING RETURNING {key}"
-    )
 
 
 def insert_into(connection: Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:

@@ -1,9 +1,17 @@
-"""Texts where people read them: how long they may be, and what a spreadsheet would run as a formula."""
+"""Texts: how long they may be, for an identifier, a reader or a cell, and what a spreadsheet would run as a formula."""
+
+from typing import TypeGuard
 
 LONGEST_SHOWN = 2_000
 # What a cell of a spreadsheet holds, in units of UTF-16.
 LONGEST_CELL = 32_767
 MARK = "…"
+_LONGEST_IDENTIFIER = 255
+
+
+def is_identifier(value: object) -> TypeGuard[str]:
+    """Return True for text of 1 to 255 printable characters."""
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_IDENTIFIER and value.isprintable()
 
 
 def shorten(text: str) -> str:

@@ -19,9 +19,10 @@ import msgspec
 import sqlalchemy as sa
 from sqlmodel import Session
 
+from consumer.facts.bulk import insert_new_rows, insert_rows
 from consumer.facts.clock import format_instant, to_instant
 from consumer.facts.meaning import REPLACED, JsonObject, read_json, to_json
-from consumer.facts.store import Row, RowKey, insert_new, insert_unfolded, one_of, to_ids
+from consumer.facts.store import Row, RowKey, one_of, to_ids
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
 
@@ -184,12 +185,13 @@ def _write(session: Session, found: Sequence[Change]) -> set[Key]:
 
 
 def _insert(session: Session, core: sa.Table, rows: list[Row]) -> set[RowKey]:
-    connection = session.connection()
+    connection, names = session.connection(), tuple(rows[0])
+    values = [list(row.values()) for row in rows]
     if connection.dialect.name == "sqlite":
         # The one writer has just read that these are not there.
-        insert_new(connection, core, rows)
+        insert_rows(connection, core, names, values)
         return {(row["connection"], row["id"]) for row in rows}
-    return insert_unfolded(connection, core, rows, keys=("connection", "id"))
+    return insert_new_rows(connection, core, names, values, key=("connection", "id"))
 
 
 def _update(session: Session, core: sa.Table, rows: list[Row]) -> None:

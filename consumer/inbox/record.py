@@ -8,20 +8,21 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
-from typing import Any, TypeGuard
+from typing import Any
 
 import msgspec
 import sqlalchemy as sa
 
+from consumer.facts.bulk import ROWS_A_STATEMENT, insert_new_rows, insert_rows
 from consumer.facts.clock import to_instant
 from consumer.facts.meaning import NotJsonError, meaning_sha256, read_object
 from consumer.facts.settings import Connection, Settings
-from consumer.facts.store import ROWS_A_STATEMENT, Store, insert_into, insert_unfolded, insert_values, one_of, to_ids
+from consumer.facts.store import Store, insert_into, one_of, to_ids
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
+from consumer.facts.texts import is_identifier
 from consumer.inbox.handlers import HANDLERS, NEEDS_NO_OBJECT
 
-_LONGEST = 255
 # What a trial delivery of the provider speaks of: an object that exists nowhere.
 _MADE_UP = re.compile(r"[a-z]+_0{8,}")
 
@@ -104,10 +105,6 @@ def judge(value: dict[str, Any], connection: Connection) -> tuple[EventState, st
     if connection.mode == "test" and _MADE_UP.fullmatch(str(data.get("id"))):
         return EventState.IGNORED, None
     return EventState.WAITING, None
-
-
-def is_identifier(value: object) -> TypeGuard[str]:
-    return isinstance(value, str) and 0 < len(value) <= _LONGEST and value.isprintable()
 
 
 def _text(value: object) -> str:
@@ -203,28 +200,21 @@ def _insert_alone(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tup
     if 0 < len(arrivals) <= ROWS_A_STATEMENT and arrivals[0].source is Source.WEBHOOK:
         # Nearly all of them are new, and a refused statement leaves nothing behind.
         with suppress(sa.exc.IntegrityError):
-            _insert_rows(connection, arrivals)
+            insert_rows(connection, _EVENT, _COLUMNS, map(_to_values, arrivals))
             return {arrival.key for arrival in arrivals}, {}
     known = _known(connection, arrivals)
     new = [arrival for arrival in arrivals if arrival.key not in known] if known else arrivals
-    _insert_rows(connection, new)
+    insert_rows(connection, _EVENT, _COLUMNS, map(_to_values, new))
     return {arrival.key for arrival in new}, known
-
-
-def _insert_rows(connection: sa.Connection, new: Sequence[Arrival]) -> None:
-    to_stored: Any = _EVENT.c.received_at.type.dialect_impl(connection.dialect).bind_processor(connection.dialect)
-    # A page or a group of deliveries arrives at few moments, and each event has its own.
-    received = {moment: to_stored(moment) for moment in {arrival.received_at for arrival in new}}
-    rows = [_to_values(one, to_stored(one.created_at), received[one.received_at]) for one in new]
-    insert_values(connection, _EVENT, _COLUMNS, rows)
 
 
 def _insert_among_others(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
     """Insert what nobody else has, then look at the rest, in an order that never deadlocks."""
     if not arrivals:
         return set(), {}
-    rows = [_to_row(arrival) for arrival in arrivals]
-    new = {(row[0], row[1]) for row in insert_unfolded(connection, _EVENT, rows, keys=("connection", "id"))}
+    rows = list(map(_to_values, arrivals))
+    inserted = insert_new_rows(connection, _EVENT, _COLUMNS, rows, key=("connection", "id"))
+    new = {(str(connection_name), str(identity)) for connection_name, identity in inserted}
     return new, _known(connection, [arrival for arrival in arrivals if arrival.key not in new])
 
 
@@ -234,19 +224,15 @@ _INSERTS: dict[str, Callable[[sa.Connection, Sequence[Arrival]], tuple[set[Key],
 }
 
 
-def _to_row(arrival: Arrival) -> dict[str, Any]:
-    return dict(zip(_COLUMNS, _to_values(arrival, arrival.created_at, arrival.received_at), strict=True))
-
-
-def _to_values(arrival: Arrival, created: Any, received: Any) -> tuple[Any, ...]:
-    """Write an event's first row in the order of `_COLUMNS`, with its moments as the database takes them."""
+def _to_values(arrival: Arrival) -> tuple[object, ...]:
+    """Write an event's first row in the order of `_COLUMNS`."""
     return (
         arrival.connection,
         arrival.id,
         arrival.type,
         arrival.mode,
-        created,
-        received,
+        arrival.created_at,
+        arrival.received_at,
         arrival.source.value,
         arrival.state.value,
         arrival.resource_id,
@@ -254,8 +240,8 @@ def _to_values(arrival: Arrival, created: Any, received: Any) -> tuple[Any, ...]
         arrival.raw_sha256,
         arrival.meaning_sha256,
         1,
-        received,
-        received if arrival.source is Source.BACKFILL else None,
+        arrival.received_at,
+        arrival.received_at if arrival.source is Source.BACKFILL else None,
         0,
         arrival.error,
     )

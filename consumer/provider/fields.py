@@ -11,10 +11,10 @@ from consumer.facts.clock import to_instant
 from consumer.facts.meaning import DEEPEST, JsonObject, NotJsonError, check_depth, to_json, to_storable
 from consumer.facts.money import is_currency
 from consumer.facts.taxids import TaxIdError, to_rfc, to_rut
+from consumer.facts.texts import is_identifier
 
 Data = Mapping[str, object]
 
-_LONGEST_ID = 255
 _LARGEST = 2**63 - 1
 _YEARS = range(1900, 2200)
 _DATE_LENGTH = len("2026-10-31")
@@ -30,7 +30,7 @@ class UnusableObjectError(ValueError):
 
 def identifier(data: Data, field: str = "id") -> str:
     value = data.get(field)
-    if not isinstance(value, str) or not 0 < len(value) <= _LONGEST_ID or not value.isprintable():
+    if not is_identifier(value):
         raise UnusableObjectError(f"{field} must be text of 1 to 255 printable characters")
     return value
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer.facts.clock import utc_now
+from consumer.facts.durable import write_durably
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.store import put
@@ -70,14 +70,8 @@ def _keep(installation: Installation, connection: Connection, statement_id: str,
     """Write the file whole before its row: a row always has its file."""
     name = hashlib.sha256(statement_id.encode()).hexdigest()[:_NAME_LENGTH]
     path = FOLDER / connection.name / f"{name}.pdf"
-    place = installation.settings.data_dir / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    draft = place.with_suffix(f".{os.getpid()}.draft")
-    with draft.open("wb") as file:
+    with write_durably(installation.settings.data_dir / path) as file:
         file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    draft.replace(place)
     digest = hashlib.sha256(content).hexdigest()
     _note(installation, connection, statement_id, path=str(path), sha256=digest, size=len(content))
 

@@ -1,12 +1,11 @@
-"""The figures a closed period keeps of a result, and what another result says otherwise; pure."""
+"""The figures a closed period keeps of a result, and how those of another result differ; pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
 
 import pandas as pd
-from pandas import DataFrame
+from pandas import DataFrame, Series
 
 from reconcile.rules.inputs import Result
 from reconcile.rules.payouts import DISPUTE
@@ -20,7 +19,7 @@ GONE = ""
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """One figure that is not what it was; an empty side is one that was or is not there."""
+    """One figure that changed; an empty side is one that was not there, or is not any more."""
 
     kind: str
     subject: str
@@ -29,9 +28,9 @@ class Moved:
 
 
 def figures_of(result: Result, since: date | None, until: date) -> DataFrame:
-    """Write down what belongs to the days: payouts by payout date, items by local date, documents by issue date.
+    """Return the figures of the days: of payouts by payout date, items by local date, documents by issue date.
 
-    What goes on after a period ends is left out: when money arrives at the bank, which payout carries an item later,
+    What changes after a period ends is left out: when money arrives at the bank, which payout carries an item later,
     what is still owed on a document.
     """
     payouts = _within(result.payouts, "payout_date", since, until)
@@ -47,8 +46,8 @@ def figures_of(result: Result, since: date | None, until: date) -> DataFrame:
     return pd.concat(frames, ignore_index=True).astype("str")
 
 
-def moved(before: DataFrame, after: DataFrame) -> Iterator[Moved]:
-    """Compare figures as they stood with figures as they are, in the order of kind and subject."""
+def find_moved(before: DataFrame, after: DataFrame) -> Iterator[Moved]:
+    """Yield the figures that changed, in the order of kind and subject."""
     both = before.merge(after, on=["kind", "subject"], how="outer", suffixes=("_before", "_after"))
     both[["words_before", "words_after"]] = both[["words_before", "words_after"]].fillna(GONE)
     changed = both[both["words_before"] != both["words_after"]].sort_values(["kind", "subject"])
@@ -64,7 +63,7 @@ def _within(frame: DataFrame, column: str, since: date | None, until: date) -> D
     return DataFrame(frame[mask])
 
 
-def _words(frame: DataFrame, names: tuple[str, ...]) -> Any:
+def _words(frame: DataFrame, names: tuple[str, ...]) -> "Series[str]":
     """Write columns as `name value` parts, amounts in minor units."""
     first, *others = [f"{name.replace('_', ' ')} " + frame[name].astype("string").fillna("unknown") for name in names]
     words = first
@@ -74,7 +73,7 @@ def _words(frame: DataFrame, names: tuple[str, ...]) -> Any:
 
 
 def item_words(lines: DataFrame) -> DataFrame:
-    """Say of each item what it became: its outcome, and each document with the amount applied."""
+    """Return what became of each item: its outcome, and each document with the amount applied."""
     applied = lines["doc_key"].astype("string") + " " + lines["applied_amount"].astype("string")
     words = lines["outcome"].astype("string") + (" " + applied).fillna("")
     amount = "amount " + lines["amount_signed"].astype("string")

@@ -1,28 +1,28 @@
-"""Closed periods: who closed which days, what stood then, and what later facts add beside it.
+"""Closed periods: who closed which days, their figures, and what later facts add to them.
 
-A closed period refuses decisions about its payments and documents. Facts are never refused: where a later complete
-run finds a closed payout, item or document otherwise, it writes one adjustment line and the closed figure stays.
+A closed period refuses decisions about its payments and documents. Facts are never refused: if a later complete run
+finds a closed payout, item or document changed, it adds an adjustment line and the closed figure stays.
 """
 
 from collections.abc import Iterator, Sequence
 from datetime import date, datetime, timedelta
-from typing import Any
 
 import pandas as pd
-import sqlalchemy as sa
 from pandas import DataFrame
 from sqlmodel import Session, col, select
 
+from consumer.facts.bulk import insert_rows
 from consumer.facts.clock import day_start
 from consumer.facts.installation import Connection
 from consumer.facts.messages import RefusalError
 from consumer.facts.store import Turn, take_turn
-from reconcile.closing.figures import KEYS, Moved, figures_of, moved
+from consumer.facts.tables.columns import core_of
+from reconcile.closing.figures import KEYS, Moved, figures_of, find_moved
+from reconcile.desk.decisions import Signature
 from reconcile.kept.records import closed_periods, last_closed
 from reconcile.rules.inputs import Result
 from reconcile.tables import ClosedFigure, Period, PeriodAdjustment
 
-_AT_ONCE = 20_000
 _DAY = timedelta(days=1)
 
 
@@ -31,17 +31,16 @@ class PeriodError(RefusalError):
 
 
 def history(session: Session, connection: str) -> Sequence[Period]:
-    """Every closing there was, newest first, reopened ones too."""
+    """Return every closing, newest first, reopened ones too."""
     return session.exec(select(Period).where(Period.connection == connection).order_by(col(Period.id).desc())).all()
 
 
-def close(  # noqa: PLR0913 - what is closed, by whom, why, when
-    session: Session, connection: Connection, result: Result, *, run_id: str, until: date, author: str, reason: str,
-    at: datetime,
-) -> Period:  # fmt: skip
-    """Close every day up to one, with the figures of the run that stands for it."""
+def close(
+    session: Session, connection: Connection, result: Result, *, run_id: str, until: date, signed: Signature
+) -> Period:
+    """Close every day up to one, with the figures of the run it rests on."""
     take_turn(session, Turn.PERIODS)
-    _check_words(author, reason)
+    _check_signature(signed)
     if not result.complete:
         raise PeriodError("closing.newest_run_incomplete")
     before = last_closed(session, connection.name)
@@ -50,25 +49,24 @@ def close(  # noqa: PLR0913 - what is closed, by whom, why, when
     since = before.until + _DAY if before is not None else None
     period = Period(
         connection=connection.name, since=since, until=until, ends_at=day_start(until + _DAY, connection.country.zone),
-        run_id=run_id, reason=reason.strip(), closed_by=author.strip(), closed_at=at,
+        run_id=run_id, reason=signed.reason.strip(), closed_by=signed.author.strip(), closed_at=signed.at,
     )  # fmt: skip
     session.add(period)
     session.flush()
-    rows = figures_of(result, since, until).assign(period_id=period.id).to_dict("records")
-    for start in range(0, len(rows), _AT_ONCE):
-        some: list[dict[str, Any]] = [{str(name): row[name] for name in row} for row in rows[start:][:_AT_ONCE]]
-        session.execute(sa.insert(ClosedFigure), some)
+    rows = figures_of(result, since, until)[KEYS].itertuples(index=False, name=None)
+    insert_rows(session.connection(), core_of(ClosedFigure), KEYS, rows, alike={"period_id": period.id})
     return period
 
 
-def reopen(session: Session, connection: str, *, author: str, reason: str, at: datetime) -> Period:
-    """Open the newest closed period again; that it was closed, and how, stays written."""
+def reopen(session: Session, connection: str, signed: Signature) -> Period:
+    """Open the newest closed period again; the closing stays on record."""
     take_turn(session, Turn.PERIODS)
-    _check_words(author, reason)
+    _check_signature(signed)
     period = last_closed(session, connection)
     if period is None:
         raise PeriodError("closing.none_closed")
-    period.reopened_by, period.reopened_for, period.reopened_at = author.strip(), reason.strip(), at
+    period.reopened_by, period.reopened_for = signed.author.strip(), signed.reason.strip()
+    period.reopened_at = signed.at
     session.add(period)
     session.flush()
     return period
@@ -81,7 +79,7 @@ def find_adjustments(
     for period in closed_periods(session, connection):
         if not result.complete or as_of < period.until:
             continue
-        found = list(moved(_standing(session, period), figures_of(result, period.since, period.until)))
+        found = list(find_moved(_standing(session, period), figures_of(result, period.since, period.until)))
         if found:
             yield period, found
 
@@ -103,13 +101,13 @@ def adjust(session: Session, connection: str, result: Result, *, run_id: str, as
 
 
 def adjustments(session: Session, period: Period) -> Sequence[PeriodAdjustment]:
-    """The adjustment lines of a period, oldest first."""
+    """Return the adjustment lines of a period, oldest first."""
     mine = select(PeriodAdjustment).where(PeriodAdjustment.period_id == period.id)
     return session.exec(mine.order_by(col(PeriodAdjustment.id))).all()
 
 
 def _standing(session: Session, period: Period) -> DataFrame:
-    """The closed figures with the newest adjustment of each on top."""
+    """Return the closed figures, each as its newest adjustment has it."""
     wanted = select(ClosedFigure.kind, ClosedFigure.subject, ClosedFigure.words)
     frozen = DataFrame(
         [tuple(row) for row in session.exec(wanted.where(ClosedFigure.period_id == period.id))], columns=KEYS
@@ -120,8 +118,8 @@ def _standing(session: Session, period: Period) -> DataFrame:
     return DataFrame(standing[standing["words"] != ""])
 
 
-def _check_words(author: str, reason: str) -> None:
-    if not author.strip():
+def _check_signature(signed: Signature) -> None:
+    if not signed.author.strip():
         raise PeriodError("closing.needs_author")
-    if not reason.strip():
+    if not signed.reason.strip():
         raise PeriodError("closing.needs_reason")

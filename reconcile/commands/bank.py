@@ -41,7 +41,7 @@ def bank() -> None:
 @connection_option("main")
 @json_option
 @click.pass_obj
-def import_files(  # noqa: PLR0913 - one argument per option
+def import_files(
     open_installation: OpenInstallation, *, files: tuple[Path, ...], account: str, mapping: str | None,
     is_new_account: bool, dry_run: bool, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip

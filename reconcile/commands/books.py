@@ -48,7 +48,7 @@ def invoices() -> None:
 @connection_option("main")
 @json_option
 @click.pass_obj
-def import_files(  # noqa: PLR0913 - one parameter per option
+def import_files(
     open_installation: OpenInstallation,
     *,
     files: tuple[Path, ...],

@@ -1,17 +1,20 @@
-"""Commands that decide about a payment and a document: match, unmatch, decline, adjust, and withdraw of any of them."""
+"""Commands that decide about a payment and a document: match, unmatch, decline, adjust, and withdraw of any of them.
 
+The author of a decision is the one a command names, or else who is logged in.
+"""
+
+import getpass
 from collections.abc import Callable
-from typing import Any
 
 import click
 
-from consumer.commands.terminal import Refusal, connection_option, json_option, print_rows
+from consumer.commands.terminal import Command, Refusal, connection_option, json_option, print_rows
+from consumer.facts.clock import utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.work import Completion
-from reconcile.commands.authors import signature
 from reconcile.desk import decisions
-from reconcile.desk.decisions import Adjustment, DecisionError, Pair
+from reconcile.desk.decisions import Adjustment, DecisionError, Pair, Signature
 from reconcile.tables import Decision
 
 DECISION_KEYS = (
@@ -19,19 +22,39 @@ DECISION_KEYS = (
 )  # fmt: skip
 
 
+author_option = click.option("--author", default=None, help="Who decides (default: your login name).")
+
+
+def signed(command: Command) -> Command:
+    """Add the options that say who decides, and which version was looked at."""
+    version = click.option("--version", type=int, help="The row version you looked at; refused if it is older.")
+    return author_option(version(command))
+
+
+def login_name() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        raise Refusal("this machine does not say who you are: give --author", Completion.MISUSED) from None
+
+
+def signature(author: str | None, reason: str) -> Signature:
+    return Signature(author or login_name(), reason, utc_now())
+
+
 def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, with_amount: bool) -> click.Command:
-    """One of the commands that decide about a payment and a document, given in either order."""
+    """Return a command that decides about a payment and a document, given in either order."""
 
     @click.command(name, help=words)
     @click.argument("one")
     @click.argument("other", required=with_amount, default="")
     @click.option("--reason", required=True)
     @click.option("--seen", type=int, help="The newest decision about it you looked at; 0 for none.")
-    @click.option("--author", default=None, help="Who decides (default: your login name).")
+    @author_option
     @connection_option("main")
     @json_option
     @click.pass_obj
-    def command(  # noqa: PLR0913 - one argument per option
+    def command(
         open_installation: OpenInstallation, *, one: str, other: str, reason: str, seen: int | None, author: str | None,
         connection_name: str, as_json: bool, amount: str | None = None,
     ) -> None:  # fmt: skip
@@ -60,11 +83,11 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
 @click.option("--amount", help="How much of a document, in major units, below zero where it was paid too much.")
 @click.option("--reason", required=True)
 @click.option("--seen", type=int, help="The newest decision about it you looked at; 0 for none.")
-@click.option("--author", default=None, help="Who decides (default: your login name).")
+@author_option
 @connection_option("main")
 @json_option
 @click.pass_obj
-def adjust(  # noqa: PLR0913 - one argument per option
+def adjust(
     open_installation: OpenInstallation, *, subject: str, kind: str, amount: str | None, reason: str, seen: int | None,
     author: str | None, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -95,7 +118,7 @@ def _to_amount(text: str | None, currency: str) -> int | None:
         raise Refusal(f"--amount {error}", Completion.MISUSED) from None
 
 
-def _to_decision_row(decision: Decision, currency: str) -> dict[str, Any]:
+def _to_decision_row(decision: Decision, currency: str) -> dict[str, object]:
     own = {name: getattr(decision, name) for name in DECISION_KEYS if name != "decision_id"}
     amount = None if decision.amount is None else format_decimal(decision.amount, currency)
     return own | {"decision_id": decision.id, "amount": amount}

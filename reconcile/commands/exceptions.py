@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import click
 from sqlmodel import Session
@@ -16,11 +15,13 @@ from consumer.facts.installation import Connection, Installation, OpenInstallati
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.commands import printed
-from reconcile.commands.authors import login_name, signature, signed
+from reconcile.commands.decisions import author_option, login_name, signature, signed
 from reconcile.desk import decisions, worklist
 from reconcile.desk.decisions import DecisionError
+from reconcile.exceptions.life import State
 from reconcile.kept import records
-from reconcile.kept.facts import evidence_of
+from reconcile.kept.chunks import Row
+from reconcile.kept.records import evidence_of
 from reconcile.tables import ExceptionChange, ExceptionRow
 
 ROW_KEYS = ("line", "exception_id", "changed", "refused")
@@ -54,15 +55,16 @@ def list_exceptions(
     as_json: bool,
     **filters: str | None,
 ) -> None:
-    """Every exception, newest first."""
+    """Every exception, open ones first, newest first."""
     installation = open_installation()
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     with installation.store.reading() as session:
         for connection in installation.connections(connection_name):
             on, calendar = reference_day(session, connection), _calendar(installation, connection)
             found = records.exceptions(session, connection.name, filters)
             rows += [records.to_exception_row(row, on, calendar) | {"subject": row.subject} for row in found]
     rows.sort(key=lambda row: row["opened_on"], reverse=True)
+    rows.sort(key=lambda row: bool(row["state"] != State.OPEN))
     if as_json:
         print_rows(rows[:limit], records.EXCEPTION_KEYS, as_json=True)
         return
@@ -73,7 +75,7 @@ def _calendar(installation: Installation, connection: Connection) -> BankCalenda
     return read_calendar(installation.settings.data_dir, connection.country_code)
 
 
-def _to_glance(row: dict[str, Any]) -> dict[str, Any]:
+def _to_glance(row: Row) -> Row:
     """What fits a terminal's line; `exceptions show` says the rest."""
     return {
         "exception": row["exception_id"], "code": row["code"], "at risk": f"{row['amount_at_risk']} {row['currency']}",
@@ -125,7 +127,7 @@ def show_exception(
 
 
 def _by_number(text: str, numbers: Mapping[str, int]) -> str:
-    """Name a run as every list does; a person, or a run nobody knows any longer, stays as it is."""
+    """Name a run by its number, as every list does; a person or a run that is gone stays as it is."""
     number = numbers.get(text.removeprefix("run "))
     return text if number is None else f"run {number}"
 
@@ -138,7 +140,7 @@ def _in_major(change: ExceptionChange, currency: str) -> dict[str, str]:
     return {name: text and format_decimal(int(text), currency) for name, text in sides.items()}
 
 
-def _fields(shown: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def _fields(shown: Row) -> Iterator[Row]:
     """An exception field by field, its amount with its currency, its evidence fact by fact; what is empty is not."""
     for name in (*SHOWN_KEYS, "subject"):
         if name == "evidence":
@@ -158,7 +160,7 @@ def _fields(shown: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @connection_option("main")
 @json_option
 @click.pass_obj
-def assign_exception(  # noqa: PLR0913 - one argument per option
+def assign_exception(
     open_installation: OpenInstallation, *, exception_id: str, owner: str, reason: str, author: str | None,
     version: int | None, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -179,7 +181,7 @@ def assign_exception(  # noqa: PLR0913 - one argument per option
 @connection_option("main")
 @json_option
 @click.pass_obj
-def note_exception(  # noqa: PLR0913 - one argument per option
+def note_exception(
     open_installation: OpenInstallation, *, exception_id: str, text: str, author: str | None, version: int | None,
     connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -200,7 +202,7 @@ def note_exception(  # noqa: PLR0913 - one argument per option
 @connection_option("main")
 @json_option
 @click.pass_obj
-def resolve_exception(  # noqa: PLR0913 - one argument per option
+def resolve_exception(
     open_installation: OpenInstallation, *, exception_id: str, reason: str, author: str | None, version: int | None,
     connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -240,7 +242,7 @@ def export_exceptions(open_installation: OpenInstallation, *, state: str, out: P
 
 @exceptions.command("import")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
-@click.option("--author", default=None, help="Who decides (default: your login name).")
+@author_option
 @connection_option("main")
 @json_option
 @click.pass_obj
@@ -254,7 +256,7 @@ def import_exceptions(
         on = reference_day(session, connection)
     try:
         rows = worklist.read_sheet(file.read_bytes())
-    except worklist.SheetRefused as error:
+    except worklist.WorklistError as error:
         raise Refusal(f"{file.name}: {error}") from None
     who = author or login_name()
     taken = list(worklist.take_back(installation.store, connection.name, rows, author=who, on=on, at=utc_now()))

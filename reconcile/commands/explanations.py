@@ -1,4 +1,4 @@
-"""Why a row is what it is: what the run published of it, and a payment beside the documents it could have meant."""
+"""Why a row is what it is: what the run published of it, and a payment compared with documents it could have meant."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -12,7 +12,7 @@ from sqlmodel import Session
 from consumer.facts.bankdays import BankCalendar
 from reconcile.commands.printed import to_words
 from reconcile.kept import chunks, records, snapshots
-from reconcile.kept.facts import Fact
+from reconcile.kept.records import Fact
 from reconcile.rules.comparisons import check_pair, choose_candidates, name_first_failed
 from reconcile.rules.inputs import rows_of
 from reconcile.rules.payouts import PAYMENT_TYPES

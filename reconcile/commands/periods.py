@@ -1,15 +1,13 @@
 """Commands of closing: close the books up to a day, open them again, and what later facts changed."""
 
 from datetime import date
-from typing import Any
 
 import click
 
 from consumer.commands.terminal import LocalDate, Refusal, connection_option, json_option, print_rows
-from consumer.facts.clock import utc_now
 from consumer.facts.installation import OpenInstallation
 from reconcile.closing import periods
-from reconcile.commands.authors import login_name
+from reconcile.commands.decisions import author_option, signature
 from reconcile.runs import close_period as closing
 from reconcile.runs.close_period import PeriodError
 from reconcile.tables import Period
@@ -19,7 +17,6 @@ PERIOD_KEYS = (
     "reopened_at", "reopened_for", "adjustments",
 )  # fmt: skip
 ADJUSTMENT_KEYS = ("period", "run_id", "found_at", "kind", "subject", "before", "after")
-_author_option = click.option("--author", default=None, help="Who decides (default: your login name).")
 
 
 @click.group("periods")
@@ -31,11 +28,11 @@ def period_group() -> None:
 @click.option("--to", "until", type=LocalDate(), required=True, help="The last day to close.")
 @click.option("--as-of", type=LocalDate(), help="The day of the run that stands for it (default today).")
 @click.option("--reason", required=True)
-@_author_option
+@author_option
 @connection_option("main")
 @json_option
 @click.pass_obj
-def close_period(  # noqa: PLR0913 - one argument per option
+def close_period(
     open_installation: OpenInstallation, *, until: date, as_of: date | None, reason: str, author: str | None,
     connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -48,9 +45,7 @@ def close_period(  # noqa: PLR0913 - one argument per option
             connection,
             until=until,
             as_of=as_of,
-            author=author or login_name(),
-            reason=reason,
-            at=utc_now(),
+            signed=signature(author, reason),
         )
     except PeriodError as error:
         raise Refusal(str(error)) from None
@@ -60,7 +55,7 @@ def close_period(  # noqa: PLR0913 - one argument per option
 
 @period_group.command("reopen")
 @click.option("--reason", required=True)
-@_author_option
+@author_option
 @connection_option("main")
 @json_option
 @click.pass_obj
@@ -72,9 +67,7 @@ def reopen_period(
     connection = installation.settings.connection(connection_name)
     try:
         with installation.store.transaction() as session:
-            period = periods.reopen(
-                session, connection.name, author=author or login_name(), reason=reason, at=utc_now()
-            )
+            period = periods.reopen(session, connection.name, signature(author, reason))
             row = _to_row(period, len(periods.adjustments(session, period)))
     except PeriodError as error:
         raise Refusal(str(error)) from None
@@ -117,7 +110,7 @@ def show_period(open_installation: OpenInstallation, *, period: int, connection_
     print_rows(rows, ADJUSTMENT_KEYS, as_json=as_json)
 
 
-def _to_row(period: Period, adjustments: int) -> dict[str, Any]:
+def _to_row(period: Period, adjustments: int) -> dict[str, object]:
     own = {name: getattr(period, name) for name in PERIOD_KEYS if hasattr(period, name)}
     state = "closed" if period.reopened_at is None else "reopened"
     return own | {"period": period.id, "state": state, "adjustments": adjustments}

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from consumer.facts.columns import Kind
 from consumer.facts.money import format_decimal
 from reconcile.exceptions.life import DATA_GAP
-from reconcile.kept.facts import Fact, kind_of_evidence
+from reconcile.kept.chunks import Row
+from reconcile.kept.records import Fact, kind_of_evidence
 
 
 def to_plain(fact: Fact) -> object:
@@ -41,7 +41,7 @@ def _parts(fact: Fact, values: Mapping[str, object]) -> Iterator[Fact]:
     return (fact._replace(name=name, value=value, kind=kind_of_evidence(name)) for name, value in values.items())
 
 
-def about(row: Mapping[str, Any]) -> str:
+def about(row: Row) -> str:
     """Name what an exception is about in one line: its resource, document or payout, else its subject."""
     named = row["resource_id"] or row["doc_key"] or row["payout_id"]
     if named:

@@ -1,12 +1,14 @@
 """Commands of reconciliation: one run, a whole night, and why a row is what it is."""
 
 import json
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import date, timedelta
-from typing import Any
 
 import click
+from rich.console import Console
 from sqlmodel import Session
 
 from consumer.commands.terminal import (
@@ -27,14 +29,13 @@ from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
 from reconcile.commands import explanations, printed
 from reconcile.commands.printed import to_plain
-from reconcile.commands.progress import show_steps
 from reconcile.kept import records
+from reconcile.kept.chunks import Row
 from reconcile.rules.checks import ChecksFailed
 from reconcile.runs.nightly import NightlyOutcome, join
-from reconcile.runs.run import RunOutcome
+from reconcile.runs.run import TOTALS, RunOutcome, Watch, say_nothing
 from reconcile.runs.run import run as start_run
 from reconcile.runs.scope import UnknownPayout
-from reconcile.runs.summary import TOTALS
 from reconcile.tables import Run
 
 SEVERITIES = ("high", "medium", "low", "info")
@@ -52,6 +53,19 @@ _FIGURES = {"payouts_closed": "payouts explained to the peso", "payouts_no_bank"
 GLANCE_KEYS = ("code", "severity", "at risk", "about")
 
 
+@contextmanager
+def show_steps() -> Iterator[Watch]:
+    """Show each step while it lasts; Ctrl-C ends the run, which leaves nothing behind."""
+    try:
+        if not sys.stderr.isatty():
+            yield say_nothing
+            return
+        with Console(stderr=True).status("reconciling") as status:
+            yield status.update
+    except KeyboardInterrupt:
+        raise Refusal("canceled: nothing was published") from None
+
+
 @click.command()
 @click.option("--from", "since", type=LocalDate(), help="First payout date to publish.")
 @click.option("--to", "until", type=LocalDate(), help="Last payout date to publish.")
@@ -63,7 +77,7 @@ GLANCE_KEYS = ("code", "severity", "at risk", "about")
 @connection_option("main")
 @json_option
 @click.pass_obj
-def reconcile(  # noqa: PLR0913 - one argument per option
+def reconcile(
     open_installation: OpenInstallation, *, since: date | None, until: date | None, as_of: date | None,
     payout_id: str | None, dry_run: bool, fail_on: str | None, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -94,14 +108,15 @@ def has_severity(outcome: RunOutcome, least: str) -> bool:
     return any(outcome.summary["severities"].get(severity, 0) for severity in worse)
 
 
-def to_outcome_row(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run: bool) -> dict[str, Any]:
+def to_outcome_row(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run: bool) -> Row:
     """A run as one object: how its payouts stand, amounts of the control totals in major units."""
     # Kept as text of sorted keys, a published run has them in another order than a new one.
     totals = {
         currency: {name: format_decimal(sums[name], currency) for name in TOTALS}
         for currency, sums in outcome.summary["totals"].items()
     }
-    return outcome.summary | {
+    return {
+        **outcome.summary,
         "connection": outcome.connection, "run_id": outcome.run_id, "number": outcome.number,
         "as_of": outcome.as_of, "new": outcome.is_new, "dry_run": dry_run, "totals": totals,
         "payouts_no_bank": outcome.payouts_no_bank, "payouts_by_status": dict(standings),
@@ -130,7 +145,7 @@ def _show_outcome(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run:
         say("the data is incomplete up to this day: DATA_GAP says why, and what is withheld until it is whole")
 
 
-def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:
+def _finding_rows(outcome: RunOutcome) -> Iterator[Row]:
     assert outcome.result is not None
     for found in outcome.result.findings:
         values = {name: getattr(found, name) for name in FINDING_KEYS}
@@ -140,13 +155,13 @@ def _finding_rows(outcome: RunOutcome) -> Iterator[dict[str, Any]]:
         yield values | days | {"amount_at_risk": amount, "about": about}
 
 
-def _to_glance(found: Mapping[str, Any]) -> dict[str, Any]:
+def _to_glance(found: Row) -> Row:
     """What fits a terminal's line; `--json` says all of it."""
     at_risk = f"{found['amount_at_risk']} {found['currency']}"
     return {"code": found["code"], "severity": found["severity"], "at risk": at_risk, "about": found["about"]}
 
 
-def figures_of(row: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def figures_of(row: Row) -> Iterator[Row]:
     """A nested object as figures, one a line, amounts with their currency."""
     for key in OUTCOME_KEYS:
         if key == "totals":
@@ -194,8 +209,8 @@ def explain(
             click.echo(shorten(line))
         return
     keys = ("run_id", "about", "fact", "value")
-    told = ((found.id, fact.about, fact.name, to_plain(fact)) for fact in rows)
-    print_rows([dict(zip(keys, one, strict=True)) for one in told], keys, as_json=True)
+    values = ((found.id, fact.about, fact.name, to_plain(fact)) for fact in rows)
+    print_rows([dict(zip(keys, one, strict=True)) for one in values], keys, as_json=True)
 
 
 def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:

@@ -34,8 +34,8 @@ def list_rules(open_installation: OpenInstallation, *, as_json: bool) -> None:
     print_rows(rows, RULE_KEYS, as_json=as_json)
 
 
-def _plain(value: Any) -> Any:
-    return ", ".join(value) if isinstance(value, tuple) else value
+def _plain(value: object) -> object:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else value
 
 
 @rule_group.command("preview")

@@ -18,8 +18,7 @@ from consumer.commands.terminal import (
 from consumer.facts.clock import format_instant
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
-from reconcile.commands.progress import show_steps
-from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, standings_of, to_outcome_row
+from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, show_steps, standings_of, to_outcome_row
 from reconcile.kept import records
 from reconcile.kept.snapshots import NotKept, SnapshotError
 from reconcile.rules.checks import ChecksFailed

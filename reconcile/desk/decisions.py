@@ -1,44 +1,78 @@
 """What people decide: the sole writer of decisions and of people's edits to exceptions.
 
-Every function takes the session of the caller's transaction and a signature. Whoever decides on what another person
-changed meanwhile is refused: `version` is the exception's row version, `seen` the id of the newest decision about the
-payment or document that the person was shown (0 for none); None skips that check.
+Every function takes the session of the caller's transaction and a signature. An edit of what another person changed
+meanwhile is refused: `version` is the exception's row version, `seen` the id of the newest decision about the payment
+or document that the person was shown (0 for none); None skips that check.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import date
+from dataclasses import dataclass
+from datetime import date, datetime
+from enum import StrEnum
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.provider import Charge, PaymentIntent
-from reconcile.desk.terms import (
-    Adjustment,
-    Closed,
-    DecisionError,
-    Impossible,
-    Kind,
-    Pair,
-    Signature,
-    Stale,
-    Unknown,
-)
 from reconcile.exceptions.life import GONE, State
 from reconcile.kept.records import last_closed
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice
 
-# The face that pages and commands see.
-__all__ = [
-    "Adjustment", "Closed", "DecisionError", "Impossible", "Kind", "Pair", "Signature", "Stale", "Unknown",
-    "adjust", "assign", "currency_of", "decline", "history", "match", "note", "reopen", "resolve", "standing",
-    "unmatch", "withdraw",
-]  # fmt: skip
 LONGEST_TEXT = 2000
 
 
+class DecisionError(RefusalError):
+    """A decision that was not taken; the code says why."""
+
+
+class Kind(StrEnum):
+    MATCH = "match"
+    UNMATCH = "unmatch"
+    DECLINE = "decline"
+    ADJUST = "adjust"
+    WITHDRAW = "withdraw"
+
+
+class Adjustment(StrEnum):
+    """What an accepted difference is, for its entry in the books."""
+
+    ROUNDING = "rounding"
+    BANK_FEE = "bank_fee"
+    DISCOUNT = "discount"
+    EXCHANGE = "exchange"
+    WRITE_OFF = "write_off"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """Who decides, why, and when."""
+
+    author: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A payment and a document of one connection; some decisions name only one of them."""
+
+    connection: str
+    resource_id: str = ""
+    doc_key: str = ""
+
+    @property
+    def subject(self) -> Value:
+        """Return what a refusal names: both, or the one there is."""
+        if self.resource_id and self.doc_key:
+            return Message("desk.pair", {"payment": self.resource_id, "document": self.doc_key})
+        return self.resource_id or self.doc_key
+
+
 def currency_of(session: Session, pair: Pair) -> str:
-    """Say in which currency an amount of this payment, or of this document alone, is written."""
+    """Return the currency of amounts about this payment, or about this document alone."""
     return (_payment(session, pair).currency or "") if pair.resource_id else _document(session, pair).currency
 
 
@@ -48,9 +82,9 @@ def match(
     """Bind a payment to a document on every later run; `amount` where it covers only part of the payment."""
     payment, document = _payment(session, pair), _document(session, pair)
     if document.status == "void":
-        raise Impossible("desk.document_void", document=pair.doc_key)
+        raise DecisionError("desk.document_void", document=pair.doc_key)
     if payment.currency != document.currency:
-        raise Impossible(
+        raise DecisionError(
             "desk.currencies_differ",
             payment=pair.resource_id,
             payment_currency=str(payment.currency),
@@ -58,7 +92,7 @@ def match(
             document_currency=document.currency,
         )
     if amount is not None and not 0 < amount <= (payment.amount or 0):
-        raise Impossible("desk.amount_beyond_payment", payment=pair.resource_id)
+        raise DecisionError("desk.amount_beyond_payment", payment=pair.resource_id)
     return _decide(session, Kind.MATCH, pair, signed, amount=amount, seen=seen)
 
 
@@ -90,13 +124,13 @@ def adjust(
     An amount lowers what the document asks for, one below zero raises it; neither goes beyond the document.
     """
     if bool(pair.resource_id) == bool(pair.doc_key):
-        raise Impossible("desk.adjust_one_thing")
+        raise DecisionError("desk.adjust_one_thing")
     if pair.resource_id:
         _payment(session, pair)
         if amount is not None:
-            raise Impossible("desk.adjust_payment_whole")
+            raise DecisionError("desk.adjust_payment_whole")
     elif amount is not None and not 0 < abs(amount) <= abs(_document(session, pair).total):
-        raise Impossible("desk.adjustment_beyond_total", document=pair.doc_key)
+        raise DecisionError("desk.adjustment_beyond_total", document=pair.doc_key)
     _check_document(session, pair)
     decision = _decide(session, Kind.ADJUST, pair, signed, amount=amount, seen=seen)
     decision.reason_type = str(kind)
@@ -104,9 +138,9 @@ def adjust(
 
 
 def withdraw(session: Session, pair: Pair, signed: Signature, *, seen: int | None = None) -> Decision:
-    """Take back what was decided about a pair, so that the rules have the word again; both stay written."""
+    """Take back what was decided about a pair, so that the rules decide again; both stay on record."""
     if not any(row.doc_key == pair.doc_key for row in standing(session, pair)):
-        raise Impossible("desk.nothing_to_take_back", subject=pair.subject)
+        raise DecisionError("desk.nothing_to_take_back", subject=pair.subject)
     decision = _decide(session, Kind.WITHDRAW, pair, signed, amount=None, seen=seen)
     # It is no constraint of its own: runs read what is not undone.
     decision.undone_by = decision.id
@@ -124,7 +158,7 @@ def standing(session: Session, pair: Pair) -> list[Decision]:
 def assign(
     session: Session, connection: str, exception_id: str, signed: Signature, *, owner: str, version: int | None = None
 ) -> ExceptionRow:
-    """Give an exception to somebody; an empty owner takes it from whoever had it."""
+    """Give an exception to an owner; an empty one takes it away."""
     return _edit(session, connection, exception_id, signed, {"owner": owner.strip()}, version)
 
 
@@ -141,9 +175,9 @@ def resolve(
     """Close an exception for the signature's reason; it opens again when what is at risk changes."""
     row = _exception(session, connection, exception_id)
     if row.state == State.RESOLVED:
-        raise Impossible("desk.resolved_already", exception=exception_id, resolution=row.resolution)
+        raise DecisionError("desk.resolved_already", exception=exception_id, resolution=row.resolution)
     if signed.reason.strip() == GONE:
-        raise Impossible("desk.word_of_runs", word=GONE)
+        raise DecisionError("desk.word_of_runs", word=GONE)
     changes = {"state": State.RESOLVED, "resolved_on": on, "resolution": signed.reason.strip()}
     return _edit(session, connection, exception_id, signed, changes, version)
 
@@ -153,13 +187,13 @@ def reopen(
 ) -> ExceptionRow:
     row = _exception(session, connection, exception_id)
     if row.state == State.OPEN:
-        raise Impossible("desk.open_already", exception=exception_id)
+        raise DecisionError("desk.open_already", exception=exception_id)
     changes = {"state": State.OPEN, "resolved_on": None, "resolution": ""}
     return _edit(session, connection, exception_id, signed, changes, version)
 
 
 def history(session: Session, connection: str, exception_id: str) -> list[ExceptionChange]:
-    """What happened to an exception, oldest first."""
+    """Return what happened to an exception, oldest first."""
     mine = ExceptionChange.connection == connection, ExceptionChange.exception_id == exception_id
     return list(session.exec(select(ExceptionChange).where(*mine).order_by(col(ExceptionChange.id))))
 
@@ -172,10 +206,10 @@ def _decide(
     earlier = standing(session, pair)
     newest = max((row.id or 0 for row in earlier), default=0)
     if seen is not None and seen != newest:
-        raise Stale("desk.decided_meanwhile", subject=pair.subject, decision=newest)
+        raise DecisionError("desk.decided_meanwhile", subject=pair.subject, decision=newest)
     about_pair = [row for row in earlier if row.doc_key == pair.doc_key]
     if any(row.kind == kind and row.amount == amount for row in about_pair):
-        raise Impossible("desk.stands_already", kind=kind, subject=pair.subject)
+        raise DecisionError("desk.stands_already", kind=kind, subject=pair.subject)
     decision = Decision(
         connection=pair.connection,
         kind=kind,
@@ -206,7 +240,7 @@ def _check_open(session: Session, pair: Pair) -> None:
         is_closed = _document(session, pair).issue_date <= period.until
     if is_closed:
         one = pair.resource_id or pair.doc_key
-        raise Closed("desk.closed", subject=one, until=period.until, closed_by=period.closed_by)
+        raise DecisionError("desk.closed", subject=one, until=period.until, closed_by=period.closed_by)
 
 
 def _supersede(session: Session, earlier: Iterable[Decision], by: Decision) -> None:
@@ -227,7 +261,7 @@ def _edit(
     _check_signature(signed)
     row = _exception(session, connection, exception_id)
     if version is not None and version != row.version:
-        raise Stale("desk.changed_since_seen", exception=exception_id, version=row.version, seen=version)
+        raise DecisionError("desk.changed_since_seen", exception=exception_id, version=row.version, seen=version)
     key = (
         col(ExceptionRow.connection) == connection,
         col(ExceptionRow.id) == exception_id,
@@ -237,7 +271,7 @@ def _edit(
     befores = {name: getattr(row, name) for name in changes}
     moved = session.execute(sa.update(ExceptionRow).where(*key).values(**changes, version=row.version + 1))
     if moved.rowcount != 1:  # type: ignore[attr-defined]
-        raise Stale("desk.changed_meanwhile", exception=exception_id)
+        raise DecisionError("desk.changed_meanwhile", exception=exception_id)
     for name, after in changes.items():
         before = befores[name]
         if before != after:
@@ -259,17 +293,17 @@ def _edit(
 
 def _check_signature(signed: Signature) -> None:
     if not signed.author.strip():
-        raise Impossible("desk.needs_author")
+        raise DecisionError("desk.needs_author")
     if not signed.reason.strip():
-        raise Impossible("desk.needs_reason")
+        raise DecisionError("desk.needs_reason")
     if len(signed.reason) > LONGEST_TEXT:
-        raise Impossible("desk.reason_too_long", longest=LONGEST_TEXT)
+        raise DecisionError("desk.reason_too_long", longest=LONGEST_TEXT)
 
 
 def _exception(session: Session, connection: str, exception_id: str) -> ExceptionRow:
     row = session.get(ExceptionRow, (connection, exception_id))
     if row is None:
-        raise Unknown("desk.no_exception", exception=exception_id, connection=connection)
+        raise DecisionError("desk.no_exception", exception=exception_id, connection=connection)
     return row
 
 
@@ -277,7 +311,7 @@ def _payment(session: Session, pair: Pair) -> PaymentIntent | Charge:
     key = (pair.connection, pair.resource_id)
     found = session.get(PaymentIntent, key) or session.get(Charge, key)
     if found is None:
-        raise Unknown("desk.no_payment", payment=pair.resource_id, connection=pair.connection)
+        raise DecisionError("desk.no_payment", payment=pair.resource_id, connection=pair.connection)
     return found
 
 
@@ -289,5 +323,5 @@ def _check_document(session: Session, pair: Pair) -> None:
 def _document(session: Session, pair: Pair) -> LocalInvoice:
     found = session.get(LocalInvoice, (pair.connection, pair.doc_key))
     if found is None:
-        raise Unknown("desk.no_document", document=pair.doc_key, connection=pair.connection)
+        raise DecisionError("desk.no_document", document=pair.doc_key, connection=pair.connection)
     return found

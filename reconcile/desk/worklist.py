@@ -5,7 +5,6 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
 
 from sqlmodel import Session
 
@@ -15,25 +14,25 @@ from consumer.facts.texts import defuse, restore, shorten
 from reconcile.books.cells import SheetError, to_text
 from reconcile.books.sheet import read_sheets
 from reconcile.desk import decisions
-from reconcile.desk.decisions import DecisionError, Kind, Pair, Signature, Unknown
+from reconcile.desk.decisions import DecisionError, Kind, Pair, Signature
 from reconcile.exceptions.life import State
 from reconcile.kept.records import EXCEPTION_KEYS
 from reconcile.tables import ExceptionRow
 
-# A document a person names here is matched by hand with the payment of the row.
+# The document to match by hand with the payment of the row.
 MATCH = "match_to"
-# The report's columns, then those that a returned sheet needs beside them.
+# The report's columns, then those that a returned sheet needs besides.
 COLUMNS = (*EXCEPTION_KEYS, MATCH, "note", "version")
 NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
 
 
-class SheetRefused(RefusalError):  # noqa: N818 - names what came in
+class WorklistError(RefusalError):
     """A file that is not an exported work list."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowOutcome:
-    """What became of one row of a returned sheet; `refused` is empty where it was taken or as it was."""
+    """What became of one row of a returned sheet; `refused` is None if it was taken, or was as before."""
 
     line: int
     exception_id: str
@@ -41,7 +40,7 @@ class RowOutcome:
     refused: Message | None = None
 
 
-def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+def to_csv(rows: Iterable[Mapping[str, object]]) -> str:
     """Write the sheet; `None` is an empty cell."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\r\n")
@@ -50,7 +49,7 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     return out.getvalue()
 
 
-def _to_cell(value: Any) -> str:
+def _to_cell(value: object) -> str:
     return "" if value is None else defuse(shorten(str(value)))
 
 
@@ -66,8 +65,8 @@ def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> li
                 texts = ((row.line, [restore(to_text(cell)) for cell in row.cells]) for row in body)
                 return [(line, dict(zip(names, cells, strict=False))) for line, cells in texts]
     except SheetError as error:
-        raise SheetRefused(error.message) from None
-    raise SheetRefused("desk.not_the_sheet", columns=", ".join(NEEDED))
+        raise WorklistError(error.message) from None
+    raise WorklistError("desk.not_the_sheet", columns=", ".join(NEEDED))
 
 
 def take_back(
@@ -90,19 +89,19 @@ def _apply(
 ) -> tuple[str, ...]:
     missing = [name for name in NEEDED if name not in cells]
     if missing:
-        raise decisions.Impossible("desk.row_ends_early", column=missing[0])
+        raise DecisionError("desk.row_ends_early", column=missing[0])
     row = session.get(ExceptionRow, (connection, cells["exception_id"]))
     if row is None:
-        raise Unknown("desk.no_exception", exception=cells["exception_id"], connection=connection)
+        raise DecisionError("desk.no_exception", exception=cells["exception_id"], connection=connection)
     pair = _pair(session, connection, row, cells.get(MATCH, "").strip())
     changed = tuple(name for name in ("owner", "note", "state") if cells[name] != getattr(row, name))
     if "state" not in changed and not cells.get(MATCH, "").strip():
         _check_unresolved(row, cells["resolution"].strip())
     if not changed and pair is None:
         return ()
-    # Rows nobody filled in are left out above: a run that moved them meanwhile is no quarrel.
+    # Rows that were not filled in are left out above: a run may have changed them meanwhile.
     if _version(cells["version"]) != row.version:
-        raise decisions.Stale("desk.changed_since_export", exception=row.id, version=row.version)
+        raise DecisionError("desk.changed_since_export", exception=row.id, version=row.version)
     signed = Signature(author, "filled in the sheet", at)
     _edit(session, row, cells, signed, on=on)
     if pair is None:
@@ -112,9 +111,9 @@ def _apply(
 
 
 def _check_unresolved(row: ExceptionRow, resolution: str) -> None:
-    """A resolution without its state would be dropped, and the row counted as untouched."""
+    """Refuse a resolution without its state: it would be dropped, and the row count as untouched."""
     if resolution and resolution != row.resolution.strip():
-        raise decisions.Impossible("desk.resolution_while_open", exception=row.id, state=row.state)
+        raise DecisionError("desk.resolution_while_open", exception=row.id, state=row.state)
 
 
 def _edit(session: Session, row: ExceptionRow, cells: Mapping[str, str], signed: Signature, *, on: date) -> None:
@@ -131,7 +130,7 @@ def _edit(session: Session, row: ExceptionRow, cells: Mapping[str, str], signed:
     elif cells["state"] == State.OPEN:
         decisions.reopen(*key, signed, version=version)
     else:
-        raise decisions.Impossible("desk.unknown_state", state=cells["state"])
+        raise DecisionError("desk.unknown_state", state=cells["state"])
 
 
 def _pair(session: Session, connection: str, row: ExceptionRow, doc_key: str) -> Pair | None:
@@ -139,7 +138,7 @@ def _pair(session: Session, connection: str, row: ExceptionRow, doc_key: str) ->
     if not doc_key:
         return None
     if row.resource_id is None:
-        raise decisions.Impossible("desk.about_no_payment", exception=row.id, column=MATCH)
+        raise DecisionError("desk.about_no_payment", exception=row.id, column=MATCH)
     pair = Pair(connection, row.resource_id, doc_key)
     stands = any(found.kind == Kind.MATCH and found.doc_key == doc_key for found in decisions.standing(session, pair))
     return None if stands else pair
@@ -149,4 +148,4 @@ def _version(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise decisions.Impossible("desk.bad_version", version=text) from None
+        raise DecisionError("desk.bad_version", version=text) from None

@@ -1,9 +1,9 @@
-"""What becomes of exceptions when a run has spoken: opened, seen again, moved, reopened, gone; pure.
+"""What a run does to the list of exceptions: opens them, sees them again, changes, reopens or resolves them; pure.
 
-Their identity is connection, code and subject. A run resolves by absence only what it could have seen: it must be
-complete (else only its own DATA_GAPs), and the exception inside its scope. A run whose as-of day is before that of the
-last complete run leaves the list alone, one whose day no data reaches yet notes only its DATA_GAPs, and no run touches
-a row that was last seen or resolved on a later day.
+Their identity is connection, code and subject. A run resolves an exception it does not find only if it could have: it
+must be complete (else only its own DATA_GAPs), and the exception inside its scope. A run whose as-of day is before that
+of the last complete run leaves the list alone, one whose day no data reaches yet notes only its DATA_GAPs, and no run
+touches a row that was last seen or resolved on a later day.
 """
 
 import hashlib
@@ -12,12 +12,16 @@ from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
 from reconcile.rules.at_risk import AtRisk
 from reconcile.rules.inputs import Finding
+
+# Values of an exception by column.
+Columns: TypeAlias = dict[str, Any]
+Values: TypeAlias = tuple[object, ...]
 
 ID_LENGTH = 16
 RUN = "run"
@@ -38,7 +42,7 @@ DATA_GAP = "DATA_GAP"
 
 
 class ExceptionState(NamedTuple):
-    """What a run looks at of an exception that is known: it reads tens of thousands."""
+    """The columns a run reads of a known exception; there are tens of thousands."""
 
     id: str
     code: str
@@ -89,11 +93,11 @@ class Seen:
 
 @dataclass(slots=True)
 class Merge:
-    """Findings that are new, ids that were only seen again, columns to change; by exception id. And what they tell."""
+    """Findings that are new and columns to change by exception id, ids that were only seen again, and the history."""
 
     opened: dict[str, Finding] = field(default_factory=dict)
     seen_again: list[str] = field(default_factory=list)
-    changed: dict[str, dict[str, Any]] = field(default_factory=dict)
+    changed: dict[str, Columns] = field(default_factory=dict)
     history: list[Remembered] = field(default_factory=list)
 
 
@@ -102,9 +106,9 @@ def exception_id(connection: str, code: str, subject: str) -> str:
 
 
 def by_identity(connection: str, findings: Sequence[Finding]) -> dict[str, Finding]:
-    """Name findings as exceptions, in the order of their ids; two of one name would hide one another.
+    """Return findings by exception id, sorted; raise ValueError if two have the same.
 
-    Rows that are written in this order lie in it, and the next run that sees them again finds them beside each other.
+    Rows are written in this order, so the next run finds those it sees again close together.
     """
     named = {exception_id(connection, found.code, found.subject): found for found in findings}
     if len(named) != len(findings):
@@ -113,7 +117,7 @@ def by_identity(connection: str, findings: Sequence[Finding]) -> dict[str, Findi
 
 
 def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[ExceptionState], bool]) -> Merge:
-    """Build what to write; `could_find` says of an absent row whether this run would have found it."""
+    """Return what to write; `could_find` answers for an absent row whether this run would have found it."""
     result = Merge()
     rows = {row.id: row for row in known}
     found = seen.found
@@ -136,7 +140,7 @@ def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[
 
 
 def left_open(known: Iterable[ExceptionState], merged: Merge) -> Iterator[AtRisk]:
-    """Give what is open once a run is merged."""
+    """Yield what is open once a run is merged."""
     yield from merged.opened.values()
     for row in known:
         moved = merged.changed.get(row.id, {})
@@ -150,8 +154,8 @@ def _is_newer(row: ExceptionState, as_of: date) -> bool:
     return row.code != DATA_GAP and max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
 
 
-def opened_alike(seen: Seen) -> dict[str, Any]:
-    """What all rows have in common that one run opens."""
+def opened_alike(seen: Seen) -> Columns:
+    """Return what all rows that one run opens have in common."""
     return {
         "connection": seen.connection, "opened_on": seen.as_of, "last_seen_on": seen.as_of, "owner": "", "note": "",
         "state": str(State.OPEN), "resolved_on": None, "resolution": "", "run_first": seen.run_id,
@@ -159,26 +163,26 @@ def opened_alike(seen: Seen) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def opened_rows(merged: Merge) -> Iterator[tuple[Any, ...]]:
-    """Write down what is new in the order of `OPENED`, one after another: a first run opens tens of thousands."""
+def opened_rows(merged: Merge) -> Iterator[Values]:
+    """Yield new rows in the order of `OPENED`; a first run opens tens of thousands."""
     for identity, finding in merged.opened.items():
         yield identity, finding.code, finding.subject, *_cells(finding)
 
 
-def remembered_alike(seen: Seen) -> dict[str, Any]:
-    """What all steps of history have in common that one run takes."""
+def remembered_alike(seen: Seen) -> Columns:
+    """Return what all steps of history that one run takes have in common."""
     return {"connection": seen.connection, "at": seen.at, "author": f"{RUN} {seen.run_id}"}
 
 
-def history_rows(merged: Merge) -> Iterator[tuple[Any, ...]]:
-    """Write down what became of exceptions in the order of `REMEMBERED`."""
+def history_rows(merged: Merge) -> Iterator[Values]:
+    """Yield steps of history in the order of `REMEMBERED`."""
     for identity, finding in merged.opened.items():
         yield identity, "opened", "", str(finding.amount_at_risk)
     yield from merged.history
 
 
-def _cells(finding: Finding) -> tuple[Any, ...]:
-    """What a run may move of an exception, in the order of `_MOVES`."""
+def _cells(finding: Finding) -> Values:
+    """Return what a run may change of an exception, in the order of `_MOVES`."""
     return (
         finding.severity, finding.title, finding.amount_at_risk, finding.currency, finding.payout_id,
         finding.resource_id, finding.doc_key, _to_text(finding.evidence), finding.suggested_action,
@@ -186,12 +190,12 @@ def _cells(finding: Finding) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def _to_text(evidence: Mapping[str, Any]) -> str:
+def _to_text(evidence: Mapping[str, object]) -> str:
     return msgspec.json.format(msgspec.json.encode(evidence, order="sorted"), indent=0).decode()
 
 
 def _see_again(result: Merge, row: ExceptionState, finding: Finding, seen: Seen) -> None:
-    """A row resolved by absence opens again; one a person resolved does so only when what is at risk changed."""
+    """Open a row again that a run resolved; one a person resolved opens only if the amount at risk changed."""
     cells, kept = _cells(finding), _kept(row)
     is_resolved = row.state == State.RESOLVED
     is_gone = is_resolved and row.resolution == GONE
@@ -211,12 +215,12 @@ def _see_again(result: Merge, row: ExceptionState, finding: Finding, seen: Seen)
         result.changed[row.id] = values
 
 
-def _change(result: Merge, row: ExceptionState, change: str, values: dict[str, Any]) -> None:
+def _change(result: Merge, row: ExceptionState, change: str, values: Columns) -> None:
     result.changed[row.id] = values | {"version": row.version + 1}
     result.history.append(Remembered(row.id, change, *_words(row, change, values)))
 
 
-def _words(row: ExceptionState, change: str, values: Mapping[str, Any]) -> tuple[str, str]:
+def _words(row: ExceptionState, change: str, values: Columns) -> tuple[str, str]:
     if change == "amount":
         return str(row.amount_at_risk), str(values["amount_at_risk"])
     return row.resolution or row.state, str(values["resolution"] or values["state"])

@@ -1,4 +1,4 @@
-"""What pages and totals ask of a whole run, taken out of it when it is published: kept beside its lines as columns.
+"""What pages and totals need of a whole run, extracted when it is published and kept as columns with its lines.
 
 Payouts in columns, open documents with their last payment, what waits for a payout, the balance and sums by day.
 A run that was published without them gives the same from its lines, at the price of reading all of them.
@@ -55,7 +55,7 @@ class Published:
 
 
 def pack(result: Result) -> Iterator[chunks.Row]:
-    """Pack each of them; a balance that cannot be counted stops no run: who asks for it is told why."""
+    """Pack each of them; a balance that cannot be counted does not stop the run; reading it gives the reason."""
     frames = (result.lines[list(_READ_OF_LINES)], result.payouts, result.documents)
     return _packed(Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)))
 
@@ -114,7 +114,7 @@ def _sums(rows: pa.Table, source: str, name: str, amount: str) -> pa.Table:
 
 
 def payouts_of(rows: Sequence[tuple[str, str]]) -> pa.Table:
-    """Type payouts that are stored as JSON beside their ids."""
+    """Return payouts, stored as JSON with their ids, as typed columns."""
     decoded = [_decode(text) | {"payout_id": payout_id} for payout_id, text in rows]
     frame = DataFrame(decoded, columns=list(SUMMARY))
     for name in (name for name, dtype in SUMMARY.items() if dtype == MOMENT):

@@ -1,17 +1,18 @@
 """What runs published, read back: runs, their payouts, lines and documents, the work list, the books."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import NamedTuple, TypedDict
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.bankdays import BankCalendar
+from consumer.facts.columns import Column, Kind, kind_of
 from consumer.facts.money import format_decimal
 from reconcile.kept import chunks
-from reconcile.kept.facts import Fact, evidence_of, facts_of
+from reconcile.kept.chunks import Row
 from reconcile.rules.ages import count_bank_days, to_age_bucket
 from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
 from reconcile.tables import (
@@ -45,14 +46,52 @@ _AMOUNTS = ("net", "exempt", "vat", "total")
 _DIGITS_OF_A_NUMBER = 9
 
 
+class Fact(NamedTuple):
+    """One thing known about something; a whole number of kind money is minor units of the currency."""
+
+    about: str
+    name: str
+    value: object
+    currency: str | None = None
+    kind: Kind = Kind.TEXT
+
+
+class Summary(TypedDict, total=False):
+    """A run in figures, kept as JSON in its row; amounts are minor units by currency."""
+
+    complete: bool
+    payouts: int
+    payouts_closed: int
+    payouts_no_bank: int
+    items: int
+    items_by_outcome: dict[str, int]
+    documents: int
+    documents_by_outcome: dict[str, int]
+    exceptions: dict[str, int]
+    severities: dict[str, int]
+    totals: dict[str, dict[str, int]]
+    # No needed stream reaches the as-of day, though some were read.
+    ahead_of_data: bool
+    # What a file made of this run must name, on whatever machine it is made.
+    inputs: dict[str, str]
+    tolerances: dict[str, int]
+    # What was open when the run was published: each peso once, and how many exceptions it covers.
+    value_at_risk: dict[str, dict[str, int]]
+
+
+def read_summary(run: Run) -> Summary:
+    summary: Summary = json.loads(run.summary)
+    return summary
+
+
 def runs(session: Session, connection: str) -> Sequence[Run]:
-    """Every run of a connection, newest first."""
+    """Return every run of a connection, newest first."""
     mine = select(Run).where(Run.connection == connection)
     return session.exec(mine.order_by(col(Run.number).desc())).all()
 
 
 def find_run(session: Session, connection: str, name: str) -> Run | None:
-    """A run by its id, by the beginning of its id, or by its number."""
+    """Find a run by its id, by the beginning of its id, or by its number."""
     mine = select(Run).where(Run.connection == connection)
     exact = [col(Run.id) == name] + ([col(Run.number) == int(name)] if is_run_number(name) else [])
     for condition in (sa.or_(*exact), col(Run.id).startswith(name, autoescape=True)):
@@ -72,8 +111,8 @@ def last_run(
 ) -> Run | None:  # fmt: skip
     """Find the run that answers for a day: the latest up to it, of all payouts asked for where there is such a run.
 
-    Without a day asked for, a question about a day to come does not become the answer to what is: it counts only where
-    there is nothing else, since a demo's days may all be ahead of this machine's clock.
+    If no day is asked for, a run of a day to come counts only if there is no other: a demo's days may all be ahead of
+    this machine's clock.
     """
     is_part = sa.case((_covers(since, until), 0), else_=1)
     is_ahead = col(Run.as_of) > (today if as_of is None else as_of)
@@ -95,15 +134,15 @@ def _covers(since: date | None, until: date | None) -> sa.ColumnElement[bool]:
 
 
 def standings(session: Session, connection: str, run_id: str) -> dict[str, int]:
-    """Count the payouts of a published run by how they stand; those of one whose rows were dropped are not known."""
+    """Count the payouts of a published run by how they stand; a run whose rows were dropped has none."""
     standing = col(PayoutResult.status_recon)
     mine = (col(PayoutResult.connection) == connection, col(PayoutResult.run_id) == run_id)
     counted = sa.select(standing, sa.func.count()).where(*mine).group_by(standing).order_by(standing)
     return {row[0]: row[1] for row in session.execute(counted)}
 
 
-def to_run_row(run: Run) -> dict[str, Any]:
-    summary = json.loads(run.summary)
+def to_run_row(run: Run) -> Row:
+    summary = read_summary(run)
     return {
         "connection": run.connection, "run_id": run.id, "number": run.number, "as_of": run.as_of,
         "complete": run.complete, "scope_from": run.scope_from, "scope_to": run.scope_to,
@@ -115,7 +154,7 @@ def to_run_row(run: Run) -> dict[str, Any]:
 
 
 def exceptions(session: Session, connection: str, filters: dict[str, str | None]) -> list[ExceptionRow]:
-    """The work list, newest first; a filter that is None holds nothing back."""
+    """Return the work list, newest first; a filter that is None does not apply."""
     mine = select(ExceptionRow).where(ExceptionRow.connection == connection)
     for name, value in filters.items():
         if value is not None:
@@ -124,8 +163,8 @@ def exceptions(session: Session, connection: str, filters: dict[str, str | None]
     return list(session.exec(mine.order_by(*order)))
 
 
-def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> dict[str, Any]:
-    """An exception as the report shows it; its age stops on the day it was resolved."""
+def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> Row:
+    """Return an exception as the report shows it; its age stops on the day it was resolved."""
     age = count_bank_days(row.aged_from, row.resolved_on or on, calendar)
     own = {name: getattr(row, name) for name in EXCEPTION_KEYS if hasattr(row, name)}
     return own | {
@@ -137,8 +176,8 @@ def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> dic
     }
 
 
-def invoices(session: Session, connection: str) -> Iterator[dict[str, Any]]:
-    """The books, newest first, amounts in major units."""
+def invoices(session: Session, connection: str) -> Iterator[Row]:
+    """Yield the books, newest first, amounts in major units."""
     mine = select(LocalInvoice).where(LocalInvoice.connection == connection)
     for row in session.exec(mine.order_by(col(LocalInvoice.issue_date).desc(), col(LocalInvoice.doc_key))):
         amounts = {name: getattr(row, name) for name in _AMOUNTS}
@@ -147,8 +186,8 @@ def invoices(session: Session, connection: str) -> Iterator[dict[str, Any]]:
         }
 
 
-def document_history(session: Session, document: LocalInvoice) -> Iterator[dict[str, Any]]:
-    """What later files changed of a document, oldest first, amounts in major units."""
+def document_history(session: Session, document: LocalInvoice) -> Iterator[Row]:
+    """Yield what later files changed of a document, oldest first, amounts in major units."""
     mine = (LocalInvoiceChange.connection == document.connection, LocalInvoiceChange.doc_key == document.doc_key)
     of_file = sa.and_(
         col(InvoiceFile.connection) == LocalInvoiceChange.connection,
@@ -164,7 +203,7 @@ def document_history(session: Session, document: LocalInvoice) -> Iterator[dict[
 
 
 def explanation(session: Session, run: Run, identity: str) -> Iterator[Fact]:
-    """Everything a run and the work list say about a payout, a resource or a document, fact by fact."""
+    """Yield everything a run and the work list say about a payout, a resource or a document, fact by fact."""
     key = PayoutResult.connection == run.connection, PayoutResult.run_id == run.id
     payouts = session.scalars(select(PayoutResult.columns).where(*key, PayoutResult.payout_id == identity))
     yield from (fact for text in payouts for fact in facts_of(f"payout {identity}", json.loads(text), PAYOUT_COLUMNS))
@@ -197,3 +236,22 @@ def closed_periods(session: Session, connection: str) -> Sequence[Period]:
 def last_closed(session: Session, connection: str) -> Period | None:
     found = closed_periods(session, connection)
     return found[-1] if found else None
+
+
+def facts_of(about: str, row: Mapping[str, object], columns: Iterable[Column]) -> Iterator[Fact]:
+    """Return what is known of a row; what is not known is left out."""
+    currency = row.get("currency")
+    kinds = {column.name: column.kind for column in columns}
+    for name, value in row.items():
+        if value is not None:
+            yield Fact(about, name, value, None if currency is None else str(currency), kinds.get(name, Kind.TEXT))
+
+
+def evidence_of(about: str, currency: str, text: str) -> Iterator[Fact]:
+    found: dict[str, object] = json.loads(text or "{}")
+    return (Fact(about, name, value, currency, kind_of_evidence(name)) for name, value in found.items())
+
+
+def kind_of_evidence(name: str) -> Kind:
+    """Return the kind of a whole number of evidence: an amount, unless its name is declared as something else."""
+    return kind_of(name, Kind.MONEY)

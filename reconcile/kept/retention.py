@@ -13,8 +13,8 @@ from tempfile import mkdtemp
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from reconcile.kept.durable import DRAFT
 from reconcile.kept.records import closed_periods
+from reconcile.kept.snapshots import DRAFT
 from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
 
 WHOLE_DAYS = 35

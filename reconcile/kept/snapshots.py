@@ -5,7 +5,7 @@ import inspect
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +13,7 @@ from datetime import date
 from functools import lru_cache
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
@@ -21,10 +21,9 @@ import pyarrow.parquet as pq
 from pandas import DataFrame
 
 from consumer.facts.bankdays import to_calendar
+from consumer.facts.durable import open_synced, sync_folder
 from reconcile import rules
-from reconcile.kept.digests import digest_of
-from reconcile.kept.durable import DRAFT, durably, sync
-from reconcile.kept.edition import digest_of_code
+from reconcile.kept.digests import digest_of, digest_of_code
 from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import TRANSFERS
 from reconcile.rules import inputs as frames
@@ -33,6 +32,8 @@ from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 
 ID_LENGTH = 32
 MANIFEST = "run.json"
+# How the name of a folder ends that is not whole yet.
+DRAFT = ".draft"
 SCHEMAS = {
     "payouts": frames.PAYOUTS,
     "items": frames.ITEMS,
@@ -47,6 +48,10 @@ SCHEMAS = {
     "unknown_customers": frames.UNKNOWN_CUSTOMERS,
     "transfers": TRANSFERS,
 }
+
+
+# What names a run: all it read, as JSON.
+Manifest: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +75,14 @@ class Snapshot:
     inputs: Inputs
     transfers: DataFrame
     scope: Scope
-    manifest: dict[str, Any]
+    manifest: Manifest
 
     def frame(self, name: str) -> DataFrame:
         found: DataFrame = self.transfers if name == "transfers" else getattr(self.inputs, name)
         return found
 
     def without_rows(self) -> Self:
-        """What publishing asks of it: which run it is, for which day and scope, by which calendar."""
+        """Return it without its frames: which run it is, for which day and scope, by which calendar."""
         bare: dict[str, Any] = {name: empty_frame(schema) for name, schema in SCHEMAS.items()}
         transfers = bare.pop("transfers")
         return replace(self, inputs=replace(self.inputs, **bare), transfers=transfers)
@@ -92,10 +97,15 @@ class NotKept(SnapshotError):  # noqa: N818 - says what was found
 
 
 def take(
-    inputs: Inputs, transfers: DataFrame, scope: Scope, *, tariff: dict[str, Any], chosen_rules: dict[str, Any]
+    inputs: Inputs,
+    transfers: DataFrame,
+    scope: Scope,
+    *,
+    tariff: Mapping[str, object],
+    chosen_rules: Mapping[str, object],
 ) -> Snapshot:
     """Name the inputs by their content: rows, rules, tariff, calendar, scope and day, but not when or how they came."""
-    manifest: dict[str, Any] = {
+    manifest: Manifest = {
         "connection": inputs.connection,
         "country": inputs.country,
         "mode": inputs.mode,
@@ -120,7 +130,7 @@ def _digests(snapshot: Snapshot) -> dict[str, str]:
         return others | {"items": items.result()}
 
 
-def name_of(manifest: dict[str, Any]) -> str:
+def name_of(manifest: Manifest) -> str:
     canonical = json.dumps(manifest, sort_keys=True, default=str)
     return hashlib.sha256(canonical.encode()).hexdigest()[:ID_LENGTH]
 
@@ -136,7 +146,7 @@ def folder_of(data_dir: Path, connection: str, run_id: str) -> Path:
 
 
 def are_held(folder: Path) -> bool:
-    """Tell whether kept inputs are there, and keep them so for a day: a run that was dropped may be coming back."""
+    """Return True if kept inputs are there, and keep them for a day: a run that was dropped may be coming back."""
     try:
         os.utime(folder)
     except FileNotFoundError:
@@ -148,8 +158,8 @@ def are_held(folder: Path) -> bool:
 
 
 @contextmanager
-def drafted(snapshot: Snapshot, data_dir: Path, worker: Executor) -> Iterator[Callable[[], Path]]:
-    """Write the inputs beside other work, with their manifest; their folder appears whole when the caller says so.
+def write_draft(snapshot: Snapshot, data_dir: Path, worker: Executor) -> Iterator[Callable[[], Path]]:
+    """Write the inputs while other work goes on, with their manifest; the folder appears whole when the caller says so.
 
     Else nothing is left of them. A machine that dies leaves a draft at most.
     """
@@ -173,14 +183,14 @@ def drafted(snapshot: Snapshot, data_dir: Path, worker: Executor) -> Iterator[Ca
             shutil.rmtree(draft)
 
 
-def _write(draft: Path, tables: dict[str, Any], manifest: dict[str, Any]) -> None:
+def _write(draft: Path, tables: dict[str, pa.Table], manifest: Manifest) -> None:
     while tables:
         name, table = tables.popitem()
-        with durably(draft / f"{name}.parquet") as file:
+        with open_synced(draft / f"{name}.parquet") as file:
             pq.write_table(table, file, compression="zstd", use_dictionary=False, write_statistics=False)
-    with durably(draft / MANIFEST) as file:
+    with open_synced(draft / MANIFEST) as file:
         file.write(json.dumps(manifest, indent=1, sort_keys=True, default=str).encode())
-    sync(draft)
+    sync_folder(draft)
 
 
 def _settle(draft: Path, folder: Path, writing: Future[None]) -> Path:
@@ -191,14 +201,14 @@ def _settle(draft: Path, folder: Path, writing: Future[None]) -> Path:
         # Another process kept the same content first.
         if not folder.is_dir():
             raise
-    sync(folder.parent)
+    sync_folder(folder.parent)
     return folder
 
 
-def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any]:
+def read_manifest(data_dir: Path, connection: str, run_id: str) -> Manifest:
     path = folder_of(data_dir, connection, run_id) / MANIFEST
     try:
-        manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
+        manifest: Manifest = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
         raise NotKept(f"the inputs of run {run_id} are not kept on this machine") from None
     except (OSError, ValueError) as problem:
@@ -207,7 +217,7 @@ def read_manifest(data_dir: Path, connection: str, run_id: str) -> dict[str, Any
 
 
 def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataFrame:
-    """One kept frame; bytes that were changed since are refused."""
+    """Read one kept frame; raise SnapshotError if its bytes were changed since."""
     folder = folder_of(data_dir, connection, run_id)
     manifest = read_manifest(data_dir, connection, run_id)
     wanted = manifest["frames"].get(name)
@@ -219,8 +229,8 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
         raise SnapshotError(f"the {name} of run {run_id} were kept by an earlier version: {problem}") from None
     except (OSError, pa.ArrowException, ValueError, LookupError, TypeError) as problem:
         # What a table says of its columns stands in it as text, which may be damaged in any way.
-        told = str(problem).partition("\n")[0]
-        raise SnapshotError(f"the kept {name} of run {run_id} cannot be read: {told}") from None
+        first_line = str(problem).partition("\n")[0]
+        raise SnapshotError(f"the kept {name} of run {run_id} cannot be read: {first_line}") from None
     if wanted != digest_of(frame):
         raise SnapshotError(f"the kept {name} of run {run_id} were changed after the run")
     return frame

@@ -22,12 +22,11 @@ from consumer.facts.tables.columns import UtcDateTime
 from reconcile.reading.memory import release_arrow_memory
 from reconcile.reading.threads import background_thread
 from reconcile.rules.columns import BETWEEN, to_one_array
-from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Schema, to_types
+from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Row, Schema, to_types
 
-# Columns, statements and rows whose types only the database knows.
+# Columns and statements whose types only the database knows.
 Column: TypeAlias = sa.ColumnElement[Any]
 Statement: TypeAlias = sa.Select[Any]
-Row: TypeAlias = Any
 
 # Both databases write moments in UTC, without a zone.
 _WRITTEN = {TEXT: pa.large_string(), MONEY: pa.int64(), MOMENT: pa.timestamp("us"), DAY: pa.timestamp("us")}

@@ -29,7 +29,6 @@ from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.reading.bank import account_name, read_bank
 from reconcile.reading.columnar import (
     Column,
-    Row,
     Statement,
     in_order,
     read_table,
@@ -59,6 +58,7 @@ from reconcile.rules.inputs import (
     RATES,
     TEXT,
     Inputs,
+    Row,
     Schema,
     to_types,
 )

@@ -114,7 +114,7 @@ def _short_reach(stream: str, reached: Mapping[str, datetime | None], needed: da
 
 
 def _items(listed: Iterable[Listed]) -> list[Row]:
-    """One row per payout whose list of items is short, spanning the payout's own moment."""
+    """Return one row per payout whose list of items is short, spanning the payout's own moment."""
     rows: list[Row] = []
     for row in sorted(listed, key=lambda row: row.payout_id):
         if row.kept is not None and row.announced in {None, row.kept}:

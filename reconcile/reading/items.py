@@ -210,8 +210,10 @@ def unreadable_moments(listed: pa.Table, bodies: Sequence[Body]) -> Iterator[tup
     for row, body in zip(names, bodies, strict=True):
         for field in _MOMENTS:
             if isinstance(body.get(field), str) and _moment(body, field) is None:
-                told = f"{row['payout_id']}: {row['resource_id']}: {field} {body[field]!r} is not a moment with a zone"
-                yield row["payout_id"], told
+                reason = (
+                    f"{row['payout_id']}: {row['resource_id']}: {field} {body[field]!r} is not a moment with a zone"
+                )
+                yield row["payout_id"], reason
 
 
 def _subtype(kind: str, body: Body) -> object:

@@ -13,7 +13,7 @@ _END = object()
 
 @contextmanager
 def background_thread() -> Iterator[Executor]:
-    """Give an executor of one thread, which has ended when the block has, however that ends."""
+    """Yield an executor of one thread, which has ended when the block has, however that ends."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="run")
     try:
         yield pool

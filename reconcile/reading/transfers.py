@@ -7,9 +7,8 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.clock import format_instant, local_date, to_instant
-from reconcile.reading.columnar import Row
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Schema, rows_of, to_types
+from reconcile.rules.inputs import MOMENT, MONEY, TEXT, Finding, Row, Schema, rows_of, to_types
 from reconcile.rules.outcomes import Code
 
 TRANSFERS: Schema = {
@@ -53,7 +52,7 @@ def _text(data: Mapping[str, object], name: str) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def returned_findings(transfers: DataFrame, zone: str) -> list[Finding]:
+def find_returned(transfers: DataFrame, zone: str) -> list[Finding]:
     """Return one finding per transfer. The code decides: the words of a reason differ between API versions."""
     return [_to_finding(row, zone) for row in rows_of(transfers)]
 

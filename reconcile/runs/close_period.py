@@ -1,30 +1,24 @@
-"""Closing a period from start to end: the run that stands for it, proof that nothing came in meanwhile, the figures."""
+"""Closing a period from start to end: make the run it rests on, check that no facts came in meanwhile, keep figures."""
 
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 
 from consumer.facts.clock import local_date
 from consumer.facts.installation import Connection, Installation
 from reconcile.closing import periods
 from reconcile.closing.periods import PeriodError
+from reconcile.desk.decisions import Signature
 from reconcile.runs.run import run
 from reconcile.tables import Period
 
-# The face that pages and commands see.
+# What pages and commands use.
 __all__ = ["PeriodError", "close_period", "reopen_period"]
 
 
-def close_period(  # noqa: PLR0913 - what is closed, by whom, why, when
-    installation: Installation,
-    connection: Connection,
-    *,
-    until: date,
-    as_of: date | None,
-    author: str,
-    reason: str,
-    at: datetime,
+def close_period(
+    installation: Installation, connection: Connection, *, until: date, as_of: date | None, signed: Signature
 ) -> Period:
     """Close every day up to one that is over, on a run of `as_of` (default today) over everything that is known."""
-    today = local_date(at, connection.country.zone)
+    today = local_date(signed.at, connection.country.zone)
     day = as_of or today
     if until >= today:
         raise PeriodError("closing.not_over", until=until, latest=today - timedelta(days=1))
@@ -40,14 +34,10 @@ def close_period(  # noqa: PLR0913 - what is closed, by whom, why, when
     if seen.result is None or seen.run_id != kept.run_id:
         raise PeriodError("closing.facts_came_in")
     with installation.store.transaction() as session:
-        return periods.close(
-            session, connection, seen.result, run_id=kept.run_id, until=until, author=author, reason=reason, at=at
-        )
+        return periods.close(session, connection, seen.result, run_id=kept.run_id, until=until, signed=signed)
 
 
-def reopen_period(
-    installation: Installation, connection: Connection, *, author: str, reason: str, at: datetime
-) -> Period:
+def reopen_period(installation: Installation, connection: Connection, signed: Signature) -> Period:
     """Open the newest closed period again; the closing stays in the history."""
     with installation.store.transaction() as session:
-        return periods.reopen(session, connection.name, author=author, reason=reason, at=at)
+        return periods.reopen(session, connection.name, signed)

@@ -1,26 +1,37 @@
-"""Two published runs side by side: reads both, and their kept inputs where this machine has them."""
+"""Two published runs compared: every change with its cause, read from their rows and their kept inputs."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
 from pandas import DataFrame
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
-from reconcile.kept import snapshots
-from reconcile.runs import changed_rows as differing
-from reconcile.runs.changed_rows import Rows
+from reconcile.kept import chunks, extracts, snapshots
+from reconcile.kept.snapshots import Manifest
+from reconcile.rules.columns import BETWEEN, to_one_array
 from reconcile.runs.diffs import Causes, Change, Published, compare, explain, find_causes
-from reconcile.tables import Run, RunFinding
+from reconcile.tables import ResultChunk, Run, RunFinding
 
 # A finding's code and subject.
-Finding = tuple[str, str]
+Finding: TypeAlias = tuple[str, str]
+# A published row, every cell as text.
+_Row: TypeAlias = dict[str, str | None]
+
 # An exception's id follows from its code and subject.
-_SAID = ("exception_id", "severity", "amount_at_risk")
+_FINDING = ("exception_id", "severity", "amount_at_risk")
+_LINE = ("resource_id", "payout_id", "resource_type", "line", "outcome", "doc_key", "applied_amount")
+_DOCUMENT = ("doc_key", "outcome", "balance")
+_PAYOUT = ("payout_id", "status_recon", "difference", "fee_total")
+_TEXT = pa.large_string()
+_NOTHING = "\x1e"
 
 NOT_KEPT = Causes({}, ("the inputs of one of the runs are not kept on this machine",))
 
@@ -29,13 +40,22 @@ class PrunedRun(Exception):  # noqa: N818 - says what was found
     """A run of which only the summary is kept."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """What one of the two runs says of everything that may have changed."""
+
+    payouts: Sequence[_Row]
+    lines: Sequence[_Row]
+    documents: Sequence[_Row]
+
+
 def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[Change]:
-    """Every change between two runs of one connection with its cause; runs whose rows were dropped are refused."""
+    """Yield every change between two runs of one connection with its cause; raise PrunedRun if rows were dropped."""
     for run in (before, after):
         if run.pruned_at is not None:
             raise PrunedRun(f"the rows of run {run.number} ({run.id}) were dropped on {run.pruned_at:%Y-%m-%d}")
     related: dict[str, set[str]] = {}
-    of_old, of_new = differing.find(session, before, after)
+    of_old, of_new = _find_changed(session, before, after)
     old = _published(of_old, _findings(session, before, after), related)
     new = _published(of_new, _findings(session, after, before), related)
     changes = list(compare(old, new))
@@ -44,21 +64,21 @@ def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[
 
 
 def _whole(related: dict[str, set[str]], old: Published, new: Published) -> dict[str, set[str]]:
-    """What is said of a payment or a document may come and go by whatever it was matched with."""
+    """Relate an exception to all that its payment or document was matched with."""
     about = {subject: related[subject] for subject in old.exceptions.keys() | new.exceptions.keys()}
     return related | {
         subject: ids.union(*(related.get(identity, ()) for identity in ids)) for subject, ids in about.items()
     }
 
 
-def _published(rows: Rows, findings: Iterable[tuple[Finding, str]], related: dict[str, set[str]]) -> Published:
-    payouts = {row["payout_id"]: _payout_words(row) for row in rows.payouts}
-    documents = {row["doc_key"]: f"{row['outcome']}, balance {row['balance']}" for row in rows.documents}
+def _published(rows: _Rows, findings: Iterable[tuple[Finding, str]], related: dict[str, set[str]]) -> Published:
+    payouts = {str(row["payout_id"]): _payout_words(row) for row in rows.payouts}
+    documents = {str(row["doc_key"]): f"{row['outcome']}, balance {row['balance']}" for row in rows.documents}
     lines: dict[str, str] = {}
     for row in rows.lines:
-        resource, key = row["resource_id"], row["doc_key"]
+        resource, key = str(row["resource_id"]), row["doc_key"]
         subject = f"{resource}@{row['payout_id']}" if row["payout_id"] else resource
-        words = [row["outcome"], *(filter(None, [key])), *_applied(row)]
+        words = filter(None, [row["outcome"], key, row["applied_amount"]])
         lines[subject] = "; ".join(filter(None, [lines.get(subject, ""), " ".join(words)]))
         for one, other in ((subject, resource), (subject, key), (key, resource), (resource, key)):
             if one and other:
@@ -72,23 +92,19 @@ def _published(rows: Rows, findings: Iterable[tuple[Finding, str]], related: dic
 
 
 def _findings(session: Session, run: Run, other: Run) -> list[tuple[Finding, str]]:
-    """What a run found and the other did not find just so."""
+    """Return what a run found and the other did not, or with another severity or amount."""
     row, twin = RunFinding, aliased(RunFinding)
     mine = (col(row.connection) == run.connection, col(row.run_id) == run.id)
     theirs = (col(twin.connection) == other.connection, col(twin.run_id) == other.id)
-    same = (col(getattr(row, name)) == col(getattr(twin, name)) for name in _SAID)
+    same = (col(getattr(row, name)) == col(getattr(twin, name)) for name in _FINDING)
     again = sa.select(col(twin.exception_id)).where(*theirs, *same).exists()
     asked = sa.select(col(row.code), col(row.subject), col(row.severity), col(row.amount_at_risk))
     found = session.execute(asked.where(*mine, ~again))
     return [((code, subject), f"{severity} {amount}") for code, subject, severity, amount in found]
 
 
-def _payout_words(columns: dict[str, Any]) -> str:
-    return f"{columns['status_recon']}, difference {columns['difference']}, fees {columns['fee_total']}"
-
-
-def _applied(columns: dict[str, Any]) -> list[str]:
-    return [] if columns["applied_amount"] is None else [str(columns["applied_amount"])]
+def _payout_words(row: _Row) -> str:
+    return f"{row['status_recon']}, difference {row['difference']}, fees {row['fee_total']}"
 
 
 def _causes(data_dir: Path, before: Run, after: Run) -> Causes:
@@ -101,7 +117,7 @@ def _causes(data_dir: Path, before: Run, after: Run) -> Causes:
 
 
 def _differing(
-    data_dir: Path, before: Run, after: Run, old: dict[str, Any], new: dict[str, Any]
+    data_dir: Path, before: Run, after: Run, old: Manifest, new: Manifest
 ) -> Iterator[tuple[str, DataFrame, DataFrame]]:
     runs = before, after
     # Unpacking and digesting leave the interpreter free for the other run's file.
@@ -111,3 +127,75 @@ def _differing(
                 read = partial(snapshots.read_frame, data_dir, before.connection, name=name)
                 gone, come = pool.map(read, [run.id for run in runs])
                 yield name, gone, come
+
+
+def _find_changed(session: Session, before: Run, after: Run) -> tuple[_Rows, _Rows]:
+    """Read the rows that may differ, whole subjects: payouts, documents, items with the lines of those documents."""
+    payouts = _payouts(session, before, after)
+    documents = _read_both(session, (before, after), chunks.DOCUMENT, _DOCUMENT)
+    lines = _read_both(session, (before, after), chunks.LINE, _LINE)
+    changed_payouts = _changed_subjects(payouts, _PAYOUT[:1])
+    changed_documents = _changed_subjects(documents, _DOCUMENT[:1])
+    changed_items = _changed_subjects(lines, _LINE[:2])
+    found = []
+    for some_payouts, some_documents, some_lines in zip(payouts, documents, lines, strict=True):
+        of_items = pc.is_in(_joined(some_lines, _LINE[:2]), value_set=changed_items)
+        of_documents = pc.is_in(some_lines["doc_key"].cast(_TEXT), value_set=changed_documents, skip_nulls=True)
+        found.append(
+            _Rows(
+                _select(some_payouts, _PAYOUT[:1], changed_payouts),
+                some_lines.filter(pc.or_(of_items, of_documents)).to_pylist(),
+                _select(some_documents, _DOCUMENT[:1], changed_documents),
+            )
+        )
+    return found[0], found[1]
+
+
+def _payouts(session: Session, before: Run, after: Run) -> list[pa.Table]:
+    """Read payouts by chunks too; runs published without them are read whole."""
+    runs = before, after
+    if all(chunks.is_kept(session, run, chunks.PAYOUT) for run in runs):
+        return _read_both(session, runs, chunks.PAYOUT, _PAYOUT)
+    return [_as_texts(extracts.read(session, run, chunks.PAYOUT, _PAYOUT), _PAYOUT) for run in runs]
+
+
+def _read_both(session: Session, runs: tuple[Run, Run], kind: str, names: Sequence[str]) -> list[pa.Table]:
+    """Read the chunks that the other run does not have too."""
+    unlike = col(ResultChunk.number).not_in(_same_chunks(session, runs, kind))
+    found = []
+    for run in runs:
+        parts = (_as_texts(table, names) for table in chunks.tables(session, run, kind, [unlike], names))
+        found.append(pa.concat_tables([pa.schema(dict.fromkeys(names, _TEXT)).empty_table(), *parts]))
+    return found
+
+
+def _same_chunks(session: Session, runs: tuple[Run, Run], kind: str) -> Sequence[int]:
+    """Return the numbers of the chunks that both runs have; the database compares them."""
+    one, other = ResultChunk, aliased(ResultChunk)
+    mine = (col(one.connection) == runs[0].connection, col(one.run_id) == runs[0].id, col(one.kind) == kind)
+    theirs = (col(other.connection) == runs[1].connection, col(other.run_id) == runs[1].id, col(other.kind) == kind)
+    same = (col(getattr(one, name)) == col(getattr(other, name)) for name in ("number", "rows", "content"))
+    return session.scalars(sa.select(col(one.number)).where(*mine, *theirs, *same)).all()
+
+
+def _as_texts(table: pa.Table, names: Sequence[str]) -> pa.Table:
+    return pa.table({name: table[name].cast(_TEXT) for name in names})
+
+
+def _changed_subjects(tables: Sequence[pa.Table], subject: Sequence[str]) -> pa.Array:
+    """Name the subjects of rows that only one of the runs has."""
+    old, new = ((table, _joined(table, table.column_names)) for table in tables)
+    gone = old[0].filter(pc.invert(pc.is_in(old[1], value_set=new[1])))
+    come = new[0].filter(pc.invert(pc.is_in(new[1], value_set=old[1])))
+    return pa.concat_arrays([_joined(gone, subject), _joined(come, subject)])
+
+
+def _select(table: pa.Table, subject: Sequence[str], changed: pa.Array) -> list[_Row]:
+    rows: list[_Row] = table.filter(pc.is_in(_joined(table, subject), value_set=changed)).to_pylist()
+    return rows
+
+
+def _joined(table: pa.Table, names: Sequence[str]) -> pa.Array:
+    parts = [table[name].cast(_TEXT) for name in names]
+    joined = pc.binary_join_element_wise(*parts, BETWEEN, null_handling="replace", null_replacement=_NOTHING)
+    return to_one_array(joined)

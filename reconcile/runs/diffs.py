@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +13,8 @@ from reconcile.rules.columns import BETWEEN, to_one_array
 KEYS = ("kind", "subject", "before", "after", "cause")
 _NOTHING = ""
 _NONE = "\x1e"
+# What a cell of a table shows of a long value.
+_LONGEST = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +82,7 @@ _EVERYWHERE = ("as_of", "calendar", "tariff", "rules", "rules_code", "scope")
 
 
 def find_causes(
-    old: Mapping[str, Any], new: Mapping[str, Any], frames: Iterable[tuple[str, DataFrame, DataFrame]]
+    old: Mapping[str, object], new: Mapping[str, object], frames: Iterable[tuple[str, DataFrame, DataFrame]]
 ) -> Causes:
     """Compare two manifests and those input frames whose digests differ."""
     everywhere = [
@@ -92,23 +93,23 @@ def find_causes(
     by_id: dict[str, list[str]] = {}
     for name, before, after in frames:
         if name not in _IDS:
-            # Digests of two versions differ where the cells are the same.
+            # Two versions may give different digests of the same cells.
             everywhere += [] if before.equals(after) else [f"{name} changed"]
             continue
         for word, row in _changed_rows(name, before, after):
             for column in _IDS[name]:
-                if isinstance(row[column], str):
-                    by_id.setdefault(row[column], []).append(word)
+                if isinstance(identity := row[column], str):
+                    by_id.setdefault(identity, []).append(word)
     return Causes({key: tuple(dict.fromkeys(words)) for key, words in by_id.items()}, tuple(everywhere))
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
-    return text if len(text) <= 40 else f"{text[:37]}…"  # noqa: PLR2004 - fits a cell
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}…"
 
 
-def _changed_rows(name: str, before: DataFrame, after: DataFrame) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Rows in one frame only; a row whose identity is in both was changed, else it is new or gone."""
+def _changed_rows(name: str, before: DataFrame, after: DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield rows that one frame has alone; if both have its identity it was changed, else it is new or gone."""
     identity = list(_IDS[name])
     both = _narrowed(before, after, identity)
     differing = both[0].merge(both[1], how="outer", indicator=True).query("_merge != 'both'")
@@ -123,11 +124,11 @@ def _changed_rows(name: str, before: DataFrame, after: DataFrame) -> Iterator[tu
 
 
 def _narrowed(before: DataFrame, after: DataFrame, identity: list[str]) -> tuple[DataFrame, DataFrame]:
-    """Keep rows whose identity has another first row on the other side: of all others both frames say the same."""
+    """Keep rows whose identity has another first row on the other side; all others are the same in both frames."""
     old, new = (pa.Table.from_pandas(frame, preserve_index=False) for frame in (before, after))
     old_ids, new_ids = (_joined(table, identity) for table in (old, new))
     gone = _unlike(old, old_ids, new, new_ids)
-    # Where no identity is said twice, who has a first row on the other side was compared with it already.
+    # If no identity repeats, a row that has a first row on the other side was compared with it already.
     is_plain = pc.count_distinct(new_ids).as_py() == len(new_ids)
     come = pc.index_in(new_ids, value_set=old_ids).is_null() if is_plain else _unlike(new, new_ids, old, old_ids)
     ids = pa.concat_arrays([old_ids.filter(gone), new_ids.filter(come)])
@@ -142,7 +143,7 @@ def _joined(table: pa.Table, names: list[str]) -> pa.Array:
 
 
 def _unlike(table: pa.Table, ids: pa.Array, other: pa.Table, others: pa.Array) -> pa.Array:
-    """Say of each row whether the first row of its identity on the other side is another one, or there is none."""
+    """Return which rows differ from the first row of their identity on the other side, or have none there."""
     places = pc.index_in(ids, value_set=others)
     unlike = places.is_null()
     for name in table.column_names:
@@ -153,7 +154,7 @@ def _unlike(table: pa.Table, ids: pa.Array, other: pa.Table, others: pa.Array) -
 
 
 def explain(changes: Iterable[Change], causes: Causes, related: Mapping[str, Iterable[str]]) -> Iterator[Change]:
-    """Name the cause of each change: its own input row, one it was matched with, else what changed for all."""
+    """Yield each change with its cause: its own input row, one it was matched with, else what changed for all."""
     for change in changes:
         ids = [change.subject, *related.get(change.subject, ())]
         words = [f"{word} ({identity})" for identity in ids for word in causes.by_id.get(identity, ())]

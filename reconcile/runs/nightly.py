@@ -57,7 +57,7 @@ class NightlyOutcome:
 
     @property
     def status(self) -> Completion:
-        """The worst of all steps; where some worked and some did not, a part was done."""
+        """Return the worst of all steps; if some worked and some did not, a part was done."""
         return join(self.statuses.values())
 
 

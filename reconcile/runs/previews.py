@@ -1,11 +1,11 @@
-"""What other rules or another tariff would have made of a run that is kept: every change, and if it is closed; pure."""
+"""What other rules or another tariff would have made of a kept run: every change, and whether it is closed; pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any
 
 import pandas as pd
+from pandas import Series
 
 from reconcile.closing.figures import item_words
 from reconcile.rules.inputs import Inputs, Result
@@ -17,7 +17,7 @@ from reconcile.runs.diffs import Published, compare
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """One change; `closed` where it touches days whose books are closed."""
+    """One change; `closed` if it touches days whose books are closed."""
 
     kind: str
     subject: str
@@ -51,12 +51,12 @@ def _words(result: Result) -> Published:
     )
 
 
-def _pairs(keys: Any, words: Any) -> dict[str, str]:
+def _pairs(keys: "Series[str]", words: "Series[str]") -> dict[str, str]:
     return dict(zip(keys.tolist(), words.fillna("").tolist(), strict=True))
 
 
 def _closed_subjects(result: Result, until: date | None) -> set[str]:
-    """List what belongs to closed days, as a period counts: payout date, local date, issue date."""
+    """Return what belongs to closed days, as a period counts: payout date, local date, issue date."""
     if until is None:
         return set()
     columns = (

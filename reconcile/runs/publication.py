@@ -1,17 +1,21 @@
-"""A run's rows into the database, thousands in a statement: results, findings, what became of the exceptions."""
+"""A run's rows into the database: its results, its findings, and what became of the exceptions."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from itertools import chain, islice
-from typing import Any
+from datetime import date
+from itertools import chain
+from typing import TypeAlias
 
 import msgspec
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
-from sqlmodel import Session, SQLModel
+from pandas import DataFrame, Series
+from sqlmodel import Session
 
+from consumer.facts import bulk
 from consumer.facts.store import one_of, to_ids
 from consumer.facts.tables.columns import core_of
 from reconcile.exceptions.life import (
@@ -27,16 +31,19 @@ from reconcile.exceptions.life import (
     opened_rows,
     remembered_alike,
 )
-from reconcile.kept import results
+from reconcile.kept import chunks, extracts
+from reconcile.kept.chunks import Row
 from reconcile.reading.threads import ahead
 from reconcile.rules.inputs import Finding, Result
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, RunFinding
 
-Values = tuple[Any, ...]
-Chunk = dict[str, Any]
-_ROWS_A_VALUES = 250
-_ROWS_A_JSON = 5_000
-_KEY = ("connection", "id")
+Values: TypeAlias = tuple[object, ...]
+_PAYOUT = ("payout_id", "status_recon", "difference", "payout_date", "columns")
+_FINDING = ("exception_id", "code", "severity", "subject", "amount_at_risk", "currency")
+_ROWS_AT_ONCE = 20_000
+# A longer statement takes SQLite longer to prepare than to run.
+_ROWS_A_STATEMENT = 250
+_TEXT = pa.large_string()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +51,13 @@ class Prepared:
     """What can be made of a result before anything is written: findings by exception id, chunks as they are packed."""
 
     found: Mapping[str, Finding]
-    packed: Iterable[Chunk]
+    packed: Iterable[Row]
 
 
 @contextmanager
-def prepared(connection: str, result: Result) -> Iterator[Prepared]:
-    """Name the findings, while another thread packs: a writer of the database shall not wait for either."""
-    with ahead(results.chunk_rows(result)) as packed:
+def prepare(connection: str, result: Result) -> Iterator[Prepared]:
+    """Name the findings, and pack chunks in another thread: the database's writer must not wait for either."""
+    with ahead(_chunk_rows(result)) as packed:
         yield Prepared(by_identity(connection, result.findings), packed)
 
 
@@ -59,19 +66,22 @@ def insert_results(
 ) -> None:
     """Write what one run says; `found` are its findings by exception id."""
     insert_rows(session, result, found, connection=connection, run_id=run_id)
-    insert_chunks(session, results.chunk_rows(result), connection=connection, run_id=run_id)
+    insert_chunks(session, _chunk_rows(result), connection=connection, run_id=run_id)
 
 
 def insert_rows(
     session: Session, result: Result, found: Mapping[str, Finding], *, connection: str, run_id: str
 ) -> None:
     """Write payouts and findings."""
-    own = {"connection": connection, "run_id": run_id}
-    _insert(session, PayoutResult, own, results.PAYOUT_NAMES, results.payout_rows(result))
-    _insert(session, RunFinding, own, results.FINDING_NAMES, results.finding_rows(found))
+    own, database = {"connection": connection, "run_id": run_id}, session.connection()
+    for table, names, rows in (
+        (PayoutResult, _PAYOUT, payout_rows(result)),
+        (RunFinding, _FINDING, _finding_rows(found)),
+    ):
+        bulk.insert_rows(database, core_of(table), names, rows, alike=own, rows_a_statement=_ROWS_A_STATEMENT)
 
 
-def insert_chunks(session: Session, packed: Iterable[Chunk], *, connection: str, run_id: str) -> None:
+def insert_chunks(session: Session, packed: Iterable[Row], *, connection: str, run_id: str) -> None:
     """Write lines, documents and what was taken out of them."""
     insert = sa.insert(core_of(ResultChunk))
     for chunk in packed:
@@ -92,100 +102,100 @@ def known_exceptions(session: Session, connection: str, identities: Iterable[str
 
 def write_merge(session: Session, merged: Merge, seen: Seen) -> None:
     """Write what became of the exceptions: a run sees most of them again, and moves few."""
-    _insert(session, ExceptionRow, opened_alike(seen), OPENED, opened_rows(merged))
+    table, history, database = core_of(ExceptionRow), core_of(ExceptionChange), session.connection()
+    bulk.insert_rows(
+        database, table, OPENED, opened_rows(merged), alike=opened_alike(seen), rows_a_statement=_ROWS_A_STATEMENT
+    )
     if merged.seen_again:
-        table, database = core_of(ExceptionRow), session.connection()
-        is_seen = one_of(table.c.id, database.dialect.name)
-        again = sa.update(table).where(table.c.connection == seen.connection, is_seen)
+        again = sa.update(table).where(table.c.connection == seen.connection, one_of(table.c.id, database.dialect.name))
         values = {"last_seen_on": seen.as_of, "run_last": seen.run_id}
         database.execute(again.values(values), {"ids": to_ids(merged.seen_again)})
-    for names, rows in _alike(merged.changed):
-        _update(session, ExceptionRow, names, [(*values, seen.connection, identity) for values, identity in rows])
-    _insert(session, ExceptionChange, remembered_alike(seen), REMEMBERED, history_rows(merged))
+    for names, changed in _by_columns(merged, seen.connection).items():
+        bulk.update_rows(database, table, names, changed, key=("connection", "id"))
+    bulk.insert_rows(
+        database, history, REMEMBERED, history_rows(merged), alike=remembered_alike(seen),
+        rows_a_statement=_ROWS_A_STATEMENT,
+    )  # fmt: skip
 
 
-def _alike(changed: Mapping[str, dict[str, Any]]) -> Iterator[tuple[tuple[str, ...], list[tuple[Values, str]]]]:
-    """Group changes by the columns they move: one statement for each group."""
-    groups: dict[tuple[str, ...], list[tuple[Values, str]]] = {}
-    for identity, values in changed.items():
-        groups.setdefault(tuple(values), []).append((tuple(values.values()), identity))
-    yield from groups.items()
+def _by_columns(merged: Merge, connection: str) -> dict[tuple[str, ...], list[Values]]:
+    """Group changes by the columns they move, one statement for each group; each row ends with its key."""
+    groups: dict[tuple[str, ...], list[Values]] = {}
+    for identity, values in merged.changed.items():
+        groups.setdefault(tuple(values), []).append((*values.values(), connection, identity))
+    return groups
 
 
-def _insert(
-    session: Session, model: type[SQLModel], alike: Mapping[str, Any], names: Sequence[str], rows: Iterable[Values]
-) -> None:
-    """Insert rows of values; what is alike in all of them is given once for many."""
-    table, database, remaining = core_of(model), session.connection(), iter(rows)
-    asked = (table, tuple(alike), tuple(names))
-    if database.dialect.name != "sqlite":
-        while some := list(islice(remaining, _ROWS_A_JSON)):
-            database.exec_driver_sql(_unfolding_text(*asked), (*alike.values(), _as_json(names, some)))
-        return
-    (shared,) = _converted(database.dialect, table, asked[1], [tuple(alike.values())])
-    written = iter(_converted(database.dialect, table, names, remaining))
-    while some := list(islice(written, _ROWS_A_VALUES)):
-        database.exec_driver_sql(_values_text(*asked, len(some)), (*shared, *chain.from_iterable(some)))
+def payout_rows(result: Result) -> Iterator[tuple[str, str, int, date | None, str]]:
+    """Yield payouts in the order of `_PAYOUT`, with their report columns as JSON."""
+    for frame, columns in _slices(result.payouts):
+        typed = (_plain(frame[name]) for name in ("payout_id", "status_recon", "difference"))
+        yield from zip(*typed, _days(frame["payout_date"]), columns, strict=True)
 
 
-@cache
-def _values_text(table: sa.Table, alike: tuple[str, ...], names: tuple[str, ...], rows: int) -> str:
-    """Short statements: SQLite takes longer to prepare one of a thousand rows than to run it."""
-    listed, places = ", ".join((*alike, *names)), f"({', '.join('?' * len(names))})"
-    given = ", ".join([places] * rows)
-    return f"INSERT INTO {table.name} ({listed}) SELECT {'?, ' * len(alike)}* FROM (VALUES {given})"  # noqa: S608 - our own names
+def _chunk_rows(result: Result) -> Iterator[Row]:
+    """Yield one chunk at a time, so that a large run is never packed as a whole.
+
+    Frames become tables at once, as another thread may take the chunks: a table never changes, and a frame may
+    consolidate its columns when some of them are read.
+    """
+    lines, documents = chunks.pack_lines(result.lines, result.payouts), chunks.pack_documents(result.documents)
+    return chain(lines, documents, extracts.pack(result))
 
 
-@cache
-def _unfolding_text(table: sa.Table, alike: tuple[str, ...], names: tuple[str, ...]) -> str:
-    listed, taken = ", ".join((*alike, *names)), ", ".join((*(_typed_place(table, name) for name in alike), *names))
-    return f"INSERT INTO {table.name} ({listed}) SELECT {taken} FROM {_given(table, names)}"  # noqa: S608 - our own names
+def _finding_rows(found: Mapping[str, Finding]) -> Iterator[Values]:
+    """Yield findings in the order of `_FINDING`."""
+    for identity, one in found.items():
+        yield identity, one.code, one.severity, one.subject, one.amount_at_risk, one.currency
 
 
-def _typed_place(table: sa.Table, name: str) -> str:
-    return f"CAST(%s AS {_type_of(table, name)})"
+def _slices(frame: DataFrame) -> Iterator[tuple[DataFrame, list[str]]]:
+    """Yield a frame in pieces with their JSON, so that a large run is never text as a whole."""
+    for start in range(0, len(frame), _ROWS_AT_ONCE):
+        piece = frame.iloc[start : start + _ROWS_AT_ONCE]
+        yield piece, to_json(piece)
 
 
-def _update(session: Session, model: type[SQLModel], names: Sequence[str], rows: Sequence[Values]) -> None:
-    """Set columns of rows that are known; each row gives its values, then its key."""
-    table, every, database = core_of(model), (*names, *_KEY), session.connection()
-    if database.dialect.name == "sqlite":
-        moved = ", ".join(f"{name} = ?" for name in names)
-        which = " AND ".join(f"{name} = ?" for name in _KEY)
-        text = f"UPDATE {table.name} SET {moved} WHERE {which}"  # noqa: S608 - our own names
-        database.exec_driver_sql(text, list(_converted(database.dialect, table, every, rows)))
-        return
-    taken = ", ".join(f"{name} = given.{name}" for name in names)
-    same = " AND ".join(f"{table.name}.{name} = given.{name}" for name in _KEY)
-    text = f"UPDATE {table.name} SET {taken} FROM {_given(table, every)} WHERE {same}"  # noqa: S608 - our own names
-    for start in range(0, len(rows), _ROWS_A_JSON):
-        database.exec_driver_sql(text, (_as_json(every, rows[start : start + _ROWS_A_JSON]),))
+def to_json(frame: DataFrame) -> list[str]:
+    """Return one JSON object per row: money in minor units, moments and days as ISO text, null for what is unknown."""
+    parts: list[pa.Scalar | pa.Array] = []
+    for name in frame.columns:
+        lead = "{" if not parts else ","
+        parts += [pa.scalar(f'{lead}"{name}":', type=_TEXT), _to_json_text(pa.array(frame[name]))]
+    joined = pc.binary_join_element_wise(*parts, pa.scalar("}", type=_TEXT), pa.scalar("", type=_TEXT))
+    return joined.to_pylist() if len(frame) else []
 
 
-def _as_json(names: Sequence[str], rows: Iterable[Values]) -> str:
-    return msgspec.json.encode([dict(zip(names, row, strict=True)) for row in rows]).decode()
+def _to_json_text(values: pa.Array) -> pa.Array:
+    """Return a column as JSON values."""
+    if pa.types.is_timestamp(values.type):
+        quoted = _in_quotes(chunks.to_iso(values))
+    elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        quoted = _in_quotes(_escaped(values.cast(_TEXT)))
+    elif pa.types.is_integer(values.type) or pa.types.is_null(values.type):
+        quoted = values.cast(_TEXT)
+    else:
+        raise TypeError(f"a column of {values.type} has no place in a result")
+    return quoted.cast(_TEXT).fill_null("null")
 
 
-def _converted(dialect: sa.Dialect, table: sa.Table, names: Sequence[str], rows: Iterable[Values]) -> Iterable[Values]:
-    """Write days and moments as SQLite keeps them; each of them stands in many rows."""
-    types = [table.c[name].type.dialect_impl(dialect).bind_processor(dialect) for name in names]
-    converting = [(place, cache(convert)) for place, convert in enumerate(types) if convert is not None]
-    return (_exact(row, converting) for row in rows) if converting else rows
+def _in_quotes(values: pa.Array) -> pa.Array:
+    mark, between = pa.scalar('"', type=_TEXT), pa.scalar("", type=_TEXT)
+    return pc.binary_join_element_wise(mark, values.cast(_TEXT), mark, between)
 
 
-def _exact(row: Values, converting: Sequence[tuple[int, Callable[[Any], Any]]]) -> Values:
-    values = list(row)
-    for place, convert in converting:
-        values[place] = convert(values[place])
-    return tuple(values)
+def _escaped(values: pa.Array) -> pa.Array:
+    if pc.any(pc.match_substring_regex(values, r"[\x00-\x1f]")).as_py():
+        encoder = msgspec.json.Encoder()
+        inner = [None if text is None else encoder.encode(text).decode()[1:-1] for text in values.to_pylist()]
+        return pa.array(inner, type=_TEXT)
+    return pc.replace_substring(pc.replace_substring(values, "\\", "\\\\"), '"', '\\"')
 
 
-@cache
-def _given(table: sa.Table, names: tuple[str, ...]) -> str:
-    """Rows of one JSON value as PostgreSQL's columns."""
-    typed = ", ".join(f"{name} {_type_of(table, name)}" for name in names)
-    return f"json_to_recordset(CAST(%s AS JSON)) AS given({typed})"
+def _days(values: "Series[pd.Timestamp]") -> list[date | None]:
+    return [None if pd.isna(value) else value.date() for value in values]
 
 
-def _type_of(table: sa.Table, name: str) -> str:
-    return table.c[name].type.compile(postgresql.dialect())  # type: ignore[no-untyped-call]
+def _plain(values: "Series[str] | Series[int]") -> list[object]:
+    """Return a column as plain Python values, None for what is missing."""
+    return list(values.astype(object).where(values.notna(), None))

@@ -1,28 +1,29 @@
-"""A run made again from its kept inputs, and held against what it published: every row the same, or which differ."""
+"""A run made again from its kept inputs, and compared with what it published: every row the same, or which differ."""
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import pyarrow as pa
 from sqlmodel import Session, col, select
 
 from consumer.facts.store import Turn, take_turn
 from reconcile.exceptions.life import by_identity
-from reconcile.kept import chunks, results, snapshots
+from reconcile.kept import chunks, snapshots
 from reconcile.kept.snapshots import Snapshot
 from reconcile.rules.inputs import Finding, Result
-from reconcile.runs.progress import Watch, say_nothing
-from reconcile.runs.publication import insert_results
-from reconcile.runs.run import RunOutcome, is_published, judge, summed_up
+from reconcile.runs.publication import insert_results, payout_rows
+from reconcile.runs.run import RunOutcome, Watch, is_published, judge, say_nothing, to_outcome
 from reconcile.runs.scope import narrow
 from reconcile.tables import PayoutResult, Run, RunFinding
 
-Row = Mapping[str, Any]
-Rows = Mapping[str, Row]
+Row: TypeAlias = Mapping[str, object]
+Rows: TypeAlias = Mapping[str, Row]
+# What a run is made with, before and now.
+ChangedSince: TypeAlias = dict[str, list[object]]
 SUMMARY, PAYOUT, ITEM, DOCUMENT, EXCEPTION = "summary", "payout", "item", "document", "exception"
 _LINE, _DOCUMENT = ("payout_id", "resource_type", "resource_id", "line"), ("doc_key",)
 # The order in which documents are published.
@@ -32,7 +33,7 @@ _FIGURE = "figure"
 
 
 class Piece(NamedTuple):
-    """A stretch of both sides by subject; how many rows it has there and here, alike ones too."""
+    """A stretch of both sides by subject, and how many rows it has on each, alike ones too."""
 
     published: Rows
     rerun: Rows
@@ -40,18 +41,18 @@ class Piece(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """One value that came out otherwise; amounts are minor units, as they are stored."""
+    """One value that differs; amounts are minor units, as they are stored."""
 
     kind: str
     subject: str
     column: str
-    published: Any
-    rerun: Any
+    published: object
+    rerun: object
 
 
 @dataclass(slots=True)
 class Held:
-    """Rows of one kind beside each other: how many there are, in how many and where they differ, the first of those."""
+    """Rows of one kind compared: how many there are, how many differ and in which columns, the first differences."""
 
     kind: str
     published: int = 0
@@ -63,11 +64,11 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What the inputs give today, and what of the program is not as it was when they were kept."""
+    """What the inputs give today, and what of the program changed since they were kept."""
 
     outcome: RunOutcome
     result: Result
-    changed_since: dict[str, list[Any]]
+    changed_since: ChangedSince
 
 
 def rerun(data_dir: Path, run: Run, watch: Watch = say_nothing) -> Rerun:
@@ -76,11 +77,11 @@ def rerun(data_dir: Path, run: Run, watch: Watch = say_nothing) -> Rerun:
     snapshot = snapshots.read(data_dir, run.connection, run.id)
     watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
     result = narrow(judge(snapshot), snapshot.scope)
-    return Rerun(summed_up(snapshot, result), result, _changed_since(snapshot))
+    return Rerun(to_outcome(snapshot, result), result, _changed_since(snapshot))
 
 
-def _changed_since(snapshot: Snapshot) -> dict[str, list[Any]]:
-    """Name what a run is a function of and no file keeps: the rules themselves, their defaults, the bank calendar."""
+def _changed_since(snapshot: Snapshot) -> ChangedSince:
+    """Return what changed of what no file keeps: the rules themselves, their defaults, the bank calendar."""
     was, rules = snapshot.manifest, json.loads(json.dumps(asdict(snapshot.inputs.rules)))
     pairs = {
         "rules_code": [was["rules_code"], snapshots.rules_code()],
@@ -90,7 +91,7 @@ def _changed_since(snapshot: Snapshot) -> dict[str, list[Any]]:
 
 
 def compare(session: Session, run: Run, made: Rerun, *, most: int) -> Iterator[Held]:
-    """Hold everything a run published against what it gives today; of dropped rows only the summary is left."""
+    """Compare everything a run published with what it gives today; of dropped rows only the summary is left."""
     yield _held(SUMMARY, [_summaries(run, made.outcome)], most)
     if not is_published(run):
         return
@@ -115,7 +116,7 @@ def restore(session: Session, run: Run, made: Rerun) -> None:
 
 
 def _held(kind: str, pieces: Iterable[Piece], most: int) -> Held:
-    """Hold rows of one name beside each other as they come; what is left at the end is on one side only."""
+    """Compare rows of one subject as they come; what is left at the end is on one side only."""
     held = Held(kind)
     old: dict[str, Row] = {}
     new: dict[str, Row] = {}
@@ -125,14 +126,14 @@ def _held(kind: str, pieces: Iterable[Piece], most: int) -> Held:
         old |= piece.published
         new |= piece.rerun
         for subject in sorted(old.keys() & new.keys()):
-            _note(held, list(_told(kind, subject, old.pop(subject), new.pop(subject))), most)
+            _note(held, list(_differences(kind, subject, old.pop(subject), new.pop(subject))), most)
     for rows, words in ((old, (_THERE, _ABSENT)), (new, (_ABSENT, _THERE))):
         for subject in sorted(rows):
             _note(held, [Difference(kind, subject, _WHOLE_ROW, *words)], most)
     return held
 
 
-def _told(kind: str, subject: str, was: Row, is_now: Row) -> Iterator[Difference]:
+def _differences(kind: str, subject: str, was: Row, is_now: Row) -> Iterator[Difference]:
     for name in dict.fromkeys((*was, *is_now)):
         if was.get(name) != is_now.get(name):
             yield Difference(kind, subject, name, was.get(name), is_now.get(name))
@@ -156,7 +157,7 @@ def _payouts(session: Session, run: Run, result: Result) -> Piece:
     mine = (col(PayoutResult.connection) == run.connection, col(PayoutResult.run_id) == run.id)
     stored = session.exec(select(PayoutResult.payout_id, PayoutResult.columns).where(*mine))
     old: dict[str, str] = dict(stored.all())
-    new: dict[str, str] = {row[0]: row[-1] for row in results.payout_rows(result)}
+    new: dict[str, str] = {row[0]: row[-1] for row in payout_rows(result)}
     same = {payout_id for payout_id, columns in old.items() if new.get(payout_id) == columns}
     published, made = ({name: json.loads(side[name]) for name in side.keys() - same} for side in (old, new))
     return Piece(published, made, (len(old), len(new)))
@@ -174,8 +175,8 @@ def _by_subject(findings: Iterable[RunFinding | Finding]) -> Rows:
     return {f"{one.code} {one.subject}": {name: getattr(one, name) for name in names} for one in findings}
 
 
-def _pieces(published: Iterable[Any], made: Any, subject: Sequence[str]) -> Iterator[Piece]:
-    """Go through both in the order of publication; stretches that are alike are counted and not looked into."""
+def _pieces(published: Iterable[pa.Table], made: pa.Table, subject: Sequence[str]) -> Iterator[Piece]:
+    """Go through both in the order of publication; stretches that are alike are only counted."""
     start = 0
     for chunk in published:
         old, new = chunk.select(_shown(chunk)), made.slice(start, chunk.num_rows)
@@ -186,9 +187,9 @@ def _pieces(published: Iterable[Any], made: Any, subject: Sequence[str]) -> Iter
     yield Piece({}, _rows(rest, subject), (0, rest.num_rows))
 
 
-def _shown(chunk: Any) -> list[str]:
+def _shown(chunk: pa.Table) -> list[str]:
     return [name for name in chunk.column_names if name != chunks.DAY_OF[chunks.LINE]]
 
 
-def _rows(table: Any, subject: Sequence[str]) -> Rows:
+def _rows(table: pa.Table, subject: Sequence[str]) -> Rows:
     return {" ".join(str(row[name]) for name in subject if row[name] is not None): row for row in chunks.to_rows(table)}

@@ -1,13 +1,15 @@
 """One reconciliation run: a pure function of a snapshot, published in one transaction, once."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, Self, TypeGuard
+from typing import Self, TypeAlias, TypeGuard
 
 import sqlalchemy as sa
+from pandas import DataFrame, Series
 from sqlalchemy.orm import configure_mappers
 from sqlmodel import Session, col, select
 
@@ -18,35 +20,46 @@ from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
 from reconcile.exceptions.life import ExceptionState, Merge, Seen, left_open, merge
 from reconcile.kept import snapshots
+from reconcile.kept.records import Summary, read_summary
 from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.reading.frames import read_inputs, read_transfers
 from reconcile.reading.gaps import is_ahead_of_data
 from reconcile.reading.memory import low_memory, release_arrow_memory
 from reconcile.reading.threads import background_thread
-from reconcile.reading.transfers import returned_findings
+from reconcile.reading.transfers import find_returned
 from reconcile.rules.at_risk import AtRisk, add_up_risks
 from reconcile.rules.inputs import Inputs, Result
+from reconcile.rules.outcomes import Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
-from reconcile.runs.progress import Watch, say_nothing
 from reconcile.runs.publication import (
     Prepared,
     insert_chunks,
     insert_rows,
     known_exceptions,
-    prepared,
+    prepare,
     write_merge,
 )
 from reconcile.runs.scope import Touched, narrow
-from reconcile.runs.summary import VALUE_AT_RISK, summarise
 from reconcile.tables import Run
 
-Rules = Callable[[Inputs], Result]
+Rules: TypeAlias = Callable[[Inputs], Result]
+# Called with each step of a run before it begins.
+Watch: TypeAlias = Callable[[str], None]
+
+TOTALS = (
+    "payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "fee_total",
+    "computed_amount", "payout_amount", "difference",
+)  # fmt: skip
+
+
+def say_nothing(_step: str) -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)
 class RunOutcome:
-    """What a run found; `is_new` is False where the same content had been reconciled before, or nothing was written."""
+    """What a run found; `is_new` is False if the same content had been reconciled before, or the run was a dry one."""
 
     connection: str
     run_id: str
@@ -56,7 +69,7 @@ class RunOutcome:
     payouts_closed: int
     payouts_no_bank: int
     exceptions: dict[str, int]
-    summary: dict[str, Any]
+    summary: Summary
     number: int | None = None
     is_new: bool = False
     result: Result | None = None
@@ -67,8 +80,8 @@ class RunOutcome:
 
     @classmethod
     def of(cls, kept: Run) -> Self:
-        """A published run as it was."""
-        summary = json.loads(kept.summary)
+        """Return a published run as it was."""
+        summary = read_summary(kept)
         return cls(
             connection=kept.connection,
             run_id=kept.id,
@@ -97,11 +110,11 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
 ) -> RunOutcome:
     """Reconcile one connection.
 
-    `watch` is told of each step before it begins, and may stop the run by raising: nothing is written before the last
-    step but a draft that goes again, and that one is a single transaction.
+    `watch` is called with each step before it begins, and may stop the run by raising: before the last step only a
+    draft is written, which is removed again, and the last step is a single transaction.
 
     1. Read everything in one view of the database and name it by its content.
-    2. A run of that content exists: return it as it was, publish nothing.
+    2. If a run of that content exists, return it as it was and publish nothing.
     3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
        files meanwhile.
     4. Give the files their place, then publish rows and exceptions in one transaction.
@@ -121,7 +134,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
         if dry_run:
             return explain(snapshot, rules)
-        with snapshots.drafted(snapshot, installation.settings.data_dir, worker) as keep:
+        with snapshots.write_draft(snapshot, installation.settings.data_dir, worker) as keep:
             outcome = explain(snapshot, rules)
             snapshot = snapshot.without_rows()
             return _keep_and_publish(installation, snapshot, outcome, keep, started_at=started_at, watch=watch)
@@ -131,11 +144,11 @@ def _keep_and_publish(
     installation: Installation, snapshot: Snapshot, outcome: RunOutcome, keep: Callable[[], Path], *,
     started_at: datetime, watch: Watch,
 ) -> RunOutcome:  # fmt: skip
-    """Give the inputs their place, then publish; results are packed beside all of it."""
+    """Put the inputs in their place, then publish; another thread packs the results meanwhile."""
     assert outcome.result is not None
     watch("keeping the inputs")
     release_arrow_memory()
-    with prepared(outcome.connection, outcome.result) as rows:
+    with prepare(outcome.connection, outcome.result) as rows:
         keep()
         watch("publishing the result")
         with installation.store.transaction() as session:
@@ -156,15 +169,12 @@ def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
     """Apply the rules to everything a snapshot holds; pure."""
     result = rules(snapshot.inputs)
     withheld, zone = withheld_by(snapshot.inputs.gaps["stream"]), snapshot.inputs.calendar.country.zone
-    returned = (found for found in returned_findings(snapshot.transfers, zone) if found.code not in withheld)
+    returned = (found for found in find_returned(snapshot.transfers, zone) if found.code not in withheld)
     return replace(result, findings=(*result.findings, *returned))
 
 
-def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
-    summary = summarise(result) | {"ahead_of_data": is_ahead_of_data(snapshot.inputs.gaps)}
-    # What a file made of this run must name, on whatever machine it is made.
-    whole = {name: value for name, value in snapshot.manifest["rules"].items() if isinstance(value, int)}
-    summary |= {"inputs": snapshot.manifest["frames"], "tolerances": whole}
+def to_outcome(snapshot: Snapshot, result: Result) -> RunOutcome:
+    summary = _summarise(snapshot, result)
     return RunOutcome(
         connection=snapshot.inputs.connection,
         run_id=snapshot.run_id,
@@ -179,9 +189,46 @@ def summed_up(snapshot: Snapshot, result: Result) -> RunOutcome:
     )
 
 
+def _summarise(snapshot: Snapshot, result: Result) -> Summary:
+    first = result.lines["outcome"][result.lines["line"] == 1]
+    return {
+        "complete": result.complete,
+        "payouts": len(result.payouts),
+        "payouts_closed": _count_closed(result),
+        "payouts_no_bank": int((result.payouts["status_recon"] == Recon.NO_BANK).sum()),
+        "items": len(first),
+        "items_by_outcome": _counts(first),
+        "documents": len(result.documents),
+        "documents_by_outcome": _counts(result.documents["outcome"]),
+        "exceptions": dict(sorted(Counter(found.code for found in result.findings).items())),
+        "severities": dict(sorted(Counter(found.severity for found in result.findings).items())),
+        "totals": _control_totals(result.payouts),
+        "ahead_of_data": is_ahead_of_data(snapshot.inputs.gaps),
+        "inputs": snapshot.manifest["frames"],
+        "tolerances": {name: value for name, value in snapshot.manifest["rules"].items() if isinstance(value, int)},
+    }
+
+
+def _count_closed(result: Result) -> int:
+    """Count the payouts whose difference is zero or an exception of exactly that size."""
+    named = {found.payout_id: found.amount_at_risk for found in result.findings if found.code == Code.PAYOUT_IDENTITY}
+    pairs = zip(result.payouts["payout_id"], result.payouts["difference"], strict=True)
+    return sum(int(difference) == 0 or named.get(payout_id) == abs(int(difference)) for payout_id, difference in pairs)
+
+
+def _control_totals(payouts: DataFrame) -> dict[str, dict[str, int]]:
+    """Add up the lines of all payouts, per currency, in minor units."""
+    sums = payouts.groupby("currency")[list(TOTALS)].sum()
+    return {str(currency): {name: int(row[name]) for name in TOTALS} for currency, row in sums.iterrows()}
+
+
+def _counts(words: "Series[str]") -> dict[str, int]:
+    return {str(word): int(count) for word, count in sorted(words.value_counts().items())}
+
+
 def explain(snapshot: Snapshot, rules: Rules = reconcile) -> RunOutcome:
-    """Give what a run of this snapshot says within its scope; pure."""
-    return summed_up(snapshot, narrow(judge(snapshot, rules), snapshot.scope))
+    """Return what a run of this snapshot says within its scope; pure."""
+    return to_outcome(snapshot, narrow(judge(snapshot, rules), snapshot.scope))
 
 
 def publish(
@@ -195,7 +242,7 @@ def publish(
         return RunOutcome.of(kept)
     seen, merged, open_now = _merged(session, snapshot.scope, outcome, rows, at=at)
     at_risk = {currency: total._asdict() for currency, total in add_up_risks(open_now).items()}
-    outcome = replace(outcome, summary=outcome.summary | {VALUE_AT_RISK: at_risk})
+    outcome = replace(outcome, summary={**outcome.summary, "value_at_risk": at_risk})
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
     # Content that was pruned and comes again takes its old place.
     session.merge(row)

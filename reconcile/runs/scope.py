@@ -53,7 +53,7 @@ class Touched:
         return cls(*(frozenset(column.dropna()) for column in columns))
 
     def holds(self, about: Finding | ExceptionState) -> bool:
-        """Tell whether a run of this result would find this exception if it were still there."""
+        """Return True if a run of this result would find this exception if it were still there."""
         if about.code == DATA_GAP:
             return True
         if about.payout_id is not None:

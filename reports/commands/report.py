@@ -32,10 +32,10 @@ from reports.workbook import TooManyRowsError
 )
 @click.option("--profile", help="machine, cl or mx (default machine).")
 @click.option("--language", help="es-CL, es-MX or en (default: the profile's own).")
-@click.option("--out", help="A file, a folder, or - for standard output.")
+@click.option("--out", help="A file, a folder, or - for standard output (default: a file in the current folder).")
 @connection_option(None)
 @click.pass_obj
-def report(  # noqa: PLR0913 - one parameter an option
+def report(
     open_installation: OpenInstallation,
     *,
     name: str,
@@ -49,7 +49,7 @@ def report(  # noqa: PLR0913 - one parameter an option
     out: str | None,
     connection_name: str | None,
 ) -> None:
-    """Make any report of the catalogue as a file."""
+    """Make any report of the catalogue as a file, and print where it is."""
     check_range(since, until, "--from/--to")
     shapes = _shapes(_formats(formats, out), profile, language)
     if out == "-" and len(shapes) > 1:
@@ -99,7 +99,7 @@ def _deliver(made: list[Report], shape: Shape, out: str | None) -> None:
             stream.write(piece)
         stream.flush()
         return
-    path = Path(out) if out else Path(files.name_of(made[0], shape.format))
+    path = Path(out) if out else Path.cwd() / files.name_of(made[0], shape.format)
     if path.is_dir():
         path /= files.name_of(made[0], shape.format)
     elif out and path.suffix.lower() != f".{shape.format}":

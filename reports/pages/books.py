@@ -9,6 +9,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from reconcile.books import intake
 from reconcile.books.intake import Kind
+from reconcile.desk.decisions import Signature
 from reconcile.runs.close_period import PeriodError, close_period, reopen_period
 from reports import bookkeeping, run_history
 from reports.list_catalogue import LISTINGS
@@ -171,9 +172,7 @@ def close() -> ResponseReturnValue:
             connection,
             until=until,
             as_of=_day_of_figures(connection, until),
-            author=desk.reader().name,
-            reason=desk.form_text("reason"),
-            at=desk.now(),
+            signed=_signature(),
         )
     except PeriodError as error:
         return _told(refusal(error.message, desk.language()), "alert")
@@ -195,13 +194,15 @@ def reopen() -> ResponseReturnValue:
     need(Role.ADMIN)
     connection = desk.known(request.form.get("connection", ""))
     try:
-        made = reopen_period(
-            desk.installation(), connection, author=desk.reader().name, reason=desk.form_text("reason"), at=desk.now()
-        )  # fmt: skip
+        made = reopen_period(desk.installation(), connection, _signature())
     except PeriodError as error:
         return _told(refusal(error.message, desk.language()), "alert")
     desk.note("reopen period", f"{connection.name} {made.until.isoformat()}")
     return _told(translate("done.reopen period", desk.language()), "done")
+
+
+def _signature() -> Signature:
+    return Signature(author=desk.reader().name, reason=desk.form_text("reason"), at=desk.now())
 
 
 def _take_in(

@@ -172,9 +172,9 @@ def _back_to_document(refused: str | None, done: str, pair: Pair) -> ResponseRet
 def take_decision(act: Callable[[Session, Signature], object], *, reason: str | None = None) -> str | None:
     """Take one decision, and return why it was refused; without a reason given the form must hold one."""
     signed = Signature(author=desk.reader().name, reason=desk.form_text("reason") or reason or "", at=desk.now())
+    if not signed.reason:
+        return refusal(DecisionError("Give a reason.").message, desk.language())
     try:
-        if not signed.reason:
-            raise decisions.Impossible("Give a reason.")
         with desk.installation().store.transaction() as session:
             act(session, signed)
     except DecisionError as error:
@@ -204,4 +204,4 @@ def _to_amount(written: str, currency: str) -> int:
     try:
         return to_minor(notation.to_plain(written, desk.language()), currency)
     except (MoneyError, ValueError):
-        raise decisions.Impossible("{text} is not an amount in {currency}.", text=written, currency=currency) from None
+        raise DecisionError("{text} is not an amount in {currency}.", text=written, currency=currency) from None

@@ -6,7 +6,7 @@ from typing import Any
 from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
-from reconcile.desk.worklist import SheetRefused
+from reconcile.desk.worklist import WorklistError
 from reconcile.rules.outcomes import Code
 from reconcile.tables import Run
 from reports import files, standing
@@ -148,7 +148,7 @@ def take_sheet() -> ResponseReturnValue:
         taken = list(
             sheets.take_back(desk.installation(), desk.connections(), content, author=who, at=now, today=desk.today())
         )
-    except SheetRefused as error:
+    except WorklistError as error:
         flash(refusal(error.message, desk.language()), "alert")
         return redirect(url_for("exceptions.index"))
     note(desk.installation().store, who, "upload", f"exceptions-sheet of {len(taken)} rows", now=now)

@@ -48,9 +48,10 @@ def protect(app: Flask, public: Collection[str]) -> None:
 
     @app.before_request
     def _guard() -> ResponseReturnValue | None:
-        if request.endpoint is None or is_public(request.endpoint, public):
+        if request.endpoint and is_public(request.endpoint, public):
             return None
-        return _refuse_strangers()
+        _check_address()
+        return _refuse_strangers() if request.endpoint else None
 
     @app.before_request
     def _check_text() -> None:
@@ -102,6 +103,15 @@ def _has_nul(asked: Request) -> bool:
     """Say whether any text of the request holds the one character that PostgreSQL cannot compare or store."""
     texts = [text for values in (asked.args, asked.form) for pair in values.items(multi=True) for text in pair]
     return any("\0" in str(text) for text in (*texts, *(asked.view_args or {}).values()))
+
+
+def _check_address() -> None:
+    """Refuse bytes that are no text; the framework fails on them wherever it reads the address again."""
+    try:
+        request.query_string.decode()
+    except UnicodeDecodeError:
+        request.query_string = b""
+        raise BadQueryError("pages.not_text") from None
 
 
 def need(role: Role) -> None:

@@ -10,7 +10,8 @@ import sqlalchemy as sa
 from sqlmodel import select
 
 from consumer.facts import migrating, schema, tables
-from consumer.facts.store import Store, insert_new, insert_once, one_of, put, to_ids
+from consumer.facts.bulk import insert_rows
+from consumer.facts.store import Store, insert_once, one_of, put, to_ids
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint
 
@@ -105,9 +106,11 @@ def test_many_rows_go_in_at_once_on_sqlite(migrated_sqlite: Path, tmp_path: Path
     shutil.copy(migrated_sqlite, tmp_path / "cuadre.db")
     store = Store(f"sqlite:///{tmp_path / 'cuadre.db'}")
     table = core_of(Checkpoint)
+    rows = [row(f"stream-{number}", number) | {"offered": True} for number in range(250)]
+    names = tuple(rows[0])
     with store.connection() as connection:
-        insert_new(connection, table, [row(f"stream-{number}", number) | {"offered": True} for number in range(250)])
-        insert_new(connection, table, [])
+        insert_rows(connection, table, names, [list(one.values()) for one in rows], rows_a_statement=100)
+        insert_rows(connection, table, names, [])
 
     with store.reading() as session:
         found = session.exec(select(Checkpoint)).all()
@@ -118,7 +121,7 @@ def test_many_rows_go_in_at_once_on_sqlite(migrated_sqlite: Path, tmp_path: Path
     }
     naive = row("naive") | {"pulled_at": MOMENT.replace(tzinfo=None), "offered": True}
     with pytest.raises(ValueError, match="without a zone"), store.connection() as connection:
-        insert_new(connection, table, [naive])
+        insert_rows(connection, table, names, [list(naive.values())])
     store.close()
 
 

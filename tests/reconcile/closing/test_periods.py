@@ -110,7 +110,7 @@ def test_what_cannot_be_closed_says_why(call: Call, words: tuple[str, ...], reas
 def test_a_running_day_is_not_closed(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     """What still comes today belongs to it, whatever day the run is asked for."""
     today, noon = "2026-10-08", datetime(2026, 10, 8, 15, tzinfo=UTC)
-    monkeypatch.setattr("reconcile.commands.periods.utc_now", lambda: noon)
+    monkeypatch.setattr("reconcile.commands.decisions.utc_now", lambda: noon)
     for words in ((), ("--as-of", "2099-12-31")):
         result = call("periods", "close", "--to", today, "--reason", "x", *words)
         assert result.exit_code == 1

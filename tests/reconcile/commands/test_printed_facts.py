@@ -7,7 +7,7 @@ import pytest
 
 from consumer.facts.columns import Kind
 from reconcile.commands.printed import about, to_plain, to_words
-from reconcile.kept.facts import evidence_of, facts_of
+from reconcile.kept.records import evidence_of, facts_of
 from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
 
 GAP = '{"gaps": [{"since": "2026-09-30T12:00:00Z", "until": "2026-10-02T03:00:00Z", "reason": "read only up to then"}]}'

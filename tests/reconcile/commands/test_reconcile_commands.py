@@ -309,6 +309,22 @@ def test_the_work_list_goes_out_as_a_sheet_and_comes_back(call: Call, tmp_path: 
     assert (again.exit_code, len(_json(again))) == (3, 1)
 
 
+@pytest.mark.usefixtures("trade")
+def test_open_exceptions_are_listed_first(call: Call) -> None:
+    """What needs work stands above what was resolved, whichever is newer."""
+    call("reconcile", "--as-of", "2026-09-11")
+    first, *others = [row["exception_id"] for row in _json(call("exceptions", "list", "--json"))]
+    assert others
+    call("exceptions", "resolve", first, "--reason", "in cash", "--author", "ana")
+    assert [row["exception_id"] for row in _json(call("exceptions", "list", "--json"))] == [*others, first]
+
+
+def test_an_argument_that_is_no_text_is_refused_in_one_sentence(call: Call) -> None:
+    """A byte of another encoding in an argument is wrong usage, not a failure of the database."""
+    result = call("exceptions", "list", "--owner", "pe\udcf1a")
+    assert (result.exit_code, "'pe\\udcf1a' is not UTF-8 text" in result.stderr) == (2, True)
+
+
 def test_a_row_that_was_cut_off_is_refused_alone(call: Call, tmp_path: Path) -> None:
     """A row that ends early erases nothing and says so."""
     call("reconcile", "--as-of", "2026-09-11")

@@ -14,8 +14,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.kept import snapshots
 from reconcile.kept.digests import digest_of
-from reconcile.kept.durable import DRAFT
-from reconcile.kept.snapshots import Scope, Snapshot, SnapshotError
+from reconcile.kept.snapshots import DRAFT, Scope, Snapshot, SnapshotError
 from reconcile.reading.threads import background_thread
 from reconcile.rules.inputs import PAYOUTS, empty_frame
 from reconcile.runs.run import take_snapshot
@@ -32,7 +31,10 @@ def _take(
 
 
 def _keep(snapshot: Snapshot, installation: Installation) -> Path:
-    with background_thread() as worker, snapshots.drafted(snapshot, installation.settings.data_dir, worker) as settle:
+    with (
+        background_thread() as worker,
+        snapshots.write_draft(snapshot, installation.settings.data_dir, worker) as settle,
+    ):
         return settle()
 
 

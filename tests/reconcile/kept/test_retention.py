@@ -12,6 +12,7 @@ from sqlmodel import col, select
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.closing import periods
+from reconcile.desk.decisions import Signature
 from reconcile.kept import chunks, snapshots
 from reconcile.kept.retention import drop_inputs, find_droppable, prune
 from reconcile.rules.inputs import Inputs, Result
@@ -82,7 +83,7 @@ def test_the_run_a_closed_period_stands_on_stays(
         session.add(period)
         session.flush()
         assert prune(session, "main", today=TODAY, months_until=timedelta(days=40), at=AT) == []
-        periods.reopen(session, "main", author="ana", reason="x", at=AT)
+        periods.reopen(session, "main", Signature("ana", "x", AT))
         assert prune(session, "main", today=TODAY, months_until=timedelta(days=40), at=AT) == [old.run_id]
 
 

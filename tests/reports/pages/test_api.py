@@ -134,6 +134,14 @@ def test_a_bad_parameter_is_one_sentence(client: FlaskClient, path: str, sentenc
     assert answer.get_data(as_text=True) == f"{sentence}\n"
 
 
+@pytest.mark.parametrize("path", ["/api/v1/exceptions", "/view/documents", "/search"])
+def test_bytes_that_are_no_text_are_refused_in_one_sentence(client: FlaskClient, path: str) -> None:
+    """Half a surrogate pair, unescaped in an address, is a 400 that says what to do, on pages and for programs."""
+    answer = client.get(path, environ_overrides={"QUERY_STRING": "q=\xed\xa0\xbd"}, headers={"Accept": "text/plain"})
+    sentence = "the address holds bytes that are no text: write them as UTF-8\n"
+    assert (answer.status_code, answer.get_data(as_text=True)) == (400, sentence)
+
+
 def test_an_unknown_list_is_a_404(client: FlaskClient) -> None:
     """The answer names the lists there are."""
     answer = client.get("/api/v1/nothing")

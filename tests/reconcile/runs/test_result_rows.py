@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 
 import pandas as pd
 
-from reconcile.kept.results import to_json
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, to_types
+from reconcile.runs.publication import to_json
 
 MOMENTS = [
     datetime(2026, 9, 10, 15, tzinfo=UTC),

@@ -1,0 +1,45 @@
+"""Files that are whole on the disk, or not there."""
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+_DRAFT = ".writing-"
+
+
+@contextmanager
+def write_durably(path: Path) -> Iterator[BinaryIO]:
+    """Open a file next to the target; when the block ends well, it is on the disk under the target's name.
+
+    A reader never sees half a file, and a block that fails leaves none behind.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(_DRAFT + secrets.token_hex(8))
+    try:
+        with open_synced(draft) as file:
+            yield file
+        draft.replace(path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def open_synced(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file whose content is on the disk when the block has ended."""
+    with path.open("xb") as file:
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk: a file's own sync does not."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

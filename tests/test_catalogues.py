@@ -4,6 +4,7 @@ import re
 from datetime import date
 from functools import cache
 from string import Formatter
+from typing import TypeAlias
 
 import pytest
 
@@ -21,8 +22,12 @@ ENGLISH_ALONE = {
 FROM_ELSEWHERE = ("means.", "trail.change ")
 
 
-@cache
-def used() -> list[tuple[str, str, set[str] | None]]:
+# Where a message is made, its code or text, the names of its values.
+Used: TypeAlias = list[tuple[str, str, set[str] | None]]
+
+
+@pytest.fixture(scope="module")
+def used() -> Used:
     return list(catalogues.find_used())
 
 
@@ -35,20 +40,20 @@ def names_in(sentence: str) -> set[str]:
     return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(sentence) if name is not None}
 
 
-def test_every_code_has_its_sentence() -> None:
+def test_every_code_has_its_sentence(used: Used) -> None:
     """A message without words in one of the languages is found here, not by a reader."""
     missing = [
         (language, where, text)
         for language in LANGUAGES
-        for where, text, _ in used()
+        for where, text, _ in used
         if not sentences(language).get(text) and (language != "en" or catalogues.is_code(text))
     ]
     assert missing == []
 
 
-def test_every_sentence_has_its_code() -> None:
+def test_every_sentence_has_its_code(used: Used) -> None:
     """What nothing says any more goes, and no language has sentences of its own."""
-    codes = {text for _, text, _ in used()}
+    codes = {text for _, text, _ in used}
     english = {code for code in sentences("en") if catalogues.is_code(code)}
     # A stored word, as `status.closed`, is made of a group and a key that the code names.
     sources = catalogues.read_sources()
@@ -59,9 +64,9 @@ def test_every_sentence_has_its_code() -> None:
     assert sentences("es-CL").keys() == sentences("es-MX").keys()
 
 
-def test_sentences_show_the_values_they_are_given() -> None:
+def test_sentences_show_the_values_they_are_given(used: Used) -> None:
     """A value that is forgotten or misspelt in one language would fail before a reader."""
-    for where, text, names in used():
+    for where, text, names in used:
         if names is None:
             continue
         for language in LANGUAGES:

@@ -84,7 +84,7 @@ def rush(market: Market, *, scale: float) -> None:
             for _ in range(max(1, round(RUSH * scale))):
                 sell(shop, market.companies, on, late=0)
             cross_the_cut(shop, market.companies, on)
-    for on in {first - timedelta(days=1) for first in month_starts(span)} | clock_changes(span):
+    for on in sorted({first - timedelta(days=1) for first in month_starts(span)} | clock_changes(span)):
         cross_midnight(market, on)
 
 

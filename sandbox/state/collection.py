@@ -88,7 +88,7 @@ class Collection:
 
     def forget(self, id_: str) -> None:
         """Remove the object from lists and gets; its place is remembered by whoever pages from it."""
-        moved = "UPDATE objects SET shelf = -shelf WHERE shelf = ? AND id = ?"
+        moved = "UPDATE OR REPLACE objects SET shelf = -shelf WHERE shelf = ? AND id = ?"
         self._store.write(moved, self._shelf, to_key(id_))
         self._part.chosen.clear()
 

@@ -1,5 +1,6 @@
 """Links, their accounts and movements, refreshes, fiscal documents, institutions."""
 
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -104,6 +105,19 @@ def test_only_active_can_be_changed(linked: httpx.Client) -> None:
     assert refusal(linked.post(f"/v1/refresh_intents?{QUERY}"))[1] == "on_demand_policy_required"
     assert linked.delete(path).status_code == 204
     assert linked.get(path).status_code == 404
+
+
+def test_a_link_that_the_trade_tells_again_can_be_deleted_again(open_sandbox: Open) -> None:
+    """The second deletion works as the first."""
+    again = Happening(START + timedelta(minutes=1), "links", link("link_1", TOKEN).object)
+    client = open_sandbox(trade(link("link_1", TOKEN), again))
+
+    first = client.delete(f"/v1/links/{TOKEN}")
+    advance(client, 60)
+    second = client.delete(f"/v1/links/{TOKEN}")
+
+    assert (first.status_code, second.status_code) == (204, 204)
+    assert client.get(f"/v1/links/{TOKEN}").status_code == 404
 
 
 def test_link_routes_need_the_links_own_token(linked: httpx.Client) -> None:

@@ -51,12 +51,10 @@ from reconcile.runs import run as runs
 from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
 from reconcile.tables import InvoiceFile
 from reports import archive, pages, people
-from sandbox.child import NotServedError, Served, alone_in, write_settings
-from sandbox.demo import Files, Findings, Summary, Terms, play, show
-from sandbox.scenarios import NAMES
-from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, build_scenario
+from sandbox.demo import Files, Findings, NotServedError, Served, Summary, Terms, alone_in, play, show, write_settings
+from sandbox.scenarios import NAMES, UnknownScenarioError, build_scenario
+from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox
 from sandbox.state.clock import START_AT
-from sandbox.steering import UnknownScenarioError
 
 # Before the sandbox stands, when only the place of the data is asked.
 NO_TERMS = Terms("http://127.0.0.1", "sk_test_demo", "whsec_demo", "cl", {})

@@ -2,16 +2,14 @@
 
 import errno
 from datetime import datetime
-from typing import Any
 
 import click
 
-from sandbox.faults.registry import Fault, UnusableFaultError, to_fault
-from sandbox.scenarios import LARGEST_WHOLE, NAMES
+from sandbox.engine.faults import Fault, UnusableFaultError, to_fault
+from sandbox.scenarios import LARGEST_WHOLE, NAMES, UnknownScenarioError
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox, serve
 from sandbox.state.clock import START_AT, to_iso, to_moment
-from sandbox.state.keys import KEYS
-from sandbox.steering import UnknownScenarioError
+from sandbox.state.credentials import KEYS
 
 DEFAULT_PORT = 8700
 
@@ -24,7 +22,7 @@ def read_faults(texts: tuple[str, ...]) -> list[Fault]:
 def read_fault(text: str) -> Fault:
     first, *options = text.split(":")
     name, _, probability = first.partition("=")
-    wish: dict[str, Any] = {"name": name, "probability": _read_number(probability) if probability else 1.0}
+    wish: dict[str, float | str] = {"name": name, "probability": _read_number(probability) if probability else 1.0}
     for option in options:
         key, _, value = option.partition("=")
         wish[key] = _read_number(value)
@@ -35,7 +33,7 @@ def read_fault(text: str) -> Fault:
 
 
 def _read_number(text: str) -> float | int | str:
-    """A number where it is one, else the text, for which what reads it has a sentence."""
+    """Return a number where it is one, else the text, for which what reads it has a sentence."""
     for kind in (int, float):
         try:
             return kind(text)

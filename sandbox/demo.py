@@ -1,24 +1,116 @@
 """The demo: a month of trade played against a real receiver, then compared with the truth the sandbox knows."""
 
+import contextlib
+import fcntl
 import json
+import socket
+import subprocess
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 import click
+import httpx
 
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
-from sandbox.state.event_types import TYPES
+from sandbox.state.events import TYPES
+from sandbox.state.store import Object
 
+READY_SECONDS = 60
 DAYS = 31
 FAULTS = {"drop": 0.1, "duplicate": 0.05, "reorder": 0.1}
 ZONES = {"cl": "America/Santiago", "mx": "America/Mexico_City"}
 MODE = "test"
 _DAY_SECONDS = 24 * 60 * 60
+
+
+class NotServedError(Exception):
+    """The program did not come up; the message says what to do."""
+
+
+class Served:
+    """A process that answers HTTP on loopback, stopped when the demo ends."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.url = f"http://127.0.0.1:{port}"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def check_free(self) -> None:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                raise NotServedError(f"port {self.port} is taken; name another with --port")
+
+    def start(self, command: Sequence[str], environ: Mapping[str, str], *, log: Path) -> None:
+        """Start the program and wait until it says that it is ready."""
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(command, env=dict(environ), stdout=file, stderr=file)  # noqa: S603
+        with httpx.Client(trust_env=False, timeout=5) as client:
+            ends = time.monotonic() + READY_SECONDS
+            while time.monotonic() < ends and self._process.poll() is None:
+                if self._is_ready(client):
+                    return
+                time.sleep(0.05)
+        self.stop()
+        raise NotServedError(f"the server did not start; {log} says why")
+
+    def _is_ready(self, client: httpx.Client) -> bool:
+        try:
+            return client.get(f"{self.url}/readyz").is_success
+        except httpx.TransportError:
+            return False
+
+    def wait(self) -> None:
+        """Wait until the program ends; Ctrl-C is how a demo ends, not a failure."""
+        if self._process is not None:
+            with contextlib.suppress(KeyboardInterrupt):
+                self._process.wait()
+
+    def stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+
+
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Keep a folder to one demo at a time; the lock goes with its process, however that ends."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "demo.lock").open("w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            advice = "stop it first, or give this one another CUADRE_DATA_DIR and --port"
+            raise NotServedError(f"a demo is running in {folder} already: {advice}") from None
+        yield
+
+
+def write_settings(path: Path, settings: Mapping[str, object]) -> None:
+    """Write settings as TOML that only its owner can read, tables last as the format wants."""
+    plain = [f"{name} = {_to_toml(value)}" for name, value in settings.items() if not isinstance(value, Mapping)]
+    tables = [
+        "\n".join([f"\n[{name}]", *(f"{key} = {_to_toml(item)}" for key, item in value.items())])
+        for name, value in settings.items()
+        if isinstance(value, Mapping)
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch(mode=0o600)
+    path.write_text("\n".join(["# Written by cuadre demo.", *plain, *tables]) + "\n", encoding="utf-8")
+
+
+def _to_toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{key} = {_to_toml(item)}" for key, item in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_to_toml, value)) + "]"
+    # A JSON string or number is a TOML one too.
+    return json.dumps(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +127,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What the demo prints: what was sent and planted beside what was kept and found."""
+    """What the demo prints: what was sent and planted, what was kept and found."""
 
     events_sent: int
     events_stored: int
@@ -47,11 +139,11 @@ class Summary:
     planted: dict[str, int]
     run_id: str
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Object:
         return asdict(self)
 
     def complaints(self) -> Iterator[str]:
-        """Say what does not agree; nothing when all does."""
+        """Yield a sentence for each figure that does not agree."""
         if self.events_stored != self.events_sent:
             yield f"{self.events_sent} events happened and {self.events_stored} are stored"
         if self.payouts_closed != self.payouts:
@@ -79,9 +171,9 @@ class Terms:
     key: str
     secret: str
     country: str
-    tariff: dict[str, Any]
+    tariff: Object
 
-    def to_settings(self) -> dict[str, Any]:
+    def to_settings(self) -> Object:
         """Name the terms as the merchant's settings do."""
         return {
             "provider_url": self.provider_url,
@@ -93,7 +185,7 @@ class Terms:
 
 
 class Merchant(Protocol):
-    """The merchant's side; the sandbox knows nothing of how it is built."""
+    """The merchant's side, however it is built."""
 
     webhook_url: str
 
@@ -140,7 +232,7 @@ def play(
     1. The merchant learns the terms and opens its receiver; an endpoint is subscribed to every event.
     2. A month passes day by day; a tenth of the webhooks is dropped, some come twice or out of order.
     3. The merchant catches up from the event log and the lists, takes in its books and bank file and reconciles.
-    4. What it found stands beside what was planted.
+    4. What it found is returned with what was planted.
     """
     with Steer(running.url) as steer:
         endpoint = steer.create_endpoint(merchant.webhook_url, list(TYPES))
@@ -170,6 +262,6 @@ def play(
 
 
 def _files(running: RunningSandbox, steer: Steer) -> Files:
-    """A bank that lies outside tells the merchant nothing here: the demo shows such payouts as not closed."""
+    """Return the files; of a bank outside there is none, and its payouts show as not closed."""
     file = running.world.scenario.bank_file
     return Files(steer.invoices(), b"" if file is None else steer.bank(), "" if file is None else file.account)

@@ -11,16 +11,16 @@ from werkzeug.http import http_date
 from werkzeug.routing import Map, Rule
 
 from sandbox.api.call import Answer, Call, Route
-from sandbox.api.refunds import open_voucher
+from sandbox.api.payouts import open_voucher
 from sandbox.api.routes import ROUTES
+from sandbox.engine.faults import TO_COMMIT, TooManyError
 from sandbox.engine.world import World
-from sandbox.faults import answering
-from sandbox.state.bodies import read_body
+from sandbox.state.bodies import Asked, read_body
 from sandbox.state.clock import to_iso
-from sandbox.state.idempotency import Asked
 from sandbox.state.ids import digest
 from sandbox.state.refusal import BrokenError, RefusalError, invalid
 from sandbox.state.versions import VERSIONS, present
+from sandbox.steering import find_step
 
 JSON = "application/json"
 METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
@@ -51,8 +51,7 @@ def open_gate(app: Flask, world: World) -> None:
 
     @app.route("/<path:path>", methods=METHODS, provide_automatic_options=False)
     def operation(path: str) -> Response:
-        route, params = TABLE.bind("").match(f"/{path}", request.method)
-        return _answer(world, ROUTES[route], params)
+        return _respond(world, f"/{path}")
 
     @app.get("/vouchers/<token>")
     def voucher(token: str) -> Response:
@@ -92,6 +91,14 @@ def open_gate(app: Flask, world: World) -> None:
         return response
 
 
+def _respond(world: World, path: str) -> Response:
+    step = find_step(path, request.method)
+    if step:
+        return step(world)
+    route, params = TABLE.bind("").match(path, request.method)
+    return _answer(world, ROUTES[route], params)
+
+
 def _read_all() -> None:
     """Take the whole body in: the connection is kept open for the next request."""
     try:
@@ -101,7 +108,7 @@ def _read_all() -> None:
 
 
 def _methods_at(path: str) -> set[str]:
-    """What may be asked at an address; a word the API itself uses is no id of an object."""
+    """Return what may be asked at an address; a word the API itself uses is no id of an object."""
     own = {route.method for route in ROUTES if route.path == path}
     if "GET" in own:
         own.add("HEAD")
@@ -117,9 +124,9 @@ def _answer(world: World, route: Route, params: Mapping[str, str]) -> Response:
         mode = world.keys.authenticate(request.headers.get("Authorization"), world.now())
         world.keys.check_address(request.remote_addr)
         call = _read_call(world, mode, params)
-        answering.TO_COMMIT.get().extend(answering.breakage(world.faults, call.key, call.path))
-        answering.check_key(world.faults, call.key, call.path)
-        answering.check_rate(world.faults, call.key, call.path, world.now())
+        TO_COMMIT.get().extend(world.faults.breakage(call.key, call.path))
+        world.faults.check_key(call.key, call.path)
+        world.faults.check_rate(call.key, call.path, world.now())
         asked = Asked.read(request, mode)
         known = world.answers.recall(asked, world.now())
         if known:
@@ -152,8 +159,8 @@ def _read_call(world: World, mode: str, params: Mapping[str, str]) -> Call:
 def _operate(route: Route, call: Call) -> Answer:
     """Everything that can still turn a known caller away, then the operation."""
     world = call.world
-    answering.check_server(world.faults, call.key, call.path)
-    world.version = answering.switched_version(world.faults, call.key, call.path) or world.version
+    world.faults.check_server(call.key, call.path)
+    world.version = world.faults.switched_version(call.key, call.path) or world.version
     call = replace(call, version=_version(call), body=read_body(request), files=request.files)
     if route.needs_jws:
         name = f"{world.header_prefix}-JWS-Signature"
@@ -174,12 +181,12 @@ def _version(call: Call) -> str:
 
 
 def _refusal(error: RefusalError) -> Response:
-    headers = error.advice if isinstance(error, answering.TooManyError) else {}
+    headers = error.advice if isinstance(error, TooManyError) else {}
     return Response(msgspec.json.encode(error.body()), error.status, headers, content_type=JSON)
 
 
 def _named(error: HTTPException) -> RefusalError:
-    """The provider's word for what the web framework turns away; it knows fewer statuses."""
+    """Return the provider's word for what the web framework turns away; it knows fewer statuses."""
     if error.code not in {404, 405}:
         return RefusalError(400, "invalid_params", f"{error.name}: the request cannot be read")
     message = f"No operation answers {request.method} at this address"

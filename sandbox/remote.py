@@ -1,26 +1,16 @@
-"""A small client for whoever drives a sandbox: its clock, its faults, its files and its endpoints."""
+"""A small client that drives a sandbox: its clock, its faults, its files and its endpoints."""
 
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import httpx
 import msgspec
 
+from sandbox.state.happening import Truth
+from sandbox.state.store import Object
+
 TEST_KEY = "sk_test_sandbox"
-
-
-class Truth(msgspec.Struct, frozen=True):
-    """What a right reconciliation must say about one subject."""
-
-    kind: str
-    id: str
-    links: tuple[str, ...]
-    outcome: str
-    exceptions: tuple[str, ...]
-    amount_at_risk: int
-    currency: str
-    decidable: bool
 
 
 class Attempt(msgspec.Struct, frozen=True):
@@ -63,14 +53,14 @@ class Steer:
     # -- driving
 
     def now(self) -> str:
-        """The sandbox's moment, as the provider writes it."""
+        """Return the sandbox's moment, as the provider writes it."""
         return str(self._ask("GET", "/_sandbox/clock").json()["now"])
 
     def advance(self, seconds: float) -> str:
         """Let time pass; the moment it is then."""
         return str(self._ask("POST", "/_sandbox/clock/advance", {"seconds": seconds}).json()["now"])
 
-    def switch_on(self, name: str, probability: float = 1.0, **options: Any) -> None:
+    def switch_on(self, name: str, probability: float = 1.0, **options: object) -> None:
         """Switch on a fault, perhaps with a `seed`, `times`, `seconds`, `path` and so on."""
         self._ask("POST", "/_sandbox/faults", {"name": name, "probability": probability, **options})
 
@@ -85,17 +75,17 @@ class Steer:
         body = {"name": name, "seed": seed, "scale": scale, "damages": damages}
         self._ask("POST", "/_sandbox/scenario", body)
 
-    def create_endpoint(self, url: str, enabled_events: list[str], *, key: str = TEST_KEY) -> dict[str, Any]:
+    def create_endpoint(self, url: str, enabled_events: list[str], *, key: str = TEST_KEY) -> Object:
         """Open a webhook endpoint; the answer bears its secret."""
         body = {"url": url, "enabled_events": enabled_events}
         return dict(self._ask("POST", "/v1/webhook_endpoints", body, key=key).json())
 
     # -- looking
 
-    def credentials(self) -> dict[str, Any]:
+    def credentials(self) -> Object:
         return dict(self._ask("GET", "/_sandbox/credentials").json())
 
-    def tariff(self) -> dict[str, Any]:
+    def tariff(self) -> Object:
         return dict(self._ask("GET", "/_sandbox/tariff").json())
 
     def truth(self) -> list[Truth]:
@@ -108,15 +98,15 @@ class Steer:
         return msgspec.json.decode(self._ask("GET", "/_sandbox/summary").content, type=Summary)
 
     def invoices(self) -> bytes:
-        """The merchant's books as a file."""
+        """Return the merchant's books as a file."""
         return self._ask("GET", "/_sandbox/invoices.csv").content
 
     def bank(self) -> bytes:
-        """The merchant's bank lines as a file."""
+        """Return the merchant's bank lines as a file."""
         return self._ask("GET", "/_sandbox/bank.csv").content
 
     def payout_report(self, payout_id: str) -> bytes:
-        """The provider's report of one payout as a file."""
+        """Return the provider's report of one payout as a file."""
         return self._ask("GET", f"/_sandbox/payouts/{payout_id}.csv").content
 
     def _ask(self, method: str, path: str, body: object = None, *, key: str | None = None) -> httpx.Response:

@@ -4,29 +4,22 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Mapping
 
-from sandbox.engine.payday import subtype_of
+from sandbox.engine.payday import RESOURCES, subtype_of
 from sandbox.engine.world import MODES, World
 from sandbox.scenarios.bank import tell_bank_file
-from sandbox.scenarios.books import to_major
+from sandbox.scenarios.books import tell_books, to_major
 from sandbox.scenarios.calendar import local_date
-from sandbox.scenarios.variants import tell_books
-from sandbox.state.collection import Object
 from sandbox.state.happening import BankFile
 from sandbox.state.refusal import missing_resource
+from sandbox.state.store import Object
 
 # Of a split payment `amount` is the whole and `share_amount` what of it is the merchant's own.
 PAYOUT_COLUMNS = ("id", "created_at", "amount", "fee", "resource_type", "resource_subtype", "share_amount")
 BANK_COLUMNS = ("date", "description", "amount", "currency")
-SHELVES = {
-    "payment_intent": "payment_intents",
-    "charge": "charges",
-    "refund": "refunds",
-    "refund_adjustment": "refunds",
-}
 
 
 def payout_report(world: World, payout_id: str) -> str:
-    """The provider's CSV of one payout: a row for each resource, with the fee that was taken."""
+    """Return the provider's CSV of one payout: a row for each resource, with the fee that was taken."""
     mode = next((mode for mode in MODES if payout_id in world.collection(mode, "payouts")), None)
     if mode is None:
         raise missing_resource("payout", payout_id)
@@ -36,7 +29,7 @@ def payout_report(world: World, payout_id: str) -> str:
 
 def _payout_row(world: World, mode: str, item: Object) -> dict[str, object]:
     type_ = item["resource_type"]
-    resource = world.get(mode, SHELVES[type_], item["resource"])
+    resource = world.get(mode, RESOURCES[type_], item["resource"])
     return {
         "id": resource["id"],
         "created_at": resource["created_at"],
@@ -55,7 +48,7 @@ def _subtype(type_: str, resource: Object) -> str:
 
 
 def invoices(world: World, variant: str = "plain") -> Iterator[bytes]:
-    """The merchant's books as far as they are known by now. Raises ValueError that lists the variants."""
+    """Return the merchant's books as far as they are known by now. Raise ValueError that lists the variants."""
     known = (document for document in world.scenario.documents if document.known_at <= world.now())
     return tell_books(known, variant)
 
@@ -68,7 +61,7 @@ def bank(world: World) -> str:
 
 
 def _bank_file(world: World, file: BankFile) -> str:
-    """Every movement up to now of the account the file is of."""
+    """Return every movement up to now of the account the file is of."""
     accounts = world.collection("test", "accounts").newest_first()
     own = {account["id"] for account in accounts if account["root_account_number"] == file.account}
     movements = world.collection("test", "account_movements").newest_first()
@@ -82,7 +75,7 @@ def _bank_file(world: World, file: BankFile) -> str:
 
 
 def _lines_outside(world: World) -> str:
-    """The lines up to today, in the columns of the scenario, as payouts are by now."""
+    """Return the lines up to today, in the columns of the scenario, as payouts are by now."""
     lines, today = world.scenario.bank_lines, local_date(world.now(), world.scenario.country).isoformat()
     rows = [_as_paid_out(world, line) for line in lines if line["date"] <= today]
     return _write(tuple(lines[0]) if lines else (), rows)

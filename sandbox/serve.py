@@ -7,75 +7,139 @@ import threading
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 import click
 import httpx
 from flask import Flask
-from werkzeug.serving import BaseWSGIServer, make_server
+from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
+from werkzeug.test import run_wsgi_app
 
-from sandbox import scenarios
-from sandbox.connection import KeepAliveHandler, OpenConnections
+from sandbox.engine.faults import Fault, Wire
 from sandbox.engine.world import World
-from sandbox.faults.answering import Wire
-from sandbox.faults.registry import Fault
 from sandbox.gate import open_gate
+from sandbox.scenarios import build_scenario
 from sandbox.state.clock import START_AT, Ticker
 from sandbox.state.happening import Scenario
-from sandbox.steering import UnknownScenarioError, steering
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+IDLE_SECONDS = 120
+BODILESS = {204, 304}
 DEFAULT_SCENARIO = "busy-month"
 DEFAULT_SEED = 1
-LARGEST = 2_000
 
 
-def build_scenario(name: object, seed: object, scale: object, start_at: datetime, damages: object = None) -> Scenario:
-    """The scenario of that name. Raises UnknownScenarioError with a sentence that lists the names."""
-    is_flag = isinstance(seed, bool) or isinstance(scale, bool)
-    if not isinstance(name, str) or not isinstance(seed, int) or not isinstance(scale, int | float) or is_flag:
-        raise UnknownScenarioError("A scenario needs a name, a whole number as seed and a number as scale")
-    if not 0 < scale <= LARGEST:
-        raise UnknownScenarioError(
-            f"The scale of a scenario is above 0 and at most {LARGEST}, which is more than a million"
-        )
-    if not isinstance(damages, Mapping | None):
-        raise UnknownScenarioError("The damages of a scenario are names, each with its rate")
-    try:
-        return scenarios.provide(name, seed=seed, scale=scale, start=start_at, damages=damages)
-    except ValueError as error:
-        raise UnknownScenarioError(str(error)) from None
+class OpenConnections:
+    """The sockets that are being served, so that stopping means stopping."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._sockets: set[socket.socket] = set()
+
+    def add(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._sockets.add(connection)
+
+    def remove(self, connection: socket.socket) -> None:
+        with self._lock:
+            self._sockets.discard(connection)
+
+    def close(self) -> None:
+        with self._lock:
+            for connection in self._sockets:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    continue  # the other side was quicker
 
 
-def create_sandbox(  # noqa: PLR0913 - the settings of a sandbox, all by name
-    scenario: str | Scenario = DEFAULT_SCENARIO,
-    *,
-    seed: int = DEFAULT_SEED,
-    scale: float = 1.0,
-    damages: Mapping[str, float] | None = None,
-    start_at: datetime = START_AT,
-    faults: Iterable[Fault] = (),
-    header_prefix: str = "Fintoc",
-    transport: httpx.BaseTransport | None = None,
-) -> Flask:
-    """The sandbox as a WSGI application; `transport` carries its webhooks where no socket is wanted."""
+class KeepAliveHandler(WSGIRequestHandler):
+    """Werkzeug's handler closes after every answer; this one keeps HTTP/1.1 connections open and the terminal quiet."""
+
+    protocol_version = "HTTP/1.1"
+    timeout = IDLE_SECONDS
+    # Headers and body are two writes; with Nagle's algorithm the second would wait for the client.
+    disable_nagle_algorithm = True
+    connections: OpenConnections
+
+    def setup(self) -> None:
+        super().setup()
+        self.connections.add(self.connection)
+
+    def finish(self) -> None:
+        self.connections.remove(self.connection)
+        try:
+            super().finish()
+        except (OSError, ValueError):
+            self.close_connection = True  # the connection was reset under it
+
+    def log(self, *_: object, **__: object) -> None:
+        """Keep the terminal quiet."""
+
+    def run_wsgi(self) -> None:
+        environ = self.make_environ()
+        app: WSGIApplication = self.server.app
+        try:
+            body, status, headers = run_wsgi_app(app, environ)
+        except ConnectionResetError:
+            self.close_connection = True
+            return
+        code = int(status.split(" ", 1)[0])
+        self.send_response_only(code, status.partition(" ")[2])  # the sandbox's own Date, not this machine's
+        for name, value in headers:
+            self.send_header(name, value)
+        is_chunked = "Content-Length" not in headers and code not in BODILESS and self.command != "HEAD"
+        if is_chunked:
+            self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        for data in body:
+            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data) if is_chunked else data)
+        if is_chunked:
+            self.wfile.write(b"0\r\n\r\n")
+        self.wfile.flush()
+
+
+class Settings(TypedDict, total=False):
+    """What a sandbox may be given, all by name."""
+
+    seed: int
+    scale: float
+    damages: Mapping[str, float] | None
+    start_at: datetime
+    faults: Iterable[Fault]
+    header_prefix: str
+    transport: httpx.BaseTransport | None  # carries the webhooks where no socket is wanted
+
+
+class SandboxApp(Flask):
+    """The sandbox as a WSGI application."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__(__name__, static_folder=None)
+        self.world = world
+        self.url_map.strict_slashes = True
+        open_gate(self, world)
+
+    def wsgi_app(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        return Wire(super().wsgi_app)(environ, start_response)
+
+
+def create_sandbox(scenario: str | Scenario = DEFAULT_SCENARIO, **settings: Unpack[Settings]) -> SandboxApp:
+    """Return a sandbox with the scenario of that name, or with this one."""
+    seed, start_at = settings.get("seed", DEFAULT_SEED), settings.get("start_at", START_AT)
     if isinstance(scenario, str):
-        scenario = build_scenario(scenario, seed, scale, start_at, damages)
+        scenario = build_scenario(scenario, seed, settings.get("scale", 1.0), start_at, settings.get("damages"))
     world = World(
-        scenario, seed=seed, start_at=start_at, header_prefix=header_prefix, faults=faults, transport=transport
+        scenario,
+        seed=seed,
+        start_at=start_at,
+        header_prefix=settings.get("header_prefix", "Fintoc"),
+        faults=settings.get("faults", ()),
+        transport=settings.get("transport"),
     )
-    app = Flask(__name__)
-    app.url_map.strict_slashes = True
-    app.extensions["sandbox"] = world
-    open_gate(app, world)
-    app.register_blueprint(steering(world, build_scenario))
-    app.wsgi_app = Wire(app.wsgi_app)  # type: ignore[method-assign]
-    return app
-
-
-def world_of(app: Flask) -> World:
-    """The state behind a sandbox, for tests in the same process."""
-    world: World = app.extensions["sandbox"]
-    return world
+    return SandboxApp(world)
 
 
 class RunningSandbox:
@@ -88,10 +152,10 @@ class RunningSandbox:
         host: str = "127.0.0.1",
         port: int = 0,
         is_live: bool = False,
-        **settings: Any,
+        **settings: Unpack[Settings],
     ) -> None:
         self.app = create_sandbox(scenario, **settings)
-        self.world = world_of(self.app)
+        self.world = self.app.world
         self._connections = OpenConnections()
         handler = type("Handler", (KeepAliveHandler,), {"connections": self._connections})
         # Werkzeug leaves the program when a port is taken; a socket bound before raises instead.

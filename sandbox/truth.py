@@ -11,10 +11,10 @@ from sandbox.scenarios.books import to_major
 from sandbox.scenarios.ledger import Ledger, Payment, Refund, Verdict
 from sandbox.scenarios.payouts import Item
 from sandbox.scenarios.truth import Assessor
-from sandbox.state.collection import Object
 from sandbox.state.happening import Document, Truth
+from sandbox.state.store import Object
 
-MODE = "test"  # of the live set nothing is told
+MODE = "test"  # the live set has no truth
 WORD = re.compile(r"[^\s,;:]+")
 OF_THE_WHOLE = {"PAYOUT_RETURNED", "PAYOUT_LATE", "PAYOUT_NOT_IN_BANK"}  # at risk is all of the payout
 UNDECIDED = Verdict("unexplained", decidable=False)
@@ -69,7 +69,7 @@ class Addition:
         return plain(str(tax_id))
 
     def tell(self, rows: Iterator[Truth]) -> Iterator[Truth]:
-        """The scenario's rows with what changed in them, then those of requests."""
+        """Return the scenario's rows with what changed in them, then those of requests."""
         for row in rows:
             yield self._corrected(row)
         yield from self.rows
@@ -98,7 +98,7 @@ class Addition:
             yield replace(row, decidable=False) if of_scenario else row
 
     def _ledger(self, currency: str) -> Ledger:
-        """What requests did in one currency, as a scenario would have planned it."""
+        """Return what requests did in one currency, as a scenario would have planned it."""
         till, today = Till(MODE, currency), self.world.now().date()
         ledger = Ledger(COUNTRIES[currency], currency, today - timedelta(days=1), today)
         items = [item for its, item in self.noticed if its == till]
@@ -121,7 +121,7 @@ class Addition:
 
 
 def clues_of(found: Object, payer: str) -> set[Clue]:
-    """Everything by which a payment may mean a document: words, its amount, who pays."""
+    """Return everything by which a payment may mean a document: words, its amount, who pays."""
     texts = [found.get("comment"), found.get("reference_id"), *(found.get("metadata") or {}).values()]
     words = {word.lower() for text in texts if text is not None for word in WORD.findall(str(text))}
     clues = {("word", word) for word in words} | {("total", to_major(found["amount"], found["currency"]))}
@@ -129,7 +129,7 @@ def clues_of(found: Object, payer: str) -> set[Clue]:
 
 
 def meet(documents: Iterable[Document], clues: set[Clue]) -> tuple[set[str], set[Clue]]:
-    """The keys of the documents that any of the clues leads to, and the clues that lead to one."""
+    """Return the keys of the documents that any of the clues leads to, and the clues that lead to one."""
     keys, hits = set(), set[Clue]()
     for document in documents:
         row = document.row
@@ -146,12 +146,12 @@ def meet(documents: Iterable[Document], clues: set[Clue]) -> tuple[set[str], set
 
 
 def to_key(row: Mapping[str, str]) -> str:
-    """The name of a row of the books in the contract."""
+    """Return the name of a row of the books in the contract."""
     if row["uuid"]:
         return f"mx:uuid:{row['uuid'].lower()}"
     return f"{'cl' if row['doc_type'].isdigit() else 'mx'}:{row['doc_type']}:{row['series']}:{row['folio']}"
 
 
 def plain(tax_id: str) -> str:
-    """A tax id without what people write between its figures."""
+    """Return a tax id without what people write between its figures."""
     return re.sub(r"[.\s-]", "", tax_id).upper().lstrip("0")

@@ -12,7 +12,7 @@ from app import _claim_demo
 from consumer.commands.terminal import Refusal
 from consumer.facts.installation import Installation
 from reconcile.tables import InvoiceFile
-from sandbox.child import alone_in
+from sandbox.demo import alone_in
 
 
 def _books() -> InvoiceFile:

@@ -8,7 +8,7 @@ import click
 from cuadre import cli
 from reconcile.rules.streams import STREAMS, withheld_by
 from reports.shapes.definitions import CATALOGUE, title_of
-from sandbox.state.event_types import TYPES, Kind
+from sandbox.state.events import TYPES, Family
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 Row = tuple[str, ...]
@@ -51,7 +51,7 @@ def _stream_rows() -> Iterator[Row]:
 
 def _event_rows() -> Iterator[Row]:
     proof = "test_sandbox_event_types.py::test_each_type_reaches_an_endpoint_with_its_object"
-    return ((name, f"`{Kind.__module__}.OBJECTS`", f"`{proof}`") for name in TYPES)
+    return ((name, f"`{Family.__module__}.FAMILIES`", f"`{proof}`") for name in TYPES)
 
 
 TABLES = {

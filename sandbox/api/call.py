@@ -1,14 +1,13 @@
-"""One request as the operations see it, and what they answer: nothing of the web framework goes further in."""
+"""One request as the operations see it, and what they answer: the web framework ends here."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 from urllib.parse import urlencode
 
 from werkzeug.datastructures import FileStorage, Headers, MultiDict
 
 from sandbox.engine.world import World
-from sandbox.state.collection import Object
+from sandbox.state.store import Json, Object
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,7 @@ class Call:
     query: MultiDict[str, str]
     headers: Headers
     turn: int  # how often this address was asked for, this time included
-    body: dict[str, Any] = field(default_factory=dict)
+    body: Object = field(default_factory=dict)
     files: MultiDict[str, FileStorage] = field(default_factory=MultiDict)
 
     @property
@@ -45,17 +44,17 @@ class Call:
         return (self.path, *sorted(asked))
 
     def link(self, **changes: str | int) -> str:
-        """The list's address at another place: filters and page size stay."""
+        """Return the list's address at another place: filters and page size stay."""
         places = {"page", "starting_after", "ending_before"}
         kept = [(key, value) for key, value in self.query.items(multi=True) if key not in places]
         return f"{self.address}?{urlencode([*kept, *changes.items()])}"
 
-    def draft(self, prefix: str, kind: str, **fields: Any) -> Object:
-        """A new object of the caller's mode, not stored yet."""
+    def draft(self, prefix: str, kind: str, **fields: object) -> Object:
+        """Return a new object of the caller's mode, not stored yet."""
         return self.world.draft(self.mode, prefix, kind, **fields)
 
     def get(self, collection: str, param: str = "id") -> Object:
-        """The object the path names, or the provider's 404."""
+        """Return the object the path names, or the provider's 404."""
         return self.world.get(self.mode, collection, self.params[param])
 
 
@@ -63,7 +62,7 @@ class Call:
 class Answer:
     """What goes back: JSON, a status and headers of its own."""
 
-    body: Any
+    body: Json
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -81,3 +80,4 @@ class Route:
     operation: Operation
     since_version: str | None = None
     needs_jws: bool = False
+    query: tuple[str, ...] = ()  # the parameters it reads, where it is no `List`

@@ -4,19 +4,19 @@ from datetime import timedelta
 
 from sandbox.api.call import Answer, Call, Route
 from sandbox.api.fields import (
+    check_status,
     read_business_profile,
     read_metadata,
-    refuse_status,
     require_amount,
     require_currency,
     require_text,
 )
-from sandbox.api.listing import between, exactly, get_one, offset_list, one_of
+from sandbox.api.lists import between, exactly, offset_list, one_of, read_routes
+from sandbox.engine.settlement import outcome
 from sandbox.engine.world import World
 from sandbox.state.clock import to_iso
-from sandbox.state.collection import Object
-from sandbox.state.outcomes import outcome
 from sandbox.state.refusal import RefusalError
+from sandbox.state.store import Object
 
 STATUSES = ("pending", "in_progress", "succeeded", "failed", "canceled")
 CHARGES, SUBSCRIPTIONS, INTENTS = "charges", "legacy_subscriptions", "subscription_intents"
@@ -27,8 +27,7 @@ def create_charge(call: Call) -> Answer:
     """Ask for money on an active subscription; in test mode the collection is simulated a minute later."""
     world, body = call.world, call.body
     subscription = world.get(call.mode, SUBSCRIPTIONS, require_text(body, "subscription_id"))
-    if subscription["status"] != "active":
-        raise refuse_status("subscription", subscription["status"], "active")
+    check_status("subscription", subscription, "active")
     charge = call.draft(
         "ch",
         "charge",
@@ -61,8 +60,7 @@ def _collect(world: World, mode: str, id_: str) -> None:
 
 def _pending(call: Call) -> Object:
     charge = call.get(CHARGES)
-    if charge["status"] != "pending":
-        raise refuse_status("charge", charge["status"], "pending")
+    check_status("charge", charge, "pending")
     return charge
 
 
@@ -115,20 +113,13 @@ def _sign(call: Call, intent: Object) -> None:
     call.world.keep(INTENTS, {**intent, **changes}, event=f"subscription_intent.{changes['status']}")
 
 
+LISTED = offset_list(CHARGES, one_of("status", STATUSES), exactly("subscription_id"), between())
 ROUTES = (
     Route("POST", "/v1/charges", "create charge", create_charge),
-    Route(
-        "GET",
-        "/v1/charges",
-        "list charges",
-        offset_list(CHARGES, one_of("status", STATUSES), exactly("subscription_id"), between()),
-    ),
-    Route("GET", "/v1/charges/{id}", "get charge", get_one(CHARGES)),
+    *read_routes("/v1/charges", "charge", LISTED),
     Route("PATCH", "/v1/charges/{id}", "update charge", update_charge),
     Route("POST", "/v1/charges/{id}/cancel", "cancel charge", cancel_charge),
     Route("POST", "/v1/subscription_intents", "create subscription intent", create_intent),
-    Route("GET", "/v1/subscription_intents", "list subscription intents", offset_list(INTENTS)),
-    Route("GET", "/v1/subscription_intents/{id}", "get subscription intent", get_one(INTENTS)),
-    Route("GET", "/v1/subscriptions", "list direct debit subscriptions", offset_list(SUBSCRIPTIONS)),
-    Route("GET", "/v1/subscriptions/{id}", "get direct debit subscription", get_one(SUBSCRIPTIONS)),
+    *read_routes("/v1/subscription_intents", "subscription intent", offset_list(INTENTS)),
+    *read_routes("/v1/subscriptions", "direct debit subscription", offset_list(SUBSCRIPTIONS)),
 )

@@ -1,19 +1,38 @@
-"""Customers, found by tax id in any writing."""
+"""Customers, found by tax id in any writing, and the payment methods and mandates they save."""
 
-from typing import Any
+from datetime import timedelta
 
 from sandbox.api.call import Answer, Call, Route
-from sandbox.api.fields import read_choice, read_mapping, read_metadata, read_text, require_text
-from sandbox.api.listing import cursor_list, get_one
-from sandbox.state.collection import Keep, Object
-from sandbox.state.refusal import invalid_enum, missing_parameter
+from sandbox.api.fields import (
+    MEGABYTE,
+    check_file,
+    read_choice,
+    read_mapping,
+    read_metadata,
+    read_text,
+    read_whole,
+    require_mapping,
+    require_text,
+)
+from sandbox.api.lists import Filter, cursor_list, exactly, get_one, read_routes
+from sandbox.engine.settlement import outcome
+from sandbox.engine.world import World
+from sandbox.state.refusal import RefusalError, invalid_enum, missing_parameter
+from sandbox.state.store import Keep, Object
 
 CUSTOMERS = "customers"
 TAX_ID_TYPES = ("cl_rut", "mx_rfc")
+METHODS = "payment_methods"
+DOCUMENTS = "mx_direct_debit[consent_documents]"
+DOCUMENT_COUNT = 4
+SMALLEST_DOCUMENT, LARGEST_DOCUMENT = 100, 10 * MEGABYTE
+CLABE_LENGTH = 18
+CONFIRMED_AFTER = timedelta(days=1)
+EXPIRES_AFTER = timedelta(days=7)
 
 
 def normalize(tax_id: str) -> str:
-    """A tax id without dots, hyphens, spaces and leading zeros, in capitals; an RFC may hold an ampersand."""
+    """Return a tax id without dots, hyphens, spaces and leading zeros, in capitals; an RFC may hold an ampersand."""
     return "".join(letter for letter in tax_id.upper() if letter.isalnum() or letter == "&").lstrip("0")
 
 
@@ -36,14 +55,14 @@ def create_customer(call: Call) -> Answer:
     return Answer(call.world.keep(CUSTOMERS, customer), 201)
 
 
-def _read_tax_id(body: dict[str, Any]) -> Object | None:
+def _read_tax_id(body: Object) -> Object | None:
     if body.get("tax_id") is None:
         return None
     given = read_mapping(body, "tax_id")
     return {"type": read_choice(given, "type", TAX_ID_TYPES), "value": normalize(require_text(given, "value"))}
 
 
-def _read_address(body: dict[str, Any]) -> Object | None:
+def _read_address(body: Object) -> Object | None:
     if body.get("address") is None:
         return None
     address = read_mapping(body, "address")
@@ -67,8 +86,69 @@ def _by_tax_id(call: Call) -> Keep | None:
     return keep
 
 
-ROUTES = (
+CUSTOMER_ROUTES = (
     Route("POST", "/v2/customers", "create customer", create_customer),
-    Route("GET", "/v2/customers", "list customers", cursor_list(CUSTOMERS, _by_tax_id)),
-    Route("GET", "/v2/customers/{id}", "get customer", get_one(CUSTOMERS)),
+    *read_routes("/v2/customers", "customer", cursor_list(CUSTOMERS, Filter(("tax_id", "tax_id_type"), _by_tax_id))),
+)
+
+
+def create_method(call: Call) -> Answer:
+    """Enrol a mandate: pending until the bank confirms it, expired when it does not within seven days."""
+    world, body = call.world, call.body
+    customer = world.get(call.mode, "customers", require_text(body, "customer"))
+    read_choice(body, "type", ("mx_direct_debit",), default="mx_direct_debit")
+    details = require_mapping(body, "mx_direct_debit")
+    number = require_text(details, "account_number")
+    if len(number) != CLABE_LENGTH or not number.isdigit():
+        raise RefusalError(400, "invalid_clabe", "account_number must be a CLABE of 18 digits", param="account_number")
+    mandate = {
+        "status": "pending",
+        "institution": {"id": f"mx_{number[:3]}", "country": "mx", "name": None},
+        "account_number_last4": number[-4:],
+        "max_amount": read_whole(details, "max_amount", least=1),
+        "account_holder_id": require_text(details, "account_holder_id"),
+    }
+    _check_documents(call)
+    method = call.draft(
+        "pm",
+        "payment_method",
+        customer=customer["id"],
+        type="mx_direct_debit",
+        mx_direct_debit=mandate,
+        metadata=read_metadata(body),
+    )
+    world.keep(METHODS, method)
+    if outcome(method["metadata"]) == "succeeded":
+        world.put_off(CONFIRMED_AFTER, lambda: _settle(world, method, "active", "activated"))
+    world.put_off(EXPIRES_AFTER, lambda: _settle(world, method, "expired", "canceled"))
+    return Answer(method, 201)
+
+
+def _check_documents(call: Call) -> None:
+    files = [file for name in (DOCUMENTS, f"{DOCUMENTS}[]") for file in call.files.getlist(name)]
+    files += [
+        file for name, file in call.files.items(multi=True) if name.startswith(f"{DOCUMENTS}[") and name[-2:] != "[]"
+    ]
+    if not files:
+        raise missing_parameter(DOCUMENTS)
+    if len(files) != DOCUMENT_COUNT:
+        raise RefusalError(422, "invalid_document", f"A mandate needs {DOCUMENT_COUNT} documents", param=DOCUMENTS)
+    for file in files:
+        check_file(file, smallest=SMALLEST_DOCUMENT, largest=LARGEST_DOCUMENT)
+
+
+def _settle(world: World, method: Object, status: str, change: str) -> None:
+    current = world.get(method["mode"], METHODS, method["id"])
+    if current["mx_direct_debit"]["status"] != "pending":
+        return
+    settled = {**current, "mx_direct_debit": {**current["mx_direct_debit"], "status": status}}
+    world.keep(METHODS, settled, event=f"payment_method.{change}")
+
+
+METHOD_ROUTES = (
+    Route("POST", "/v2/payment_methods", "create payment method", create_method),
+    *read_routes("/v2/payment_methods", "payment method", cursor_list(METHODS, exactly("customer"))),
+    Route("GET", "/v2/setup_intents/{id}", "get setup intent", get_one("setup_intents")),
+    Route("GET", "/v1/setup_intents/{id}", "get setup intent (v1)", get_one("setup_intents")),
+    *read_routes("/v2/products", "product", cursor_list("products")),
 )

@@ -1,11 +1,10 @@
-"""Billing invoices over HTTP: lines while in draft, then finalize, pay and void."""
+"""Billing invoices: drafted, finalized, charged, paid and voided."""
 
-from typing import Any
+from collections.abc import Callable
 
-from sandbox.api import billing
 from sandbox.api.call import Answer, Call, Route
-from sandbox.api.charging import check_active
 from sandbox.api.fields import (
+    check_status,
     read_business_profile,
     read_choice,
     read_flag,
@@ -19,18 +18,151 @@ from sandbox.api.fields import (
     require_mappings,
     require_text,
 )
-from sandbox.api.listing import between, cursor_list, exactly, get_one, one_of
-from sandbox.state.collection import Object
+from sandbox.api.lists import between, cursor_list, exactly, one_of, read_routes
+from sandbox.api.payment_intents import charge, check_active, is_active
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.ids import draw
 from sandbox.state.refusal import RefusalError, missing_parameter, missing_resource
+from sandbox.state.store import Object
 
+INVOICES = "invoices"
+Paid = Callable[[Object], object]
 STATUSES = ("draft", "open", "paid", "void")
 METHODS = ("charge_automatically", "send_invoice")
-INVOICES = billing.INVOICES
 MOST_PIECES = 9_999
 
 
+def draft_invoice(  # noqa: PLR0913 - an invoice has these parties and terms
+    world: World,
+    *,
+    mode: str,
+    customer: str,
+    currency: str,
+    collection_method: str,
+    lines: list[Object],
+    default_payment_method: str | None = None,
+    subscription: str | None = None,
+    business_profile: Object | None = None,
+    metadata: Object | None = None,
+) -> Object:
+    """Return a new draft, announced."""
+    invoice = {
+        "id": world.new_id("inv"),
+        "object": "invoice",
+        "mode": mode,
+        "created_at": to_iso(world.now()),
+        "status": "draft",
+        "customer": customer,
+        "subscription": subscription,
+        "currency": currency,
+        "collection_method": collection_method,
+        "default_payment_method": default_payment_method,
+        "external_payment": False,
+        "total": total_of(lines),
+        "lines": lines,
+        "payments": [],
+        "hosted_invoice_url": None,
+        "business_profile": business_profile,
+        "metadata": metadata or {},
+    }
+    return world.keep(INVOICES, invoice, event="invoice.created")
+
+
+def total_of(lines: list[Object]) -> int:
+    return sum(line["amount"] * line["quantity"] for line in lines)
+
+
+def draft_line(world: World, amount: int, currency: str, quantity: int, *, product: Object | None = None) -> Object:
+    """Return a draft_line item; `amount` is the price of one."""
+    return {
+        "id": world.new_id("il"),
+        "object": "line_item",
+        "amount": amount,
+        "currency": currency,
+        "quantity": quantity,
+        "period_start": to_iso(world.now()),
+        "period_end": None,
+        "description": None,
+        "product": product,
+    }
+
+
+def finalize(world: World, invoice: Object, *, on_paid: Paid | None = None) -> Object:
+    """Open the invoice; one that is charged automatically is charged right after."""
+    page = hosted_url(invoice) if invoice["collection_method"] == "send_invoice" else None
+    opened = {**invoice, "status": "open", "hosted_invoice_url": page}
+    world.keep(INVOICES, opened, event="invoice.finalized")
+    if invoice["collection_method"] == "charge_automatically" and invoice["default_payment_method"]:
+        method = world.get(invoice["mode"], "payment_methods", invoice["default_payment_method"])
+        if not is_active(method):
+            return fail(world, opened)
+        return collect(world, opened, method, on_paid=on_paid)
+    return opened
+
+
+def hosted_url(invoice: Object) -> str:
+    return f"https://invoices.example/{draw('page', invoice['id'])}"
+
+
+def collect(world: World, invoice: Object, method: Object, *, on_paid: Paid | None = None) -> Object:
+    """Start a payment of an open invoice; its end is announced seconds later."""
+    intent = charge(
+        world,
+        method,
+        invoice["total"],
+        invoice["currency"],
+        metadata=invoice["metadata"],
+        subscription=invoice["subscription"],
+        then=lambda ended: _settle(world, invoice, ended, on_paid),
+    )
+    paying = {**invoice, "payments": [*invoice["payments"], _payment(intent)]}
+    return world.keep(INVOICES, paying, event="invoice.payment_created")
+
+
+def _payment(intent: Object) -> Object:
+    return {
+        "amount": intent["amount"],
+        "currency": intent["currency"],
+        "payment_intent": intent["id"],
+        "status": intent["status"],
+    }
+
+
+def _settle(world: World, invoice: Object, intent: Object, on_paid: Paid | None) -> None:
+    current = world.get(invoice["mode"], INVOICES, invoice["id"])
+    payments = [_payment(intent) if row["payment_intent"] == intent["id"] else row for row in current["payments"]]
+    current = {**current, "payments": payments}
+    if current["status"] != "open":
+        world.keep(INVOICES, current)  # recorded as paid outside the service in the meantime
+        return
+    if intent["status"] != "succeeded":
+        fail(world, current)
+        return
+    world.keep(INVOICES, current, event="invoice.payment_succeeded")
+    paid = mark_paid(world, current)
+    if on_paid:
+        on_paid(paid)
+
+
+def fail(world: World, invoice: Object) -> Object:
+    """Return an automatic charge failed: the customer may pay on the hosted page now."""
+    failed = {**invoice, "hosted_invoice_url": hosted_url(invoice)}
+    return world.keep(INVOICES, failed, event="invoice.payment_failed")
+
+
+def mark_paid(world: World, invoice: Object, *, is_external: bool = False) -> Object:
+    paid = {**invoice, "status": "paid", "external_payment": is_external}
+    return world.keep(INVOICES, paid, event="invoice.paid")
+
+
+def is_being_paid(invoice: Object) -> bool:
+    """Return whether a payment of it is on its way."""
+    return any(row["status"] in {"in_progress", "pending"} for row in invoice["payments"])
+
+
 def create_invoice(call: Call) -> Answer:
-    """A one-off invoice, in draft until somebody finalizes it."""
+    """Create a one-off invoice, in draft until it is finalized."""
     body, world = call.body, call.world
     customer = world.get(call.mode, "customers", require_text(body, "customer"))
     method = read_choice(body, "collection_method", METHODS, default="charge_automatically")
@@ -40,7 +172,7 @@ def create_invoice(call: Call) -> Answer:
     elif method == "charge_automatically":
         raise missing_parameter("default_payment_method")
     currency = require_currency(body, ("CLP",))
-    invoice = billing.draft_invoice(
+    invoice = draft_invoice(
         world,
         mode=call.mode,
         customer=customer["id"],
@@ -59,15 +191,15 @@ def _check_owner(method: Object, customer: str, *, param: str) -> None:
         raise RefusalError(400, "invalid_params", "The payment method belongs to another customer", param=param)
 
 
-def _entries(body: dict[str, Any]) -> list[dict[str, Any]]:
+def _entries(body: Object) -> list[Object]:
     return require_mappings(body, "lines") if read_list(body, "lines") else []
 
 
-def _read_line(call: Call, entry: dict[str, Any], currency: str) -> Object:
+def _read_line(call: Call, entry: Object, currency: str) -> Object:
     given = require_currency(entry, ("CLP", "MXN", "CLF")) if entry.get("currency") else currency
     if given != currency:
         raise RefusalError(400, "currency_mismatch", f"Lines of this invoice are in {currency}", param="currency")
-    made = billing.line(
+    made = draft_line(
         call.world, require_amount(entry), currency, read_whole(entry, "quantity", least=1, most=MOST_PIECES) or 1
     )
     return {**made, "description": read_text(entry, "description")}
@@ -75,13 +207,12 @@ def _read_line(call: Call, entry: dict[str, Any], currency: str) -> Object:
 
 def _draft(call: Call) -> Object:
     invoice = call.get(INVOICES)
-    if invoice["status"] != "draft":
-        raise refuse_status("invoice", invoice["status"], "draft")
+    check_status("invoice", invoice, "draft")
     return invoice
 
 
 def _with_lines(call: Call, invoice: Object, lines: list[Object]) -> Answer:
-    return Answer(call.world.keep(INVOICES, {**invoice, "lines": lines, "total": billing.total(lines)}))
+    return Answer(call.world.keep(INVOICES, {**invoice, "lines": lines, "total": total_of(lines)}))
 
 
 def add_lines(call: Call) -> Answer:
@@ -115,7 +246,7 @@ def update_line(call: Call) -> Answer:
 
 
 def finalize_invoice(call: Call) -> Answer:
-    return Answer(billing.finalize(call.world, _draft(call)))
+    return Answer(finalize(call.world, _draft(call)))
 
 
 def pay_invoice(call: Call) -> Answer:
@@ -129,14 +260,14 @@ def pay_invoice(call: Call) -> Answer:
             "Give payment_method or external_payment, not both",
             param="external_payment",
         )
-    if invoice["status"] != "open" or (billing.is_being_paid(invoice) and not is_external):
-        raise refuse_status("invoice", invoice["status"], "open and not being paid")
+    if invoice["status"] != "open" or (is_being_paid(invoice) and not is_external):
+        raise refuse_status("invoice", invoice, "open and not being paid")
     if is_external:
-        return Answer(billing.mark_paid(world, invoice, is_external=True))
+        return Answer(mark_paid(world, invoice, is_external=True))
     method = world.get(call.mode, "payment_methods", wanted or invoice["default_payment_method"] or _no_method())
     _check_owner(method, invoice["customer"], param="payment_method")
     check_active(method)
-    return Answer(billing.collect(world, invoice, method))
+    return Answer(collect(world, invoice, method))
 
 
 def _no_method() -> str:
@@ -148,21 +279,17 @@ def void_invoice(call: Call) -> Answer:
     invoice = call.get(INVOICES)
     if invoice["status"] == "void":
         return Answer(invoice)
-    if invoice["status"] == "paid" or billing.is_being_paid(invoice):
-        raise refuse_status("invoice", invoice["status"], "draft or open and not being paid")
+    if invoice["status"] == "paid" or is_being_paid(invoice):
+        raise refuse_status("invoice", invoice, "draft or open and not being paid")
     return Answer(call.world.keep(INVOICES, {**invoice, "status": "void"}, event="invoice.voided"))
 
 
 ONE = "/v2/invoices/{id}"
+
+LISTED = cursor_list(INVOICES, exactly("subscription"), exactly("customer"), one_of("status", STATUSES), between())
 ROUTES = (
     Route("POST", "/v2/invoices", "create invoice", create_invoice),
-    Route(
-        "GET",
-        "/v2/invoices",
-        "list invoices",
-        cursor_list(INVOICES, exactly("subscription"), exactly("customer"), one_of("status", STATUSES), between()),
-    ),
-    Route("GET", ONE, "get invoice", get_one(INVOICES)),
+    *read_routes("/v2/invoices", "invoice", LISTED),
     Route("POST", f"{ONE}/add_lines", "add invoice lines", add_lines),
     Route("POST", f"{ONE}/remove_lines", "remove invoice lines", remove_lines),
     Route("POST", f"{ONE}/lines/{{line}}", "update invoice line", update_line),

@@ -1,43 +1,160 @@
-"""Payment intents in both generations: v1 with the customer present, v2 charging a saved payment method."""
+"""Payment intents: v1 with the customer present, v2 charging a saved payment method."""
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
 
 from sandbox.api.call import Answer, Call, Route
-from sandbox.api.charging import charge
 from sandbox.api.fields import (
+    check_status,
     read_business_profile,
     read_choice,
     read_metadata,
     read_text,
-    refuse_status,
     require_amount,
     require_currency,
     require_mapping,
     require_text,
 )
-from sandbox.api.intent import INTENTS, draft_intent
-from sandbox.api.listing import between, cursor_list, exactly, get_one, offset_list, one_of
-from sandbox.state.collection import Keep, Object
+from sandbox.api.lists import Filter, between, cursor_list, exactly, get_one, offset_list, one_of
+from sandbox.engine.settlement import outcome
+from sandbox.engine.world import World
+from sandbox.state.clock import to_iso
+from sandbox.state.refusal import RefusalError
+from sandbox.state.store import Object
 from sandbox.state.versions import LATEST
 
+INTENTS = "payment_intents"
+CARD: Object = {  # what a customer pays with who did not say
+    "brand": "visa",
+    "kind": "credit",
+    "last_four_digits": "4242",
+    "bank": None,
+    "country": "cl",
+    "authenticated_with_3ds": True,
+    "wallet": None,
+}
+ENDS_AFTER = timedelta(seconds=5)
+PAYMENT_TYPES = {"bank_transfer": "bank_transfer", "card": "card", "pac": "pac", "mx_direct_debit": "bank_transfer"}
+ENDINGS = ("succeeded", "failed", "rejected", "pending")
+End = Callable[[Object], object]
 STATUSES = ("created", "in_progress", "pending", "requires_action", "succeeded", "failed", "rejected", "expired")
 TYPES = ("bank_transfer", "card", "installment", "cash", "pac")
 LARGEST_TRANSFER = 7_000_000  # CLP, what the banks let through in one transfer
 
 
+def draft_intent(world: World, *, mode: str, amount: int, currency: str, **known: object) -> Object:
+    """Return a payment intent with every field, empty where it is not given."""
+    fields: Object = {
+        "id": world.new_id("pi"),
+        "object": "payment_intent",
+        "mode": mode,
+        "amount": amount,
+        "currency": currency,
+        "status": "created",
+        "payment_type": "bank_transfer",
+        "payment_type_options": {},
+        "reference_id": None,
+        "transaction_date": None,
+        "error_reason": None,
+        "created_at": to_iso(world.now()),
+        "expires_at": None,
+        "metadata": {},
+        "customer": None,
+        "customer_email": None,
+        "sender_account": None,
+        "recipient_account": None,
+        "business_profile": None,
+        "next_action": None,
+        "payment_method": None,
+        "subscription": None,
+        "widget_token": None,
+    }
+    return {**fields, **known}
+
+
+def end_intent(world: World, intent: Object, status: str, **event_only: object) -> Object:
+    """Bring an intent to its end and announce it."""
+    return world.keep(INTENTS, ended(world, intent, status), event=f"payment_intent.{status}", **event_only)
+
+
+def ended(world: World, intent: Object, status: str) -> Object:
+    """Return the intent as it is at its end."""
+    changes: Object = {"status": status}
+    if status == "succeeded":
+        changes["transaction_date"] = to_iso(world.now())
+        if intent["payment_type"] == "card" and "card" not in intent["payment_type_options"]:
+            changes["payment_type_options"] = {"card": CARD}
+    elif status in {"failed", "rejected"}:
+        changes["error_reason"] = "insufficient_funds"
+    return {**intent, **changes}
+
+
+def is_active(method: Object) -> bool:
+    """Return whether a payment method may be charged."""
+    status = method.get("status") or method[method["type"]].get("status", "active")
+    return bool(status == "active")
+
+
+def check_active(method: Object) -> None:
+    """Raise `payment_method_inactive` unless the method may be charged."""
+    if not is_active(method):
+        raise RefusalError(
+            400, "payment_method_inactive", f"The payment method {method['id']} is not active", param="payment_method"
+        )
+
+
+def charge(  # noqa: PLR0913 - what is charged, and what for
+    world: World,
+    method: Object,
+    amount: int,
+    currency: str,
+    *,
+    metadata: Mapping[str, object] | None = None,
+    subscription: str | None = None,
+    then: End | None = None,
+) -> Object:
+    """Charge the method; `then` is called with the intent once it has ended."""
+    check_active(method)
+    intent = draft_intent(
+        world,
+        mode=method["mode"],
+        amount=amount,
+        currency=currency,
+        status="in_progress",
+        payment_type=PAYMENT_TYPES[method["type"]],
+        payment_type_options={"card": _card_of(method)} if method["type"] == "card" else {},
+        metadata=dict(metadata or {}),
+        customer=method["customer"],
+        payment_method=method["id"],
+        subscription=subscription,
+    )
+    ending = outcome(metadata, method.get("metadata"))
+    world.keep(INTENTS, intent)
+    world.put_off(ENDS_AFTER, lambda: _end(world, intent, ending, then))
+    return intent
+
+
+def _card_of(method: Object) -> Object:
+    """Return what a payment tells of the card it was made with; whether the card is active it does not tell."""
+    return {name: method["card"].get(name, usual) for name, usual in CARD.items()}
+
+
+def _end(world: World, intent: Object, ending: str, then: End | None) -> None:
+    status = ending if ending in ENDINGS else "failed"
+    paid = world.keep(INTENTS, ended(world, intent, status))
+    if then:
+        then(paid)
+    # What was charged for is told first, the payment itself last.
+    world.announce(f"payment_intent.{status}", paid, mode=paid["mode"])
+
+
 def is_charged(intent: Object) -> bool:
-    """Whether the intent is of the second generation: it charges a saved payment method."""
+    """Return whether the intent is of the second generation: it charges a saved payment method."""
     return intent["payment_method"] is not None
 
 
-def _charged_only(_: Call) -> Keep:
-    return is_charged
-
-
-def _present_only(_: Call) -> Keep:
-    return lambda intent: not is_charged(intent)
-
-
 def read_intent(call: Call) -> Object:
-    """The intent a request describes: it waits for a customer. Its widget token is not stored."""
+    """Return the intent a request describes: it waits for a customer. Its widget token is not stored."""
     body = call.body
     return draft_intent(
         call.world,
@@ -61,8 +178,7 @@ def create_intent(call: Call) -> Answer:
 
 def expire_intent(call: Call) -> Answer:
     intent = call.get(INTENTS)
-    if intent["status"] != "created":
-        raise refuse_status("payment intent", intent["status"], "created")
+    check_status("payment intent", intent, "created")
     return Answer(call.world.keep(INTENTS, {**intent, "status": "expired"}, event="payment_intent.expired"))
 
 
@@ -87,15 +203,18 @@ def check_eligibility(call: Call) -> Answer:
     )
 
 
+CHARGED = Filter((), lambda _: is_charged)
+PRESENT = Filter((), lambda _: lambda intent: not is_charged(intent))
 FILTERS = (one_of("status", STATUSES), exactly("customer"), between())
+
 ROUTES = (
     Route("POST", "/v1/payment_intents", "create payment intent", create_intent),
-    Route("GET", "/v1/payment_intents", "list payment intents", offset_list(INTENTS, _present_only, *FILTERS)),
+    Route("GET", "/v1/payment_intents", "list payment intents", offset_list(INTENTS, PRESENT, *FILTERS)),
     Route("GET", "/v1/payment_intents/{id}", "get payment intent", get_one(INTENTS)),
     Route("POST", "/v1/payment_intents/{id}/expire", "expire payment intent", expire_intent),
     Route("POST", "/v1/payment_intents/check_eligibility", "check eligibility (v1)", check_eligibility, LATEST),
     Route("POST", "/v2/payment_intents", "charge payment method", charge_method),
-    Route("GET", "/v2/payment_intents", "list charged intents", cursor_list(INTENTS, _charged_only, *FILTERS), LATEST),
+    Route("GET", "/v2/payment_intents", "list charged intents", cursor_list(INTENTS, CHARGED, *FILTERS), LATEST),
     Route("GET", "/v2/payment_intents/{id}", "get charged intent", get_one(INTENTS), LATEST),
     Route("POST", "/v2/payment_intents/check_eligibility", "check eligibility", check_eligibility, LATEST),
 )

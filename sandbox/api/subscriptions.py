@@ -1,11 +1,8 @@
-"""Subscriptions and their items."""
+"""Subscriptions and their items, and what they bill by themselves: first invoice, renewals, end of a trial."""
 
-from datetime import timedelta
-from typing import Any
+from datetime import datetime, timedelta
 
-from sandbox.api import recurring
 from sandbox.api.call import Answer, Call, Route
-from sandbox.api.charging import is_active
 from sandbox.api.fields import (
     read_business_profile,
     read_choice,
@@ -20,26 +17,210 @@ from sandbox.api.fields import (
     require_mappings,
     require_text,
 )
-from sandbox.api.listing import cursor_list, exactly, get_one, one_of
+from sandbox.api.invoices import INVOICES, draft_invoice, draft_line, finalize, total_of
+from sandbox.api.lists import cursor_list, exactly, one_of, read_routes
+from sandbox.api.payment_intents import is_active
+from sandbox.engine.world import World
 from sandbox.state.clock import to_iso
-from sandbox.state.collection import Object
 from sandbox.state.refusal import RefusalError, invalid, missing_parameter, missing_resource
+from sandbox.state.store import Object
 
+SUBSCRIPTIONS = "subscriptions"
+DRAFT_FOR = timedelta(hours=1)  # how long a renewal stays in draft
+ANNOUNCED_BEFORE = timedelta(days=3)
+CLF_IN_PESOS = 39_000  # what one unit of account is billed at; the real rate changes daily
+CLF_UNITS = 10_000  # CLF amounts have four decimals
+LENGTHS = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
+MONTHS = {"month": 1, "year": 12}
+LAST_SAFE_DAY = 28
 STATUSES = ("incomplete", "active", "trialing", "canceled")
 METHODS = ("charge_automatically", "send_invoice")
 INTERVALS = ("day", "week", "month", "year")
 PRICE_CURRENCIES = ("CLP", "MXN", "CLF")
-SUBSCRIPTIONS = recurring.SUBSCRIPTIONS
 MOST_INTERVALS = 36
 MOST_PIECES = 9_999
 SHORTEST_TRIAL = timedelta(days=1)
+
+
+def start(  # noqa: PLR0913 - a subscription has these terms
+    world: World,
+    *,
+    mode: str,
+    customer: str,
+    items: list[Object],
+    collection_method: str,
+    payment_method: str | None,
+    trial_end: str | None = None,
+    billing_cycle_anchor: str | None = None,
+    business_profile: Object | None = None,
+    metadata: Object | None = None,
+) -> Object:
+    """Return a new subscription, its first invoice made where one is due."""
+    subscription: Object = {
+        "id": world.new_id("sub"),
+        "object": "subscription",
+        "mode": mode,
+        "created_at": to_iso(world.now()),
+        "status": _first_status(collection_method, is_trial=trial_end is not None),
+        "customer": customer,
+        "currency": billed_currency(items),
+        "items": items,
+        "collection_method": collection_method,
+        "payment_method": payment_method,
+        "trial_end": trial_end,
+        "billing_cycle_anchor": billing_cycle_anchor,
+        "business_profile": business_profile,
+        "metadata": metadata or {},
+    }
+    world.keep(SUBSCRIPTIONS, subscription)
+    _begin(world, subscription)
+    return world.get(mode, SUBSCRIPTIONS, subscription["id"])
+
+
+def _first_status(method: str, *, is_trial: bool) -> str:
+    if is_trial:
+        return "trialing"
+    return "active" if method == "send_invoice" else "incomplete"
+
+
+def billed_currency(items: list[Object]) -> str:
+    """Return the one currency of all items; a CLF price lives inside a CLP subscription."""
+    currencies = {"CLP" if item["price"]["currency"] == "CLF" else item["price"]["currency"] for item in items}
+    if len(currencies) != 1:
+        message = "The items of a subscription need compatible currencies"
+        raise RefusalError(400, "currency_mismatch", message, param="items")
+    return str(currencies.pop())
+
+
+def _begin(world: World, subscription: Object) -> None:
+    """Bill the first period now, or when the trial ends."""
+    id_, mode = subscription["id"], subscription["mode"]
+    if subscription["status"] == "trialing":
+        plan_trial_end(world, subscription)
+    else:
+        _bill_first(world, mode, id_)
+
+
+def plan_trial_end(world: World, subscription: Object) -> None:
+    """Bill the first period when the trial ends, unless its end is moved again."""
+    id_, mode, trial_end = subscription["id"], subscription["mode"], subscription["trial_end"]
+
+    def end() -> None:
+        current = world.get(mode, SUBSCRIPTIONS, id_)
+        if current["status"] == "trialing" and current["trial_end"] == trial_end:
+            _bill_first(world, mode, id_)
+
+    world.put_off(datetime.fromisoformat(trial_end) - world.now(), end)
+
+
+def _bill_first(world: World, mode: str, id_: str) -> None:
+    subscription = world.get(mode, SUBSCRIPTIONS, id_)
+    if subscription["status"] == "canceled":
+        return
+    if subscription["status"] == "trialing" and subscription["collection_method"] == "send_invoice":
+        subscription = world.keep(SUBSCRIPTIONS, {**subscription, "status": "active"})
+    if subscription["collection_method"] == "send_invoice" or subscription["payment_method"]:
+        invoice = _draft(world, subscription)
+        finalize(world, invoice, on_paid=lambda _: _activate(world, mode, id_))
+    _plan_renewal(world, subscription)
+
+
+def _activate(world: World, mode: str, id_: str) -> None:
+    subscription = world.get(mode, SUBSCRIPTIONS, id_)
+    if subscription["status"] in {"incomplete", "trialing"}:
+        world.keep(SUBSCRIPTIONS, {**subscription, "status": "active"})
+
+
+def _plan_renewal(world: World, subscription: Object) -> None:
+    id_, mode = subscription["id"], subscription["mode"]
+    period = next_period(world.now(), subscription["items"][0]["price"]["recurring"]) - world.now()
+    if period > ANNOUNCED_BEFORE:
+        world.put_off(period - ANNOUNCED_BEFORE, lambda: _announce(world, mode, id_))
+    world.put_off(period, lambda: _renew(world, mode, id_))
+
+
+def next_period(now: datetime, recurring: Object) -> datetime:
+    """Return when the period that begins now ends."""
+    count: int = recurring["interval_count"]
+    if recurring["interval"] in LENGTHS:
+        return now + LENGTHS[recurring["interval"]] * count
+    months = now.month - 1 + MONTHS[recurring["interval"]] * count
+    return now.replace(year=now.year + months // 12, month=months % 12 + 1, day=min(now.day, LAST_SAFE_DAY))
+
+
+def _announce(world: World, mode: str, id_: str) -> None:
+    """A preview of the next invoice: it has no id yet."""
+    subscription = world.get(mode, SUBSCRIPTIONS, id_)
+    if subscription["status"] != "active":
+        return
+    lines = _lines(world, subscription)
+    preview = {
+        "id": None,
+        "object": "invoice",
+        "mode": mode,
+        "status": "draft",
+        "customer": subscription["customer"],
+        "subscription": id_,
+        "currency": subscription["currency"],
+        "total": total_of(lines),
+        "lines": lines,
+    }
+    world.announce("invoice.upcoming", preview, mode=mode)
+
+
+def _renew(world: World, mode: str, id_: str) -> None:
+    subscription = world.get(mode, SUBSCRIPTIONS, id_)
+    if subscription["status"] != "active":
+        return
+    invoice = _draft(world, subscription)
+    world.put_off(DRAFT_FOR, lambda: _finalize_if_draft(world, mode, invoice["id"]))
+    _plan_renewal(world, subscription)
+
+
+def _finalize_if_draft(world: World, mode: str, id_: str) -> None:
+    invoice = world.get(mode, INVOICES, id_)
+    if invoice["status"] == "draft":
+        finalize(world, invoice)
+
+
+def _draft(world: World, subscription: Object) -> Object:
+    return draft_invoice(
+        world,
+        mode=subscription["mode"],
+        customer=subscription["customer"],
+        currency=subscription["currency"],
+        collection_method=subscription["collection_method"],
+        default_payment_method=subscription["payment_method"],
+        subscription=subscription["id"],
+        business_profile=subscription["business_profile"],
+        metadata=subscription["metadata"],
+        lines=_lines(world, subscription),
+    )
+
+
+def _lines(world: World, subscription: Object) -> list[Object]:
+    lines = []
+    for item in subscription["items"]:
+        price = item["price"]
+        amount = to_billed(price["unit_amount"], price["currency"])
+        made = draft_line(world, amount, subscription["currency"], item["quantity"], product=price["product"])
+        ends_at = next_period(world.now(), price["recurring"])
+        lines.append({**made, "description": item["description"], "period_end": to_iso(ends_at)})
+    return lines
+
+
+def to_billed(amount: int, currency: str) -> int:
+    """Return a price in the subscription's currency: units of account become pesos, half up."""
+    if currency != "CLF":
+        return amount
+    return (2 * amount * CLF_IN_PESOS + CLF_UNITS) // (2 * CLF_UNITS)
 
 
 def create_subscription(call: Call) -> Answer:
     """Begin billing a customer: at once, or when a trial ends."""
     body, world = call.body, call.world
     customer = world.get(call.mode, "customers", require_text(body, "customer"))
-    subscription = recurring.start(
+    subscription = start(
         world,
         mode=call.mode,
         customer=customer["id"],
@@ -75,7 +256,7 @@ def _read_method(call: Call, customer: str) -> str | None:
     return wanted
 
 
-def read_item(call: Call, entry: dict[str, Any]) -> Object:
+def read_item(call: Call, entry: Object) -> Object:
     return {
         "id": call.world.new_id("si"),
         "object": "subscription_item",
@@ -86,7 +267,7 @@ def read_item(call: Call, entry: dict[str, Any]) -> Object:
     }
 
 
-def _read_price(call: Call, data: dict[str, Any]) -> Object:
+def _read_price(call: Call, data: Object) -> Object:
     cycle = read_mapping(data, "recurring")
     return {
         "currency": require_currency(data, PRICE_CURRENCIES),
@@ -99,8 +280,8 @@ def _read_price(call: Call, data: dict[str, Any]) -> Object:
     }
 
 
-def _read_product(call: Call, data: dict[str, Any]) -> Object:
-    """An existing product, or a new one given inline."""
+def _read_product(call: Call, data: Object) -> Object:
+    """Return an existing product, or a new one given inline."""
     wanted = read_text(data, "product")
     if wanted:
         return call.world.get(call.mode, "products", wanted)
@@ -124,7 +305,7 @@ def _editable(call: Call) -> Object:
 
 
 def update_subscription(call: Call) -> Answer:
-    """Change the trial's end, the payment method or how it collects; nothing is charged for it."""
+    """Change the trial's end, the payment method or how it collects, without a charge."""
     subscription, body = _editable(call), call.body
     if not any(body.get(name) is not None for name in ("trial_end", "payment_method", "collection_method")):
         raise missing_parameter("trial_end, payment_method or collection_method")
@@ -137,7 +318,7 @@ def update_subscription(call: Call) -> Answer:
     changed = {**subscription, **changes}
     changed = call.world.keep(SUBSCRIPTIONS, changed) if method is None else _replace_method(call, changed, method)
     if changed["status"] == "trialing" and changed["trial_end"] != subscription["trial_end"]:
-        recurring.plan_trial_end(call.world, changed)
+        plan_trial_end(call.world, changed)
     return Answer(changed)
 
 
@@ -215,19 +396,15 @@ def delete_item(call: Call) -> Answer:
 
 
 def _keep_items(call: Call, subscription: Object, items: list[Object]) -> None:
-    call.world.keep(SUBSCRIPTIONS, {**subscription, "items": items, "currency": recurring.billed_currency(items)})
+    call.world.keep(SUBSCRIPTIONS, {**subscription, "items": items, "currency": billed_currency(items)})
 
 
 ONE = "/v2/subscriptions/{id}"
+
+LISTED = cursor_list(SUBSCRIPTIONS, exactly("customer"), one_of("status", STATUSES))
 ROUTES = (
     Route("POST", "/v2/subscriptions", "create subscription", create_subscription),
-    Route(
-        "GET",
-        "/v2/subscriptions",
-        "list subscriptions",
-        cursor_list(SUBSCRIPTIONS, exactly("customer"), one_of("status", STATUSES)),
-    ),
-    Route("GET", ONE, "get subscription", get_one(SUBSCRIPTIONS)),
+    *read_routes("/v2/subscriptions", "subscription", LISTED),
     Route("PATCH", ONE, "update subscription", update_subscription),
     Route("DELETE", f"{ONE}/payment_method", "detach payment method", detach_method),
     Route("POST", f"{ONE}/cancel", "cancel subscription", cancel_subscription),

@@ -1,23 +1,20 @@
 """Transfers between accounts: sent, received, simulated, given back."""
 
-from typing import Any
-
 from sandbox.api.call import Answer, Call, Route
 from sandbox.api.fields import (
+    check_status,
     read_choice,
     read_metadata,
     read_text,
-    refuse_status,
     require_amount,
     require_currency,
     require_mapping,
     require_text,
 )
-from sandbox.api.listing import between, cursor_list, exactly, get_one, one_of
-from sandbox.engine import settlement
-from sandbox.engine.settlement import TRANSFERS
-from sandbox.state.collection import Object
+from sandbox.api.lists import between, cursor_list, exactly, get_one, one_of
+from sandbox.engine.settlement import TRANSFERS, draft_transfer, give_back, receive, send
 from sandbox.state.refusal import RefusalError
+from sandbox.state.store import Object
 
 STATUSES = (
     "pending",
@@ -50,7 +47,7 @@ def create_transfer(call: Call) -> Answer:
     if amount > account["available_balance"]:
         raise RefusalError(409, "insufficient_balance", "The account does not hold enough", param="amount")
     number = world.get(call.mode, "account_numbers", account["root_account_number_id"])
-    transfer = settlement.draft_transfer(
+    transfer = draft_transfer(
         world,
         call.mode,
         number,
@@ -62,10 +59,10 @@ def create_transfer(call: Call) -> Answer:
         metadata=read_metadata(body),
     )
     transfer["reference_id"] = read_text(body, "reference_id")
-    return Answer(settlement.send(world, transfer), 201)
+    return Answer(send(world, transfer), 201)
 
 
-def _read_counterparty(given: dict[str, Any], currency: str) -> Object:
+def _read_counterparty(given: Object, currency: str) -> Object:
     needed = {name: require_text(given, name) for name in COUNTERPARTY[currency]}
     if currency == "CLP":
         read_choice(given, "account_type", ("checking", "sight", "checking_account", "sight_account"))
@@ -88,13 +85,12 @@ def return_transfer(call: Call) -> Answer:
         raise RefusalError(
             409, "invalid_transfer_direction", "Only inbound transfers in MXN can be returned", param="transfer_id"
         )
-    if transfer["status"] != "succeeded":
-        raise refuse_status("transfer", transfer["status"], "succeeded")
-    return Answer(settlement.give_back(call.world, transfer))
+    check_status("transfer", transfer, "succeeded")
+    return Answer(give_back(call.world, transfer))
 
 
 def simulate_transfer(call: Call) -> Answer:
-    """Have somebody send money here; test keys only."""
+    """Simulate money that arrives; test keys only."""
     if call.mode != "test":
         raise RefusalError(403, "invalid_mode", "Transfers can be simulated in test mode only")
     world, body = call.world, call.body
@@ -112,7 +108,7 @@ def simulate_transfer(call: Call) -> Answer:
         "institution": {"id": read_text(body, "counterparty_institution_id"), "name": None, "country": country},
         "email": None,
     }
-    transfer = settlement.draft_transfer(
+    transfer = draft_transfer(
         world,
         call.mode,
         number,
@@ -123,7 +119,7 @@ def simulate_transfer(call: Call) -> Answer:
         comment=read_text(body, "comment"),
         metadata=read_metadata(body),
     )
-    return Answer(settlement.receive(world, transfer, number), 201)
+    return Answer(receive(world, transfer, number), 201)
 
 
 LIST = cursor_list(

@@ -1,7 +1,7 @@
 """Pays out what was paid over HTTP: in the scenario's own payout of the bank day, or where there is none in another."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time, timedelta
 from functools import partial
@@ -9,19 +9,24 @@ from typing import TYPE_CHECKING
 
 from sandbox.engine.settlement import draft_transfer, receive
 from sandbox.scenarios.calendar import add_bank_days, at_local, local_date
-from sandbox.scenarios.fees import CHILE_TARIFF, MEXICO_TARIFF
+from sandbox.scenarios.fees import TARIFFS
 from sandbox.scenarios.ledger import Line, Payout
 from sandbox.scenarios.payouts import FEELESS, Item, payable_on, tell_lines, tell_states, to_line, worth_of
-from sandbox.scenarios.wire import CHILEAN_MERCHANT, MEXICAN_MERCHANT, Merchant
-from sandbox.state.collection import Object
+from sandbox.scenarios.people import CURRENCIES, MERCHANTS, Merchant
 from sandbox.state.ids import digest
+from sandbox.state.store import Object
 
 if TYPE_CHECKING:
     from sandbox.engine.world import World
 
-COUNTRIES = {"CLP": "cl", "MXN": "mx"}
-MERCHANTS = {"cl": CHILEAN_MERCHANT, "mx": MEXICAN_MERCHANT}
-TARIFFS = {"cl": CHILE_TARIFF, "mx": MEXICO_TARIFF}
+# The collection of each kind of resource a payout may have; an adjustment gives a failed refund back.
+RESOURCES = {
+    "payment_intent": "payment_intents",
+    "charge": "charges",
+    "refund": "refunds",
+    "refund_adjustment": "refunds",
+}
+COUNTRIES = {currency: country for country, currency in CURRENCIES.items()}
 # A scenario's payouts are made in the quarter of an hour before.
 MADE_AT = {"cl": time(14, 40), "mx": time(9, 20)}
 SUCCEEDS_AFTER, ARRIVES_AFTER = timedelta(minutes=40), timedelta(minutes=50)
@@ -50,7 +55,7 @@ class Joined:
     till: Till
     items: list[Item]
     payout: Payout  # as far as it is theirs: its amount is what they bring, fees taken off
-    is_own: bool = False  # the scenario knows nothing of it
+    is_own: bool = False  # made for requests alone, unknown to the scenario
 
 
 @dataclass(slots=True)
@@ -64,10 +69,10 @@ class Payday:
     _waiting: defaultdict[Till, list[tuple[date, Item]]] = field(default_factory=lambda: defaultdict(list))
     _planned: set[tuple[Till, date]] = field(default_factory=set)
 
-    def notice(self, collection: str, found: Object, shares: Iterable[Object] = ()) -> None:
+    def notice(self, collection: str, found: Object, shares: object = None) -> None:
         """Let money that a request moved wait for its payout; each resource once."""
         if collection == "payment_intents" and found["status"] == "succeeded":
-            items = list(self._paid(found, list(shares)))
+            items = list(self._paid(found, shares if isinstance(shares, list) else []))
         else:
             items = list(self._moved(collection, found))
         for till, item in items:
@@ -77,7 +82,7 @@ class Payday:
                 self._wait(till, item, item.at)
 
     def _paid(self, intent: Object, shares: list[Object]) -> Iterator[tuple[Till, Item]]:
-        """A payment, or its share for each recipient there is."""
+        """Return a payment, or its share for each recipient there is."""
         now, subtype, amount = self.world.now(), subtype_of(intent), intent["amount"]
         if not shares:
             till = Till(intent["mode"], intent["currency"])
@@ -116,7 +121,7 @@ class Payday:
             self.world.put_off(max(made_at - self.world.now(), timedelta()), lambda: self._pay_out(till, on))
 
     def join(self, payout: Object) -> Object:
-        """The scenario's payout with what waits for it; one that fails gives that back."""
+        """Return the scenario's payout with what waits for it; one that fails gives that back."""
         id_, till = payout["id"], Till(payout["mode"], payout["currency"])
         if payout["status"] == "in_progress" and id_ not in self.joined and till in self._waiting:
             items = self._due(till)
@@ -209,7 +214,7 @@ class Payday:
 
 
 def subtype_of(intent: Object) -> str:
-    """How a payment was made, in the words of the tariff."""
+    """Return how a payment was made, in the words of the tariff."""
     if intent["payment_type"] != "card":
         return str(intent["payment_type"])
     return CARDS[intent["payment_type_options"]["card"]["kind"]]

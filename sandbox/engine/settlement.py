@@ -1,20 +1,31 @@
-"""What banks do with a transfer: carry it out, refuse it, send it back; and what that leaves on the account."""
+"""What banks do with transfers, and what requests and the scenario together leave on accounts."""
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from sandbox.state.clock import to_iso
-from sandbox.state.collection import Object
-from sandbox.state.outcomes import outcome
+from sandbox.scenarios.calendar import local_date
+from sandbox.state.clock import to_iso, to_moment
+from sandbox.state.store import Object
 
 if TYPE_CHECKING:
     from sandbox.engine.world import World
 
+WISH = "sandbox_outcome"
 TRANSFERS, MOVEMENTS = "transfers", "account_movements"
 ANSWERED_AFTER = timedelta(seconds=3)
 UNDONE_AFTER = timedelta(hours=1)
 REFUSALS = {"failed", "rejected"}
 LATER = {"returned", "reversed"}
+
+
+def outcome(*metadata: Mapping[str, object] | None, default: str = "succeeded") -> str:
+    """Return the first outcome that is wished for in `metadata.sandbox_outcome`, else that everything works."""
+    for pairs in metadata:
+        if pairs and isinstance(pairs.get(WISH), str):
+            return str(pairs[WISH])
+    return default
 
 
 def draft_transfer(  # noqa: PLR0913 - both sides of a transfer
@@ -27,9 +38,9 @@ def draft_transfer(  # noqa: PLR0913 - both sides of a transfer
     direction: str,
     counterparty: Object,
     comment: str | None,
-    metadata: dict[str, Any],
+    metadata: Object,
 ) -> Object:
-    """A transfer that nobody has answered yet."""
+    """Return a transfer that the other bank has not answered yet, not stored."""
     return world.draft(
         mode,
         "tr",
@@ -59,7 +70,7 @@ def draft_transfer(  # noqa: PLR0913 - both sides of a transfer
 
 
 def send(world: "World", transfer: Object) -> Object:
-    """The money leaves the account at once; the other bank answers a little later."""
+    """Return the money leaves the account at once; the other bank answers a little later."""
     _book(world, transfer, -transfer["amount"])
     world.keep(TRANSFERS, transfer)
     world.put_off(ANSWERED_AFTER, lambda: _answer(world, transfer))
@@ -155,3 +166,62 @@ def _book(world: "World", transfer: Object, signed: int) -> None:
         "type": "transfer",
     }
     world.keep(MOVEMENTS, movement)
+
+
+class Balances:
+    """How far each account is from what was written of it, and since when."""
+
+    def __init__(self, country: str) -> None:
+        self._country = country
+        self._moved: dict[str, list[tuple[datetime, int]]] = defaultdict(list)
+        self._more: dict[str, int] = {}  # by transfer: how much larger it is than was written
+        self._booked: set[str] = set()
+
+    def book(self, account: str, at: datetime, signed: int) -> None:
+        """Note money that was not written beforehand."""
+        self._moved[account].append((at, signed))
+
+    def off(self, account: str, at: datetime) -> int:
+        """By how much the account held more than was written."""
+        return sum(signed for moved_at, signed in self._moved.get(account, []) if moved_at <= at)
+
+    def correct(self, collection: str, found: Object, at: datetime, worths: Mapping[str, int]) -> Object:
+        """Return what the scenario wrote, as it is after all that happened; `worths` is how much larger payouts are."""
+        if not self._moved and not worths:
+            return found
+        if collection == "transfers":
+            return self._transfer(found, at, worths)
+        if collection == "account_movements":
+            return self._movement(found)
+        if collection == "accounts":
+            return {**found, "available_balance": found["available_balance"] + self.off(found["id"], at)}
+        return self._statement(found) if collection == "account_statements" else found
+
+    def _transfer(self, found: Object, at: datetime, worths: Mapping[str, int]) -> Object:
+        if found["id"] not in self._more:
+            swept = self.off(found["account_number"]["account_id"], at) if found.get("_sweep") else 0
+            self._more[found["id"]] = worths.get(found.get("_payout", ""), swept)
+        return {**found, "amount": found["amount"] + self._more[found["id"]]}
+
+    def _movement(self, found: Object) -> Object:
+        more, at = self._more.get(found["resource_id"], 0), to_moment(found["transaction_date"])
+        if more and found["id"] not in self._booked:
+            self._booked.add(found["id"])
+            self.book(found["account_id"], at, more if found["direction"] == "inbound" else -more)
+        balance = found["balance"] + self.off(found["account_id"], at)
+        return {**found, "amount": found["amount"] + more, "balance": balance}
+
+    def _statement(self, found: Object) -> Object:
+        start_on, end_on = date.fromisoformat(found["start_date"]), date.fromisoformat(found["end_date"])
+        moved = [(local_date(at, self._country), signed) for at, signed in self._moved.get(found["_account"], [])]
+        inside = [signed for on, signed in moved if start_on <= on <= end_on]
+        initial = found["initial_balance_cents"] + sum(signed for on, signed in moved if on < start_on)
+        credited = found["total_credited_cents"] + sum(signed for signed in inside if signed > 0)
+        debited = found["total_debited_cents"] - sum(signed for signed in inside if signed < 0)
+        return {
+            **found,
+            "initial_balance_cents": initial,
+            "final_balance_cents": initial + credited - debited,
+            "total_credited_cents": credited,
+            "total_debited_cents": debited,
+        }

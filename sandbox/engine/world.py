@@ -1,43 +1,70 @@
-"""The provider's whole state at one moment: objects and events per mode, the agenda, the faults, the deliveries."""
+"""The provider's state at one moment: objects and events per mode, what is to come, faults and deliveries."""
 
+import heapq
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from itertools import count
-from typing import Any
 
 import httpx
 
-from sandbox.delivery.outbox import Delivery, Outbox
-from sandbox.delivery.postman import Addressee, Postman
-from sandbox.engine.agenda import Agenda
-from sandbox.engine.balances import Balances
+from sandbox.engine.delivery import Addressee, Delivery, Outbox, Postman
+from sandbox.engine.faults import UNKNOWN_CHANGE, Fault, Faults
 from sandbox.engine.payday import Payday
-from sandbox.faults import announcing
-from sandbox.faults.registry import Fault, Faults
+from sandbox.engine.settlement import Balances
+from sandbox.state.bodies import Answers
 from sandbox.state.clock import START_AT, Clock, to_iso
-from sandbox.state.collection import Collection, Collections, Object
-from sandbox.state.event_types import OBJECTS
-from sandbox.state.eventlog import Event, EventLog
+from sandbox.state.credentials import Keyring, Signatures
+from sandbox.state.events import Event, EventLog, family_of
 from sandbox.state.happening import Happening, Scenario
-from sandbox.state.idempotency import Answers
 from sandbox.state.ids import draw, token
-from sandbox.state.jws import Signatures
-from sandbox.state.keys import Keyring
-from sandbox.state.payout_items import PayoutItems
 from sandbox.state.refusal import missing_resource
-from sandbox.state.store import Store
+from sandbox.state.store import Collection, Collections, Object, PayoutItems, Store
 from sandbox.state.versions import LATEST, to_version
 
+Action = Callable[[], object]
 SLICE = timedelta(minutes=15)
 NO_SCENARIO = Scenario(name="empty", country="cl", happenings=(), documents=(), tariff={}, truth=lambda _: [])
 ENDPOINTS = "webhook_endpoints"
 MODES = ("test", "live")
 
 
+class Agenda:
+    """Two queues played as one: happenings that were written beforehand and actions that requests put off."""
+
+    def __init__(self, happenings: Iterable[Happening]) -> None:
+        self._happenings = enumerate(happenings)
+        self._coming = next(self._happenings, None)  # only the next one is known: there may be millions
+        self._actions: list[tuple[datetime, int, Action]] = []
+        self._order = count()
+
+    def put_off(self, at: datetime, action: Action) -> None:
+        heapq.heappush(self._actions, (at, next(self._order), action))
+
+    def next_at(self) -> datetime | None:
+        """Return when the next thing happens."""
+        moments = [self._actions[0][0]] if self._actions else []
+        if self._coming is not None:
+            moments.append(self._coming[1].at)
+        return min(moments, default=None)
+
+    def take(self, now: datetime) -> tuple[datetime, tuple[int, Happening] | Action] | None:
+        """The next thing due by now and its moment: a happening with its position, or an action; happenings first."""
+        action_at = self._actions[0][0] if self._actions else None
+        if self._coming is not None:
+            coming, at = self._coming, self._coming[1].at
+            if at <= now and (action_at is None or at <= action_at):
+                self._coming = next(self._happenings, None)
+                return at, coming
+        if action_at is not None and action_at <= now:
+            at, _, action = heapq.heappop(self._actions)
+            return at, action
+        return None
+
+
 class World:
-    """Everything a request can see or change. Whoever touches it holds `lock`."""
+    """Everything a request can see or change. Hold `lock` while using it."""
 
     def __init__(
         self,
@@ -63,7 +90,7 @@ class World:
         self.postman = Postman(self, header_prefix=header_prefix, transport=transport)
 
     def begin(self, scenario: Scenario, *, seed: int, start_at: datetime) -> None:
-        """Start over with this scenario: its past is laid, nothing of it is delivered. Endpoints and faults stay."""
+        """Start over with this scenario: its past is played without deliveries. Endpoints and faults stay."""
         self.scenario, self.seed, self.start_at = scenario, seed, start_at
         endpoints = [found for mode in MODES for found in self.collections[mode, ENDPOINTS].newest_first()]
         self.store.close()
@@ -91,7 +118,7 @@ class World:
             self.begin(scenario, seed=seed, start_at=self.start_at)
 
     def summary(self) -> dict[str, int]:
-        """How much was announced and how much of it arrived."""
+        """Return how much was announced and how much of it arrived."""
         deliveries, delivered = self.outbox.counts()
         return {
             "events": sum(len(log) for log in self.logs.values()),
@@ -159,7 +186,7 @@ class World:
             self._announce(happening.event, {**found, **happening.event_only}, mode=found["mode"], key=key)
 
     def _as_it_is(self, happening: Happening) -> Object:
-        """The object as it is after all that requests did."""
+        """Return the object as it is after all that requests did."""
         if happening.collection == "payouts":
             return self.payday.join(happening.object)
         return self.balances.correct(happening.collection, happening.object, self.now(), self.payday.worths)
@@ -170,7 +197,7 @@ class World:
         return self.collections[mode, name]
 
     def get(self, mode: str, name: str, id_: str) -> Object:
-        """The current object, or the provider's 404."""
+        """Return the current object, or the provider's 404."""
         found = self.collections[mode, name].find(id_)
         if found is None:
             raise missing_resource(name.removesuffix("s").replace("_", " "), id_)
@@ -187,8 +214,8 @@ class World:
             pass
         return secret
 
-    def draft(self, mode: str, prefix: str, kind: str, **fields: Any) -> Object:
-        """A new object, not stored yet."""
+    def draft(self, mode: str, prefix: str, kind: str, **fields: object) -> Object:
+        """Return a new object, not stored yet."""
         return {
             "id": self.new_id(prefix),
             "object": kind,
@@ -197,10 +224,10 @@ class World:
             **fields,
         }
 
-    def keep(self, name: str, found: Object, *, event: str | None = None, **event_only: Any) -> Object:
+    def keep(self, name: str, found: Object, *, event: str | None = None, **event_only: object) -> Object:
         """Store the object as it is now and announce the change."""
         self.collections[found["mode"], name].keep(found, self.now())
-        self.payday.notice(name, found, event_only.get("split_applied", ()))
+        self.payday.notice(name, found, event_only.get("split_applied"))
         if event:
             self.announce(event, {**found, **event_only}, mode=found["mode"])
         return found
@@ -212,8 +239,8 @@ class World:
 
     def _announce(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
         data = to_version(data, self.version)
-        event = self._log(type_, announcing.damage(self.faults, key, data), mode=mode, key=key)
-        unknown = announcing.unknown_type(self.faults, key, type_)
+        event = self._log(type_, self.faults.damage(key, data), mode=mode, key=key)
+        unknown = self.faults.unknown_type(key, type_)
         if unknown:
             self._log(unknown, data, mode=mode, key=f"{key} again")
         return event
@@ -227,15 +254,15 @@ class World:
 
     def _event(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
         log = self.logs[mode]
-        created_at = announcing.created_at(self.faults, key, self.now(), log.last())
-        visible_at = announcing.visible_at(self.faults, key, created_at)
+        created_at = self.faults.created_at(key, self.now(), log.last_at)
+        visible_at = self.faults.visible_at(key, created_at)
         event = Event(draw("evt", self.seed, mode, key), type_, mode, created_at, visible_at, data)
         log.append(event)
         return event
 
     def try_out(self, type_: str, *, mode: str, endpoint_id: str) -> Event:
-        """Announce a made-up change to one endpoint: its object bears an id that resolves to nothing."""
-        family = OBJECTS[type_.rpartition(".")[0]]
+        """Announce a made-up change to one endpoint; the id of its object does not exist."""
+        family = family_of(type_)
         data = {"id": f"{family.prefix}_00000000", "object": family.object, "mode": mode}
         event = self._event(type_, data, mode=mode, key=f"trial {next(self._serial)}")
         self.post(event, endpoint_id)
@@ -243,7 +270,7 @@ class World:
 
     def post(self, event: Event, endpoint_id: str) -> None:
         """Plan the deliveries of one event to one endpoint."""
-        planned = announcing.errands(self.faults, event.id, self.now())
+        planned = self.faults.errands(event.id, self.now())
         if not planned:
             self.outbox.dropped.add(event.id)
         is_stale = self.faults.strikes("stale-retry", event.id) is not None
@@ -270,4 +297,4 @@ def _is_enabled(endpoint: Object) -> bool:
 
 
 def _is_subscribed(endpoint: Object, type_: str) -> bool:
-    return type_ in endpoint["enabled_events"] or type_.endswith(f".{announcing.UNKNOWN_CHANGE}")
+    return type_ in endpoint["enabled_events"] or type_.endswith(f".{UNKNOWN_CHANGE}")

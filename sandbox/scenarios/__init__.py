@@ -4,15 +4,15 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import partial
 
-from sandbox.scenarios import busy_month, mexico, month, quiet, stress
+from sandbox.scenarios import busy_month, month, stress
 from sandbox.scenarios.damages import BASE, STRESS, rates_of
 from sandbox.scenarios.stream import stream
 from sandbox.state.happening import Scenario, WholeScenario
 
 _PLANTED: dict[str, Callable[..., WholeScenario]] = {
     "busy-month": busy_month.build,
-    "mexico": mexico.build,
-    "quiet": quiet.build,
+    "mexico": busy_month.build_mexico,
+    "quiet": month.build_quiet,
     "stress": stress.build,
 }
 _DAMAGED: dict[str, tuple[Mapping[str, float], bool]] = {
@@ -29,13 +29,34 @@ _STREAMED: dict[str, tuple[str, Mapping[str, float]]] = {
     "chaos": ("cl", STRESS),
 }
 NAMES = (*_PLANTED, *_DAMAGED)
+LARGEST = 2_000
 LARGEST_WHOLE = 25  # the scale above which a scenario is told as it is walked through
+
+
+class UnknownScenarioError(ValueError):
+    """No scenario has that name, or it cannot be built like that."""
+
+
+def build_scenario(name: object, seed: object, scale: object, start_at: datetime, damages: object = None) -> Scenario:
+    """Return the scenario of that name. Raise UnknownScenarioError with a sentence that lists the names."""
+    is_flag = isinstance(seed, bool) or isinstance(scale, bool)
+    if not isinstance(name, str) or not isinstance(seed, int) or not isinstance(scale, int | float) or is_flag:
+        raise UnknownScenarioError("A scenario needs a name, a whole number as seed and a number as scale")
+    if not 0 < scale <= LARGEST:
+        message = f"The scale of a scenario is above 0 and at most {LARGEST}, which is more than a million"
+        raise UnknownScenarioError(message)
+    if not isinstance(damages, Mapping | None):
+        raise UnknownScenarioError("The damages of a scenario are names, each with its rate")
+    try:
+        return provide(name, seed=seed, scale=scale, start=start_at, damages=damages)
+    except ValueError as error:
+        raise UnknownScenarioError(str(error)) from None
 
 
 def build(
     name: str, *, seed: int, scale: float, start: datetime, damages: Mapping[str, float] | None = None
 ) -> WholeScenario:
-    """The scenario of that name; the same arguments give the same scenario. Raises ValueError with a sentence."""
+    """The scenario of that name; the same arguments give the same scenario. Raise ValueError with a sentence."""
     _check(name, scale, start)
     if scale > LARGEST_WHOLE:
         raise ValueError(f"a scenario is held in memory up to scale {LARGEST_WHOLE}, not {scale:g}")

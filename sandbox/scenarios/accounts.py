@@ -4,14 +4,13 @@ from calendar import monthrange
 from collections import defaultdict
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
-from typing import Any
 
-from sandbox.scenarios.calendar import at_local, local_date
+from sandbox.scenarios.calendar import at_local, local_date, next_month, previous_month
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import Ledger, Transfer
-from sandbox.scenarios.people import to_provider_tax_id
-from sandbox.scenarios.wire import Merchant, to_millis, to_seconds
+from sandbox.scenarios.people import Merchant, to_millis, to_object, to_provider_tax_id, to_seconds
 from sandbox.state.happening import Happening
+from sandbox.state.store import Object
 
 OPENING_BALANCE = 4_350_000
 DIRECTIONS = {True: "inbound", False: "outbound"}
@@ -58,7 +57,7 @@ class Teller:
         self.number_id = self.chance.id("acno", 24)
 
     def tell(self) -> list[Happening]:
-        """The account's whole life in this ledger."""
+        """Return the account's whole life in this ledger."""
         opened_at = at_local(self.ledger.since, time(0), self.ledger.country) - timedelta(days=200)
         self.say(opened_at, "account_numbers", self.number(opened_at))
         self.say(opened_at, "accounts", self.account(OPENING_BALANCE))
@@ -67,50 +66,48 @@ class Teller:
         self.statements(balances)
         return self.told
 
-    def say(self, at: datetime, collection: str, thing: dict[str, Any], event: str | None = None) -> None:
+    def say(self, at: datetime, collection: str, thing: Object, event: str | None = None) -> None:
         """Note a happening."""
         self.told.append(Happening(at, collection, thing, event))
 
-    def number(self, opened_at: datetime) -> dict[str, Any]:
-        """The account's root number, the one payouts arrive on."""
-        return {
-            "id": self.number_id,
-            "object": "account_number",
-            "mode": "test",
-            "account_id": self.account_id,
-            "number": self.account_number,
-            "created_at": to_millis(opened_at),
-            "updated_at": to_millis(opened_at),
-            "description": "Recaudación",
-            "metadata": {},
-            "status": "enabled",
-            "is_root": True,
-            "options": {"min_amount": None, "max_amount": None},
-            "deleted_at": None,
-            "last_transfer_at": None,
-        }
+    def number(self, opened_at: datetime) -> Object:
+        """Return the account's root number, the one payouts arrive on."""
+        return to_object(
+            "account_number",
+            self.number_id,
+            account_id=self.account_id,
+            number=self.account_number,
+            created_at=to_millis(opened_at),
+            updated_at=to_millis(opened_at),
+            description="Recaudación",
+            metadata={},
+            status="enabled",
+            is_root=True,
+            options={"min_amount": None, "max_amount": None},
+            deleted_at=None,
+            last_transfer_at=None,
+        )
 
-    def account(self, balance: int) -> dict[str, Any]:
-        """The account with what it holds."""
+    def account(self, balance: int) -> Object:
+        """Return the account with what it holds."""
         holder = {
             "id": self.entity_id,
             "holder_name": self.merchant.name,
             "holder_id": to_provider_tax_id(self.merchant.tax_id),
             "is_root": True,
         }
-        return {
-            "id": self.account_id,
-            "object": "account",
-            "mode": "test",
-            "root_account_number": self.account_number,
-            "root_account_number_id": self.number_id,
-            "is_root": True,
-            "available_balance": balance,
-            "currency": self.ledger.currency,
-            "entity": holder,
-            "description": "Cuenta operativa",
-            "status": "active",
-        }
+        return to_object(
+            "account",
+            self.account_id,
+            root_account_number=self.account_number,
+            root_account_number_id=self.number_id,
+            is_root=True,
+            available_balance=balance,
+            currency=self.ledger.currency,
+            entity=holder,
+            description="Cuenta operativa",
+            status="active",
+        )
 
     def transfers(self) -> list[Movement]:
         """Tell every transfer, and return the movements they leave."""
@@ -120,7 +117,7 @@ class Teller:
         return movements
 
     def transfer(self, transfer: Transfer) -> list[Movement]:
-        """One transfer through its states."""
+        """Return one transfer through its states."""
         way = DIRECTIONS[transfer.inbound]
         done = self.wire(transfer)
         if not transfer.inbound:
@@ -141,12 +138,12 @@ class Teller:
         back = Movement(back_id, transfer.undone_at, transfer.amount, not transfer.inbound, transfer.id, moved.id)
         return [moved, back]
 
-    def ending(self, transfer: Transfer) -> dict[str, Any]:
-        """The fields in which a transfer says how it ended."""
+    def ending(self, transfer: Transfer) -> Object:
+        """Return the fields in which a transfer says how it ended."""
         assert transfer.undone_at is not None
         at = to_seconds(transfer.undone_at)
         code, reason = transfer.reason
-        endings: dict[str | None, dict[str, Any]] = {
+        endings: dict[str | None, Object] = {
             "failed": {"status": "failed", "error_reason": "invalid_recipient_account", "failed_at": at},
             "rejected": {"status": "rejected", "reject_reason": "unknown"},
             "returned": {"status": "returned", "return_reason": reason, "return_reason_code": code},
@@ -155,26 +152,23 @@ class Teller:
         }
         return endings[transfer.undoing]
 
-    def wire(self, transfer: Transfer) -> dict[str, Any]:
-        """A transfer that succeeded."""
+    def wire(self, transfer: Transfer) -> Object:
+        """Return a transfer that succeeded."""
         other, mexican = transfer.counterparty, self.ledger.country == "mx"
         posted_on = local_date(transfer.at, self.ledger.country)
-        return {
-            "id": transfer.id,
-            "object": "transfer",
-            "mode": "test",
-            "amount": transfer.amount,
-            "currency": transfer.currency,
-            "direction": DIRECTIONS[transfer.inbound],
-            "status": "succeeded",
-            "transaction_date": to_seconds(transfer.at),
-            "post_date": f"{posted_on.isoformat()}T00:00:00Z",
-            "comment": transfer.comment,
-            "reference_id": self.chance.digits(7),
-            "tracking_key": transfer.tracking_key,
-            "transfer_batch_id": None,
-            "receipt_url": None,
-            "counterparty": {
+        return to_object("transfer", transfer.id,
+amount=transfer.amount,
+            currency=transfer.currency,
+            direction=DIRECTIONS[transfer.inbound],
+            status="succeeded",
+            transaction_date=to_seconds(transfer.at),
+            post_date=f"{posted_on.isoformat()}T00:00:00Z",
+            comment=transfer.comment,
+            reference_id=self.chance.digits(7),
+            tracking_key=transfer.tracking_key,
+            transfer_batch_id=None,
+            receipt_url=None,
+            counterparty={
                 "holder_id": to_provider_tax_id(other.tax_id),
                 "holder_name": other.name,
                 "account_number": other.account,
@@ -182,19 +176,19 @@ class Teller:
                 "institution": {"id": other.institution, "name": None, "country": self.ledger.country},
                 "email": None,
             },
-            "account_number": {"id": self.number_id, "object": "account_number", "account_id": self.account_id,
+            account_number={"id": self.number_id, "object": "account_number", "account_id": self.account_id,
                                "number": self.account_number},
-            "metadata": {},
-            "return_reason": None,
-            "return_reason_code": None,
-            "error_reason": None,
-            "reject_reason": None,
-            "failed_at": None,
-            "rejected_at": None,
-            "reversed_at": None,
-            "_payout": transfer.payout,
-            "_sweep": transfer.sweeps,
-        }  # fmt: skip
+            metadata={},
+            return_reason=None,
+            return_reason_code=None,
+            error_reason=None,
+            reject_reason=None,
+            failed_at=None,
+            rejected_at=None,
+            reversed_at=None,
+            _payout=transfer.payout,
+            _sweep=transfer.sweeps,
+        )  # fmt: skip
 
     def movements(self, movements: list[Movement]) -> list[tuple[Movement, int]]:
         """Tell every movement with the balance it leaves."""
@@ -211,54 +205,48 @@ class Teller:
                 self.say(answer.at, "account_movements", first | {"return_pair_id": answer.id})
         return balances
 
-    def line(self, movement: Movement, balance: int, *, pair: str | None) -> dict[str, Any]:
-        """A movement: never signed, its direction beside it."""
-        return {
-            "id": movement.id,
-            "object": "movement",
-            "mode": "test",
-            "account_id": self.account_id,
-            "amount": movement.amount,
-            "balance": balance,
-            "currency": self.ledger.currency,
-            "direction": DIRECTIONS[movement.inbound],
-            "resource_id": movement.transfer,
-            "return_pair_id": pair,
-            "transaction_date": to_millis(movement.at),
-            "type": "transfer",
-        }
+    def line(self, movement: Movement, balance: int, *, pair: str | None) -> Object:
+        """Return a movement: an unsigned amount and a direction."""
+        return to_object(
+            "movement",
+            movement.id,
+            account_id=self.account_id,
+            amount=movement.amount,
+            balance=balance,
+            currency=self.ledger.currency,
+            direction=DIRECTIONS[movement.inbound],
+            resource_id=movement.transfer,
+            return_pair_id=pair,
+            transaction_date=to_millis(movement.at),
+            type="transfer",
+        )
 
     def statements(self, balances: list[tuple[Movement, int]]) -> None:
         """A statement for every whole month up to the last day, written on the first of the next one."""
         by_month: dict[date, list[int]] = defaultdict(list)
         for movement, _ in balances:
             by_month[local_date(movement.at, self.ledger.country).replace(day=1)].append(movement.signed)
-        month = (self.ledger.since.replace(day=1) - timedelta(days=1)).replace(day=1)
+        month = previous_month(self.ledger.since.replace(day=1))
         opening = OPENING_BALANCE
-        while (following := _after(month)) <= self.ledger.until:
+        while (following := next_month(month)) <= self.ledger.until:
             moved = by_month[month]
             written_at = at_local(following, time(6), self.ledger.country)
             self.say(written_at, "account_statements", self.statement(month, written_at, opening, moved))
             opening += sum(moved)
             month = following
 
-    def statement(self, month: date, written_at: datetime, opening: int, moved: list[int]) -> dict[str, Any]:
-        """One month's totals, in minor units for all that the names say cents."""
-        return {
-            "id": self.chance.id("acst"),
-            "object": "account_statement",
-            "mode": "test",
-            "created_at": to_millis(written_at),
-            "start_date": month.isoformat(),
-            "end_date": month.replace(day=monthrange(month.year, month.month)[1]).isoformat(),
-            "initial_balance_cents": opening,
-            "final_balance_cents": opening + sum(moved),
-            "total_credited_cents": sum(amount for amount in moved if amount > 0),
-            "total_debited_cents": -sum(amount for amount in moved if amount < 0),
-            "download_url": f"https://estados.example/{month:%Y-%m}.pdf",
-            "_account": self.account_id,
-        }
-
-
-def _after(month: date) -> date:
-    return (month + timedelta(days=31)).replace(day=1)
+    def statement(self, month: date, written_at: datetime, opening: int, moved: list[int]) -> Object:
+        """Return one month's totals, in minor units for all that the names say cents."""
+        return to_object(
+            "account_statement",
+            self.chance.id("acst"),
+            created_at=to_millis(written_at),
+            start_date=month.isoformat(),
+            end_date=month.replace(day=monthrange(month.year, month.month)[1]).isoformat(),
+            initial_balance_cents=opening,
+            final_balance_cents=opening + sum(moved),
+            total_credited_cents=sum(amount for amount in moved if amount > 0),
+            total_debited_cents=-sum(amount for amount in moved if amount < 0),
+            download_url=f"https://estados.example/{month:%Y-%m}.pdf",
+            _account=self.account_id,
+        )

@@ -1,22 +1,28 @@
-"""The merchant's business account at the provider: payouts arriving, and the few that do not as they should."""
+"""Money in and out of the merchant's account: payouts arriving, ordinary transfers, SPEI, and the bank's own file."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
-from typing import Any
 
+from sandbox.scenarios.accounts import OPENING_BALANCE
 from sandbox.scenarios.books import to_major
-from sandbox.scenarios.calendar import add_bank_days, bank_day, local_date
+from sandbox.scenarios.calendar import add_bank_days, at_local, bank_day, bank_days, local_date
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import Ledger, Payout, Transfer
-from sandbox.scenarios.people import Person, to_rut
+from sandbox.scenarios.people import Merchant, Person, to_rut
 from sandbox.state.happening import BankFile
+from sandbox.state.store import Object
 
 PROVIDER = Person(
     "", "Pasarela de Pagos SpA", to_rut(77_123_456), "pagos@pasarela.example", "0004455667", "cl_banco_bice"
 )
 AWAITED = timedelta(days=5)
 APART = 0.12
+SWEEP = time(17, 30)
+EVERY, BACK, WRONG, ECHO = 9, 4, 6, 12  # on which bank days, counted from the first, something goes wrong
+ODD_ENDS = {2: "rejected", 8: "return_failed", 26: "rejected"}
+STAYS = {None, "return_failed"}
+REASONS = (("01", "non_existing_account"), ("03", "canceled_account"), ("20", "exceeds_account_limit"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +66,20 @@ def arrive(ledger: Ledger, chance: Chance, arrivals: Arrivals) -> None:
 
 
 def _is_plain(payout: Payout, ledger: Ledger, days: list[date]) -> bool:
-    """Whether nothing else is wrong with a payout, and it falls on one of these days."""
+    """Return whether a payout has no other trouble and falls on one of these days."""
     quick = payout.succeeded_at is not None and payout.succeeded_at < payout.created_at + timedelta(hours=5)
     spoiled = payout.returned_at is not None or payout.short_by or payout.disputes
     return quick and not spoiled and local_date(payout.created_at, ledger.country) in days
 
 
 def _distance(payout: Payout, ledger: Ledger) -> float:
-    """How far, in parts of its amount, the nearest payout of the days lies in which this one is awaited."""
+    """Return how far, in parts of its amount, the nearest payout of the days lies in which this one is awaited."""
     near = (p for p in ledger.payouts if timedelta() < p.created_at - payout.created_at < AWAITED)
     return min((abs(p.amount - payout.amount) / payout.amount for p in near), default=1.0)
 
 
 def _apart(payouts: list[Payout]) -> list[Payout]:
-    """The payouts, best first, without those about as large as one before them."""
+    """Return the payouts, best first, without those about as large as one before them."""
     kept: list[Payout] = []
     for payout in payouts:
         if all(abs(other.amount - payout.amount) > APART * payout.amount for other in kept):
@@ -118,7 +124,7 @@ def mishandle(ledger: Ledger, chance: Chance) -> None:
 
 
 def draft(ledger: Ledger, chance: Chance, on: date, amount: int, *, inbound: bool) -> Transfer:
-    """A transfer from or to a company nobody else in the scenario is."""
+    """Return a transfer from or to a company that occurs only once."""
     at = chance.moment(on, since=time(9), until=time(18))
     comment = chance.pick(
         ("reembolso gastos", "aporte caja", "devolucion garantia") if inbound else ("proveedor", "OC")
@@ -146,14 +152,14 @@ def withhold(ledger: Ledger, account: str, since: date) -> None:
 
 
 def last_bank_day(at: datetime, country: str) -> date:
-    """The last day on which a bank's own file may book what moved at this moment."""
+    """Return the last day on which a bank's own file may book what moved at this moment."""
     return max(local_date(at, country), bank_day(at, country))
 
 
 def tell_bank_file(
-    file: BankFile, movements: Iterable[dict[str, Any]], transfer: Callable[[str], dict[str, Any]], country: str
+    file: BankFile, movements: Iterable[Object], transfer: Callable[[str], Object], country: str
 ) -> list[dict[str, str]]:
-    """The file's lines, oldest first: the movements of its account but for the one it lacks."""
+    """Return the file's lines, oldest first: the movements of its account but for the one it lacks."""
     lines = []
     for movement in sorted(movements, key=lambda row: str(row["transaction_date"])):
         if movement["resource_id"] == file.lacks:
@@ -166,3 +172,66 @@ def tell_bank_file(
             "currency": movement["currency"],
         })  # fmt: skip
     return lines
+
+
+def collect_and_sweep(ledger: Ledger, chance: Chance, merchant: Merchant) -> None:
+    """Each bank day some transfers come in, one in a while is sent back, and the balance leaves at half past five."""
+    own = Person("", merchant.name, merchant.tax_id, "", merchant.account, merchant.institution)
+    balance = OPENING_BALANCE
+    for place, on in enumerate(bank_days(ledger.since, ledger.until, "mx")):
+        arrived = [receive_spei(chance, ledger, on) for _ in range(chance.whole(1, 3))]
+        if place % EVERY == BACK:
+            arrived[0] = return_spei(chance, arrived[0])
+        if place in ODD_ENDS:
+            arrived.append(receive_spei(chance, ledger, on))
+            arrived[-1] = replace(return_spei(chance, arrived[-1]), undoing=ODD_ENDS[place])
+        if place == ECHO:
+            arrived.append(echo_spei(chance, arrived[0], on))
+        ledger.transfers += arrived
+        balance += sum(transfer.amount for transfer in arrived if transfer.undoing in STAYS)
+        if place % EVERY == WRONG:
+            ledger.transfers.append(pay_wrongly(chance, ledger, on, place))
+        swept_at = at_local(on, SWEEP, "mx") + timedelta(seconds=chance.whole(1, 90))
+        ledger.transfers.append(replace(send_spei(chance, swept_at, balance, own, "Daily settlement"), sweeps=True))
+        balance = 0
+
+
+def receive_spei(chance: Chance, ledger: Ledger, on: date) -> Transfer:
+    """Return a customer's transfer before the sweep."""
+    at = chance.moment(on, since=time(8), until=time(15))
+    return Transfer(
+        chance.id("tr", 27), at, chance.whole(50_000, 4_000_000), ledger.currency, inbound=True,
+        counterparty=chance.company(), comment=f"PAGO {chance.digits(5)}", tracking_key=to_tracking_key(chance, at),
+    )  # fmt: skip
+
+
+def return_spei(chance: Chance, transfer: Transfer) -> Transfer:
+    """Return the same transfer, returned to its sender within the hour."""
+    reason = chance.pick(REASONS)
+    return replace(transfer, undoing="returned", undone_at=chance.later(transfer.at, 600, 3_600), reason=reason)
+
+
+def echo_spei(chance: Chance, transfer: Transfer, on: date) -> Transfer:
+    """Another transfer of another bank and moment that bears the same tracking key."""
+    at = chance.moment(on, since=time(8), until=time(15))
+    return replace(transfer, id=chance.id("tr", 27), at=at, counterparty=chance.company(), amount=transfer.amount + 100,
+                   undoing=None, undone_at=None)  # fmt: skip
+
+
+def pay_wrongly(chance: Chance, ledger: Ledger, on: date, place: int) -> Transfer:
+    """Return a supplier's account that no longer exists: the money is back before the sweep."""
+    at = chance.moment(on, since=time(15, 30), until=time(16))
+    sent = send_spei(chance, at, chance.whole(10_000, 40_000), chance.company(), "proveedor")
+    return replace(sent, currency=ledger.currency, undoing="returned", undone_at=chance.later(at, 600, 4_000),
+                   reason=REASONS[place % len(REASONS)])  # fmt: skip
+
+
+def send_spei(chance: Chance, at: datetime, amount: int, payee: Person, comment: str) -> Transfer:
+    """Return an outbound transfer."""
+    return Transfer(chance.id("tr", 27), at, amount, "MXN", inbound=False, counterparty=payee, comment=comment,
+                    tracking_key=to_tracking_key(chance, at))  # fmt: skip
+
+
+def to_tracking_key(chance: Chance, at: datetime) -> str:
+    """Return a SPEI tracking key: the day and what the issuer makes of it."""
+    return f"{local_date(at, 'mx'):%Y%m%d}{chance.digits(20)}"

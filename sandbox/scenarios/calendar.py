@@ -33,7 +33,7 @@ SATURDAY = 5
 
 
 def is_bank_day(on: date, country: str) -> bool:
-    """Whether banks of the country open on that day."""
+    """Return whether banks of the country open on that day."""
     if on.year not in YEARS:
         raise ValueError(f"there is no bank calendar for {on.year}: start the scenario inside 2026 or 2027")
     return on.weekday() < SATURDAY and on not in CLOSED[country]
@@ -55,24 +55,34 @@ def add_bank_days(on: date, count: int, country: str) -> date:
 
 
 def local_date(at: datetime, country: str) -> date:
-    """The date the people of the country read on their wall."""
+    """Return the date the people of the country read on their wall."""
     return at.astimezone(ZONES[country]).date()
 
 
 def bank_day(at: datetime, country: str) -> date:
-    """The bank day whose payout carries what happened at this moment."""
+    """Return the bank day whose payout carries what happened at this moment."""
     local = at.astimezone(ZONES[country])
     late = country == "cl" and local.time() >= CHILE_CUT and is_bank_day(local.date(), country)
     return add_bank_days(local.date(), 1 if late else 0, country)
 
 
 def bank_days(since: date, until: date, country: str) -> list[date]:
-    """Every bank day from `since` up to but without `until`."""
+    """Return every bank day from `since` up to but without `until`."""
     days = [since + timedelta(days=n) for n in range((until - since).days)]
     return [day for day in days if is_bank_day(day, country)]
 
 
+def next_month(month: date) -> date:
+    """Return the first day of the month after that of the first day given."""
+    return (month + timedelta(days=31)).replace(day=1)
+
+
+def previous_month(month: date) -> date:
+    """Return the first day of the month before that of the first day given."""
+    return (month - timedelta(days=1)).replace(day=1)
+
+
 @lru_cache(maxsize=8_192)
 def at_local(on: date, clock: time, country: str) -> datetime:
-    """The moment at which the country's clocks show this time."""
+    """Return the moment at which the country's clocks show this time."""
     return datetime.combine(on, clock, tzinfo=ZONES[country]).astimezone(UTC)

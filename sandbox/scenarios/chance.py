@@ -37,7 +37,7 @@ class Chance:
         self._ids: set[str] = set()
 
     def id(self, prefix: str, length: int = 16) -> str:
-        """An opaque id that reveals neither order nor links."""
+        """Return an opaque id that reveals neither order nor links."""
         draw, letters = self._random.random, len(ALPHABET)
         while True:
             drawn = f"{prefix}_" + "".join([ALPHABET[int(draw() * letters)] for _ in range(length)])
@@ -46,31 +46,31 @@ class Chance:
                 return drawn
 
     def pick(self, options: Sequence[T]) -> T:
-        """One of the options, each as likely."""
+        """Return one of the options, each as likely."""
         return self._random.choice(options)
 
     def weigh(self, options: dict[T, int]) -> T:
-        """One of the options, as likely as its weight says."""
+        """Return one of the options, as likely as its weight says."""
         return self._random.choices(list(options), weights=list(options.values()))[0]
 
     def weigh_first(self, options: Sequence[tuple[T, int]]) -> T:
-        """One of the options that cannot be keys of a dictionary, each beside its weight."""
+        """Return one of the options, given as pairs of option and weight."""
         return self._random.choices([option for option, _ in options], weights=[weight for _, weight in options])[0]
 
     def uuid(self) -> str:
-        """A random version 4 UUID, lower case."""
+        """Return a random version 4 UUID, lower case."""
         return str(UUID(int=self._random.getrandbits(128), version=4))
 
     def order(self, options: Sequence[T]) -> list[T]:
-        """The options in an order left to chance."""
+        """Return the options in an order left to chance."""
         return self._random.sample(options, len(options))
 
     def whole(self, low: int, high: int) -> int:
-        """A whole number, both ends included."""
+        """Return a whole number, both ends included."""
         return self._random.randint(low, high)
 
     def happens(self, percent: int) -> bool:
-        """Whether something with this chance happens."""
+        """Return whether something with this chance happens."""
         return self._random.randrange(100) < percent
 
     def digits(self, count: int) -> str:
@@ -78,12 +78,12 @@ class Chance:
         return str(self._random.randrange(10 ** (count - 1), 10**count))
 
     def moment(self, on: date, *, since: time = time(8), until: time = time(22)) -> datetime:
-        """A moment with milliseconds between two local times of one day."""
+        """Return a moment with milliseconds between two local times of one day."""
         first, last = at_local(on, since, self.country), at_local(on, until, self.country)
         return first + timedelta(milliseconds=self._random.randrange(int((last - first).total_seconds() * 1000)))
 
     def later(self, at: datetime, low: int, high: int) -> datetime:
-        """A moment between `low` and `high` seconds after another."""
+        """Return a moment between `low` and `high` seconds after another."""
         return at + timedelta(milliseconds=self._random.randint(low * 1000, high * 1000))
 
     def claim(self, amount: int) -> bool:
@@ -94,7 +94,7 @@ class Chance:
         return True
 
     def free_total(self, low: int, high: int) -> tuple[int, int, int]:
-        """Net, VAT and total of a sale whose total nothing else in the scenario has."""
+        """Return net, VAT and total of a sale whose total is unique in the scenario."""
         while True:
             net = self._random.randint(low, high)
             vat = divide_half_up(net * VAT_BPS[self.country], 10_000)
@@ -102,24 +102,24 @@ class Chance:
                 return net, vat, net + vat
 
     def free_amount(self, low: int, high: int) -> int:
-        """An amount nothing else in the scenario has."""
+        """Return an amount that is unique in the scenario."""
         while True:
             amount = self._random.randint(low, high)
             if self.claim(amount):
                 return amount
 
     def price(self) -> int:
-        """A price of the list, which many sales share."""
+        """Return a price of the list, which many sales share."""
         return self.pick(PRICES[self.country])
 
     def company(self) -> Person:
-        """A company nobody else in the scenario is."""
+        """Return a company that is unique in the scenario."""
         words = people.COMPANY_WORDS if self.country == "cl" else people.MEXICAN_COMPANY_WORDS
         name = people.join_words([self.pick(choice) for choice in words])
         return self._person(name, self._tax_id(company=True))
 
     def human(self) -> Person:
-        """A person nobody else in the scenario is."""
+        """Return a person who is unique in the scenario."""
         name = f"{self.pick(people.FIRST_NAMES)} {self.pick(people.LAST_NAMES)} {self.pick(people.LAST_NAMES)}"
         return self._person(name, self._tax_id(company=False))
 

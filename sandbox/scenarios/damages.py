@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import ROUND_HALF_UP, Decimal
 
-from sandbox.scenarios import planted_evidence as evidence
 from sandbox.scenarios import planted_keys as keys
 from sandbox.scenarios import planted_people as people
 from sandbox.scenarios import planted_refunds as refunds
+from sandbox.scenarios.payouts import Mishaps
 from sandbox.scenarios.plan import Case
 
 SALES, PAYOUTS, BANK_DAYS, DOCUMENTS, STATEMENTS = "sales", "payouts", "bank days", "documents", "statements"
@@ -29,12 +30,12 @@ class Damage:
 
 TABLE = (
     Damage(1, "clean", 0, 0, "matched", instead="what the other kinds leave of a month"),
-    Damage(2, "reference_missing", 0.08, 0.30, "matched by customer and amount", (evidence.pay_unnamed,)),
-    Damage(3, "reference_damaged", 0.04, 0.15, "as a missing one, never the neighbour", (evidence.pay_misnamed,)),
+    Damage(2, "reference_missing", 0.08, 0.30, "matched by customer and amount", (people.pay_unnamed,)),
+    Damage(3, "reference_damaged", 0.04, 0.15, "as a missing one, never the neighbour", (people.pay_misnamed,)),
     Damage(4, "reference_of_another", 0.003, 0.02, "AMBIGUOUS, or PAYMENT_NO_INVOICE of a stranger's amount",
            (keys.name_the_neighbour, keys.name_a_stranger)),
     Damage(5, "tax_id_missing", 0.10, 0.40, "matched by its key, by its text, or PAYMENT_NO_INVOICE and suggested",
-           (evidence.pay_unsigned, people.refer_without_name, people.suggest)),
+           (people.pay_unsigned, people.refer_without_name, people.suggest)),
     Damage(5, "tax_id_of_relative", 0.01, 0.05, "matched; CUSTOMER_DIFF where no customer is known",
            (keys.pay_through_another_account, keys.pay_for_another)),
     Damage(6, "amount_short", 0.01, 0.05, "partial, AMOUNT_DIFF of the rest", (keys.pay_short,)),
@@ -44,10 +45,10 @@ TABLE = (
     Damage(9, "delivered_twice", 0.02, 0.20, "no effect at all", instead="the fault duplicate"),
     Damage(10, "paid_together", 0.02, 0.08, "set, or AMBIGUOUS where two sets fit", (people.pay_set,
                                                                                     people.pay_two_sets)),
-    Damage(11, "instalments", 0.02, 0.08, "partial, the last one matched", (evidence.pay_in_parts,)),
+    Damage(11, "instalments", 0.02, 0.08, "partial, the last one matched", (keys.pay_in_parts,)),
     Damage(12, "identical_invoices", 0.01, 0.05, "interchangeable, oldest due first", (people.pay_interchangeably,)),
     Damage(13, "identical_amounts", 0.01, 0.08, "PAYMENT_NO_INVOICE, undecidable", (people.pay_one_of_two_strangers,)),
-    Damage(14, "unpaid", 0.05, 0.15, "INVOICE_NO_PAYMENT once overdue", (keys.leave_overdue, evidence.leave_not_due)),
+    Damage(14, "unpaid", 0.05, 0.15, "INVOICE_NO_PAYMENT once overdue", (keys.leave_overdue, keys.leave_not_due)),
     Damage(15, "orphan", 0.01, 0.05, "PAYMENT_NO_INVOICE", (people.pay_from_nowhere, people.pay_unknown_order)),
     Damage(16, "void_paid", 0.002, 0.01, "PAID_CANCELLED_DOC", (keys.pay_void, keys.pay_credited)),
     Damage(17, "refund_full", 0.02, 0.06, "netted, its sale credited", (refunds.refund_with_note,)),
@@ -56,9 +57,9 @@ TABLE = (
     Damage(18, "dispute_won", 0.001, 0.007, "nothing"),
     Damage(18, "dispute_lost", 0.001, 0.007, "DISPUTE_LOST, its document open again, a line of the payout after it"),
     Damage(18, "dispute_expired", 0.001, 0.007, "DISPUTE_LOST, its document open again, a line of the payout after it"),
-    Damage(19, "fee_tariff_wrong", 0.002, 0.02, "FEE_OUT_OF_BAND on the item", (evidence.overcharge,)),
-    Damage(19, "fee_vat_wrong", 0.002, 0.02, "FEE_OUT_OF_BAND on the item", (evidence.leave_out_vat,)),
-    Damage(19, "fee_rounding_wrong", 0.002, 0.02, "no exception within one unit", (evidence.round_too_far,)),
+    Damage(19, "fee_tariff_wrong", 0.002, 0.02, "FEE_OUT_OF_BAND on the item", (refunds.overcharge,)),
+    Damage(19, "fee_vat_wrong", 0.002, 0.02, "FEE_OUT_OF_BAND on the item", (refunds.leave_out_vat,)),
+    Damage(19, "fee_rounding_wrong", 0.002, 0.02, "no exception within one unit", (refunds.round_too_far,)),
     Damage(20, "payout_short", 0.001, 0.01, "PAYOUT_IDENTITY of what one item is worth", share_of=PAYOUTS),
     Damage(20, "item_in_two_payouts", 0.001, 0.01, "ITEM_IN_TWO_PAYOUTS", (refunds.pay_out_twice,)),
     Damage(20, "item_in_no_payout", 0.001, 0.01, "ITEM_IN_NO_PAYOUT after two bank days", (refunds.pay_and_forget,)),
@@ -68,7 +69,7 @@ TABLE = (
     Damage(21, "payout_absent", 0.005, 0.03, "PAYOUT_NOT_IN_BANK", share_of=PAYOUTS),
     Damage(21, "bank_amount_differs", 0.005, 0.03, "BANK_AMOUNT_DIFF", share_of=PAYOUTS),
     Damage(22, "cut_crossed", 0, 1, "no exception", share_of=BANK_DAYS),
-    Damage(23, "other_currency", 0.003, 0.03, "CURRENCY_DIFF", (keys.pay_in_other_currency, evidence.pay_in_pesos)),
+    Damage(23, "other_currency", 0.003, 0.03, "CURRENCY_DIFF", (keys.pay_in_other_currency, keys.pay_in_pesos)),
     Damage(24, "source_incomplete", 0, 1, "DATA_GAP, nothing called missing",
            instead="the faults drop, empty-page and pruned-cursor, or no invoice file"),
     Damage(25, "file_variant", 0, 1, "the same books, or a refusal", instead="invoices.csv?variant="),
@@ -83,7 +84,7 @@ STRESS = {name: BY_NAME[name].stress for name in SWITCHABLE}
 
 
 def rates_of(usual: Mapping[str, float], wanted: Mapping[str, float]) -> dict[str, float]:
-    """The rate of every damage that is switched on. Raises ValueError with a sentence."""
+    """Return the rate of every damage that is switched on. Raise ValueError with a sentence."""
     for name, rate in wanted.items():
         if name not in BY_NAME:
             raise ValueError(f"there is no damage {name!r}: choose one of {', '.join(SWITCHABLE)}")
@@ -95,7 +96,18 @@ def rates_of(usual: Mapping[str, float], wanted: Mapping[str, float]) -> dict[st
 
 
 def count_of(rate: float, whole: int) -> int:
-    """How many of the whole are damaged: none without a rate, else at least one."""
+    """Return how many of the whole are damaged: none without a rate, else at least one."""
     if not rate:
         return 0
     return max(1, int((Decimal(str(rate)) * whole).quantize(Decimal(1), ROUND_HALF_UP)))
+
+
+def draw_mishaps(rates: Mapping[str, float], days: list[date], whole: int) -> Mishaps:
+    """Return what goes wrong with the payouts of the first of these days, as a share of the whole."""
+    chosen: list[frozenset[date]] = []
+    for name in ("payout_late", "payout_returned", "payout_canceled", "payout_short"):
+        count = count_of(rates.get(name, 0), whole)
+        chosen.append(frozenset(days[:count]))
+        days = days[count:]
+    late, returned, canceled, lacking = chosen
+    return Mishaps(late=late, returned=returned, canceled=canceled, lacking=lacking)

@@ -1,48 +1,73 @@
-"""Legal holders: the merchant itself and a seller on its marketplace, with the review that let the seller in."""
+"""Legal holders and their review, verified accounts, and the banks the provider knows."""
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from sandbox.scenarios.chance import Chance
-from sandbox.scenarios.people import Person, to_provider_tax_id
-from sandbox.scenarios.wire import Merchant, to_millis, to_seconds
+from sandbox.scenarios.people import Merchant, Person, to_millis, to_object, to_provider_tax_id, to_seconds
 from sandbox.state.happening import Happening
+from sandbox.state.store import Object
+
+NAMES = {
+    "cl_banco_estado": "Banco Estado",
+    "cl_banco_bci": "Banco BCI",
+    "cl_banco_bice": "Banco BICE",
+    "cl_banco_de_chile": "Banco de Chile",
+    "cl_banco_falabella": "Banco Falabella",
+    "cl_banco_itau": "Banco Itaú",
+    "cl_banco_ripley": "Banco Ripley",
+    "cl_banco_santander": "Banco Santander",
+    "cl_banco_consorcio": "Banco Consorcio",
+    "cl_banco_scotiabank": "Scotiabank",
+    "cl_mercado_pago": "Mercado Pago",
+    "cl_mach": "MACH",
+    "cl_tenpo": "Tenpo",
+    "cl_banco_security": "Banco Security",
+    "cl_tapp_caja_los_andes": "Tapp Caja Los Andes",
+    "cl_banco_internacional": "Banco Internacional",
+    "cl_banco_coopeuch": "Coopeuch",
+    "cl_copec_pay": "Copec Pay",
+    "cl_prepago_los_heroes": "Prepago Los Héroes",
+    "cl_banco_bbva": "BBVA Chile",
+    "cl_banco_hsbc": "HSBC Chile",
+    "mx_banco_bbva": "BBVA México",
+    "mx_banco_santander": "Santander México",
+    "mx_banco_banorte": "Banorte",
+    "mx_stp": "STP",
+}
 
 
-def to_entity(entity_id: str, name: str, tax_id: str, country: str, *, status: str, is_root: bool) -> dict[str, Any]:
-    """A legal holder."""
-    return {
-        "id": entity_id,
-        "object": "entity",
-        "mode": "test",
-        "country_code": country,
-        "holder_id": to_provider_tax_id(tax_id),
-        "holder_name": name,
-        "status": status,
-        "is_root": is_root,
-    }
+def to_entity(entity_id: str, name: str, tax_id: str, country: str, *, status: str, is_root: bool) -> Object:
+    """Return a legal holder."""
+    return to_object(
+        "entity",
+        entity_id,
+        country_code=country,
+        holder_id=to_provider_tax_id(tax_id),
+        holder_name=name,
+        status=status,
+        is_root=is_root,
+    )
 
 
 def found_entity(entity_id: str, merchant: Merchant, at: datetime) -> list[Happening]:
-    """The merchant's own holder, there from the beginning."""
+    """Return the merchant's own holder, there from the beginning."""
     own = to_entity(entity_id, merchant.name, merchant.tax_id, merchant.country, status="operational", is_root=True)
     return [Happening(at, "entities", own)]
 
 
 def admit_seller(entity_id: str, seller: Person, country: str, chance: Chance, at: datetime) -> list[Happening]:
-    """A seller under review, approved a day later, operational since."""
+    """Return a seller under review, approved a day later, operational since."""
     draft = to_entity(entity_id, seller.name, seller.tax_id, country, status="under_review", is_root=False)
-    sent = {
-        "id": chance.id("onb"),
-        "object": "onboarding",
-        "mode": "test",
-        "entity_id": entity_id,
-        "type": "account_holder",
-        "status": "submitted",
-        "data": {"business_activity": "venta de artesanía", "company_information": {"name": seller.name}},
-        "created_at": to_millis(at),
-        "updated_at": to_millis(at + timedelta(hours=2)),
-    }
+    sent = to_object(
+        "onboarding",
+        chance.id("onb"),
+        entity_id=entity_id,
+        type="account_holder",
+        status="submitted",
+        data={"business_activity": "venta de artesanía", "company_information": {"name": seller.name}},
+        created_at=to_millis(at),
+        updated_at=to_millis(at + timedelta(hours=2)),
+    )
     reviewed_at = at + timedelta(days=1, minutes=chance.whole(1, 300))
     approved = sent | {"status": "approved", "updated_at": to_millis(reviewed_at)}
     return [
@@ -55,23 +80,29 @@ def admit_seller(entity_id: str, seller: Person, country: str, chance: Chance, a
 
 
 def verify_account(payee: Person, country: str, chance: Chance, at: datetime, *, works: bool) -> list[Happening]:
-    """A micro-deposit that proves an account, or finds it closed."""
-    pending = {
-        "id": chance.id("accv"),
-        "object": "account_verification",
-        "mode": "test",
-        "status": "pending",
-        "reason": None,
-        "transfer_id": chance.id("tr", 27),
-        "counterparty": {"holder_id": to_provider_tax_id(payee.tax_id), "holder_name": payee.name,
+    """Return a micro-deposit that proves an account, or finds it closed."""
+    pending = to_object("account_verification", chance.id("accv"),
+status="pending",
+        reason=None,
+        transfer_id=chance.id("tr", 27),
+        counterparty={"holder_id": to_provider_tax_id(payee.tax_id), "holder_name": payee.name,
                          "account_number": payee.account, "institution": {"id": payee.institution, "country": country}},
-        "receipt_url": None,
-        "transaction_date": to_seconds(at),
-    }  # fmt: skip
+        receipt_url=None,
+        transaction_date=to_seconds(at),
+    )  # fmt: skip
     ended_at = chance.later(at, 5, 90)
     end = {"status": "succeeded"} if works else {"status": "failed", "reason": "invalid_recipient_account"}
     event = f"account_verification.{end['status']}"
     return [
         Happening(at, "account_verifications", pending),
         Happening(ended_at, "account_verifications", pending | end, event),
+    ]
+
+
+def tell_institutions(at: datetime) -> list[Happening]:
+    """Return all of them, there from the beginning."""
+    return [
+        Happening(at, "institutions", to_object("institution", id_, mode=mode, name=name, country=id_[:2]))
+        for mode in ("test", "live")
+        for id_, name in NAMES.items()
     ]

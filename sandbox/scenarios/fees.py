@@ -1,8 +1,8 @@
 """What the imitated provider charges for each resource, in whole minor units."""
 
-from typing import Any
+from sandbox.state.store import Object
 
-CHILE_TARIFF: dict[str, Any] = {
+CHILE_TARIFF: Object = {
     "vat_bps": 1900,
     "refund": {"flat": 514},
     "bank_transfer": {"bps": 135},
@@ -12,7 +12,7 @@ CHILE_TARIFF: dict[str, Any] = {
     "installment": {"bps": 290},
     "pac": {"flat": 250},
 }
-MEXICO_TARIFF: dict[str, Any] = {
+MEXICO_TARIFF: Object = {
     "vat_bps": 1600,
     "refund": {"flat": 1000},
     "bank_transfer": {"bps": 120},
@@ -21,6 +21,7 @@ MEXICO_TARIFF: dict[str, Any] = {
     "prepaid_card": {"bps": 220},
     "installment": {"bps": 350},
 }
+TARIFFS = {"cl": CHILE_TARIFF, "mx": MEXICO_TARIFF}
 BPS = 10_000
 OVERCHARGE_BPS = 120
 
@@ -30,7 +31,7 @@ def divide_half_up(numerator: int, denominator: int) -> int:
     return (2 * numerator + denominator) // (2 * denominator)
 
 
-def fee_of(tariff: dict[str, Any], subtype: str, amount: int) -> tuple[int, int]:
+def fee_of(tariff: Object, subtype: str, amount: int) -> tuple[int, int]:
     """Fee with VAT of one resource, rounded once, and the VAT part recomputed from the rounded figure."""
     price = tariff[subtype]
     gross_bps = BPS + int(tariff["vat_bps"])
@@ -41,8 +42,8 @@ def fee_of(tariff: dict[str, Any], subtype: str, amount: int) -> tuple[int, int]
     return fee, fee - divide_half_up(fee * BPS, gross_bps)
 
 
-def wrong_fee_of(error: str, tariff: dict[str, Any], subtype: str, amount: int) -> tuple[int, int]:
-    """The fee a provider takes that errs in its tariff, leaves the VAT out, or rounds one unit too far."""
+def wrong_fee_of(error: str, tariff: Object, subtype: str, amount: int) -> tuple[int, int]:
+    """Return the fee a provider takes that errs in its tariff, leaves the VAT out, or rounds one unit too far."""
     if error == "rounding":
         fee, vat = fee_of(tariff, subtype, amount)
         return fee + 1, vat

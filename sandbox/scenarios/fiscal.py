@@ -3,16 +3,15 @@
 from collections import defaultdict
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
-from typing import Any
 
 from sandbox.scenarios.bank import PROVIDER
-from sandbox.scenarios.calendar import add_bank_days, at_local, local_date
+from sandbox.scenarios.calendar import add_bank_days, at_local, local_date, next_month, previous_month
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.fees import divide_half_up
 from sandbox.scenarios.ledger import Ledger, LocalDocument
-from sandbox.scenarios.people import Person, to_provider_tax_id
-from sandbox.scenarios.wire import Merchant, to_millis
+from sandbox.scenarios.people import Merchant, Person, to_millis, to_provider_tax_id
 from sandbox.state.happening import Happening
+from sandbox.state.store import Object
 
 INVOICE, RECEIPT, NOTE = "33", "39", "61"
 REGISTERED = {INVOICE, NOTE}
@@ -47,18 +46,18 @@ class TaxOffice:
         noted = {d.refers_to.key for d in sales if d.is_note and d.refers_to is not None}
         told = [self.happen(d.known_at + timedelta(minutes=45), "tax_invoices", self.register(d, noted)) for d in sales]
         month = self.ledger.since.replace(day=1)
-        while (following := _after(month)) < self.ledger.until:
+        while (following := next_month(month)) < self.ledger.until:
             told += self.close(month, following)
             month = following
         told += self.statements(self.ledger.since.replace(day=1))
         return [*told, self.tax_return()]
 
-    def happen(self, at: datetime, collection: str, thing: dict[str, Any]) -> Happening:
+    def happen(self, at: datetime, collection: str, thing: Object) -> Happening:
         """Something that appears without an event."""
         return Happening(at, collection, thing | {"mode": "test", "_link": self.link_id})
 
-    def register(self, document: LocalDocument, noted: set[str]) -> dict[str, Any]:
-        """A sale as the register shows it."""
+    def register(self, document: LocalDocument, noted: set[str]) -> Object:
+        """Return a sale as the register shows it."""
         row = self.row(document.issue_on, Month(document.net, document.vat, document.total, 1), document.doc_type)
         referred = document.refers_to
         institution = row["institution_invoice"] | {
@@ -70,8 +69,8 @@ class TaxOffice:
         receiver = None if document.buyer is None else _taxpayer(document.buyer)
         return row | {"number": document.folio, "receiver": receiver, "institution_invoice": institution}
 
-    def row(self, on: date, month: Month, kind: str) -> dict[str, Any]:
-        """A register row of the merchant's own."""
+    def row(self, on: date, month: Month, kind: str) -> Object:
+        """Return a register row of the merchant's own."""
         return {
             "id": self.chance.id("inv"),
             "object": "invoice",
@@ -104,7 +103,7 @@ class TaxOffice:
         }
 
     def close(self, month: date, following: date) -> list[Happening]:
-        """The month's receipts in one row, and the provider's bill for its fees."""
+        """Return the month's receipts in one row, and the provider's bill for its fees."""
         at = at_local(following, time(5), "cl")
         last = following - timedelta(days=1)
         told: list[Happening] = []
@@ -135,13 +134,13 @@ class TaxOffice:
     def statements(self, month: date) -> list[Happening]:
         """Two months back as filed, the last one filed and rectified, this one to be filed."""
         told: list[Happening] = []
-        last, before = _before(month), _before(_before(month))
+        last, before = previous_month(month), previous_month(previous_month(month))
         for period, lacking in (
             (before, 0),
             (last, self.chance.whole(20_000, 90_000) if self.rectifies else 0),
             (month, 0),
         ):
-            at = at_local(add_bank_days(_after(period).replace(day=FILED_ON), 0, "cl"), time(16), "cl")
+            at = at_local(add_bank_days(next_month(period).replace(day=FILED_ON), 0, "cl"), time(16), "cl")
             filed = self.statement(period, lacking)
             told.append(self.happen(at, "tax_statements", filed))
             if lacking:
@@ -150,8 +149,8 @@ class TaxOffice:
                 told.append(self.happen(again, "tax_statements", self.statement(period, 0)))
         return told
 
-    def statement(self, period: date, lacking: int) -> dict[str, Any]:
-        """An F29 over the books' own debit, less what was forgotten in it."""
+    def statement(self, period: date, lacking: int) -> Object:
+        """Return an F29 over the books' own debit, less what was forgotten in it."""
         sold, counted, noted = (self.month(period, kind).vat for kind in (INVOICE, RECEIPT, NOTE))
         debit = max(0, sold + counted - noted - lacking)
         seed = defaultdict(int, {"credit": debit * 37 // 100, "fee": 6_497, "salary": 187_015, "ppm": debit // 90})
@@ -177,7 +176,7 @@ class TaxOffice:
         }
 
     def tax_return(self) -> Happening:
-        """The F22 of the year, read once when the link was made."""
+        """Return the F22 of the year, read once when the link was made."""
         at = self.chance.moment(self.ledger.since - timedelta(days=60))
         income = {"fees": 0, "fees_with_retention": 0, "fees_without_retention": 0, "salary": 0, "withheld_fees": 0}
         return self.happen(
@@ -197,18 +196,10 @@ class TaxOffice:
             },
         )  # fmt: skip
 
-    def own(self) -> dict[str, Any]:
-        """The merchant as a taxpayer."""
+    def own(self) -> Object:
+        """Return the merchant as a taxpayer."""
         return {"id": to_provider_tax_id(self.merchant.tax_id), "name": self.merchant.name}
 
 
-def _taxpayer(person: Person) -> dict[str, Any]:
+def _taxpayer(person: Person) -> Object:
     return {"id": to_provider_tax_id(person.tax_id), "name": person.name}
-
-
-def _after(month: date) -> date:
-    return (month + timedelta(days=31)).replace(day=1)
-
-
-def _before(month: date) -> date:
-    return (month - timedelta(days=1)).replace(day=1)

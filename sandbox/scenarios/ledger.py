@@ -29,7 +29,7 @@ class LocalDocument:
     refers_to: "LocalDocument | None" = None
     payment_method: str = ""
     payment_form: str = ""
-    owed_back: bool = False  # a note on a paid document that nobody refunds
+    owed_back: bool = False  # a note on a paid document that is never refunded
 
     @property
     def key(self) -> str:

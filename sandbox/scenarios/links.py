@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 from datetime import datetime, time, timedelta
-from typing import Any
 
 from sandbox.scenarios.calendar import at_local, local_date
 from sandbox.scenarios.chance import Chance
-from sandbox.scenarios.people import to_provider_tax_id
+from sandbox.scenarios.people import Merchant, to_account, to_millis, to_object, to_provider_tax_id
 from sandbox.scenarios.plan import Span
-from sandbox.scenarios.wire import Merchant, to_account, to_millis
 from sandbox.state.happening import Happening
+from sandbox.state.store import Object
 
 EVERY = timedelta(days=3)
 BALANCE = 1_820_500
@@ -17,37 +16,35 @@ LINK_TOKENS = {"cl": "link_sandboxcl_token_7Q2m", "mx": "link_sandboxmx_token_4K
 
 
 def connect(chance: Chance, merchant: Merchant, span: Span, currency: str) -> tuple[str, list[Happening]]:
-    """The link's id, and its account, movements and refreshes."""
+    """Return the link's id, and its account, movements and refreshes."""
     at = chance.moment(span.since - timedelta(days=60))
     holder = {"holder_id": to_provider_tax_id(merchant.tax_id), "holder_name": merchant.name}
-    account = {
-        "id": chance.id("acc"),
-        "object": "account",
-        "mode": "test",
-        "type": "checking_account",
-        "number": chance.digits(10),
-        "name": "Cuenta corriente",
-        "official_name": "Cuenta Corriente Empresa",
-        "currency": currency,
-        "balance": {"available": BALANCE, "current": BALANCE, "limit": BALANCE},
-        "refreshed_at": to_millis(at),
+    account = to_object(
+        "account",
+        chance.id("acc"),
+        type="checking_account",
+        number=chance.digits(10),
+        name="Cuenta corriente",
+        official_name="Cuenta Corriente Empresa",
+        currency=currency,
+        balance={"available": BALANCE, "current": BALANCE, "limit": BALANCE},
+        refreshed_at=to_millis(at),
         **holder,
-    }
+    )
     institution = "cl_banco_santander" if merchant.country == "cl" else "mx_banco_santander"
-    link: dict[str, Any] = {
-        "id": chance.id("link"),
-        "object": "link",
-        "mode": "test",
-        "link_token": LINK_TOKENS[merchant.country],
-        "username": holder["holder_id"],
-        "holder_type": "business",
-        "institution": {"id": institution, "name": "Banco Santander", "country": merchant.country},
-        "active": True,
-        "status": "active",
-        "accounts": None,
-        "created_at": to_millis(at),
+    link: Object = to_object(
+        "link",
+        chance.id("link"),
+        link_token=LINK_TOKENS[merchant.country],
+        username=holder["holder_id"],
+        holder_type="business",
+        institution={"id": institution, "name": "Banco Santander", "country": merchant.country},
+        active=True,
+        status="active",
+        accounts=None,
+        created_at=to_millis(at),
         **holder,
-    }
+    )
     owned = account | {"_link": link["id"]}
     told = [Happening(at, "links", link), Happening(at, "link_accounts", owned)]
     told += read(chance, span, owned)
@@ -55,7 +52,7 @@ def connect(chance: Chance, merchant: Merchant, span: Span, currency: str) -> tu
     return link["id"], told
 
 
-def read(chance: Chance, span: Span, account: dict[str, Any]) -> list[Happening]:
+def read(chance: Chance, span: Span, account: Object) -> list[Happening]:
     """One refresh in three days, each with the movements since the last; one fails, one bank edits a movement."""
     told: list[Happening] = []
     day, balance, rows = span.since, BALANCE, []
@@ -84,8 +81,8 @@ def read(chance: Chance, span: Span, account: dict[str, Any]) -> list[Happening]
     return told
 
 
-def to_movement(chance: Chance, account: dict[str, Any], at: datetime) -> dict[str, Any]:
-    """A signed movement, about half of them transfers with a known other side."""
+def to_movement(chance: Chance, account: Object, at: datetime) -> Object:
+    """Return a signed movement, about half of them transfers with a known other side."""
     other = chance.company() if chance.happens(50) else None
     amount = chance.whole(9_000, 450_000)
     inward = chance.happens(50)
@@ -93,69 +90,66 @@ def to_movement(chance: Chance, account: dict[str, Any], at: datetime) -> dict[s
     if other is not None:
         institution = {"id": other.institution, "name": None, "country": chance.country}
         side = to_account(other) | {"holder_name": other.name, "institution": institution}
-    return {
-        "id": chance.id("mov"),
-        "object": "movement",
-        "mode": "test",
-        "_account": account["id"],
-        "_link": account["_link"],
-        "amount": amount if inward else -amount,
-        "currency": account["currency"],
-        "description": "Transferencia" if other else "Pago en línea",
-        "comment": None,
-        "post_date": f"{local_date(at, chance.country).isoformat()}T00:00:00.000Z",
-        "transaction_date": None if chance.happens(20) else to_millis(at),
-        "type": "transfer" if other else "other",
-        "pending": False,
-        "status": "confirmed",
-        "reference_id": None,
-        "document_number": chance.digits(6) if chance.happens(30) else None,
-        "transfer_id": None,
-        "sender_account": side if inward else None,
-        "recipient_account": None if inward else side,
-    }
+    return to_object(
+        "movement",
+        chance.id("mov"),
+        _account=account["id"],
+        _link=account["_link"],
+        amount=amount if inward else -amount,
+        currency=account["currency"],
+        description="Transferencia" if other else "Pago en línea",
+        comment=None,
+        post_date=f"{local_date(at, chance.country).isoformat()}T00:00:00.000Z",
+        transaction_date=None if chance.happens(20) else to_millis(at),
+        type="transfer" if other else "other",
+        pending=False,
+        status="confirmed",
+        reference_id=None,
+        document_number=chance.digits(6) if chance.happens(30) else None,
+        transfer_id=None,
+        sender_account=side if inward else None,
+        recipient_account=None if inward else side,
+    )
 
 
-def refreshed(chance: Chance, account: dict[str, Any], at: datetime, end: str, count: int) -> Happening:
-    """The end of a refresh of one account."""
+def refreshed(chance: Chance, account: Object, at: datetime, end: str, count: int) -> Happening:
+    """Return the end of a refresh of one account."""
     error = chance.pick(("retryable_error", "support_required_error")) if end == "failed" else None
-    intent = {
-        "id": chance.id("ri"),
-        "object": "refresh_intent",
-        "mode": "test",
-        "refreshed_object": "account",
-        "refreshed_object_id": account["id"],
-        "status": end if end in {"failed", "rejected"} else "succeeded",
-        "public_error": error,
-        "type": "only_last",
-        "new_movements": count,
-        "requires_mfa": None,
-        "created_at": to_millis(at),
-        "_link": account["_link"],
-    }
+    intent = to_object(
+        "refresh_intent",
+        chance.id("ri"),
+        refreshed_object="account",
+        refreshed_object_id=account["id"],
+        status=end if end in {"failed", "rejected"} else "succeeded",
+        public_error=error,
+        type="only_last",
+        new_movements=count,
+        requires_mfa=None,
+        created_at=to_millis(at),
+        _link=account["_link"],
+    )
     return Happening(at, "refresh_intents", intent, f"account.refresh_intent.{end}")
 
 
-def lose_credentials(chance: Chance, span: Span, link: dict[str, Any]) -> list[Happening]:
-    """Somebody changes the password of the bank; a refresh of the whole link fails, and works again."""
+def lose_credentials(chance: Chance, span: Span, link: Object) -> list[Happening]:
+    """Return the bank password changes; a refresh of the whole link fails, and later works again."""
     at = chance.moment(span.coming()[10])
     told = [Happening(at, "links", link | {"status": "login_required"}, "link.credentials_changed")]
     for place, end in enumerate(("failed", "succeeded")):
         ended_at = at + timedelta(hours=2 + 20 * place)
-        intent = {
-            "id": chance.id("ri"),
-            "object": "refresh_intent",
-            "mode": "test",
-            "refreshed_object": "link",
-            "refreshed_object_id": link["id"],
-            "status": end,
-            "public_error": "support_required_error" if end == "failed" else None,
-            "type": "historical",
-            "new_movements": 0,
-            "requires_mfa": None,
-            "created_at": to_millis(ended_at),
-            "_link": link["id"],
-        }
+        intent = to_object(
+            "refresh_intent",
+            chance.id("ri"),
+            refreshed_object="link",
+            refreshed_object_id=link["id"],
+            status=end,
+            public_error="support_required_error" if end == "failed" else None,
+            type="historical",
+            new_movements=0,
+            requires_mfa=None,
+            created_at=to_millis(ended_at),
+            _link=link["id"],
+        )
         told.append(Happening(ended_at, "refresh_intents", intent, f"link.refresh_intent.{end}"))
     told.append(Happening(at + timedelta(hours=22), "links", link))
     return told

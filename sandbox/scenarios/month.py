@@ -1,4 +1,4 @@
-"""A month of a Chilean merchant without any trouble but the damages that are switched on."""
+"""Chilean trade without any trouble but the damages that are switched on: a month, or two quiet days."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -7,29 +7,26 @@ from functools import partial
 
 from sandbox.scenarios.accounts import Teller
 from sandbox.scenarios.bank import keep_account, receive_mostly
-from sandbox.scenarios.calendar import at_local, bank_days
-from sandbox.scenarios.charges import collect
-from sandbox.scenarios.damages import TABLE, count_of
-from sandbox.scenarios.disputes import dispute
-from sandbox.scenarios.entities import admit_seller, found_entity
+from sandbox.scenarios.billing import collect
+from sandbox.scenarios.calendar import add_bank_days, at_local, bank_days
+from sandbox.scenarios.damages import TABLE, count_of, draw_mishaps
+from sandbox.scenarios.entities import admit_seller, found_entity, tell_institutions
 from sandbox.scenarios.fees import CHILE_TARIFF
 from sandbox.scenarios.fiscal import TaxOffice
-from sandbox.scenarios.institutions import tell_institutions
-from sandbox.scenarios.intents import Till
 from sandbox.scenarios.ledger import Ledger
 from sandbox.scenarios.links import connect
+from sandbox.scenarios.payments import Till
 from sandbox.scenarios.payouts import Mishaps, pay_out
-from sandbox.scenarios.people import Person
+from sandbox.scenarios.people import CHILEAN_MERCHANT, Person
 from sandbox.scenarios.plan import Case, Span, chance_of, compose, span_of, tell
 from sandbox.scenarios.shop import Shop, matched
-from sandbox.scenarios.splits import sell_for_two
-from sandbox.scenarios.trade import cross_the_cut, leave_open, sell, trade
-from sandbox.scenarios.wire import CHILEAN_MERCHANT
+from sandbox.scenarios.trade import cross_the_cut, dispute, leave_open, sell, sell_for_two, trade
 from sandbox.state.happening import Happening, WholeScenario
 
 COMPANIES = 24
 RUSH = 24  # more sales on each bank day around the end of a month
 LAST_MOMENT = time(23, 59, 59, 999_000)
+SALES_A_DAY = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,16 +136,9 @@ def spoil_cards(market: Market, rates: Mapping[str, float]) -> None:
 
 
 def mishaps_of(market: Market, rates: Mapping[str, float]) -> Mishaps:
-    """Days on which the payout itself goes wrong, never two in a row."""
+    """Return the days on which the payout itself goes wrong, never two in a row."""
     days = market.shop.chance.order([*market.span.coming()[2::2], *market.span.past()[4::2]])
-    whole = len(bank_days(market.span.since, market.span.until, "cl"))
-    chosen: dict[str, frozenset[date]] = {}
-    for name in ("payout_late", "payout_returned", "payout_canceled", "payout_short"):
-        count = count_of(rates.get(name, 0), whole)
-        chosen[name] = frozenset(days[:count])
-        days = days[count:]
-    return Mishaps(late=chosen["payout_late"], returned=chosen["payout_returned"],
-                   canceled=chosen["payout_canceled"], lacking=chosen["payout_short"])  # fmt: skip
+    return draw_mishaps(rates, days, len(bank_days(market.span.since, market.span.until, "cl")))
 
 
 def surroundings(market: Market, rates: Mapping[str, float]) -> list[Happening]:
@@ -164,3 +154,25 @@ def surroundings(market: Market, rates: Mapping[str, float]) -> list[Happening]:
     office = TaxOffice(chance, CHILEAN_MERCHANT, ledger, link_id, rectifies="f29_rectified" in rates,
                        unregistered=frozenset(chance.order(invoices)[:lacking]))  # fmt: skip
     return told + linked + office.tell()
+
+
+def build_quiet(*, seed: int, scale: float, start: datetime) -> WholeScenario:
+    """Three invoices paid on the last bank day before the start, and three on the first from it."""
+    chance = chance_of("quiet", "cl", seed=seed, scale=scale)
+    span = span_of(start, "cl", past=timedelta(days=7), future=timedelta(days=7))
+    ledger = Ledger("cl", "CLP", span.since, span.until)
+    shop = Shop(chance, ledger)
+    for on in (add_bank_days(span.start, -1, "cl"), add_bank_days(span.start, 0, "cl")):
+        for _ in range(max(1, round(SALES_A_DAY * scale))):
+            sell_in_the_morning(shop, on)
+    pay_out(ledger, chance, CHILE_TARIFF, Mishaps())
+    return compose("quiet", ledger, tell(ledger, Till(chance, CHILEAN_MERCHANT), CHILEAN_MERCHANT), CHILE_TARIFF)
+
+
+def sell_in_the_morning(shop: Shop, on: date) -> None:
+    """An invoice paid before the day's payout closes, by a transfer that names it."""
+    document = shop.bill(shop.chance.company(), on - timedelta(days=4))
+    at = shop.chance.moment(on, since=time(9), until=time(13))
+    payment = shop.payment(document.total, at, matched(document))
+    payment = replace(payment, sender=document.buyer, customer=document.buyer, metadata=shop.name(document))
+    shop.keep_payment(payment)

@@ -4,14 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, time
-from typing import Any
 
 from sandbox.scenarios.calendar import add_bank_days, at_local, bank_day, bank_days
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.fees import fee_of, wrong_fee_of
 from sandbox.scenarios.ledger import Dispute, Ledger, Line, Payout
-from sandbox.scenarios.wire import Merchant, to_millis, to_payout_account
+from sandbox.scenarios.people import Merchant, to_millis, to_object, to_payout_account
 from sandbox.state.happening import Happening
+from sandbox.state.store import Object
 
 FEELESS = "refund_adjustment"
 
@@ -41,11 +41,11 @@ class Mishaps:
     late: frozenset[date] = frozenset()  # stays in progress for two bank days
 
     def spoil(self, on: date) -> bool:
-        """Whether the payout of that day gives its items back."""
+        """Return whether the payout of that day gives its items back."""
         return on in self.returned or on in self.canceled
 
     def days(self) -> set[date]:
-        """Every day on which something goes wrong."""
+        """Return every day on which something goes wrong."""
         sets = (self.returned, self.canceled, self.short, self.lacking, self.late)
         return {day for days in sets for day in days}
 
@@ -66,7 +66,7 @@ def waiting_items(ledger: Ledger) -> list[Item]:
 
 
 def payable_on(at: datetime, country: str) -> date:
-    """The day whose payout carries it: in Chile the bank day it belongs to, in Mexico the one after."""
+    """Return the day whose payout carries it: in Chile the bank day it belongs to, in Mexico the one after."""
     own = bank_day(at, country)
     return own if country == "cl" else add_bank_days(own, 1, country)
 
@@ -74,7 +74,7 @@ def payable_on(at: datetime, country: str) -> date:
 class Clearing:
     """Puts every waiting item into the payout of its bank day, or of the first one that can carry it."""
 
-    def __init__(self, items: list[Item], *, country: str, tariff: dict[str, Any], mishaps: Mishaps) -> None:
+    def __init__(self, items: list[Item], *, country: str, tariff: Object, mishaps: Mishaps) -> None:
         self._country, self._tariff, self._mishaps = country, tariff, mishaps
         self._arriving: dict[date, list[Item]] = defaultdict(list)
         for item in items:
@@ -84,11 +84,11 @@ class Clearing:
         self._repeated: list[Item] = []
 
     def is_done(self) -> bool:
-        """Whether nothing waits any more."""
+        """Return whether every item was paid out."""
         return not (self._arriving or self._due or self._again)
 
     def open(self, on: date) -> tuple[Line, ...]:
-        """What a payout of that bank day carries."""
+        """Return what a payout of that bank day carries."""
         self._due += sorted(self._arriving.pop(on, []), key=lambda item: (item.at, item.resource))
         spoiled = self._mishaps.spoil(on)
         self._repeated = [] if spoiled else [item for since, item in self._again if since <= on]
@@ -105,7 +105,7 @@ class Clearing:
         self._due = []
 
 
-def pay_out(ledger: Ledger, chance: Chance, tariff: dict[str, Any], mishaps: Mishaps) -> None:
+def pay_out(ledger: Ledger, chance: Chance, tariff: Object, mishaps: Mishaps) -> None:
     """One payout each bank day on which there is something to pay."""
     clearing = Clearing(waiting_items(ledger), country=ledger.country, tariff=tariff, mishaps=mishaps)
     disputes = [case for case in ledger.disputes if case.costs]
@@ -123,17 +123,17 @@ def pay_out(ledger: Ledger, chance: Chance, tariff: dict[str, Any], mishaps: Mis
 
 
 def worth_of(lines: Iterable[Line]) -> int:
-    """What lines bring together, fees taken off."""
+    """Return what lines bring together, fees taken off."""
     return sum(line.signed - line.fee for line in lines)
 
 
 def lost_before(payout: Payout, disputes: list[Dispute]) -> tuple[Dispute, ...]:
-    """The disputes that ended before the payout was made."""
+    """Return the disputes that ended before the payout was made."""
     return tuple(case for case in disputes if case.ended_at is not None and case.ended_at < payout.created_at)
 
 
-def to_line(item: Item, tariff: dict[str, Any]) -> Line:
-    """What an item brings and what is taken for it."""
+def to_line(item: Item, tariff: Object) -> Line:
+    """Return what an item brings and what is taken for it."""
     fee, vat = (0, 0) if item.resource_type == FEELESS else fee_of(tariff, item.subtype, item.gross)
     if not item.misfee:
         return Line(item.resource_type, item.resource, item.signed, fee, vat)
@@ -142,13 +142,13 @@ def to_line(item: Item, tariff: dict[str, Any]) -> Line:
 
 
 def worth_of_one(lines: tuple[Line, ...]) -> int:
-    """What the middle one of a payout's payments brings."""
+    """Return what the middle one of a payout's payments brings."""
     worths = sorted(line.signed - line.fee for line in lines if line.signed > 0)
     return worths[len(worths) // 2] if len(worths) > 1 else 0
 
 
 def draft_payout(ledger: Ledger, chance: Chance, on: date, mishaps: Mishaps) -> Payout:
-    """The payout of one bank day, still empty: made after the cut, through within two hours."""
+    """Return the payout of one bank day, still empty: made after the cut, through within two hours."""
     country = ledger.country
     opens = time(14, 20) if country == "cl" else time(9)
     created_at = chance.later(at_local(on, opens, country), 0, 900)
@@ -166,35 +166,34 @@ def draft_payout(ledger: Ledger, chance: Chance, on: date, mishaps: Mishaps) -> 
 
 
 def tell_payout(payout: Payout, merchant: Merchant, *, mode: str = "test") -> list[Happening]:
-    """The payout's resources, silently, and each of its states with an event."""
+    """Return the payout's resources, silently, and each of its states with an event."""
     return tell_lines(payout, mode=mode) + tell_states(payout, merchant, mode=mode)
 
 
 def tell_lines(payout: Payout, *, mode: str) -> list[Happening]:
-    """The payout's resources, silently."""
-    return [
-        Happening(payout.created_at, "payout_resources", {
-            "id": f"{payout.id}:{line.resource_type}:{line.resource}", "object": "payout_resource", "mode": mode,
-            "payout": payout.id, "_amount": line.signed, "_fee": line.fee, "resource_type": line.resource_type,
-            "resource": line.resource,
-        })
-        for line in payout.lines
-    ]  # fmt: skip
+    """Return the payout's resources, silently."""
+    told = []
+    for line in payout.lines:
+        id_ = f"{payout.id}:{line.resource_type}:{line.resource}"
+        item = to_object("payout_resource", id_, mode=mode, payout=payout.id, _amount=line.signed, _fee=line.fee,
+                         resource_type=line.resource_type, resource=line.resource)  # fmt: skip
+        told.append(Happening(payout.created_at, "payout_resources", item))
+    return told
 
 
 def tell_states(payout: Payout, merchant: Merchant, *, mode: str) -> list[Happening]:
-    """Each state of the payout with its event."""
+    """Return each state of the payout with its event."""
     told = []
-    current: dict[str, Any] = {
-        "id": payout.id,
-        "object": "payout",
-        "mode": mode,
-        "amount": payout.amount,
-        "currency": payout.currency,
-        "recipient_account": to_payout_account(merchant),
-        "created_at": to_millis(payout.created_at),
-        "succeeded_at": None,
-    }
+    current: Object = to_object(
+        "payout",
+        payout.id,
+        mode=mode,
+        amount=payout.amount,
+        currency=payout.currency,
+        recipient_account=to_payout_account(merchant),
+        created_at=to_millis(payout.created_at),
+        succeeded_at=None,
+    )
     states = (("in_progress", "created", payout.created_at), ("succeeded", "succeeded", payout.succeeded_at),
               ("canceled", "canceled", payout.canceled_at), ("returned", "returned", payout.returned_at))  # fmt: skip
     for status, event, at in states:

@@ -1,28 +1,27 @@
 """The shared steps of planning a scenario: its dates, its cases, and its ledger told as happenings."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
-from typing import Any
 
 from sandbox.scenarios.books import to_row
-from sandbox.scenarios.calendar import bank_days, local_date
+from sandbox.scenarios.calendar import add_bank_days, bank_days, local_date
 from sandbox.scenarios.chance import Chance
-from sandbox.scenarios.charges import tell_charge
-from sandbox.scenarios.disputes import tell_dispute
-from sandbox.scenarios.intents import Till
+from sandbox.scenarios.fees import TARIFFS
 from sandbox.scenarios.ledger import Ledger
-from sandbox.scenarios.payouts import tell_payout
-from sandbox.scenarios.refunds import tell_refund
+from sandbox.scenarios.payments import Till, tell_charge, tell_dispute, tell_refund
+from sandbox.scenarios.payouts import Mishaps, pay_out, tell_payout
+from sandbox.scenarios.people import CURRENCIES, MERCHANTS, Merchant, to_customer
 from sandbox.scenarios.shop import Shop
 from sandbox.scenarios.truth import truth_of
-from sandbox.scenarios.wire import Merchant, to_customer
 from sandbox.state.happening import Happening, WholeScenario
+from sandbox.state.store import Object
 
 Case = Callable[[Shop, date], object]
 HISTORY = timedelta(days=30)
 FUTURE = timedelta(days=35)
 SETTLING = 8  # bank days at the end left free of cases, so that every consequence shows
+SALES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,7 @@ class Span:
 
 
 def span_of(start: datetime, country: str, *, past: timedelta = HISTORY, future: timedelta = FUTURE) -> Span:
-    """The span around a clock's start."""
+    """Return the span around a clock's start."""
     today = local_date(start, country)
     return Span(country, today - past, today, today + future)
 
@@ -57,7 +56,7 @@ def plant(shop: Shop, cases: dict[Case, int], days: Sequence[date], *, times: in
 
 
 def tell(ledger: Ledger, till: Till, merchant: Merchant) -> list[Happening]:
-    """Everything the provider says about a finished ledger, in the order of writing."""
+    """Return everything the provider says about a finished ledger, in the order of writing."""
     told = introduce(ledger, till)
     for payment in ledger.payments:
         told += tell_charge(payment, merchant) if payment.is_charge else till.tell(payment)
@@ -71,7 +70,7 @@ def tell(ledger: Ledger, till: Till, merchant: Merchant) -> list[Happening]:
 
 
 def introduce(ledger: Ledger, till: Till) -> list[Happening]:
-    """Every customer, a while before its first payment, unless the plan made it earlier."""
+    """Return every customer, a while before its first payment, unless the plan made it earlier."""
     known = {happening.object["id"] for happening in ledger.happenings if happening.collection == "customers"}
     latest_first = sorted(ledger.payments, key=lambda payment: payment.created_at, reverse=True)
     first = {p.customer: p.created_at for p in latest_first if p.customer and p.customer.customer_id not in known}
@@ -83,8 +82,8 @@ def introduce(ledger: Ledger, till: Till) -> list[Happening]:
     return told
 
 
-def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: dict[str, Any]) -> WholeScenario:
-    """A scenario out of a finished ledger and everything told about it."""
+def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: Object) -> WholeScenario:
+    """Return a scenario out of a finished ledger and everything told about it."""
     documents = sorted((to_row(document) for document in ledger.documents), key=lambda document: document.known_at)
     return WholeScenario(
         name=name,
@@ -98,5 +97,20 @@ def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: 
 
 
 def chance_of(name: str, country: str, *, seed: int, scale: float) -> Chance:
-    """The generator of one scenario."""
+    """Return the generator of one scenario."""
     return Chance(country, f"{name}/{seed}/{scale:g}")
+
+
+def live_happenings(span: Span, seed: int) -> list[Happening]:
+    """Three payments of three customers and their payout, in live mode, in the middle of the trade."""
+    merchant, currency = MERCHANTS[span.country], CURRENCIES[span.country]
+    chance = Chance(span.country, f"live/{span.country}/{seed}")
+    on = add_bank_days(span.start + timedelta(days=2), 0, span.country)
+    ledger = Ledger(span.country, currency, on, on + timedelta(days=5))
+    shop = Shop(chance, ledger)
+    for _ in range(SALES):
+        document = shop.bill(chance.company(), on - timedelta(days=3))
+        paid = shop.settle(document, on)
+        ledger.payments[-1] = replace(paid, customer=document.buyer)
+    pay_out(ledger, chance, TARIFFS[span.country], Mishaps())
+    return tell(ledger, Till(chance, merchant, mode="live"), merchant)

@@ -7,9 +7,12 @@ from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.ledger import LocalDocument, Payment, Verdict
 from sandbox.scenarios.shop import Shop, matched
 
+MOST_PARTS = 12
+PART_DAYS = 7  # bank days within which all parts are paid
+
 
 def lone_invoice(shop: Shop, on: date, *, days: int = 30) -> LocalDocument:
-    """Draft of an invoice to a company that buys nothing else, issued some days before."""
+    """Return the draft of an invoice to a company with no other purchase, issued some days before."""
     return shop.invoice(shop.chance.company(), on - timedelta(days=shop.chance.whole(3, 14)), days=days)
 
 
@@ -56,14 +59,14 @@ def pay_over(shop: Shop, on: date) -> None:
 
 
 def pay_one_unit_off(shop: Shop, on: date) -> None:
-    """A payment that lost or gained one minor unit to somebody's rounding."""
+    """A payment that is one minor unit off by rounding."""
     document = shop.keep_document(lone_invoice(shop, on))
     amount = document.total + shop.chance.pick((-1, 1))
     pay_named(shop, document, amount, on, Verdict("matched_with_difference", ((document.key, document.total),)))
 
 
 def pay_for_another(shop: Shop, on: date) -> None:
-    """An invoice paid exactly by somebody else."""
+    """An invoice paid exactly by another company."""
     document = shop.keep_document(lone_invoice(shop, on))
     verdict = replace(matched(document), code="CUSTOMER_DIFF")
     payment = replace(shop.transfer(document.total, on, shop.chance.company(), verdict), customer=None)
@@ -133,7 +136,7 @@ def dead(document: LocalDocument) -> Verdict:
 
 
 def orphan(amount: int) -> Verdict:
-    """The verdict of a payment nothing in the books explains."""
+    """Return the verdict of a payment without a document in the books."""
     return Verdict("no_document", code="PAYMENT_NO_INVOICE", at_risk=amount)
 
 
@@ -163,7 +166,7 @@ def pay_lowered(shop: Shop, on: date) -> None:
 
 
 def credit_unpaid(shop: Shop, on: date) -> None:
-    """A sale called off before anybody paid."""
+    """A sale called off before it was paid."""
     document = shop.keep_document(lone_invoice(shop, on))
     shop.keep_document(shop.note(document, shop.chance.moment(on)))
 
@@ -193,3 +196,33 @@ def pay_draft(shop: Shop, document: LocalDocument, part: int, on: date, outcome:
     """Draft of a payment of a part."""
     assert document.buyer is not None
     return shop.transfer(part, on, document.buyer, Verdict(outcome, ((document.key, part),)))
+
+
+def pay_in_parts(shop: Shop, on: date) -> None:
+    """One invoice in two to twelve payments that declare it, within seven bank days."""
+    document = shop.keep_document(lone_invoice(shop, on))
+    count = shop.chance.whole(2, MOST_PARTS)
+    part, country = document.total // count, shop.ledger.country
+    for place in range(count):
+        is_last = place == count - 1
+        amount = document.total - part * place if is_last else part
+        paid_on = add_bank_days(on, place * PART_DAYS // count, country)
+        payment = pay_draft(shop, document, amount, paid_on, "matched" if is_last else "partial")
+        payment = replace(payment, metadata=shop.name(document) | {"installments": str(count)})
+        shop.keep_payment(payment)
+
+
+def leave_not_due(shop: Shop, on: date) -> None:
+    """An invoice that is not due before the ledger ends."""
+    days = (shop.ledger.until - on).days + shop.chance.whole(2, 20)
+    shop.bill(shop.chance.company(), on, days=days)
+
+
+def pay_in_pesos(shop: Shop, on: date) -> None:
+    """An invoice priced in a unit of account, named by a payment in local money."""
+    if shop.ledger.country == "cl":
+        dear(
+            shop, replace(lone_invoice(shop, on, days=45), currency="CLF"), on, net=shop.chance.whole(100_000, 900_000)
+        )
+    else:
+        dear(shop, replace(lone_invoice(shop, on, days=45), currency="USD"), on, net=shop.chance.whole(20_000, 90_000))

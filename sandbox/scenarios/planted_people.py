@@ -11,7 +11,7 @@ from sandbox.scenarios.shop import Shop, matched
 
 
 def pay_from_nowhere(shop: Shop, on: date) -> None:
-    """A transfer of somebody the books do not know."""
+    """A transfer of a payer unknown to the books."""
     amount = shop.chance.free_amount(15_000, 600_000)
     shop.keep_payment(shop.transfer(amount, on, shop.chance.company(), orphan(amount)))
 
@@ -24,7 +24,7 @@ def pay_unknown_order(shop: Shop, on: date) -> None:
 
 
 def pay_by_card(shop: Shop, amount: int, on: date, verdict: Verdict) -> Payment:
-    """Keep a card payment that says nothing about its payer."""
+    """Keep a card payment without any sign of its payer."""
     at = shop.chance.moment(on, since=time(10), until=time(21))
     return shop.keep_payment(shop.payment(amount, at, verdict, subtype="credit_card"))
 
@@ -123,7 +123,7 @@ def pay_two_sets(shop: Shop, on: date) -> None:
 
 
 def lower(shop: Shop, document: LocalDocument) -> LocalDocument:
-    """The same invoice over a smaller total nobody else has."""
+    """Return the same invoice over a smaller, unique total."""
     net, vat, total = shop.chance.free_total(60_000, 90_000)
     return replace(document, net=net, vat=vat, total=total)
 
@@ -132,3 +132,30 @@ def several(shop: Shop, buyer: Person, on: date, count: int) -> list[LocalDocume
     """Keep some invoices of one buyer, issued over two weeks."""
     days = [on - timedelta(days=shop.chance.whole(2, 14)) for _ in range(count)]
     return [shop.bill(buyer, day) for day in days]
+
+
+def pay_unnamed(shop: Shop, on: date) -> None:
+    """A transfer of the right customer and amount without key or text."""
+    shop.keep_payment(by_buyer(shop, shop.keep_document(lone_invoice(shop, on)), on))
+
+
+def pay_misnamed(shop: Shop, on: date) -> None:
+    """A transfer of the right customer and amount whose text is a mistyped folio."""
+    document = shop.keep_document(lone_invoice(shop, on))
+    payment = by_buyer(shop, document, on)
+    shop.keep_payment(replace(payment, comment=f"Pago factura {mistype(shop, document)}"))
+
+
+def mistype(shop: Shop, document: LocalDocument) -> str:
+    """A folio as a tired person types it: two digits swapped, the last one missing, an O for a zero."""
+    folio = document.folio
+    swapped = folio[:-2] + folio[-1] + folio[-2]
+    ways = [folio[:-1], folio.replace("0", "O", 1) + "-A", "F" + folio[:3] + " " + folio[3:]]
+    return shop.chance.pick(ways if swapped == folio else [*ways, swapped])
+
+
+def pay_unsigned(shop: Shop, on: date) -> None:
+    """An anonymous payment with a key alone."""
+    document = shop.keep_document(lone_invoice(shop, on))
+    payment = shop.payment(document.total, shop.chance.moment(on), matched(document), subtype="debit_card")
+    shop.keep_payment(replace(payment, metadata=shop.name(document)))

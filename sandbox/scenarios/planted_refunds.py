@@ -10,7 +10,7 @@ from sandbox.scenarios.shop import Shop
 
 
 def paid_sale(shop: Shop, on: date) -> Payment:
-    """An invoice to a company that buys nothing else, paid exactly and named."""
+    """An invoice to a company with no other purchase, paid exactly and named."""
     return shop.settle(shop.keep_document(lone_invoice(shop, on)), on)
 
 
@@ -55,7 +55,7 @@ def write_note(shop: Shop, refund: Refund, *, days: int) -> None:
 
 
 def note_without_refund(shop: Shop, on: date) -> None:
-    """A note over a paid sale whose money nobody sends back."""
+    """A note over a paid sale whose money is never sent back."""
     payment = paid_sale(shop, on)
     sale = next(d for d in reversed(shop.ledger.documents) if d.key == payment.verdict.applied[0][0])
     written_on = add_bank_days(on, 3, shop.ledger.country)
@@ -82,3 +82,24 @@ def pay_out_twice(shop: Shop, on: date) -> None:
 def _last(shop: Shop, on: date, *, forgotten: bool = False, repeated: bool = False) -> Payment:
     paid_sale(shop, on)
     return replace(shop.ledger.payments[-1], forgotten=forgotten, repeated=repeated)
+
+
+def overcharge(shop: Shop, on: date) -> None:
+    """A sale whose fee was taken at a dearer rate than agreed."""
+    _misfee(shop, on, "tariff")
+
+
+def leave_out_vat(shop: Shop, on: date) -> None:
+    """A sale whose fee was taken without its VAT."""
+    _misfee(shop, on, "vat")
+
+
+def round_too_far(shop: Shop, on: date) -> None:
+    """A sale whose fee was rounded one unit too far."""
+    _misfee(shop, on, "rounding")
+
+
+def _misfee(shop: Shop, on: date, error: str) -> Payment:
+    shop.settle(shop.keep_document(lone_invoice(shop, on)), on)
+    shop.ledger.payments[-1] = replace(shop.ledger.payments[-1], misfee=error)
+    return shop.ledger.payments[-1]

@@ -30,7 +30,7 @@ class Shop:
         self._orders = chance.whole(3_000_000, 6_000_000) if not used else 6_000_000 + used * ORDER_STEP
 
     def invoice(self, buyer: Person, issue_on: date, *, days: int = 30) -> LocalDocument:
-        """Draft of a taxed invoice with a total nobody else has."""
+        """Return the draft of a taxed invoice with a unique total."""
         net, vat, total = self.chance.free_total(*NET_RANGE)
         known_at = self.chance.moment(issue_on, since=OPENING, until=time(9))
         drafted = LocalDocument(
@@ -76,7 +76,7 @@ class Shop:
         return document
 
     def bill(self, buyer: Person, issue_on: date, *, days: int = 30) -> LocalDocument:
-        """An invoice as it comes, entered at once."""
+        """Return an invoice as it comes, entered at once."""
         return self.keep_document(self.invoice(buyer, issue_on, days=days))
 
     def payment(self, amount: int, at: datetime, verdict: Verdict, *, subtype: str = "bank_transfer") -> Payment:
@@ -115,7 +115,7 @@ class Shop:
         return refund
 
     def failing_refund(self, payment: Payment, on: date, *, doc_key: str) -> Refund:
-        """A refund that is taken off a payout and fails three bank days later."""
+        """Return a refund that is taken off a payout and fails three bank days later."""
         drafted = self.refund(payment, on, doc_key=doc_key)
         country = self.ledger.country
         failed_on = add_bank_days(local_date(drafted.in_progress_at, country), 3, country)
@@ -139,12 +139,12 @@ class Shop:
         )
 
     def included_vat(self, total: int) -> int:
-        """The VAT inside a total."""
+        """Return the VAT inside a total."""
         bps = 10_000 + VAT_BPS[self.ledger.country]
         return total - divide_half_up(total * 10_000, bps)
 
     def order(self) -> str:
-        """A new order reference of the merchant's shop."""
+        """Return a new order reference of the merchant's shop."""
         self._orders += self.chance.whole(1, ORDER_STEP)
         return f"PED-{self._orders}"
 
@@ -154,5 +154,5 @@ class Shop:
 
 
 def matched(document: LocalDocument, *, outcome: str = "matched") -> Verdict:
-    """The verdict of a payment that closes one document exactly."""
+    """Return the verdict of a payment that closes one document exactly."""
     return Verdict(outcome, ((document.key, document.total),))

@@ -12,15 +12,13 @@ from sandbox.scenarios.bank import keep_house, receive
 from sandbox.scenarios.busy_month import disagree, found, mishaps_of
 from sandbox.scenarios.calendar import bank_days, is_bank_day
 from sandbox.scenarios.fees import CHILE_TARIFF
-from sandbox.scenarios.intents import Till
 from sandbox.scenarios.ledger import Ledger, Payment
+from sandbox.scenarios.payments import Till
 from sandbox.scenarios.payouts import pay_out
-from sandbox.scenarios.people import Person
+from sandbox.scenarios.people import CHILEAN_MERCHANT, Person
 from sandbox.scenarios.plan import Case, Span, chance_of, compose, span_of, tell
-from sandbox.scenarios.planted_evidence import mistype
 from sandbox.scenarios.shop import Shop, matched
 from sandbox.scenarios.trade import cross_the_cut, leave_open, refer, sell_over_the_counter
-from sandbox.scenarios.wire import CHILEAN_MERCHANT
 from sandbox.state.happening import WholeScenario
 
 PLAIN = 300
@@ -92,7 +90,7 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
 def trade_badly(shop: Shop, companies: list[Person], span: Span, *, scale: float) -> None:
     """Every day's sales, on days with room for consequences at the stress rates."""
     roomy = {*span.past(), *span.coming()}
-    plain: Case = partial(sell, companies)
+    plain: Case = partial(sell_with_evidence, companies)
     rough: list[tuple[Case, int]] = [*RATES, (plain, PLAIN)]
     quiet: list[tuple[Case, int]] = [(plain, 1), (sell_over_the_counter, 1)]
     day = span.since
@@ -103,7 +101,7 @@ def trade_badly(shop: Shop, companies: list[Person], span: Span, *, scale: float
         day += timedelta(days=1)
 
 
-def sell(companies: list[Person], shop: Shop, on: date) -> Payment:
+def sell_with_evidence(companies: list[Person], shop: Shop, on: date) -> Payment:
     """An invoice paid once by its buyer, however well the payment says so."""
     chance = shop.chance
     issue_on = on - timedelta(days=chance.whole(0, 30))
@@ -118,5 +116,5 @@ def sell(companies: list[Person], shop: Shop, on: date) -> Payment:
     if evidence == "reference":
         payment = refer(shop, payment, document)
     if evidence == "damaged":
-        payment = replace(payment, comment=f"Pago factura {mistype(shop, document)}")
+        payment = replace(payment, comment=f"Pago factura {people.mistype(shop, document)}")
     return shop.keep_payment(payment)

@@ -5,10 +5,13 @@ from datetime import date, time, timedelta
 
 from sandbox.scenarios.calendar import at_local, is_bank_day
 from sandbox.scenarios.chance import Chance
-from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment
+from sandbox.scenarios.ledger import Dispute, Ledger, LocalDocument, Payment, Share
 from sandbox.scenarios.people import Person
 from sandbox.scenarios.shop import Shop, matched
 
+AGE = timedelta(days=9)
+HOURS = {"cl": (time(9), time(12)), "mx": (time(6), time(8))}  # before that day's payout is made
+SELLER_BPS = 1_500
 RECEIPT_SUBTYPES = {
     "cl": {"debit_card": 35, "credit_card": 30, "prepaid_card": 10, "bank_transfer": 25},
     "mx": {"debit_card": 55, "credit_card": 45},
@@ -73,7 +76,7 @@ def sell_over_the_counter(shop: Shop, on: date) -> Payment:
 
 
 def pay_invoice(shop: Shop, document: LocalDocument, on: date) -> Payment:
-    """Pay an invoice by key, by a text that names it, or with nothing but the payer's tax id."""
+    """Pay an invoice by key, by a text that names it, or by the payer's tax id alone."""
     assert document.buyer is not None
     chance = shop.chance
     payment = shop.transfer(document.total, on, document.buyer, matched(document))
@@ -97,7 +100,7 @@ def refer(shop: Shop, payment: Payment, document: LocalDocument) -> Payment:
 
 
 def leave_open(shop: Shop, companies: list[Person], *, count: int) -> None:
-    """Invoices nobody has paid and that fall due after the last day of trade."""
+    """Invoices without a payment that fall due after the last day of trade."""
     for _ in range(count):
         issue_on = shop.ledger.until - timedelta(days=shop.chance.whole(1, 20))
         shop.bill(shop.chance.pick(companies), issue_on, days=shop.chance.pick((30, 45)))
@@ -124,3 +127,46 @@ def sell_by_instalments(ledger: Ledger) -> None:
 def _is_plain_credit(paid: Payment) -> bool:
     odd = paid.shares or paid.misfee or paid.repeated or paid.forgotten or paid.payment_method
     return paid.subtype == "credit_card" and paid.verdict.outcome == "matched" and not odd
+
+
+def dispute(shop: Shop, ending: str | None, on: date) -> None:
+    """A dispute over an older card payment, if there is one, that ends on this morning or stays open for good."""
+    chance = shop.chance
+    since, until = HOURS[shop.ledger.country]
+    ended_at = chance.moment(on, since=since, until=until)
+    candidates = [paid for paid in disputable(shop.ledger) if paid.succeeded_at < ended_at - AGE]
+    if not candidates:
+        return
+    payment = chance.pick(candidates)
+    opened_at = ended_at - timedelta(days=7 if ending == "expired" else 6)
+    review_at = None if ending == "expired" else opened_at + timedelta(days=2, minutes=chance.whole(1, 600))
+    opened = Dispute(chance.id("cb"), payment, opened_at, review_at, None if ending is None else ended_at, ending)
+    shop.ledger.disputes.append(opened)
+
+
+def disputable(ledger: Ledger) -> list[Payment]:
+    """Return plain card payments that are neither refunded nor disputed yet."""
+    busy = {refund.payment.id for refund in ledger.refunds} | {case.payment.id for case in ledger.disputes}
+    return [
+        paid
+        for paid in ledger.payments
+        if paid.subtype == "credit_card"
+        and paid.verdict.outcome == "matched"
+        and not (paid.id in busy or paid.forgotten or paid.repeated or paid.shares)
+    ]
+
+
+def sell_for_two(shop: Shop, on: date, *, own_entity: str, seller_entity: str, off_by: int = 0) -> Payment:
+    """A receipt paid by card and shared; the seller's share may be off by some units."""
+    paid_at = shop.chance.moment(on)
+    receipt = shop.keep_document(shop.receipt(shop.chance.later(paid_at, -900, -240)))
+    seller = receipt.total * SELLER_BPS // 10_000
+    shares = (
+        Share(own_entity, receipt.total - seller, pays_fee=True, is_own=True),
+        Share(seller_entity, seller + off_by),
+    )
+    verdict = matched(receipt)
+    if off_by:
+        verdict = replace(verdict, code="SPLIT_MISMATCH", at_risk=abs(off_by))
+    payment = shop.payment(receipt.total, paid_at, verdict, subtype="credit_card")
+    return shop.keep_payment(replace(payment, metadata=shop.name(receipt), shares=shares))

@@ -42,7 +42,7 @@ class Assessor:
         self._overcharged = {line.resource: abs(line.fee_off) for line in lines}
 
     def assess(self, at: datetime) -> list[Truth]:
-        """Every subject that exists at the moment, in the order of its kind."""
+        """Return every subject that exists at the moment, in the order of its kind."""
         ledger = self.ledger
         rows = [self._document(d, at) for d in ledger.documents if d.known_at <= at]
         rows += [self._payment(p, at) for p in ledger.payments if p.succeeded_at <= at]
@@ -88,7 +88,7 @@ class Assessor:
         return Standing("partly_paid" if paid - back > 0 else "open_not_due", balance)
 
     def _lost(self, key: str, at: datetime) -> int:
-        """What lost disputes took back of what was paid on a document."""
+        """Return what lost disputes took back of what was paid on a document."""
         return sum(
             min(amount, case.payment.amount)
             for paid, amount in self._paid[key]
@@ -100,7 +100,7 @@ class Assessor:
         return sale is not None and self._lost(sale.key, at) > 0
 
     def _dispute(self, case: Dispute, at: datetime) -> list[Truth]:
-        """A lost dispute with what its documents still ask for, or one that waits; a won one is over."""
+        """Return a lost dispute with what its documents still ask for, or one that waits; a won one is over."""
         links = (*(payout.id for payout in self._taken[case.id] if payout.created_at <= at), case.payment.id)
         outcome, code, risk = "waiting_documentation", "DISPUTE_OPEN", case.payment.amount
         if _has_happened(case.ended_at, at):
@@ -113,7 +113,7 @@ class Assessor:
         return [Truth("dispute", case.id, links, outcome, codes, risk, case.payment.currency, decidable=True)]
 
     def _still_open(self, case: Dispute, at: datetime) -> int:
-        """What a lost dispute took back and no note or payment made up for."""
+        """Return what a lost dispute took back and no note or payment made up for."""
         keys = {key for key, _ in case.payment.verdict.applied}
         sales = [document for document in self.ledger.documents if document.key in keys]
         return min(case.payment.amount, sum(max(0, self._standing(sale, at).balance) for sale in sales))
@@ -133,7 +133,7 @@ class Assessor:
         return Truth(kind, payment.id, links, verdict.outcome, codes, risk, payment.currency, verdict.decidable)
 
     def _trouble(self, payment: Payment, at: datetime) -> str | None:
-        """Whether the payment is in two payouts, or has waited too long for one."""
+        """Return whether the payment is in two payouts, or has waited too long for one."""
         known = [payout for payout in self._carried[payment.id] if payout.created_at <= at]
         alive = [payout for payout in known if _gone_at(payout, at) is None]
         if alive:
@@ -206,7 +206,7 @@ class Assessor:
         return [*troubles, ("BANK_AMOUNT_DIFF", gap)] if gap else troubles
 
     def _bank_days(self, at: datetime) -> Iterator[Truth]:
-        """The day of the deposit that the bank's own file lacks, once both sources must tell it."""
+        """Return the day of the deposit that the bank's own file lacks, once both sources must tell it."""
         country, file = self.ledger.country, self.ledger.bank_file
         for transfer in self.ledger.transfers:
             if file is None or transfer.id != file.lacks:
@@ -221,7 +221,7 @@ class Assessor:
 
 
 def truth_of(ledger: Ledger) -> Callable[[datetime], list[Truth]]:
-    """The truth of a finished ledger as a function of the moment."""
+    """Return the truth of a finished ledger as a function of the moment."""
     return Assessor(ledger).assess
 
 
@@ -243,5 +243,5 @@ def _has_happened(moment: datetime | None, at: datetime) -> bool:
 
 
 def _gone_at(payout: Payout, at: datetime) -> datetime | None:
-    """When a payout's items became free again, if they have by this moment."""
+    """Return when a payout's items became free again, if they have by this moment."""
     return payout.gone_at if _has_happened(payout.gone_at, at) else None

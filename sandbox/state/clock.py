@@ -1,4 +1,4 @@
-"""The sandbox's clock: it stands still until somebody advances it, or walks with real time."""
+"""The sandbox's clock: it stands still until it is advanced, or walks with real time."""
 
 import re
 import threading
@@ -20,7 +20,7 @@ class Clock:
         return self._now
 
     def move_to(self, at: datetime) -> None:
-        """Walk forward to that moment; a moment already passed changes nothing."""
+        """Move forward to that moment, never back."""
         self._now = max(self._now, at)
 
 
@@ -49,12 +49,12 @@ class Ticker:
 
 
 def to_iso(at: datetime) -> str:
-    """The text the provider writes for a moment: UTC with milliseconds."""
+    """Return the text the provider writes for a moment: UTC with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def to_moment(text: str) -> datetime:
-    """Read a date or datetime; without an offset it is UTC. Raises ValueError."""
+    """Read a date or datetime; without an offset it is UTC. Raise ValueError."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         return moment.replace(tzinfo=UTC)
@@ -65,5 +65,5 @@ def to_moment(text: str) -> datetime:
 
 
 def to_day(text: str) -> date | None:
-    """The date when the text names a whole day, None when it names a moment. Raises ValueError on an impossible day."""
+    """The date when the text names a whole day, None when it names a moment. Raise ValueError on an impossible day."""
     return date.fromisoformat(text) if WHOLE_DAY.fullmatch(text) else None

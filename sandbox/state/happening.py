@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+
+from sandbox.state.store import Object
 
 # Every kind of object a scenario may hold, named after the API's paths. `subscriptions` and `invoices` are the v2 ones;
 # `legacy_subscriptions` are of direct debit, `tax_*` fiscal, `link_*` of the Movements API, `account_*` of accounts.
@@ -26,9 +27,9 @@ class Happening:
 
     at: datetime  # aware UTC
     collection: str  # one of COLLECTIONS
-    object: dict[str, Any]  # the whole JSON-ready object after the change, with its id, object, mode
+    object: Object  # the whole JSON-ready object after the change, with its id, object, mode
     event: str | None = None  # event type emitted for this change, None = silent change
-    event_only: dict[str, Any] = field(default_factory=dict)  # fields that appear only in the event's data
+    event_only: Object = field(default_factory=dict)  # fields that appear only in the event's data
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ class Scenario:
     country: str  # "cl" / "mx"
     happenings: Iterable[Happening]  # sorted by (at, order of writing); history and the trade to come
     documents: Iterable[Document]  # the merchant's books
-    tariff: dict[str, Any]  # what the merchant writes under [tariff] in cuadre.toml
+    tariff: Object  # what the merchant writes under [tariff] in cuadre.toml
     truth: Callable[[datetime], Iterable[Truth]]  # what a right reconciliation must find as of that moment
     bank_lines: tuple[dict[str, str], ...] = ()  # where the merchant's bank lies outside
     bank_file: BankFile | None = None

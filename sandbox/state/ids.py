@@ -1,4 +1,4 @@
-"""Ids with the provider's prefixes, drawn from a seed: the same start gives the same ids, and they say nothing else."""
+"""Ids with the provider's prefixes, drawn from a seed: the same start gives the same ids."""
 
 import hashlib
 
@@ -7,7 +7,7 @@ LENGTH = 24
 
 
 def draw(prefix: str, *parts: object) -> str:
-    """An id that depends on every part and on nothing else."""
+    """Return an id that depends on every part alone."""
     return f"{prefix}_{token(*parts, prefix)}"
 
 

@@ -1,6 +1,6 @@
 """The provider's errors: one class that carries its status, its code and the parameter at fault."""
 
-from typing import Any
+from sandbox.state.store import Object
 
 DOC_URL = "https://docs.fintoc.com/reference/errors"
 
@@ -16,8 +16,8 @@ class RefusalError(Exception):
         self.code = code
         self.param = param
 
-    def body(self) -> dict[str, Any]:
-        error: dict[str, Any] = {"type": self.type, "code": self.code}
+    def body(self) -> Object:
+        error: Object = {"type": self.type, "code": self.code}
         if self.param is not None:
             error["param"] = self.param
         error["message"] = str(self)
@@ -54,5 +54,5 @@ def invalid_enum(param: str, value: object, allowed: tuple[str, ...]) -> Refusal
 
 
 def invalid(kind: str, param: str, expected: str) -> RefusalError:
-    """An `invalid_<kind>` on one parameter."""
+    """Return an `invalid_<kind>` on one parameter."""
     return RefusalError(400, f"invalid_{kind}", f"{param} must be {expected}", param=param)

@@ -1,9 +1,8 @@
 """The API versions and the shapes objects have in the older ones."""
 
 from collections.abc import Callable
-from typing import Any
 
-from sandbox.state.collection import Object
+from sandbox.state.store import Json, Object
 
 OLDEST = "2023-11-15"
 MIDDLE = "2025-08-13"
@@ -13,15 +12,15 @@ VERSIONS = (OLDEST, MIDDLE, LATEST)
 OLD_RETURN_REASONS = {"non_existing_account": "non_existent_account", "wrong_currency": "account_in_different_currency"}
 
 
-def present(body: Any, version: str) -> Any:
-    """An answer's body as that version of the API writes it."""
+def present(body: Json, version: str) -> Json:
+    """Return an answer's body as that version of the API writes it."""
     if isinstance(body, list):
-        return [present(row, version) for row in body]
-    return to_version(body, version) if isinstance(body, dict) else body
+        return [to_version(row, version) for row in body]
+    return None if body is None else to_version(body, version)
 
 
 def to_version(found: Object, version: str) -> Object:
-    """The object as that version of the API writes it, without the fields that are only the sandbox's own."""
+    """Return the object as that version of the API writes it, without the fields that are only the sandbox's own."""
     if any(name.startswith("_") for name in found):
         found = {name: value for name, value in found.items() if not name.startswith("_")}
     reshape = None if version == LATEST else RESHAPED.get(str(found.get("object")))

@@ -21,7 +21,7 @@ from consumer.commands.working import start_worker
 from cuadre import cli
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-from sandbox.state.event_types import TYPES
+from sandbox.state.events import TYPES
 from tests.ports import free_port
 
 TARIFF = """

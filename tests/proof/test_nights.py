@@ -28,7 +28,7 @@ from consumer.webhooks.blueprint import webhooks
 from reconcile.runs.nightly import NightlyOutcome
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
-from sandbox.state.event_types import TYPES
+from sandbox.state.events import TYPES
 from tests.ports import free_port
 from tests.thoroughness import for_run
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from sandbox.serve import create_sandbox, world_of
+from sandbox.serve import create_sandbox
 from sandbox.state.happening import Document, Happening, Scenario, Truth
 
 if TYPE_CHECKING:
-    from flask import Flask
+    from sandbox.serve import SandboxApp
 
 START = datetime(2026, 10, 1, 3, tzinfo=UTC)
 Object = dict[str, Any]
@@ -132,7 +132,7 @@ Open = Callable[..., httpx.Client]
 @pytest.fixture
 def open_sandbox(receiver: Receiver) -> Iterator[Open]:
     """Build a sandbox in process and give back a client that holds the test key."""
-    made: list[tuple[Flask, httpx.Client]] = []
+    made: list[tuple[SandboxApp, httpx.Client]] = []
 
     def build(scenario: Scenario | str | None = None, **settings: Any) -> httpx.Client:
         transport = httpx.MockTransport(receiver)
@@ -148,7 +148,7 @@ def open_sandbox(receiver: Receiver) -> Iterator[Open]:
     yield build
     for app, client in made:
         client.close()
-        world_of(app).close()
+        app.world.close()
 
 
 @pytest.fixture

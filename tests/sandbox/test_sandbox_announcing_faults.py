@@ -7,8 +7,8 @@ from threading import Event
 
 import httpx
 
-from sandbox.delivery.outbox import Delivery, Outbox
-from sandbox.state.eventlog import Event as Announced
+from sandbox.engine.delivery import Delivery, Outbox
+from sandbox.state.events import Event as Announced
 from sandbox.state.store import Store
 from tests.sandbox.conftest import START, Open, Receiver, advance, paid, subscribe, trade
 from tests.thoroughness import for_run

@@ -6,7 +6,7 @@ import time
 
 import httpx
 
-from sandbox.delivery.signature import sign
+from sandbox.engine.delivery import sign
 from tests.sandbox.conftest import Open, Receiver, advance, paid, subscribe, trade
 from tests.thoroughness import for_run
 

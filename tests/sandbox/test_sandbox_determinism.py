@@ -5,14 +5,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 
 import httpx
 import pytest
 
 from sandbox.api.routes import ROUTES
-from sandbox.faults.registry import Fault
+from sandbox.engine.faults import Fault
 from sandbox.scenarios import NAMES, build
-from sandbox.serve import create_sandbox, world_of
+from sandbox.serve import create_sandbox
 from tests.sandbox.conftest import START, Receiver
 
 LISTS = [route.path for route in ROUTES if route.method == "GET" and "{" not in route.path]
@@ -30,10 +31,11 @@ def pages(client: httpx.Client, url: str) -> Iterator[bytes]:
         url = answer.links.get("next", {}).get("url", "")
 
 
+@cache
 def everything(name: str, seed: int, steps: int) -> dict[str, list[bytes]]:
     """What a start with that seed answers two weeks later, whatever the steps of its clock."""
-    app = create_sandbox(name, seed=seed, faults=FAULTS, transport=httpx.MockTransport(Receiver()))
-    world = world_of(app)
+    app = create_sandbox(name, seed=seed, scale=0.3, faults=FAULTS, transport=httpx.MockTransport(Receiver()))
+    world = app.world
     with httpx.Client(
         transport=httpx.WSGITransport(app=app),
         base_url="http://sandbox.test",
@@ -67,7 +69,8 @@ def plans() -> str:
 
 def test_two_processes_with_one_seed_answer_alike() -> None:
     """Neither a plan nor an answer depends on how a process happens to scatter its sets and dictionaries."""
-    start = "from tests.sandbox.test_sandbox_determinism import digest_of, plans; print(plans() + digest_of('busy-month', 5))"
+    names = "from tests.sandbox.test_sandbox_determinism import digest_of, plans"
+    start = f"{names}; print(plans() + digest_of('busy-month', 5))"
     told = [
         subprocess.run(
             [sys.executable, "-c", start],

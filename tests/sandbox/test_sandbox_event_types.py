@@ -5,7 +5,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from sandbox.state.event_types import TYPES
+from sandbox.state.events import TYPES
 from tests.sandbox.conftest import Receiver, advance, make, refusal, subscribe
 
 _SPECIFICATION = Path(__file__).parents[1] / "data" / "event_types.txt"

@@ -12,7 +12,7 @@ import pytest
 from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
-from sandbox.faults.registry import NAMES, to_fault
+from sandbox.engine.faults import NAMES, to_fault
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
 from tests.sandbox.conftest import one_payout

@@ -8,12 +8,11 @@ from typing import Any
 
 import httpx
 import pytest
-from flask import Flask
 
 from sandbox.api.call import Route
 from sandbox.api.routes import ROUTES
-from sandbox.faults.registry import Fault
-from sandbox.serve import create_sandbox, world_of
+from sandbox.engine.faults import Fault
+from sandbox.serve import SandboxApp, create_sandbox
 from tests.sandbox.conftest import PDF
 
 DECLARED = {200, 201, 204, 400, 401, 402, 403, 404, 405, 406, 409, 422, 429}
@@ -39,30 +38,30 @@ ODD: tuple[Any, ...] = (
 
 
 @pytest.fixture
-def busy() -> Iterator[Flask]:
+def busy() -> Iterator[SandboxApp]:
     """A month of trade, half of it gone by."""
-    app = create_sandbox("busy-month", seed=11)
-    world_of(app).advance(timedelta(days=15))
+    app = create_sandbox("busy-month", seed=11, scale=0.2)
+    app.world.advance(timedelta(days=15))
     yield app
-    world_of(app).close()
+    app.world.close()
 
 
-def ids_of(app: Flask) -> list[str]:
-    world = world_of(app)
+def ids_of(app: SandboxApp) -> list[str]:
+    world = app.world
     found = [str(row["id"]) for (mode, _), rows in world.collections.items() for row in rows.newest_first()]
     tokens = [row["link_token"] for row in world.collection("test", "links").newest_first()]
     return [*tokens, *random.Random(3).sample(found, 400)]  # noqa: S311 - repeatable
 
 
-def fill(route: Route, app: Flask, chance: random.Random, ids: list[str]) -> str:
+def fill(route: Route, app: SandboxApp, chance: random.Random, ids: list[str]) -> str:
     """The route's path with ids of objects of its kind, or of any."""
     path = route.path
     while "{" in path:
         before, _, rest = path.partition("{")
         name, _, after = rest.partition("}")
         kind = before.rstrip("/").rsplit("/", 1)[-1]
-        own = [str(row["id"]) for row in world_of(app).collection("test", kind).newest_first()]
-        links = [row["link_token"] for row in world_of(app).collection("test", "links").newest_first()]
+        own = [str(row["id"]) for row in app.world.collection("test", kind).newest_first()]
+        links = [row["link_token"] for row in app.world.collection("test", "links").newest_first()]
         likely = (links if name == "link_token" else own) or ids
         path = f"{before}{chance.choice(likely if chance.random() < 0.8 else ids)}{after}"
     return path
@@ -72,7 +71,7 @@ def body(chance: random.Random, ids: list[str]) -> dict[str, Any]:
     return {name: chance.choice([*ODD, chance.choice(ids)]) for name in chance.sample(NAMES, 12)}
 
 
-def client_of(app: Flask) -> httpx.Client:
+def client_of(app: SandboxApp) -> httpx.Client:
     return httpx.Client(
         transport=httpx.WSGITransport(app=app),
         base_url="http://sandbox.test",
@@ -80,7 +79,7 @@ def client_of(app: Flask) -> httpx.Client:
     )
 
 
-def test_no_operation_breaks(busy: Flask) -> None:
+def test_no_operation_breaks(busy: SandboxApp) -> None:
     """Odd bodies, odd filters and wrong ids are answered with a declared status and an error object."""
     chance, ids = random.Random(20261001), ids_of(busy)  # noqa: S311 - repeatable
     token = ids[0]
@@ -101,7 +100,7 @@ def test_no_operation_breaks(busy: Flask) -> None:
         assert client.post("/_sandbox/clock/advance", json={"seconds": 10 * 86_400}).status_code == 200
 
 
-def test_no_upload_breaks(busy: Flask) -> None:
+def test_no_upload_breaks(busy: SandboxApp) -> None:
     """Forms with odd fields and files are answered too."""
     chance, ids = random.Random(5), ids_of(busy)  # noqa: S311 - repeatable
     with client_of(busy) as client:
@@ -113,9 +112,9 @@ def test_no_upload_breaks(busy: Flask) -> None:
             assert answer.status_code in DECLARED, f"{route.path} {answer.text[:300]}"
 
 
-def test_every_list_of_the_busy_month_can_be_read_to_its_end(busy: Flask) -> None:
+def test_every_list_of_the_busy_month_can_be_read_to_its_end(busy: SandboxApp) -> None:
     """Pages follow each other until the last, without a row twice and without the sandbox's own fields."""
-    token = next(world_of(busy).collection("test", "links").newest_first())["link_token"]
+    token = next(busy.world.collection("test", "links").newest_first())["link_token"]
     lengths = {}
     with client_of(busy) as client:
         for route in (route for route in ROUTES if route.method == "GET" and "{" not in route.path):
@@ -132,10 +131,10 @@ def test_every_list_of_the_busy_month_can_be_read_to_its_end(busy: Flask) -> Non
     assert [path for path, length in lengths.items() if not length] == ["/v1/webhook_endpoints", "/v2/products"]
 
 
-@pytest.mark.parametrize(("name", "kinds"), [("quiet", 3), ("busy-month", 29), ("mexico", 18)])
-def test_every_object_of_a_scenario_can_be_read_by_its_id(name: str, kinds: int) -> None:
+@pytest.mark.parametrize(("name", "kinds", "scale"), [("quiet", 3, 1.0), ("busy-month", 29, 0.3), ("mexico", 18, 1.0)])
+def test_every_object_of_a_scenario_can_be_read_by_its_id(name: str, kinds: int, scale: float) -> None:
     """Whatever a scenario puts into a collection has a route that answers it."""
-    app = create_sandbox(name, seed=2)
+    app = create_sandbox(name, seed=2, scale=scale)
     paths = {
         "account_movements": "/v2/accounts/{account_id}/movements/{id}",
         "account_statements": None,
@@ -148,7 +147,7 @@ def test_every_object_of_a_scenario_can_be_read_by_its_id(name: str, kinds: int)
         "tax_invoices": "/v1/invoices/{id}",
     }
     first = ("v1", "v2")
-    world = world_of(app)
+    world = app.world
     tokens = {row["id"]: row["link_token"] for row in world.collection("test", "links").newest_first()}
     found = set[str]()
     with client_of(app) as client:
@@ -174,19 +173,19 @@ def test_faults_all_at_once_break_nothing() -> None:
         for name in ("tie", "conflict", "unknown-type", "null-field", "late-visible", "server-error", "version-switch",
                      "duplicate-page", "empty-page", "pruned-cursor", "insert-while-paging", "truncated", "wrong-type")
     ]  # fmt: skip
-    app = create_sandbox("busy-month", seed=3, faults=faults)
-    world_of(app).advance(timedelta(days=20))
+    app = create_sandbox("busy-month", seed=3, scale=0.2, faults=faults)
+    app.world.advance(timedelta(days=20))
     with client_of(app) as client:
         for number in range(200):
             path = ROUTES[number % len(ROUTES)].path
             answer = client.get(path if "{" not in path else "/v2/events", params={"limit": number + 1})
             assert answer.status_code in {*DECLARED, 500}
-    world_of(app).close()
+    app.world.close()
 
 
-def test_payouts_of_the_busy_month_are_told_once_each(busy: Flask) -> None:
+def test_payouts_of_the_busy_month_are_told_once_each(busy: SandboxApp) -> None:
     """Every payout has one `payout.created`; those that succeeded have one `payout.succeeded`."""
-    world = world_of(busy)
+    world = busy.world
     told = [
         (event.type, event.data["id"]) for event in world.logs["test"].newest_first(None, None, after=None)
         if event.type in {"payout.created", "payout.succeeded"}

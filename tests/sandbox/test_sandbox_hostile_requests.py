@@ -198,7 +198,7 @@ def test_endpoints_keep_their_ids_when_a_scenario_begins_anew(client: httpx.Clie
     """With the same seed ids begin anew, but never one that an endpoint bears."""
     made = []
     for _ in range(3):
-        client.post("/_sandbox/scenario", json={"name": "busy-month", "seed": 4})
+        client.post("/_sandbox/scenario", json={"name": "busy-month", "seed": 4, "scale": 0.1})
         made.append(subscribe(client, "payout.created"))
 
     assert len({row["id"] for row in made}) == len({row["secret"] for row in made}) == 3
@@ -207,7 +207,7 @@ def test_endpoints_keep_their_ids_when_a_scenario_begins_anew(client: httpx.Clie
 
 def test_no_event_shows_what_is_only_the_sandboxs_own(open_sandbox: Open, receiver: Receiver) -> None:
     """Not even one of an unknown type, which is made beside the true one."""
-    client = open_sandbox("busy-month", seed=4)
+    client = open_sandbox("busy-month", seed=4, scale=0.1)
     subscribe(client, "payment_intent.succeeded")
     client.post("/_sandbox/faults", json={"name": "unknown-type"})
     link = read(client, "/_sandbox/credentials")["link_tokens"][0]

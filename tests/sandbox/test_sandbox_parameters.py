@@ -6,9 +6,8 @@ from typing import Any
 from werkzeug.datastructures import Headers, MultiDict
 
 from sandbox.api.call import Call
-from sandbox.api.parameters import query_of
-from sandbox.api.routes import ROUTES
-from sandbox.serve import create_sandbox, world_of
+from sandbox.api.routes import ROUTES, query_of
+from sandbox.serve import create_sandbox
 from sandbox.state.refusal import RefusalError
 from sandbox.state.versions import LATEST
 
@@ -31,7 +30,7 @@ class Recording(MultiDict[str, str]):
 
 def test_the_description_names_the_parameters_that_are_read() -> None:
     """No list reads a parameter it does not declare, and none declares what it does not read."""
-    world = world_of(create_sandbox("busy-month", seed=8))
+    world = create_sandbox("busy-month", seed=8, scale=0.1).world
     link = next(world.collection("test", "links").newest_first())
     token = link["link_token"]
 
@@ -61,5 +60,5 @@ def test_the_description_names_the_parameters_that_are_read() -> None:
         with suppress(RefusalError):  # some of the ids are of nothing
             route.operation(call)
 
-        assert query.names == set(query_of(route.path)), route.path
+        assert query.names == set(query_of(route)), route.path
     world.close()

@@ -78,7 +78,7 @@ def test_after_the_cut_comes_the_next_bank_day(open_sandbox: Open) -> None:
 
 def test_the_scenarios_payout_of_the_day_takes_it_in(open_sandbox: Open) -> None:
     """One payout a cycle: its amount, resources, report and truth hold both trades."""
-    client, plain = open_sandbox("busy-month"), open_sandbox("busy-month")
+    client, plain = open_sandbox("busy-month", scale=0.3), open_sandbox("busy-month", scale=0.3)
     sold = sell(client, 777_001)
     for each in (client, plain):
         advance(each, 15 * HOUR)
@@ -99,7 +99,7 @@ def test_the_scenarios_payout_of_the_day_takes_it_in(open_sandbox: Open) -> None
 
 def test_money_in_the_merchants_account_adds_up(open_sandbox: Open) -> None:
     """The payout arrives whole; every later balance, and the month's statement, follow."""
-    client = open_sandbox("busy-month")
+    client = open_sandbox("busy-month", scale=0.3)
     sell(client, 777_001)
     advance(client, 33 * DAY)
 
@@ -192,7 +192,7 @@ def test_a_refund_is_taken_off(open_sandbox: Open) -> None:
 
 def test_of_a_shared_payment_each_recipient_is_paid_out_its_part(open_sandbox: Open) -> None:
     """The root entity's share in its payout, less the fee on the whole; the other's in a payout of its own."""
-    client = open_sandbox("busy-month")
+    client = open_sandbox("busy-month", scale=0.3)
     root = client.get("/v2/entities?is_root=true").json()[0]
     other = client.get("/v2/entities?is_root=false").json()[0]
     split = [
@@ -215,7 +215,7 @@ def test_of_a_shared_payment_each_recipient_is_paid_out_its_part(open_sandbox: O
 
 def test_what_may_mean_a_document_of_the_books_is_left_undecided(open_sandbox: Open) -> None:
     """A payment that names an invoice of the books, and the invoice: neither is judged."""
-    client = open_sandbox("busy-month")
+    client = open_sandbox("busy-month", scale=0.3)
     head, *rows = [line.split(",") for line in client.get("/_sandbox/invoices.csv").text.splitlines()]
     invoice = dict(zip(head, next(row for row in rows if row[0] == "33"), strict=True))
     sold = sell(client, 123_457, metadata={"order_ref": invoice["order_ref"]})
@@ -241,7 +241,7 @@ def test_pesos_of_mexico_are_paid_out_the_mexican_way(open_sandbox: Open) -> Non
 
 def test_live_payments_have_payouts_and_reports_of_their_own(open_sandbox: Open) -> None:
     """The live key sees its payout; its report is handed out as any other."""
-    client = open_sandbox("busy-month")
+    client = open_sandbox("busy-month", scale=0.3)
     client.headers["Authorization"] = "sk_live_sandbox"
     advance(client, 7 * DAY)
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from sandbox.api.refunds import processed_at
+from sandbox.api.payouts import processed_at
 from sandbox.state.happening import Happening
 from tests.sandbox.conftest import (
     PDF,

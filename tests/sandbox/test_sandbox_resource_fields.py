@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from sandbox.serve import create_sandbox, world_of
+from sandbox.serve import create_sandbox
 from tests.sandbox.conftest import Receiver, advance
 
 Object = dict[str, Any]
@@ -83,7 +83,7 @@ def held() -> dict[str, list[Object]]:
     """Everything two months of Chile and Mexico hold, and what requests made beside it."""
     found: dict[str, list[Object]] = {}
     for name in ("busy-month", "mexico"):
-        app = create_sandbox(name, transport=httpx.MockTransport(Receiver()))
+        app = create_sandbox(name, scale=0.1, transport=httpx.MockTransport(Receiver()))
         with httpx.Client(
             transport=httpx.WSGITransport(app=app),
             base_url="http://sandbox.test",
@@ -91,9 +91,9 @@ def held() -> dict[str, list[Object]]:
         ) as client:
             make_some(client)
             advance(client, 34 * 86_400)
-        for (_, kind), rows in world_of(app).collections.items():
+        for (_, kind), rows in app.world.collections.items():
             found.setdefault(kind, []).extend(rows.newest_first())
-        world_of(app).close()
+        app.world.close()
     return found
 
 

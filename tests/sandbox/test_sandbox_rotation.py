@@ -121,7 +121,7 @@ def test_a_signature_of_no_moment_is_refused(bank: httpx.Client, moment: object)
 
 def test_the_old_version_shapes_what_is_announced_and_what_is_read(open_sandbox: Open) -> None:
     """After a version switch events bear the old names; a reader who names the new version gets the new ones."""
-    client = open_sandbox("busy-month", seed=4)
+    client = open_sandbox("busy-month", seed=4, scale=0.1)
     link = read(client, "/_sandbox/credentials")["link_tokens"][0]
     client.post("/_sandbox/faults", json={"name": "version-switch", "times": 1})
     read(client, "/v1/payouts")

@@ -6,7 +6,7 @@ import httpx
 import pytest
 from flask import Flask
 
-from sandbox.serve import create_sandbox, world_of
+from sandbox.serve import create_sandbox
 from tests.sandbox.conftest import PDF, Object, make, read, told
 
 
@@ -14,7 +14,7 @@ from tests.sandbox.conftest import PDF, Object, make, read, told
 def busy() -> Iterator[Flask]:
     app = create_sandbox("busy-month", seed=1)
     yield app
-    world_of(app).close()
+    app.world.close()
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from werkzeug.serving import make_server
 from werkzeug.wrappers import Request, Response
 
 from sandbox.commands import sandbox as command
-from sandbox.remote import Steer, Truth
+from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
+from sandbox.state.happening import Truth
 from tests.sandbox.conftest import one_payout
 
 SUCCEEDED = "payment_intent.succeeded"

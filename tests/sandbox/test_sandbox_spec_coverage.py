@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sandbox.api.routes import ROUTES
-from sandbox.faults.registry import NAMES
-from sandbox.state.event_types import TYPES
+from sandbox.engine.faults import NAMES
+from sandbox.state.events import TYPES
 
 ROOT = Path(__file__).parents[2]
 TABLE = ROOT / "docs" / "spec-coverage.md"

@@ -9,15 +9,13 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import msgspec
-
 from consumer.config import load
 from consumer.facts.clock import local_date
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.runs.run import take_snapshot
-from sandbox.child import write_settings
+from sandbox.demo import write_settings
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.happening import Truth
@@ -47,7 +45,7 @@ def read_over_http(name: str, seed: int, *, days: int) -> Iterator[tuple[Snapsho
         if file is not None:
             (folder / "bank.csv").write_bytes(steer.bank())
             _cuadre(folder, "bank", "import", str(folder / "bank.csv"), "--account", file.account)
-        truth = [Truth(**msgspec.structs.asdict(row)) for row in steer.truth()]
+        truth = steer.truth()
         reports = [folder / f"{row.id}.csv" for row in truth if row.kind == "payout"]
         for path in reports:
             path.write_bytes(steer.payout_report(path.stem))

@@ -17,7 +17,7 @@ from consumer.facts.tables.inbox import EVENT_KEYS, Event, Source
 from consumer.inbox.apply import drain
 from consumer.inbox.events import Filter, list_events
 from consumer.inbox.record import Verdict, read_arrival, record_all
-from sandbox.serve import create_sandbox, world_of
+from sandbox.serve import create_sandbox
 from tests.thoroughness import for_run
 
 pytestmark = pytest.mark.both_databases
@@ -38,7 +38,7 @@ MARK = "\ufdd0"
 @cache
 def examples() -> list[dict[str, Any]]:
     """One event of each type that the sandbox announces in a month."""
-    world = world_of(create_sandbox("busy-month", scale=0.1))
+    world = create_sandbox("busy-month", scale=0.1).world
     world.advance(timedelta(days=2))
     found: dict[str, dict[str, Any]] = {}
     for event in world.logs["test"].newest_first(None, None, after=None):

@@ -6,15 +6,15 @@ import pytest
 from click.testing import CliRunner
 
 from sandbox.commands import sandbox as command
-from sandbox.serve import build_scenario, create_sandbox, world_of
+from sandbox.scenarios import UnknownScenarioError, build_scenario
+from sandbox.serve import create_sandbox
 from sandbox.state.clock import START_AT
-from sandbox.steering import UnknownScenarioError
 
 
 def test_a_sandbox_is_started_with_damages() -> None:
     """What is planted is in its truth."""
     app = create_sandbox("quiet-month", scale=0.3, damages={"paid_twice": 0.03})
-    truth = world_of(app).scenario.truth(START_AT + timedelta(days=34))
+    truth = app.world.scenario.truth(START_AT + timedelta(days=34))
     assert sum("DUPLICATE_PAYMENT" in row.exceptions for row in truth) == 5
 
 

@@ -54,7 +54,8 @@ def codes_over_time(scenario: WholeScenario) -> set[str]:
 @pytest.mark.parametrize("damage", SWITCHABLE)
 def test_a_damage_alone_brings_its_own_exceptions_and_no_others(scenario: Builder, damage: str) -> None:
     """A quiet month with one damage at its stress rate."""
-    found = codes_over_time(scenario(f"quiet-month+{damage}", 3, 0.6))
+    scale = 0.6 if damage == "refund_full" else 0.3  # in a smaller month a day's refunds outweigh its sales
+    found = codes_over_time(scenario(f"quiet-month+{damage}", 3, scale))
     assert found - {"INVOICE_NO_PAYMENT"} == CODES.get(damage, set())
     assert ("INVOICE_NO_PAYMENT" in found) == (damage in OVERDUE)
 

@@ -80,8 +80,9 @@ def assert_documents_stand(built: WholeScenario, at: datetime) -> None:
     rows = {doc_key(d.row): d.row for d in built.documents if d.known_at <= at}
     paid = paid_by_document(built, truth, {key: minor(row) for key, row in rows.items()})
     done = {h.object["id"] for h in built.happenings if h.event == "refund.succeeded" and h.at <= at}
+    amounts = amounts_of(built)
     for refund in (row for row in truth if row.kind == "refund" and row.id in done):
-        paid[refund.links[0]] -= amounts_of(built)[refund.id]
+        paid[refund.links[0]] -= amounts[refund.id]
     lost = [h.object for h in built.happenings if h.event in {"dispute.lost", "dispute.expired"} and h.at <= at]
     paid_by = {row.id: row.links[0] for row in truth if row.kind == "payment" and row.outcome in APPLYING}
     for case in lost:

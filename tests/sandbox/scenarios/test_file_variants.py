@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sandbox.scenarios.variants import VARIANTS, write_books
+from sandbox.scenarios.books import VARIANTS, write_books
 from sandbox.state.happening import Document, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]

@@ -5,6 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from functools import cache, cached_property
 from itertools import combinations
 from typing import Any
 
@@ -34,6 +35,11 @@ class Doc:
     balance: int
     notes: list[tuple[datetime, int]] = field(default_factory=list)
 
+    @cached_property
+    def names(self) -> set[str]:
+        """Every text that means it."""
+        return {self.key, self.row["order_ref"].lower(), self.row["uuid"] or "-"}
+
 
 @dataclass
 class Paid:
@@ -53,6 +59,7 @@ def minor(text: str, currency: str) -> int:
     return int(whole) * int(10 ** PLACES[currency]) + int(cents or "0")
 
 
+@cache
 def plain(tax_id: str) -> str:
     return re.sub(r"[^0-9A-ZÑ&]", "", tax_id.upper())
 
@@ -95,9 +102,11 @@ def to_paid(intent: dict[str, Any], at: datetime, tax_ids: dict[str, str]) -> Pa
 def named(paid: Paid, docs: dict[str, Doc]) -> Doc | None:
     """The one document the metadata name."""
     wanted = {paid.metadata[name].lower() for name in KEY_NAMES if name in paid.metadata}
+    if not wanted and "folio" not in paid.metadata:
+        return None
     found = [
         d for d in docs.values()
-        if wanted & {d.key, d.row["order_ref"].lower(), d.row["uuid"] or "-"}
+        if wanted & d.names
         or (paid.metadata.get("folio") == d.row["folio"]
             and paid.metadata.get("doc_type", d.row["doc_type"]) == d.row["doc_type"])
     ]  # fmt: skip
@@ -174,8 +183,9 @@ def open_docs(docs: dict[str, Doc]) -> list[Doc]:
 
 
 def by_reference(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answer]) -> None:
+    opened = open_docs(docs)
     for paid in rest:
-        equal = [d for d in open_docs(docs) if d.balance == paid.amount]
+        equal = [d for d in opened if d.balance == paid.amount]
         said = [d for d in equal if paid.words & {d.row["folio"], d.row["order_ref"]}]
         if len(said) == 1 and (plain(said[0].row["customer_tax_id"]) == paid.tax_id or len(equal) == 1):
             answers[paid.id] = settle(said[0], paid, "matched", None)
@@ -186,8 +196,9 @@ def by_customer(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answe
     for paid in sorted(rest, key=lambda p: p.at):
         if paid.tax_id:
             groups[paid.tax_id, paid.amount].append(paid)
+    opened = open_docs(docs)
     for (tax_id, amount), payments in groups.items():
-        found = [d for d in open_docs(docs) if plain(d.row["customer_tax_id"]) == tax_id and d.balance == amount]
+        found = [d for d in opened if d.balance == amount and plain(d.row["customer_tax_id"]) == tax_id]
         assert all(in_window(p, d) for p in payments for d in found), "the plan stays inside the window"
         found.sort(key=lambda d: d.row["due_date"])
         outcome = "matched" if len(found) == len(payments) == 1 else "interchangeable"
@@ -196,8 +207,9 @@ def by_customer(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answe
 
 
 def by_set(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answer]) -> None:
+    opened = open_docs(docs)
     for paid in [p for p in rest if p.tax_id]:
-        mine = [d for d in open_docs(docs) if paid.tax_id == plain(d.row["customer_tax_id"]) and d.balance > 0]
+        mine = [d for d in opened if paid.tax_id == plain(d.row["customer_tax_id"]) and d.balance > 0]
         assert len(mine) < 30, "small enough to try every set"
         sets = [s for n in range(2, 6) for s in combinations(mine, n) if sum(d.balance for d in s) == paid.amount]
         if not sets:
@@ -211,8 +223,9 @@ def by_set(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answer]) -
 
 
 def by_amount(rest: list[Paid], docs: dict[str, Doc], answers: dict[str, Answer]) -> None:
+    opened = open_docs(docs)
     for paid in rest:
-        found = [d for d in open_docs(docs) if d.balance == paid.amount and in_window(paid, d)]
+        found = [d for d in opened if d.balance == paid.amount and in_window(paid, d)]
         rivals = [p for p in rest if p.amount == paid.amount]
         if not paid.tax_id and len(found) == 1 and len(rivals) == 1:
             answers[paid.id] = ("suggested", (), "PAYMENT_NO_INVOICE")

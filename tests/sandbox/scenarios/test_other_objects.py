@@ -6,11 +6,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-import httpx
 import pytest
 
-from sandbox.serve import RunningSandbox
-from sandbox.state.event_types import TYPES
+from sandbox.serve import create_sandbox
+from sandbox.state.events import TYPES
 from sandbox.state.happening import COLLECTIONS, Happening, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
@@ -165,9 +164,9 @@ def test_mexico_holds_every_kind_of_object_that_exists_there(scenario: Builder) 
 
 def test_mexico_begins_with_accounts_verified_and_not() -> None:
     """When its clock starts, the list holds an account that was proved and one that is closed, newest first."""
-    with RunningSandbox("mexico") as running:
-        address = f"{running.url}/v2/account_verifications"
-        rows = httpx.get(address, headers={"Authorization": "sk_test_sandbox"}).json()
+    app = create_sandbox("mexico", scale=0.1)
+    rows = app.test_client().get("/v2/account_verifications", headers={"Authorization": "sk_test_sandbox"}).get_json()
+    app.world.close()
     assert [(row["status"], row["reason"]) for row in rows] == [
         ("failed", "invalid_recipient_account"), ("succeeded", None)
     ]  # fmt: skip

@@ -129,8 +129,9 @@ def wrong_fees(scenario: WholeScenario) -> dict[str, int]:
 
 def assert_payouts_close(built: WholeScenario) -> None:
     """The amount of each payout is its items less the fees told, the lost disputes and the planted gap."""
-    truth = {row.id: row for row in built.truth(END + timedelta(days=3)) if row.kind == "payout"}
-    disputes = [row for row in built.truth(END + timedelta(days=3)) if row.kind == "dispute"]
+    rows = built.truth(END + timedelta(days=3))
+    truth = {row.id: row for row in rows if row.kind == "payout"}
+    disputes = [row for row in rows if row.kind == "dispute"]
     items, lines, shares = items_of(built), carried(built), own_shares(built)
     for payout in last_states(built, "payouts").values():
         expected = 0
@@ -173,8 +174,9 @@ def test_items_in_two_payouts_or_none_are_those_the_wire_shows(scenario: Builder
         if created[line["payout"]] <= at:
             holders[line["resource"]].append(line["payout"])
     expected: dict[str, set[str]] = {"ITEM_IN_TWO_PAYOUTS": set(), "ITEM_IN_NO_PAYOUT": set()}
+    tested = last_states(built, "payment_intents")
     for resource, since in happened(built, "payment_intents", "payment_intent.succeeded").items():
-        if since > at or resource not in last_states(built, "payment_intents"):
+        if since > at or resource not in tested:
             continue
         freed = [gone[po] for po in holders[resource] if po in gone and gone[po] <= at]
         alive = len(holders[resource]) - len(freed)

@@ -10,7 +10,7 @@ import pytest
 from sandbox.scenarios import build, provide
 from sandbox.scenarios.damages import BASE
 from sandbox.scenarios.stream import stream
-from sandbox.serve import create_sandbox, world_of
+from sandbox.serve import create_sandbox
 from sandbox.state.happening import Scenario, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
@@ -66,7 +66,7 @@ def test_a_large_scenario_begins_at_once_and_forgets_what_it_told() -> None:
 def test_a_sandbox_serves_a_scenario_it_never_holds() -> None:
     """The clock walks through it, payout reports know its fees, and the files are written from it."""
     app = create_sandbox(told())
-    world, client = world_of(app), app.test_client()
+    world, client = app.world, app.test_client()
     world.advance(timedelta(days=34))
     payouts = list(world.collection("test", "payouts").newest_first())
     assert len(payouts) == 44

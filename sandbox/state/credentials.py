@@ -1,16 +1,22 @@
-"""Verifies the JSON Web Signature of the calls that move money: RS256 over the raw body, with a fresh nonce."""
+"""How a request proves itself: secret keys, the addresses they work from, and the JSON Web Signature."""
 
 import base64
 import binascii
 import hashlib
 import hmac
+import ipaddress
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import msgspec
 
 from sandbox.state.refusal import RefusalError, UnauthenticatedError
 
+KEYS = {"sk_test_sandbox": "test", "sk_live_sandbox": "live"}
+MOST_KEYS = 10
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 TOLERANCE = 300  # seconds of real time between signing and arriving
 NONCE_LENGTH = 32
 RSA_ENCRYPTION = bytes.fromhex("06092a864886f70d010101")
@@ -18,6 +24,64 @@ RSA_ENCRYPTION = bytes.fromhex("06092a864886f70d010101")
 SHA256_INFO = bytes.fromhex("3031300d060960864801650304020105000420")
 SEQUENCE, INTEGER, BIT_STRING = 0x30, 0x02, 0x03
 LONG_LENGTH = 0x80
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A secret key: it decides the mode, and may end some day."""
+
+    secret: str
+    mode: str
+    name: str
+    expires_at: datetime | None = None
+
+
+class Keyring:
+    """The keys there are. Both of the sandbox's own are among them from the beginning."""
+
+    def __init__(self) -> None:
+        self._keys = {secret: Key(secret, mode, f"sandbox {mode}") for secret, mode in KEYS.items()}
+        self.networks: tuple[Network, ...] = ()  # none: from anywhere
+
+    def add(self, key: Key) -> None:
+        if len(self._keys) >= MOST_KEYS:
+            raise RefusalError(409, "api_key_limit_reached", f"An organization holds up to {MOST_KEYS} secret keys")
+        self._keys[key.secret] = key
+
+    def revoke(self, secret: str) -> None:
+        """Forget the key, if it is known."""
+        self._keys.pop(secret, None)
+
+    def authenticate(self, header: str | None, now: datetime) -> str:
+        """The mode of the key, with or without the word Bearer. Raise `invalid_api_key` or `expired_api_key`."""
+        secret = (header or "").strip()
+        if secret.lower().startswith("bearer "):
+            secret = secret[len("bearer ") :].strip()
+        key = self._keys.get(secret)
+        if key is None:
+            raise UnauthenticatedError
+        if key.expires_at is not None and key.expires_at <= now:
+            raise UnauthenticatedError("expired_api_key", "The API key has expired")
+        return key.mode
+
+    def check_address(self, address: str | None) -> None:
+        """Raise the provider's 403 where the organization allows other addresses only."""
+        if self.networks and not _is_within(address, self.networks):
+            code = "allowed_cidr_blocks_does_not_contain_ip"
+            raise RefusalError(403, code, "Requests from this address are not allowed")
+
+
+def _is_within(address: str | None, networks: Iterable[Network]) -> bool:
+    try:
+        found = ipaddress.ip_address(address or "")
+    except ValueError:
+        return False
+    return any(found in network for network in networks)
+
+
+def read_networks(texts: Iterable[str]) -> tuple[Network, ...]:
+    """Blocks of addresses as 10.0.0.0/8. Raise ValueError."""
+    return tuple(ipaddress.ip_network(text) for text in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +168,7 @@ class UnreadableKeyError(ValueError):
 
 
 def read_public_key(pem: str) -> PublicKey:
-    """The RSA key of a `BEGIN PUBLIC KEY` block. Raises UnreadableKeyError."""
+    """Return the RSA key of a `BEGIN PUBLIC KEY` block. Raise UnreadableKeyError."""
     lines = [line for line in pem.strip().splitlines() if line and not line.startswith("-----")]
     try:
         content = base64.b64decode("".join(lines), validate=True)
@@ -122,7 +186,7 @@ def read_public_key(pem: str) -> PublicKey:
 
 
 def _take(content: bytes, tag: int) -> tuple[bytes, bytes]:
-    """The value of the first DER element, and what follows it."""
+    """Return the value of the first DER element, and what follows it."""
     if content[0] != tag:
         raise ValueError(tag)
     length, start = content[1], 2

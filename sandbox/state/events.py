@@ -1,18 +1,82 @@
-"""The event log of one mode: everything that was announced, in order, each from the moment it may be seen."""
+"""The provider's event types, and the event log of one mode: in order, each from the moment it may be seen."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
 from sandbox.state.clock import to_iso
-from sandbox.state.collection import CHUNK, EARLIEST, LATEST, Place
-from sandbox.state.store import Row, Store, from_micros, to_key, to_micros
+from sandbox.state.store import (
+    CHUNK,
+    EARLIEST,
+    EPOCH,
+    LATEST,
+    Object,
+    Place,
+    Row,
+    Store,
+    from_micros,
+    to_key,
+    to_micros,
+)
 
 COLUMNS = "id, type, mode, created, visible, body, position"
 FOUND = "SELECT id, type, mode, created, visible, body, position FROM events WHERE id = ? AND mode = ?"
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """The event types that carry one kind of object: its name, how its ids begin, and what may happen to it."""
+
+    object: str
+    prefix: str
+    changes: tuple[str, ...]
+
+
+FAMILIES = {
+    "link": Family("link", "link", ("credentials_changed",)),
+    "link.refresh_intent": Family("refresh_intent", "ri", ("succeeded", "failed")),
+    "account.refresh_intent": Family(
+        "refresh_intent", "ri", ("succeeded", "failed", "rejected", "movements_removed", "movements_modified")
+    ),
+    "payment_intent": Family("payment_intent", "pi", ("succeeded", "rejected", "failed", "pending", "expired")),
+    "subscription": Family("subscription", "sub", ("payment_method_updated", "payment_method_update_failed")),
+    "subscription_intent": Family("subscription_intent", "si", ("succeeded", "rejected", "failed")),
+    "charge": Family("charge", "ch", ("succeeded", "failed")),
+    "refund": Family("refund", "re", ("succeeded", "failed", "in_progress")),
+    "payout": Family("payout", "po", ("created", "canceled", "succeeded", "returned")),
+    "checkout_session": Family("checkout_session", "cs", ("finished", "expired")),
+    "transfer.inbound": Family("transfer", "tr", ("succeeded", "returned", "return_failed", "rejected", "reversed")),
+    "transfer.outbound": Family(
+        "transfer", "tr", ("succeeded", "partially_succeeded", "failed", "returned", "reversed")
+    ),
+    "account_number": Family("account_number", "acno", ("deleted",)),
+    "account_verification": Family("account_verification", "accv", ("succeeded", "failed")),
+    "payment_method": Family("payment_method", "pm", ("activated", "canceled")),
+    "invoice": Family(
+        "invoice",
+        "inv",
+        (
+            "created",
+            "finalized",
+            "paid",
+            "payment_created",
+            "payment_failed",
+            "payment_succeeded",
+            "upcoming",
+            "voided",
+        ),
+    ),
+    "dispute": Family("dispute", "cb", ("waiting_documentation", "in_review", "won", "lost", "expired")),
+    "entity.onboarding": Family("onboarding", "onb", ("approved", "rejected")),
+}
+TYPES: tuple[str, ...] = tuple(f"{name}.{change}" for name, family in FAMILIES.items() for change in family.changes)
+
+
+def family_of(type_: str) -> Family:
+    """Return the family of an event type."""
+    return FAMILIES[type_.rpartition(".")[0]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +88,9 @@ class Event:
     mode: str
     created_at: datetime
     visible_at: datetime
-    data: dict[str, Any]
+    data: Object
 
-    def envelope(self) -> dict[str, Any]:
+    def envelope(self) -> Object:
         return {
             "id": self.id,
             "object": "event",
@@ -39,13 +103,13 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """Which events somebody asks for: of these types, or of any; of one resource, or of all."""
+    """Which events are asked for: of these types, or of any; of one resource, or of all."""
 
     types: Sequence[str] = ()
     resource: str | None = None
 
     def condition(self) -> tuple[str, list[object]]:
-        """The same in the words of the database."""
+        """Return the same in the words of the database."""
         words, values = "", list[object]()
         if self.types:
             words += f" AND type IN ({', '.join('?' * len(self.types))})"
@@ -64,17 +128,14 @@ class EventLog:
 
     def __init__(self, store: Store, mode: str) -> None:
         self._store, self._mode = store, mode
-        self._last: Event | None = None
+        self.last_at = EPOCH  # when the last event was created
 
     def __len__(self) -> int:
         row = self._store.row("SELECT count(*) FROM events WHERE mode = ?", self._mode)
         return int(row[0]) if row else 0
 
-    def last(self) -> Event | None:
-        return self._last
-
     def append(self, event: Event) -> None:
-        assert self._last is None or event.created_at >= self._last.created_at
+        assert event.created_at >= self.last_at
         about = event.data.get("id")
         self._store.write(
             "INSERT INTO events (mode, id, type, resource, created, visible, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -86,10 +147,10 @@ class EventLog:
             to_micros(event.visible_at),
             msgspec.json.encode(event.data),
         )
-        self._last = event
+        self.last_at = event.created_at
 
     def find(self, id_: str, now: datetime) -> Event | None:
-        """The event, if it may be seen by now."""
+        """Return the event, if it may be seen by now."""
         row = self._store.row(FOUND, to_key(id_), self._mode)
         event = _to_event(row) if row else None
         return event if event and event.visible_at <= now else None
@@ -97,14 +158,14 @@ class EventLog:
     def newest_first(
         self, since: datetime | None, until: datetime | None, *, after: str | None, about: About = ANYTHING
     ) -> Iterator[Event]:
-        """From `until` back to `since`, both included, beginning behind the event `after`. Raises KeyError."""
+        """From `until` back to `since`, both included, beginning behind the event `after`. Raise KeyError."""
         place = (LATEST, LATEST) if after is None else self._place(after)
         return self._walk("<", place, since, until, about)
 
     def oldest_first(
         self, since: datetime | None, until: datetime | None, *, before: str, about: About = ANYTHING
     ) -> Iterator[Event]:
-        """From just before the event `before` on towards the newest. Raises KeyError."""
+        """From just before the event `before` on towards the newest. Raise KeyError."""
         return self._walk(">", self._place(before), since, until, about)
 
     def _place(self, id_: str) -> Place:

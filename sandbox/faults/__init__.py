@@ -1,1 +1,0 @@
-"""What the sandbox can be told to do wrong."""

@@ -6,7 +6,6 @@ import secrets
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -22,25 +21,24 @@ def setting_names() -> list[str]:
     return [PREFIX + name.upper() for name in [*_NAMES, "config"]]
 
 
-def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, Any] | None = None) -> Settings:
+def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, object] | None = None) -> Settings:
     """Read the settings; `overrides` are those a command brings itself, as the demo does."""
     values = _from_file(environ, folder) | _from_environment(environ)
     values.update(overrides or {})
     values["connections"] = _to_connections(values.get("connections", {}))
-    data_dir = Path(values.setdefault("data_dir", _HOME / "instance"))
-    values["data_dir"] = data_dir if data_dir.is_absolute() else folder / data_dir
-    if "database_url" not in values:
-        values["database_url"] = f"sqlite:///{values['data_dir'] / 'cuadre.db'}"
+    # An absolute path stays what it is.
+    values["data_dir"] = data_dir = folder / str(values.get("data_dir", _HOME / "instance"))
+    url = str(values.setdefault("database_url", f"sqlite:///{data_dir / 'cuadre.db'}"))
     if "secret_key" not in values:
-        values["secret_key"] = _own_secret_key(values["data_dir"], values["database_url"])
+        values["secret_key"] = _own_secret_key(data_dir, url)
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
         raise ConfigError(_one_line(error)) from None
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _from_environment(environ: Mapping[str, str]) -> dict[str, object]:
+    found: dict[str, object] = {}
     for variable, text in sorted(environ.items()):
         if not variable.startswith(PREFIX) or variable.startswith(PREFIX + "TEST_") or variable == PREFIX + "CONFIG":
             continue
@@ -57,7 +55,7 @@ def _from_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     return found
 
 
-def _from_file(environ: Mapping[str, str], folder: Path) -> dict[str, Any]:
+def _from_file(environ: Mapping[str, str], folder: Path) -> dict[str, object]:
     named = environ.get(PREFIX + "CONFIG")
     path = folder / (named or "cuadre.toml")
     if not path.is_file():
@@ -82,7 +80,7 @@ def _read_secret_file(variable: str, path: str) -> str:
         raise ConfigError(f"{variable} names a file that cannot be read: {type(error).__name__}") from None
 
 
-def _to_connections(tables: Any) -> tuple[dict[str, Any], ...]:
+def _to_connections(tables: object) -> tuple[dict[str, object], ...]:
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise ConfigError("connections must be tables named [connections.NAME]")
     return tuple({"name": name, **table} for name, table in tables.items())

@@ -41,7 +41,7 @@ class Source:
 
     @property
     def due_days(self) -> int:
-        return int(self.installation.settings.rules.get("due_days", DUE_DAYS))
+        return int(str(self.installation.settings.rules.get("due_days", DUE_DAYS)))
 
     @property
     def calendars(self) -> Mapping[str, BankCalendar]:

@@ -22,13 +22,14 @@ from consumer.commands.terminal import (
 )
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation, OpenInstallation
+from consumer.facts.store import Row
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventState
 from consumer.facts.taxids import mask_accounts
 from consumer.facts.work import Completion
 from consumer.inbox.events import KEYS as REPLAY_KEYS
 from consumer.inbox.events import Filter, Name, Replay, Replayed, find_event, list_conflicts, list_events, names_of
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def filter_options(command: Command) -> Command:
@@ -109,7 +110,7 @@ def conflicts(
         _print_found(rows, CONFLICT_KEYS, check=check, as_json=as_json)
 
 
-def _print_found(rows: Iterator[dict[str, Any]], keys: tuple[str, ...], *, check: bool, as_json: bool) -> None:
+def _print_found(rows: Iterator[Row], keys: tuple[str, ...], *, check: bool, as_json: bool) -> None:
     """Print the rows; with `check`, exit 3 where there is one."""
     first = next(rows, None)
     print_rows(rows if first is None else chain([first], rows), keys, as_json=as_json)
@@ -139,7 +140,7 @@ def show(open_installation: OpenInstallation, event_id: str, *, connection_name:
     print_rows([{"key": key, "value": value} for key, value in shown.items()], ["key", "value"], as_json=False)
 
 
-def to_body(event: Event) -> Any:
+def to_body(event: Event) -> object:
     """The body as JSON; none once retention has pruned it."""
     if event.body is None:
         return None

@@ -10,6 +10,7 @@ import click
 
 from consumer.commands.terminal import Command, Refusal, connection_option, json_option, print_rows, say
 from consumer.facts.installation import Installation, OpenInstallation
+from consumer.facts.meaning import JsonObject
 from consumer.facts.money import format_decimal
 from consumer.facts.texts import is_identifier
 from consumer.facts.work import Completion
@@ -33,7 +34,7 @@ Planner = Callable[[Installation, Provider], Plan]
 class _Key(click.ParamType[str]):
     name = "key"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         text = str(value)
         if not (is_identifier(text) and text.isascii()):
             self.fail("must be 1 to 255 printable characters", param, ctx)
@@ -153,7 +154,7 @@ def _check_agreed(*, yes: bool) -> None:
         raise Refusal("nothing was sent")
 
 
-def _send(installation: Installation, provider: Provider, plan: Plan, key: str) -> dict[str, Any]:
+def _send(installation: Installation, provider: Provider, plan: Plan, key: str) -> JsonObject:
     # Whatever ends this process from here on, the key is with whoever must repeat.
     say(f"idempotency key {key}")
     try:

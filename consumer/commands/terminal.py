@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from textwrap import wrap
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 import click
 from rich.console import Console
@@ -18,7 +18,7 @@ from consumer.facts.columns import Kind, kind_of
 from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
 
-Command = TypeVar("Command", bound=Callable[..., Any])
+Command = TypeVar("Command", bound=Callable[..., object])
 Day = TypeVar("Day", bound=date)
 
 _WIDTH = 100
@@ -60,7 +60,7 @@ def counted(count: int, thing: str) -> str:
     return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
-def print_rows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str], *, as_json: bool) -> None:
+def print_rows(rows: Iterable[Mapping[str, object]], keys: Sequence[str], *, as_json: bool) -> None:
     """Print results: a table for people, or one JSON object a line with stable keys."""
     if as_json:
         for row in rows:
@@ -86,7 +86,7 @@ def print_rows(rows: Iterable[Mapping[str, Any]], keys: Sequence[str], *, as_jso
             click.echo(line.rstrip())
 
 
-def _is_of_figures(key: str, keys: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> bool:
+def _is_of_figures(key: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bool:
     """Tell whether a column is read down: all of it is counted or added up, or it stands beside names of figures."""
     if key == "value":
         return "figure" in keys
@@ -94,14 +94,14 @@ def _is_of_figures(key: str, keys: Sequence[str], rows: Sequence[Mapping[str, An
     return bool(values) and all(_is_figure(key, value) for value in values)
 
 
-def _is_figure(key: str, value: Any) -> bool:
+def _is_figure(key: str, value: object) -> bool:
     if isinstance(value, int):
         return not isinstance(value, bool)
     # Text of digits may be a number of something, such as a folio.
     return isinstance(value, str) and (kind_of(key) is Kind.MONEY or _MONEY.fullmatch(value) is not None)
 
 
-def _cell(value: Any, *, on_right: bool) -> Text:
+def _cell(value: object, *, on_right: bool) -> Text:
     if isinstance(value, bool):
         return Text("yes" if value else "no")
     return Text("" if value is None else shorten(str(_plain(value))), justify="right" if on_right else "left")
@@ -123,7 +123,7 @@ def print_wrapped(line: str, *, indent: int) -> None:
         click.echo(part)
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return format_instant(value)
     if isinstance(value, date):
@@ -141,11 +141,11 @@ def _usable(day: Day) -> Day:
 class LocalDate(click.ParamType[date]):
     name = "date"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> date:
         if isinstance(value, date):
             return value
         try:
-            return _usable(date.fromisoformat(value))
+            return _usable(date.fromisoformat(str(value)))
         except ValueError:
             self.fail(f"{value!r} is not a date such as 2026-10-31", param, ctx)
 
@@ -155,12 +155,13 @@ class Moment(click.ParamType[date | datetime]):
 
     name = "date or time"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> date | datetime:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> date | datetime:
         if isinstance(value, date):
             return value
         try:
-            is_day = len(value) == len("2026-10-31")
-            return _usable(date.fromisoformat(value) if is_day else datetime.fromisoformat(value))
+            text = str(value)
+            is_day = len(text) == len("2026-10-31")
+            return _usable(date.fromisoformat(text) if is_day else datetime.fromisoformat(text))
         except ValueError:
             self.fail(f"{value!r} is not a date such as 2026-10-31 or a time such as 2026-10-31T14:00:00Z", param, ctx)
 

@@ -19,7 +19,6 @@ from datetime import date, datetime, timedelta
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from consumer.facts.clock import local_instant
 from consumer.facts.countries import COUNTRIES, Country
@@ -137,15 +136,15 @@ def read_calendar(data_dir: Path, country: str) -> BankCalendar:
     )
 
 
-def _days(name: str, kind: str, entries: Any) -> frozenset[date]:
+def _days(name: str, kind: str, entries: object) -> frozenset[date]:
     if not isinstance(entries, list):
         raise CalendarError(f"{name} in calendars: {kind} must be written [[{kind}]] with on and reason")
     return frozenset(_day(name, kind, entry) for entry in entries)
 
 
-def _day(name: str, kind: str, entry: Any) -> date:
+def _day(name: str, kind: str, entry: object) -> date:
     on = entry.get("on") if isinstance(entry, Mapping) else None
-    if not isinstance(on, date) or isinstance(on, datetime):
+    if not isinstance(entry, Mapping) or not isinstance(on, date) or isinstance(on, datetime):
         raise CalendarError(f"{name} in calendars: each [[{kind}]] needs on = YYYY-MM-DD")
     if not str(entry.get("reason", "")).strip():
         raise CalendarError(f"{name} in calendars: {on} needs its reason")

@@ -1,7 +1,6 @@
 """What in the JSON of a payment, charge or refund identifies a sale; anything may stand in those fields."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -13,7 +12,7 @@ _MOST = 2**62
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
-def sale_of(body: Mapping[str, Any]) -> dict[str, str | None]:
+def sale_of(body: Mapping[str, object]) -> dict[str, str | None]:
     """Give the columns of a sale: metadata and shares as canonical JSON, the texts a line each, the customer's id."""
     metadata, shares, customer = body.get("metadata"), body.get("split_applied"), body.get("customer")
     return {
@@ -24,25 +23,25 @@ def sale_of(body: Mapping[str, Any]) -> dict[str, str | None]:
     }
 
 
-def _texts(values: tuple[Any, ...]) -> str | None:
+def _texts(values: tuple[object, ...]) -> str | None:
     parts = [to_storable(value) for value in values if value and isinstance(value, str)]
     return "\n".join(parts) if parts else None
 
 
-def _split(shares: list[Any]) -> str | None:
+def _split(shares: list[object]) -> str | None:
     """The resolved shares; a list with one that has no amount, or with more than any payment, tells nothing."""
-    amounts: list[Any] = [share.get("amount") if isinstance(share, dict) else None for share in shares]
-    if not all(type(amount) is int for amount in amounts) or sum(map(abs, amounts)) > _MOST:
+    known = [share for share in shares if isinstance(share, dict) and type(share.get("amount")) is int]
+    if len(known) < len(shares) or sum(abs(share["amount"]) for share in known) > _MOST:
         return None
-    return _canonical([{name: share.get(name) for name in _SHARE} for share in shares])
+    return _canonical([{name: share.get(name) for name in _SHARE} for share in known])
 
 
-def _customer_id(customer: Any) -> str | None:
+def _customer_id(customer: object) -> str | None:
     value = customer.get("id") if isinstance(customer, dict) else customer
     return to_storable(value) if isinstance(value, str) else None
 
 
-def _canonical(value: Any) -> str:
+def _canonical(value: object) -> str:
     """Write JSON as it will be written again from the stored body, where half a character is already replaced."""
     try:
         return _encode(value).decode()

@@ -3,7 +3,7 @@
 import re
 from datetime import time
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
@@ -24,7 +24,7 @@ from consumer.facts.taxids import TaxIdError, to_tax_id
 _VISIBLE = re.compile(r"[!-~]+")
 
 
-def _to_list(value: Any) -> Any:
+def _to_list(value: object) -> object:
     if isinstance(value, str):
         return [part.strip() for part in value.split(",") if part.strip()]
     return value
@@ -71,7 +71,7 @@ def _check_engine(value: str) -> str:
     return value
 
 
-def _to_time(value: Any) -> Any:
+def _to_time(value: object) -> object:
     if isinstance(value, str):
         if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?", value):
             raise ValueError("must be a local time such as 03:15")
@@ -123,7 +123,7 @@ class Connection(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _mode_follows_from_the_key(cls, values: Any) -> Any:
+    def _mode_follows_from_the_key(cls, values: dict[str, object]) -> dict[str, object]:
         key = values.get("api_key")
         key = key.get_secret_value() if isinstance(key, SecretStr) else key
         if isinstance(key, str):
@@ -169,8 +169,8 @@ class Settings(BaseModel):
     engine: Engine = "local"
     download_hosts: Texts = ()
     tax_id: str | None = Field(default=None, repr=False)
-    tariff: dict[str, Any] = Field(default_factory=dict)
-    rules: dict[str, Any] = Field(default_factory=dict)
+    tariff: dict[str, object] = Field(default_factory=dict)
+    rules: dict[str, object] = Field(default_factory=dict)
     connections: tuple[Connection, ...] = ()
 
     _by_name: dict[str, Connection] = PrivateAttr(default_factory=dict)

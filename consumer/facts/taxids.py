@@ -1,7 +1,6 @@
 """Tax ids and account numbers in one canonical form: RUT and RFC; the raw value is kept by whoever reads it."""
 
 import re
-from typing import Any
 
 from consumer.facts.messages import Message, RefusalError
 
@@ -62,7 +61,7 @@ def mask_account(number: str) -> str:
     return f"****{number[-4:]}" if number else ""
 
 
-def mask_accounts(value: Any, *, key: str = "", inside: str = "") -> Any:
+def mask_accounts(value: object, *, key: str = "", inside: str = "") -> object:
     """Mask every account number in a JSON value by the names it stands under; a document's number is none."""
     if isinstance(value, dict):
         about = inside if key == "" else key

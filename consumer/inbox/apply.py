@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Self
+from typing import Self, TypeVar, cast
 
 import msgspec
 import sqlalchemy as sa
@@ -15,7 +15,7 @@ from sqlalchemy.engine import Connection
 from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
-from consumer.facts.meaning import read_json
+from consumer.facts.meaning import JsonObject, read_json
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store, one_of, to_ids
 from consumer.facts.tables.columns import core_of
@@ -26,6 +26,7 @@ from consumer.provider.rows import Observation, UnusableObjectError
 
 EVENT = core_of(Event)
 Now = Callable[[], datetime]
+Group = TypeVar("Group")
 BATCH = 500
 LEASE = timedelta(seconds=60)
 _LONGEST_WAIT = timedelta(hours=1)
@@ -103,7 +104,7 @@ def claim_these(
     return _take(connection, named, worker=worker, now=now)
 
 
-def _take(connection: Connection, wanted: sa.Select[Any], *, worker: str, now: datetime) -> list[Claimed]:
+def _take(connection: Connection, wanted: sa.Select[tuple[str, str]], *, worker: str, now: datetime) -> list[Claimed]:
     # A CTE that locks is run once; a plain subquery with a limit may be run again and take more.
     due = wanted.cte("due")
     statement = (
@@ -150,15 +151,15 @@ def _outcome(one: EventOutcome) -> tuple[EventState, str | None, datetime | None
     return (one.state, one.error, one.next_try_at)
 
 
-def _grouped(settled: Iterable[EventOutcome], key: Callable[[EventOutcome], Any]) -> dict[Any, list[EventOutcome]]:
-    groups: dict[Any, list[EventOutcome]] = {}
+def _grouped(settled: Iterable[EventOutcome], key: Callable[[EventOutcome], Group]) -> dict[Group, list[EventOutcome]]:
+    groups: dict[Group, list[EventOutcome]] = {}
     for one in settled:
         groups.setdefault(key(one), []).append(one)
     return groups
 
 
 @cache
-def _locking(dialect: str) -> sa.Select[Any]:
+def _locking(dialect: str) -> sa.Select[tuple[str, str]]:
     return sa.select(EVENT.c.id).where(_named(dialect)).order_by(EVENT.c.id).with_for_update(of=EVENT)
 
 
@@ -282,7 +283,7 @@ class Work:
         except Exception as problem:  # noqa: BLE001 - one bad event must not stop the others
             return Prepared(event, stopped=self.failure(event, problem))
 
-    def _read(self, event: Claimed) -> tuple[Any, Observation]:
+    def _read(self, event: Claimed) -> tuple[JsonObject, Observation]:
         if event.body is None:
             raise UnusableObjectError("the body was pruned by retention")
         connection = self.settings.connection(event.connection)
@@ -291,7 +292,7 @@ class Work:
         if event.created_at is None:
             raise UnusableObjectError("created_at is not an ISO 8601 time with a zone")
         try:
-            data = read_json(event.body)["data"]
+            data = cast("JsonObject", read_json(event.body)["data"])
         except (json.JSONDecodeError, UnicodeDecodeError, KeyError):
             raise UnusableObjectError("the body holds no readable data") from None
         except ValueError:

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import islice
-from typing import Any
 
 import sqlalchemy as sa
 from msgspec.structs import replace
@@ -13,7 +12,7 @@ from sqlmodel import Session
 from consumer.facts.clock import to_utc
 from consumer.facts.meaning import NotJsonError, read_object
 from consumer.facts.settings import Connection, Settings
-from consumer.facts.store import Store
+from consumer.facts.store import Row, RowKey, Store
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict, EventReplay, EventState
 from consumer.facts.versions import Change, MixedModesError, preview
@@ -68,7 +67,7 @@ class Filter:
 
 def list_events(
     session: Session, connections: tuple[Connection, ...], wanted: Filter, limit: int | None = None
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Yield events newest first by `created_at`, those without one last."""
     statement = (
         sa.select(*(EVENT.c[key] for key in EVENT_KEYS))
@@ -79,9 +78,7 @@ def list_events(
     yield from _rows(session, statement)
 
 
-def list_conflicts(
-    session: Session, connections: tuple[Connection, ...], limit: int | None = None
-) -> Iterator[dict[str, Any]]:
+def list_conflicts(session: Session, connections: tuple[Connection, ...], limit: int | None = None) -> Iterator[Row]:
     """Yield what arrived under a known id with another meaning, newest first."""
     names = [connection.name for connection in connections]
     statement = (
@@ -97,7 +94,7 @@ def find_event(session: Session, connection: str, event_id: str) -> Event | None
     return session.get(Event, (connection, event_id))
 
 
-def _rows(session: Session, statement: sa.Select[Any]) -> Iterator[dict[str, Any]]:
+def _rows(session: Session, statement: sa.Select[RowKey]) -> Iterator[Row]:
     streamed = session.connection().execution_options(yield_per=_ROWS_AT_ONCE).execute(statement)
     yield from map(dict, streamed.mappings())
 

@@ -1,29 +1,28 @@
 """What each event type does: one table, and each handler turns an event's data into the objects it observed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from consumer.facts.versions import Known
 from consumer.provider.rows import Observation, observe
 
-Handler = Callable[[Mapping[str, Any], Observation], Sequence[Known]]
+Handler = Callable[[Mapping[str, object], Observation], Sequence[Known]]
 
 
 def keeps(kind: str) -> Handler:
     """Keep the object in `data` as this kind, whatever its id's prefix or object name suggests."""
 
-    def handle(data: Mapping[str, Any], seen: Observation) -> Sequence[Known]:
+    def handle(data: Mapping[str, object], seen: Observation) -> Sequence[Known]:
         return [observe(kind, data, seen)]
 
     return handle
 
 
-def _witness(data: Mapping[str, Any], seen: Observation) -> Sequence[Known]:  # noqa: ARG001
+def _witness(data: Mapping[str, object], seen: Observation) -> Sequence[Known]:  # noqa: ARG001
     """Nothing beyond the event itself is kept: a preview without an id, or an object no stream offers."""
     return []
 
 
-def _onboarding(data: Mapping[str, Any], seen: Observation) -> Sequence[Known]:
+def _onboarding(data: Mapping[str, object], seen: Observation) -> Sequence[Known]:
     """The documents do not say which object comes; an entity is kept, an onboarding is not mirrored."""
     return [observe("entity", data, seen)] if data.get("object") == "entity" else []
 

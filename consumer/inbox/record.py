@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from consumer.facts.bulk import ROWS_A_STATEMENT, insert_new_rows, insert_rows
 from consumer.facts.clock import to_instant
-from consumer.facts.meaning import NotJsonError, meaning_sha256, read_object
+from consumer.facts.meaning import JsonObject, NotJsonError, meaning_sha256, read_object
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store, insert_into, one_of, to_ids
 from consumer.facts.tables.columns import core_of
@@ -86,7 +86,7 @@ def read_arrival(body: bytes, *, connection: Connection, source: Source | str, r
     )
 
 
-def judge(value: dict[str, Any], connection: Connection) -> tuple[EventState, str | None]:
+def judge(value: JsonObject, connection: Connection) -> tuple[EventState, str | None]:
     """Decide what becomes of an authentic event: made up, of another mode or unknown type, or to be applied."""
     mode, kind, data = value.get("mode"), value.get("type"), value.get("data")
     if mode is not None and mode != connection.mode:
@@ -112,7 +112,7 @@ def _text(value: object) -> str:
     return value if is_identifier(value) else ""
 
 
-def _created_at(value: dict[str, Any]) -> datetime | None:
+def _created_at(value: JsonObject) -> datetime | None:
     text = value.get("created_at")
     if not isinstance(text, str):
         return None
@@ -256,7 +256,7 @@ def _known(connection: sa.Connection, arrivals: Sequence[Arrival]) -> dict[Key, 
     return found
 
 
-def _among(name: str, arrivals: Iterable[Arrival]) -> dict[str, Any]:
+def _among(name: str, arrivals: Iterable[Arrival]) -> Row:
     return {"of_connection": name, "ids": to_ids(arrival.id for arrival in arrivals)}
 
 

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import httpx
@@ -18,6 +18,7 @@ from pydantic import SecretStr
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.meaning import JsonObject
 from consumer.facts.settings import Connection, Settings
 from consumer.provider.budget import Budget
 from consumer.provider.errors import (
@@ -65,7 +66,7 @@ class _Call:
     path: str
     query: Query
     link: SecretStr | None = None
-    body: Mapping[str, Any] | None = None
+    body: Mapping[str, object] | None = None
     idempotency_key: str | None = None
 
     def __str__(self) -> str:
@@ -126,7 +127,7 @@ class Provider:
 
     def get(
         self, collection: Collection, item: str, *, ids: Mapping[str, str] = _NO_IDS, link: SecretStr | None = None
-    ) -> Answer[dict[str, Any]]:
+    ) -> Answer[JsonObject]:
         """Fetch one object."""
         return self._on_its_path(
             collection, lambda path: self._object(_Call("GET", _fill(path, ids, item), {}, link)), is_list=False
@@ -173,13 +174,13 @@ class Provider:
             following = page.next
 
     def create(
-        self, collection: Collection, body: Mapping[str, Any], *, idempotency_key: str, action: str | None = None
-    ) -> Answer[dict[str, Any]]:
+        self, collection: Collection, body: Mapping[str, object], *, idempotency_key: str, action: str | None = None
+    ) -> Answer[JsonObject]:
         """Post a new object, or an action such as `<id>/cancel`; the key makes asking again safe."""
         path = _fill(collection.paths[0], {}) + (f"/{action}" if action else "")
         return self._object(_Call("POST", path, {}, body=body, idempotency_key=idempotency_key))
 
-    def update(self, collection: Collection, item: str, body: Mapping[str, Any]) -> Answer[dict[str, Any]]:
+    def update(self, collection: Collection, item: str, body: Mapping[str, object]) -> Answer[JsonObject]:
         return self._object(_Call("PATCH", _fill(collection.paths[0], {}, item), {}, body=body))
 
     def delete(self, collection: Collection, item: str) -> None:
@@ -187,7 +188,7 @@ class Provider:
         with suppress(MissingError):
             self._repeat(_Call("DELETE", _fill(collection.paths[0], {}, item), {}), lambda _response: None)
 
-    def _object(self, call: _Call) -> Answer[dict[str, Any]]:
+    def _object(self, call: _Call) -> Answer[JsonObject]:
         return self._repeat(call, lambda response: _to_object(call, response))
 
     def _on_its_path(self, collection: Collection, fetch: Callable[[Path], Result], *, is_list: bool) -> Result:
@@ -283,10 +284,10 @@ def _fill(path: Path, ids: Mapping[str, str], item: str | None = None) -> str:
     return text if item is None else f"{text}/{quote(item, safe='')}"
 
 
-def _to_object(call: _Call, response: httpx.Response) -> Answer[dict[str, Any]]:
+def _to_object(call: _Call, response: httpx.Response) -> Answer[JsonObject]:
     try:
         body = to_utf8(response)
-        value = msgspec.json.decode(body, type=dict[str, Any])
+        value = msgspec.json.decode(body, type=JsonObject)
     except UNREADABLE as error:
         raise UnreadableError(
             f"{call}: the provider's answer is not a JSON object", status=response.status_code

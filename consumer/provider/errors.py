@@ -14,12 +14,14 @@ ProviderError                 anything below; `retryable` says whether asking ag
 
 from datetime import datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import httpx
 import msgspec
 
-_NOT_AN_ERROR_OBJECT: dict[str, Any] = {}
+from consumer.facts.meaning import JsonObject
+
+_NOT_AN_ERROR_OBJECT: JsonObject = {}
 
 
 class ProviderError(Exception):
@@ -128,7 +130,7 @@ def _parse_http_date(text: str) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-def _error_object(body: bytes) -> dict[str, Any]:
+def _error_object(body: bytes) -> JsonObject:
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -137,6 +139,6 @@ def _error_object(body: bytes) -> dict[str, Any]:
     return inner if isinstance(inner, dict) else _NOT_AN_ERROR_OBJECT
 
 
-def _text(body: dict[str, Any], name: str) -> str | None:
+def _text(body: JsonObject, name: str) -> str | None:
     value = body.get(name)
     return value[:80] if isinstance(value, str) else None

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
-from typing import Any
 
 import msgspec
 
@@ -154,8 +153,8 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class _Named(msgspec.Struct):
-    id: Any = None
-    created_at: Any = None
+    id: object = None
+    created_at: object = None
 
 
 _NAMED = msgspec.json.Decoder(_Named)

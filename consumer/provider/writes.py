@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import sqlalchemy as sa
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.meaning import JsonObject
 from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Refund
@@ -43,7 +43,7 @@ class Plan:
     kind: str
     amount: int
     currency: str
-    body: Mapping[str, Any] = field(default_factory=dict)
+    body: Mapping[str, object] = field(default_factory=dict)
     action: str | None = None
     repeat: str = ""
 
@@ -97,12 +97,12 @@ def plan_outside_payment(provider: Provider, invoice_id: str, *, is_repeat: bool
     return Plan(told, BILLING_INVOICES, "billing_invoice", amount, currency, body, f"{invoice_id}/pay")
 
 
-def send(provider: Provider, plan: Plan, *, key: str) -> Answer[dict[str, Any]]:
+def send(provider: Provider, plan: Plan, *, key: str) -> Answer[JsonObject]:
     """Send a plan under its key, by which the provider does it once, however often it is asked."""
     return provider.create(plan.collection, plan.body, idempotency_key=key, action=plan.action)
 
 
-def keep(installation: Installation, provider: Provider, plan: Plan, answer: Answer[dict[str, Any]]) -> None:
+def keep(installation: Installation, provider: Provider, plan: Plan, answer: Answer[JsonObject]) -> None:
     """Keep what the provider answered as a fact."""
     connection = provider.connection
     seen = Observation(connection=connection.name, mode=connection.mode, seen_at=answer.at or utc_now())
@@ -117,14 +117,14 @@ def keep(installation: Installation, provider: Provider, plan: Plan, answer: Ans
         raise NotKeptError(type(error).__name__) from None
 
 
-def _payment(provider: Provider, payment_id: str) -> dict[str, Any]:
+def _payment(provider: Provider, payment_id: str) -> JsonObject:
     try:
         return provider.get(PAYMENT_INTENTS_V1, payment_id).value
     except MissingError:
         return provider.get(PAYMENT_INTENTS_V2, payment_id).value
 
 
-def _money(body: Mapping[str, Any], id_: str, *, amount_in: str = "amount") -> tuple[str, int, str]:
+def _money(body: Mapping[str, object], id_: str, *, amount_in: str = "amount") -> tuple[str, int, str]:
     try:
         return required_text(body, "status"), required_amount(body, amount_in), required_currency(body)
     except UnusableObjectError as error:

@@ -7,13 +7,12 @@ from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
-from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session
 
 from consumer.facts.completeness import Way, percentiles
-from consumer.facts.store import insert_into
+from consumer.facts.store import Row, insert_into
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, Source
 from consumer.facts.tables.sync import Lateness
@@ -102,13 +101,13 @@ def _to_step(seconds: int) -> int:
     return STEPS[place] if place < len(STEPS) else BEYOND
 
 
-def _to_row(name: str, way: Way, on: date, counted: tuple[int, int, int]) -> dict[str, Any]:
+def _to_row(name: str, way: Way, on: date, counted: tuple[int, int, int]) -> Row:
     step, events, worst = counted
     named = {"connection": name, "way": way.value, "on": on}
     return {**named, "step_seconds": step, "events": events, "worst_seconds": worst}
 
 
-def _seconds(connection: sa.Connection, moment: sa.ColumnElement[Any]) -> sa.ColumnElement[int]:
+def _seconds(connection: sa.Connection, moment: sa.ColumnElement[datetime]) -> sa.ColumnElement[int]:
     if connection.dialect.name == "sqlite":
         return sa.cast(sa.func.strftime("%s", moment), sa.Integer)
     return sa.cast(sa.func.floor(sa.extract("epoch", moment)), sa.Integer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from http import HTTPStatus
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
 from flask import Blueprint, Flask, Response, request
@@ -24,6 +24,10 @@ from consumer.webhooks.keyring import Keyring, KeyringUnavailableError
 from consumer.webhooks.signature import SignatureError, verify
 from consumer.webhooks.writer import NotStoredError, Writer
 
+Environ = dict[str, Any]
+StartResponse = Callable[..., Any]
+Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+
 _PIECE = 65_536
 # A sender that is refused before it has finished sees a broken connection instead of the answer.
 _DRAINED = 16 * 1024 * 1024
@@ -37,7 +41,7 @@ class BodyBrokenError(Exception):
     """The connection ended, or the framing was wrong, before the body was complete."""
 
 
-def read_body(environ: dict[str, Any], limit: int) -> bytes:
+def read_body(environ: Environ, limit: int) -> bytes:
     """Read a body of at most `limit` bytes; raises BodyTooLargeError, having drained a reasonable rest."""
     length = environ.get("CONTENT_LENGTH") or ""
     if length.isascii() and length.isdigit():
@@ -52,7 +56,7 @@ def read_body(environ: dict[str, Any], limit: int) -> bytes:
         raise BodyBrokenError(type(problem).__name__) from None
 
 
-def _read(stream: Any, announced: int | None, limit: int) -> bytes:
+def _read(stream: BinaryIO, announced: int | None, limit: int) -> bytes:
     most = _DRAINED + limit
     pieces: list[bytes] = []
     total = 0
@@ -115,10 +119,6 @@ _MAIN = "main"
 _PATH = "/webhooks"
 _METHODS = ("POST", "GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS")
 _MORE = {405: [("Allow", "POST")], 503: [("Retry-After", str(RETRY_AFTER_SECONDS))]}
-
-Environ = dict[str, Any]
-StartResponse = Callable[..., Any]
-Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
 class RejectedError(Exception):

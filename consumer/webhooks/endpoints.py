@@ -4,12 +4,13 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated
 
 import msgspec
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.meaning import JsonObject
 from consumer.facts.settings import ConfigError, Connection, Settings
 from consumer.provider.client import Provider
 from consumer.provider.errors import ProviderError, UnreadableError
@@ -91,7 +92,7 @@ def rotate(installation: Installation, provider: Provider, *, overlap: timedelta
         raise EndpointError(f"no endpoint delivers to {address}; cuadre webhook create opens one")
     if len(there) == 1:
         old = there[0]
-        body = {"url": address, "enabled_events": list(old.enabled_events), "name": old.name}
+        body: JsonObject = {"url": address, "enabled_events": list(old.enabled_events), "name": old.name}
         new = _open(installation, provider, body)
         return Rotation(new, (old,), new.created_at + overlap, made=True, deleted=False)
     new, *rest = there
@@ -101,7 +102,7 @@ def rotate(installation: Installation, provider: Provider, *, overlap: timedelta
     return Rotation(new, tuple(rest), ends_at, made=False, deleted=now >= ends_at)
 
 
-def _open(installation: Installation, provider: Provider, body: dict[str, Any]) -> Endpoint:
+def _open(installation: Installation, provider: Provider, body: JsonObject) -> Endpoint:
     answer = provider.create(WEBHOOK_ENDPOINTS, body, idempotency_key=str(uuid.uuid4()))
     endpoint, secret = _to_endpoint(answer.body), answer.value.get("secret")
     if not isinstance(secret, str) or not secret:

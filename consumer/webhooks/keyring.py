@@ -8,7 +8,6 @@ import threading
 import time
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 import sqlalchemy as sa
 from cryptography.fernet import Fernet, InvalidToken
@@ -188,7 +187,7 @@ class Keyring:
         self._kept = {name: tuple(some) for name, some in kept.items()}
 
 
-def _decrypt(fernet: Fernet, row: Any) -> bytes | None:
+def _decrypt(fernet: Fernet, row: Secret) -> bytes | None:
     try:
         return fernet.decrypt(row.encrypted)
     except InvalidToken:

@@ -1,7 +1,6 @@
 """Ticks of scheduled jobs: one row per job and planned moment, so that a second scheduler is harmless."""
 
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel, col
@@ -35,7 +34,7 @@ def is_in_state(state: str, *, now: datetime) -> sa.ColumnElement[bool]:
     return is_running & ~is_over if state == RUNNING else col(Tick.state) == state
 
 
-def to_shown(tick: Tick, *, now: datetime) -> dict[str, Any]:
+def to_shown(tick: Tick, *, now: datetime) -> dict[str, object]:
     """Name a tick's columns; one whose worker stopped renewing it is dead, though nobody has written so yet."""
     shown = tick.model_dump()
     if tick.state == RUNNING and tick.lease_until < now:

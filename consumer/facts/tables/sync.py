@@ -2,7 +2,6 @@
 
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Any
 
 from sqlalchemy import Index
 from sqlmodel import Field, SQLModel
@@ -46,7 +45,7 @@ class Window(SQLModel, table=True):
 GAP_KEYS = ("connection", "stream", "from", "to", "state", "pages", "events", "reason")
 
 
-def to_gap(window: Window) -> dict[str, Any]:
+def to_gap(window: Window) -> dict[str, object]:
     """Name a window's columns as lists of gaps show them."""
     named = {"from": window.since, "to": window.until}
     return named | {name: getattr(window, name) for name in GAP_KEYS if name not in named}

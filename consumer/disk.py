@@ -66,7 +66,7 @@ class DiskCheck(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class DiskOutcome:
-    """What the check tells the night: nothing where the file is whole."""
+    """The result of the check; no lines if the file is whole."""
 
     status: Completion = Completion.DONE
     lines: list[str] = field(default_factory=list)
@@ -82,13 +82,13 @@ def check_night(store: Store, on: date) -> DiskOutcome:
     if not store.is_sqlite:
         return DiskOutcome()
     found = examine(store, whole=is_whole_on(on), now=utc_now())
-    return DiskOutcome(Completion.PARTLY_DONE, [_told(store, found)]) if found.damage else DiskOutcome()
+    return DiskOutcome(Completion.PARTLY_DONE, [_to_sentence(store, found)]) if found.damage else DiskOutcome()
 
 
 def refuse_damaged(store: Store) -> None:
     """Make the whole check now; raise DamagedError if it finds anything."""
     if store.is_sqlite and (found := examine(store, whole=True, now=utc_now())).damage:
-        raise DamagedError(_told(store, found))
+        raise DamagedError(_to_sentence(store, found))
 
 
 def examine(store: Store, *, whole: bool, now: datetime) -> DiskCheck:
@@ -110,7 +110,7 @@ def last_check(store: Store) -> DiskCheck | None:
 
 
 def check_disk(store: Store) -> Iterator[Check]:
-    """Say what the last check of the file found; PostgreSQL has none."""
+    """Yield what the last check of the file found; PostgreSQL has none."""
     if not store.is_sqlite:
         return
     found = last_check(store)
@@ -124,7 +124,7 @@ def check_disk(store: Store) -> Iterator[Check]:
 
 
 def check_database(store: Store, *, mounts: Path = _MOUNTS) -> Check:
-    """Say what keeps the rows: of SQLite the version and the journal, and whether a commit is safe with them."""
+    """Return what keeps the rows: of SQLite the version and the journal, and whether a commit is safe with them."""
     if not store.is_sqlite:
         return Check("", DATABASE, Verdict.OK, "PostgreSQL, migrated")
     with store.reading() as session:
@@ -171,12 +171,12 @@ def _finding(store: Store, found: DiskCheck) -> str:
     return f"{store.url.database} is damaged: {found.damage[0]}{more}"
 
 
-def _told(store: Store, found: DiskCheck) -> str:
+def _to_sentence(store: Store, found: DiskCheck) -> str:
     return f"{_finding(store, found)}: {RESTORE}"
 
 
 def _file_system(path: Path, mounts: Path) -> str:
-    """Return the kind of file system a path lies on, empty where the machine does not tell."""
+    """Return the kind of file system a path lies on, empty if it is unknown."""
     try:
         rows = [line.split() for line in mounts.read_text(encoding="utf-8").splitlines()]
     except OSError:

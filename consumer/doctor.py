@@ -79,7 +79,7 @@ def examine(
 
 
 def _secrets(installation: Installation, connection: Connection) -> Iterator[Check]:
-    """Name the secrets of the settings and of rotation that are valid now, and when each was last used."""
+    """Yield the secrets of the settings and of rotation that are valid now, and when each was last used."""
     with installation.store.reading() as session:
         known = known_secrets(session, installation.settings, connection, now=utc_now())
     if known:
@@ -165,7 +165,7 @@ def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], installatio
 
 
 def _gaps(session: Session, connection: Connection, withheld_by: WithheldBy) -> Iterator[Check]:
-    """Name what is not read whole, and what runs withhold because of it."""
+    """Yield what is not read whole, and what runs withhold because of it."""
     name, now = connection.name, utc_now()
     gaps = unclosed_windows(session, name)
     # Before the night has run, the running day is nowhere yet.
@@ -189,7 +189,7 @@ def _withheld(codes: Sequence[str]) -> str:
 
 
 def check_lateness(session: Session, name: str, *, floor: timedelta) -> Check:
-    """Tell how late events of the last month came, and how far back the next backfill reads because of it."""
+    """Return how late events of the last month came, and how far back the next backfill reads because of it."""
     now = utc_now()
     measured = {way: percentiles(session, name, way, now=now) for way in Way}
     told = [f"{way} {found}" for way, found in measured.items() if found is not None]
@@ -202,7 +202,7 @@ def check_lateness(session: Session, name: str, *, floor: timedelta) -> Check:
 
 
 def _sums(session: Session, name: str) -> Iterator[Check]:
-    """Tell what the last pulls brought whole and found not to add up."""
+    """Yield what the last pulls read whole and found not to add up."""
     found = findings_of(session, name)
     if found:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
@@ -257,7 +257,7 @@ def _count(name: str, check: str, count: int, advice: str) -> Check:
 
 
 class Alarms:
-    """Remembers what it has said, so a state is one line however long it lasts; a restart says it once more."""
+    """Log each state once, however long it lasts; a restart logs it once more."""
 
     def __init__(self, installation: Installation, *, now: Callable[[], datetime] = utc_now) -> None:
         self._installation = installation

@@ -18,7 +18,7 @@ ALL = "all"
 
 
 def errands(installation: Installation) -> Errands:
-    """Tie each errand to this installation; long ones run beside the page that asked."""
+    """Tie each errand to this installation; long ones run in a thread of their own."""
 
     def replay(names: Sequence[tuple[str, str]], by: str) -> list[dict[str, object]]:
         return [one.to_line() for one in Replay(installation.store, installation.settings, utc_now, by).run(names)]
@@ -29,15 +29,15 @@ def errands(installation: Installation) -> Errands:
             installation,
             f"pull:{connection.name}:{stream}",
             by,
-            lambda: _told(lambda: pull(installation, connection, wanted)),
+            lambda: _outcome_of(lambda: pull(installation, connection, wanted)),
         )
 
     def start_backfill(connection: Connection, by: str) -> None:
         def work() -> tuple[bool, str]:
-            told = _told(lambda: backfill(installation, connection))
+            ended = _outcome_of(lambda: backfill(installation, connection))
             # Without this a page that shows the events would be ahead of the facts behind the lists.
             drain(installation.store, installation.settings, worker=worker_name())
-            return told
+            return ended
 
         _start(installation, f"backfill:{connection.name}", by, work)
 
@@ -46,13 +46,13 @@ def errands(installation: Installation) -> Errands:
 
 def _start(installation: Installation, job: str, by: str, work: by_hand.Work) -> None:
     def signed() -> tuple[bool, str]:
-        complete, told = work()
-        return complete, f"{told} ({by})"
+        complete, sentence = work()
+        return complete, f"{sentence} ({by})"
 
     by_hand.start(installation.store, job, signed, worker=worker_name())
 
 
-def _told(do: Callable[[], Outcome]) -> tuple[bool, str]:
+def _outcome_of(do: Callable[[], Outcome]) -> tuple[bool, str]:
     try:
         outcome = do()
     except WorkError as error:

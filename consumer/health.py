@@ -68,7 +68,7 @@ def _registries(gauges: Sequence[Collector], *, is_shared: bool) -> list[Collect
 
 
 def readiness(installation: Installation) -> tuple[dict[str, str], int]:
-    """Say whether the database is reachable and migrated, and the status that says so."""
+    """Return whether the database is reachable and migrated, with the HTTP status."""
     try:
         schema.check_migrated(installation.store)
     except SchemaError as error:

@@ -49,10 +49,10 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
     zone = connection.country.zone
 
     def by(work: Night) -> Callable[[date], str]:
-        return lambda on: _told(work(installation, connection, on))
+        return lambda on: _outcome_of(work(installation, connection, on))
 
     def fiscal(on: date) -> str:
-        return _told(pull(installation, connection, days.fiscal_streams(on)))
+        return _outcome_of(pull(installation, connection, days.fiscal_streams(on)))
 
     jobs = [
         Job(f"nightly:{connection.name}", installation.settings.nightly_at, zone, by(night)),
@@ -69,7 +69,7 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
     return jobs
 
 
-def _told(ended: Ended) -> str:
+def _outcome_of(ended: Ended) -> str:
     if not ended.complete:
         raise JobIncompleteError("; ".join(ended.lines))
     return "; ".join(ended.lines)

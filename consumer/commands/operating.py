@@ -47,14 +47,14 @@ def doctor_command(withheld_by: WithheldBy) -> click.Command:
         if as_json:
             print_rows([asdict(check) for check in checks], KEYS, as_json=True)
         else:
-            print_findings(_told(check) for check in checks)
+            print_findings(_to_sentence(check) for check in checks)
         if any(check.verdict is Verdict.FAILURE for check in checks):
             leave(Completion.NOTHING_DONE)
 
     return doctor
 
 
-def _told(check: Check) -> tuple[str, str, str]:
+def _to_sentence(check: Check) -> tuple[str, str, str]:
     whose = f"{check.connection} " if check.connection else ""
     return check.verdict, f"{whose}{check.check}: {check.found}", check.advice or ""
 

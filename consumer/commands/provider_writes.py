@@ -125,7 +125,7 @@ def _write(
     with open_provider(installation, connection) as provider:
         plan = to_plan(installation, provider)
         again = ", unless the attempt under this key has done it" if is_repeat else ""
-        say(f"{connection.name} ({connection.mode}): {plan.told}{again}")
+        say(f"{connection.name} ({connection.mode}): {plan.sentence}{again}")
         if not dry_run:
             _check_agreed(yes=yes)
         done = {} if dry_run else _send(installation, provider, plan, key)
@@ -155,7 +155,7 @@ def _check_agreed(*, yes: bool) -> None:
 
 
 def _send(installation: Installation, provider: Provider, plan: Plan, key: str) -> JsonObject:
-    # Whatever ends this process from here on, the key is with whoever must repeat.
+    # If this process ends from here on, the key is known to the person who must repeat.
     say(f"idempotency key {key}")
     try:
         answer = send(provider, plan, key=key)

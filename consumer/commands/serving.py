@@ -28,7 +28,7 @@ from consumer.jobs.processes import end_with, stop_children
 
 # They wait for a commit, not for a processor.
 THREADS = 32
-# Whoever connects and says nothing holds a place for half a minute.
+# A client that connects and sends no request holds a place for half a minute.
 CONNECTIONS = 4_096
 _STOPPING = {signal.SIGINT, signal.SIGTERM}
 # Between one start of the server and the next, where its processes die at once again.
@@ -155,7 +155,7 @@ def _is_news(record: logging.LogRecord) -> bool:
 def _load(factory: str, alive: int, held: int, built: Event) -> Callable[..., Any]:
     """Build the application in a process of the server, which ends when the process that started it does.
 
-    Without this, whoever survives a killed parent keeps the port, and the next start is refused.
+    Without this, a process that survives its killed parent keeps the port, and the next start is refused.
     """
     os.close(held)
     signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)

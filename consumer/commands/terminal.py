@@ -87,7 +87,7 @@ def print_rows(rows: Iterable[Mapping[str, object]], keys: Sequence[str], *, as_
 
 
 def _is_of_figures(key: str, keys: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bool:
-    """Tell whether a column is read down: all of it is counted or added up, or it stands beside names of figures."""
+    """Return True if all values of a column are figures, or it holds the values of a column named `figure`."""
     if key == "value":
         return "figure" in keys
     values = [row[key] for row in rows if row[key] is not None and row[key] != ""]
@@ -109,8 +109,8 @@ def _cell(value: object, *, on_right: bool) -> Text:
 
 def print_findings(found: Iterable[tuple[str, str, str]]) -> None:
     """Print what was looked at for a person: how it stands, what it is, and below it what to do, never wide."""
-    for word, told, advice in found:
-        print_wrapped(f"{word:<8} {told}", indent=9)
+    for word, sentence, advice in found:
+        print_wrapped(f"{word:<8} {sentence}", indent=9)
         if advice:
             print_wrapped(f"{'':9}→ {advice}", indent=11)
 
@@ -175,7 +175,7 @@ def check_range(first: date | datetime | None, last: date | datetime | None, nam
 def _is_after(first: date | datetime, last: date | datetime) -> bool:
     if isinstance(first, datetime) and isinstance(last, datetime) and (first.tzinfo is None) == (last.tzinfo is None):
         return first > last
-    # A day or a local time beside an instant: which is later, beyond a day, no zone can change.
+    # A day or a local time against an instant: a difference of more than a day holds in every zone.
     return first.toordinal() - last.toordinal() > int(isinstance(first, datetime) or isinstance(last, datetime))
 
 

@@ -1,4 +1,4 @@
-"""The processes that work: what `cuadre worker` runs, and `cuadre serve` beside what it serves."""
+"""The processes that work: what `cuadre worker` runs, and the worker inside `cuadre serve`."""
 
 import os
 import threading

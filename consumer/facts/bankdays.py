@@ -46,7 +46,7 @@ class BankCalendar:
     last_year: int = _LAST_YEAR
 
     def knows(self, year: int) -> bool:
-        """Tell whether the days of a year are known at all, and not only its weekends."""
+        """Return True if the holidays of a year are known, and not only its weekends."""
         return _FIRST_YEAR <= year <= self.last_year
 
     def is_bank_day(self, on: date) -> bool:

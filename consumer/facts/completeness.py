@@ -31,7 +31,7 @@ class Stretch(Protocol):
 
 
 def complete_until(session: Session, connection: str, stream: str) -> datetime | None:
-    """Say up to when everything that was ever asked of a stream is here; None where nothing is."""
+    """Return the moment up to which all that was ever asked of a stream is here, or None."""
     asked = sa.select(col(Window.since), col(Window.until), col(Window.state))
     mine = asked.where(col(Window.connection) == connection, col(Window.stream) == stream)
     windows = sorted(session.execute(mine).all(), key=start_of)
@@ -44,7 +44,7 @@ def complete_until(session: Session, connection: str, stream: str) -> datetime |
 
 
 def reach(windows: Sequence[Stretch]) -> datetime:
-    """Find how far windows, in the order of their starts, reach without a break."""
+    """Return how far windows, in the order of their starts, reach without a break."""
     reached = start_of(windows[0])
     for window in windows:
         if start_of(window) > reached:
@@ -102,7 +102,7 @@ def percentiles(session: Session, name: str, way: Way, *, now: datetime) -> Perc
 
 
 def _at(steps: Sequence[tuple[int, int]], thousandths: int) -> int:
-    """Find the lateness that this share of the events does not exceed."""
+    """Return the lateness that this share of the events does not exceed."""
     left = ceil(sum(count for count, _ in steps) * thousandths / 1_000)
     for count, worst in steps:
         left -= count

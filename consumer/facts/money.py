@@ -1,4 +1,4 @@
-"""Money as integers of minor units beside a currency: the digits of each currency, and decimal text both ways."""
+"""Money as integers of minor units with a currency: the digits of each currency, and decimal text both ways."""
 
 import re
 from decimal import Decimal

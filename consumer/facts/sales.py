@@ -29,7 +29,7 @@ def _texts(values: tuple[object, ...]) -> str | None:
 
 
 def _split(shares: list[object]) -> str | None:
-    """The resolved shares; a list with one that has no amount, or with more than any payment, tells nothing."""
+    """The resolved shares; a list with one that has no amount, or with more than any payment, gives None."""
     known = [share for share in shares if isinstance(share, dict) and type(share.get("amount")) is int]
     if len(known) < len(shares) or sum(abs(share["amount"]) for share in known) > _MOST:
         return None

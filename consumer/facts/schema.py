@@ -27,7 +27,7 @@ def upgrade(store: Store) -> None:
 
 
 def version_of(store: Store) -> str | None:
-    """Name the last migration that ran here; none where none ever did."""
+    """Return the last migration that ran here, or None."""
     with store.reading() as session:
         if not sa.inspect(session.connection()).has_table(_VERSION.name):
             return None

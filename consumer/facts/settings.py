@@ -200,7 +200,7 @@ class Settings(BaseModel):
         return tuple(self._by_name.values())
 
     def connection(self, name: str) -> Connection:
-        """Find one connection by name, or say which there are."""
+        """Return one connection by name, or raise ConfigError naming those there are."""
         if name not in self._by_name:
             raise ConfigError(f"there is no connection {name!r}; there are {', '.join(sorted(self._by_name))}")
         return self._by_name[name]

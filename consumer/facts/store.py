@@ -114,7 +114,7 @@ def insert_once(
 
 
 def put(connection: Connection, table: type[SQLModel], row: Row, *, keys: Sequence[str]) -> None:
-    """Insert a row or overwrite the one under its key, in one statement, whoever else writes it at the same time."""
+    """Insert a row or overwrite the one under its key, in one statement, safe against concurrent writers."""
     target = core_of(table)
     changes = {name: value for name, value in row.items() if name not in keys}
     statement = insert_into(connection, target).values(row)
@@ -155,6 +155,6 @@ class Turn(IntEnum):
 
 
 def take_turn(session: Session, turn: Turn) -> None:
-    """Wait until nobody else is at this work, until the caller's transaction ends."""
+    """Wait for the lock on this work; it is released when the caller's transaction ends."""
     if session.connection().dialect.name == "postgresql":
         session.execute(sa.text("SELECT pg_advisory_xact_lock(:key)"), {"key": int(turn)})

@@ -1,10 +1,10 @@
-"""Tax ids and account numbers in one canonical form: RUT and RFC; the raw value is kept by whoever reads it."""
+"""Tax ids and account numbers in one canonical form: RUT and RFC; the caller keeps the raw value."""
 
 import re
 
 from consumer.facts.messages import Message, RefusalError
 
-# These stand for the public or for foreigners, and so identify nobody.
+# These stand for the public or for foreigners and identify no one taxpayer.
 GENERIC_RUTS = frozenset({"66666666-6", "55555555-5"})
 GENERIC_RFCS = frozenset({"XAXX010101000", "XEXX010101000"})
 

@@ -94,7 +94,7 @@ class Change(msgspec.Struct, frozen=True):
 
     @property
     def columns(self) -> list[str]:
-        """Name the columns that differ; all that have a value where the object is new."""
+        """Return the columns that differ; of a new object, all that have a value."""
         before = self.before or dict.fromkeys(self.after)
         return sorted(name for name, value in self.after.items() if before[name] != value)
 
@@ -128,7 +128,7 @@ def _tell_replaced(written: Iterable[Change]) -> None:
 
 
 def preview(session: Session, rows: Sequence[Known]) -> list[Change]:
-    """Tell what merging the observations would change, and change nothing."""
+    """Return what merging the observations would change; nothing is written."""
     return _changes(session, _combine(rows), lock=False)
 
 
@@ -292,7 +292,7 @@ def _to_version(mark: tuple[str, int, str]) -> Version:
 
 
 def replaced_columns(row: Row) -> list[str]:
-    """Name the columns of a row in which a character was replaced; the body still has a NUL as it was sent."""
+    """Return the columns of a row in which a character was replaced; the body still has a NUL as it was sent."""
     if "\\u0000" not in row["body"] and REPLACED not in row["body"]:
         return []
     return [name for name, value in row.items() if isinstance(value, str) and name != "body" and REPLACED in value]

@@ -32,7 +32,7 @@ class ErrandRefusedError(RefusalError):
 
 @dataclass(frozen=True, slots=True)
 class Errands:
-    """`replay` answers with a line an event; `pull` and `backfill` start beside the page and are seen among the jobs.
+    """`replay` returns a line an event; `pull` and `backfill` start in a thread of their own, seen among the jobs.
 
     Each takes the name of who asked.
     """

@@ -140,7 +140,7 @@ class Replay:
     by: str
 
     def preview(self, names: Sequence[Name]) -> Iterator[Replayed]:
-        """Say what each event would change now, and change nothing."""
+        """Yield what each event would change now; nothing is written."""
         for some in _batches(names):
             with self.store.reading() as session:
                 for event in _read(session, some):

@@ -182,7 +182,7 @@ def mark_listed(connection: sa.Connection, arrivals: Sequence[Arrival]) -> set[K
 
 
 def is_listing_marked(connection: sa.Connection, name: str) -> bool:
-    """Say whether `listed_at` is kept here yet; events from before an upgrade do not tell."""
+    """Return True if any event of this connection bears `listed_at`."""
     mine = (_EVENT.c.connection == name) & _EVENT.c.listed_at.is_not(None)
     newest = sa.select(_EVENT.c.id).where(mine).order_by(_EVENT.c.created_at.desc()).limit(1)
     return connection.execute(newest).first() is not None
@@ -209,7 +209,7 @@ def _insert_alone(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tup
 
 
 def _insert_among_others(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
-    """Insert what nobody else has, then look at the rest, in an order that never deadlocks."""
+    """Insert what no other transaction has, then read the rest, in an order that never deadlocks."""
     if not arrivals:
         return set(), {}
     rows = list(map(_to_values, arrivals))

@@ -67,7 +67,7 @@ def look(session: Session, connection: str, *, now: datetime) -> Inbox:
 
 
 def endpoint_trouble(session: Session, connection: str) -> str | None:
-    """Tell what the last finished hourly look at the webhook endpoint found wrong, if anything."""
+    """Return what the last finished hourly look at the webhook endpoint found wrong, or None."""
     ended = _TICK.c.job == f"endpoint:{connection}", _TICK.c.finished_at.is_not(None)
     newest = sa.select(_TICK.c.state, _TICK.c.outcome).where(*ended).order_by(_TICK.c.planned_at.desc()).limit(1)
     row = session.connection().execute(newest).one_or_none()
@@ -75,7 +75,7 @@ def endpoint_trouble(session: Session, connection: str) -> str | None:
 
 
 def silence(session: Session, connection: str, *, now: datetime) -> timedelta | None:
-    """Tell for how long no webhook came, where that is unusual for this hour of the week; else nothing.
+    """Return for how long no webhook came, if that is unusual for this hour of the week, else None.
 
     Unusual is more than an hour and more than twice the longest silence at this moment of the last four weeks.
     Without four weeks of history nothing is usual, and nothing is said.

@@ -122,7 +122,7 @@ class Provider:
         return f"Provider({self.connection.name!r})"
 
     def turn(self) -> AbstractContextManager[None]:
-        """Wait for one request's turn in the shared budget, for what is fetched beside the API."""
+        """Wait for one request's turn in the shared budget, for what is fetched outside the API."""
         return self._budget.spend()
 
     def get(
@@ -222,7 +222,7 @@ class Provider:
         return self._once(call, read)
 
     def _is_closed(self, error: ProviderError) -> bool:
-        """Say whether nobody listens at an address that has never answered: that is a setting, not a storm."""
+        """Return True if an address that has never answered refuses connections: a wrong setting, not an outage."""
         return isinstance(error, UnreachableError) and error.is_closed and not self._has_answered
 
     def _once(self, call: _Call, read: Callable[[httpx.Response], Result]) -> Result:
@@ -256,7 +256,7 @@ def open_provider(
 ) -> Provider:
     """Build the client of one connection on the installation's shared budget."""
     budget = Budget(installation.store, installation.settings.rate_limit)
-    # A person who waits is told why; a log is told once, when it is over.
+    # A person at a terminal sees each pause; a log gets one line, when all tries have failed.
     tell = _tell if sys.stderr.isatty() else None
     return Provider(connection, installation.settings, budget, transport=transport, tell=tell)
 
@@ -266,15 +266,15 @@ def _tell(line: str) -> None:
 
 
 def is_cursor_gone(error: ProviderError) -> bool:
-    """Say whether a page may have been refused because what its cursor names is gone: then the first one is asked.
+    """Return True if a page may have been refused because what its cursor names is gone: ask for the first one then.
 
-    Nobody says what such a refusal looks like; one about something else meets the first page as well.
+    The form of such a refusal is not documented; one about something else meets the first page as well.
     """
     return isinstance(error, RefusedError) and error.status in _ABOUT_THE_REQUEST
 
 
 def _to_address(url: str) -> str:
-    """Name a host for people, without the password an address may hold."""
+    """Return the address without the password that it may hold."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}"
 

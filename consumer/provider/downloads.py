@@ -56,7 +56,7 @@ def download(
 
 
 def check_allowed(url: str, settings: Settings) -> str:
-    """Return the host of an address that may be asked; the sandbox on this machine may speak http, nobody else."""
+    """Return the host of an address that may be asked, else raise; only the sandbox on this machine may speak http."""
     provider = urlsplit(settings.provider_url)
     try:
         httpx.URL(url)

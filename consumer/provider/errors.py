@@ -40,7 +40,7 @@ class ProviderError(Exception):
 
 
 class UnreachableError(ProviderError):
-    """`is_closed` tells an address where nobody listens from an answer that was lost on its way."""
+    """No answer came; `is_closed` is True if the connection itself was refused."""
 
     retryable = True
 

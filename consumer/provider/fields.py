@@ -18,7 +18,7 @@ _LARGEST = 2**63 - 1
 _YEARS = range(1900, 2200)
 _DATE_LENGTH = len("2026-10-31")
 _CURRENCY = re.compile(r"[A-Za-z]{3}")
-# What opens doors at the provider is not kept beside the facts.
+# Fields that grant access at the provider are not kept.
 _NOT_KEPT = frozenset({"link_token", "widget_token", "session_token", "secret"})
 _RUT_LIKE = re.compile(r"[\d.\-\s]+[\dkK]\s*")
 
@@ -73,7 +73,7 @@ def required_amount(data: Data, field: str = "amount") -> int:
 
 
 def unsigned_amount(data: Data, field: str = "amount") -> int:
-    """An amount whose sign is told by a direction beside it; a negative one would count the wrong way."""
+    """Return an amount whose sign is given by a direction field; a negative one would count the wrong way."""
     value = required_amount(data, field)
     if value < 0:
         raise UnusableObjectError(f"{field} is negative although direction tells the sign")
@@ -87,7 +87,7 @@ def currency(data: Data, field: str = "currency") -> str | None:
     if not _CURRENCY.fullmatch(value):
         raise UnusableObjectError(f"{field} must be three letters")
     if not is_currency(value):
-        # Nobody could say where the point of such an amount stands, so no report could show it.
+        # The decimals of such an amount are unknown, so no report could show it.
         raise UnusableObjectError(f"{field} {value} is not one of ISO 4217")
     return value.upper()
 
@@ -176,7 +176,7 @@ def to_data(raw: bytes) -> JsonObject:
 
 
 def identity(raw: bytes) -> tuple[str | None, str | None]:
-    """Say which id and time of creation an element bears, each only where it is text."""
+    """Return the id and the time of creation of an element, each None unless it is text."""
     try:
         named = _NAMED.decode(raw)
     except UNREADABLE:

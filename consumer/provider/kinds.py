@@ -53,7 +53,7 @@ class Reached:
 class Kind:
     """`steps` orders the states: those of a later step can follow those of an earlier one, and win a tie in time.
 
-    A state reached from `succeeded`, such as returned, stands behind it; states nobody documented rank before all.
+    A state reached from `succeeded`, such as returned, stands behind it; undocumented states rank before all.
     """
 
     table: type[ProviderObject]

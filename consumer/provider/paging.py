@@ -86,7 +86,7 @@ class Page:
 
 
 def to_page(response: httpx.Response, path: Path, *, asked: dict[str, str], cursor: str) -> Page:
-    """Read one page; `asked` is what was asked beside the cursor, so that the next cursor holds only what differs."""
+    """Read one page; `asked` is the query without the cursor, so that the next cursor holds only what differs."""
     body = to_utf8(response)
     try:
         items = tuple(bytes(raw) for raw in _RAWS.decode(body))
@@ -147,7 +147,7 @@ def _cursor_without_link(
 
 
 def is_numbered(cursor: str) -> bool:
-    """Say whether a cursor counts pages: then what is taken from a list while it is read shifts the rest unseen."""
+    """Return True if a cursor counts pages: objects removed from a list while it is read then shift the rest unseen."""
     return any(name == "page" for name, _ in parse_qsl(cursor))
 
 

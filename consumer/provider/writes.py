@@ -33,12 +33,12 @@ class NotKeptError(ProviderError):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One write, ready to be shown and sent: `told` is the sentence a person agrees to.
+    """One write, ready to be shown and sent: `sentence` is the sentence a person agrees to.
 
     `repeat` names the options without which the same write cannot be asked for again.
     """
 
-    told: str
+    sentence: str
     collection: Collection
     kind: str
     amount: int
@@ -65,12 +65,12 @@ def plan_refund(
     if not 0 < wanted <= left:
         raise NotPossibleError(f"{payment_id}: {format_decimal(left, currency)} {currency} can still be given back")
     written, total, earlier = (format_decimal(figure, currency) for figure in (wanted, paid, before))
-    told = (
+    sentence = (
         f"give back {written} {currency} of {payment_id}, "
         f"which brought {total} {currency} and of which {earlier} {currency} went back before"
     )
     body = {"resource_id": payment_id, "resource_type": "payment_intent", "amount": wanted}
-    return Plan(told, REFUNDS, "refund", wanted, currency, body, repeat=f"--amount {written} ")
+    return Plan(sentence, REFUNDS, "refund", wanted, currency, body, repeat=f"--amount {written} ")
 
 
 def plan_cancellation(provider: Provider, refund_id: str, *, is_repeat: bool = False) -> Plan:
@@ -79,8 +79,8 @@ def plan_cancellation(provider: Provider, refund_id: str, *, is_repeat: bool = F
     status, amount, currency = _money(refund, refund_id)
     if status not in _NOT_SENT and not is_repeat:
         raise NotPossibleError(f"{refund_id} is {status}: only a refund that was not sent yet can be cancelled")
-    told = f"cancel {refund_id}, so that {format_decimal(amount, currency)} {currency} stay here"
-    return Plan(told, REFUNDS, "refund", amount, currency, action=f"{refund_id}/cancel")
+    sentence = f"cancel {refund_id}, so that {format_decimal(amount, currency)} {currency} stay here"
+    return Plan(sentence, REFUNDS, "refund", amount, currency, action=f"{refund_id}/cancel")
 
 
 def plan_outside_payment(provider: Provider, invoice_id: str, *, is_repeat: bool = False) -> Plan:
@@ -89,12 +89,12 @@ def plan_outside_payment(provider: Provider, invoice_id: str, *, is_repeat: bool
     status, amount, currency = _money(invoice, invoice_id, amount_in="total")
     if status != "open" and not is_repeat:
         raise NotPossibleError(f"{invoice_id} is {status}: only an open invoice can be marked as paid")
-    told = (
+    sentence = (
         f"mark {invoice_id} of {format_decimal(amount, currency)} {currency} as paid outside the provider, "
         "which checks nothing and cannot be undone"
     )
     body = {"external_payment": True}
-    return Plan(told, BILLING_INVOICES, "billing_invoice", amount, currency, body, f"{invoice_id}/pay")
+    return Plan(sentence, BILLING_INVOICES, "billing_invoice", amount, currency, body, f"{invoice_id}/pay")
 
 
 def send(provider: Provider, plan: Plan, *, key: str) -> Answer[JsonObject]:

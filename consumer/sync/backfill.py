@@ -88,7 +88,7 @@ class _Counts:
             self.on_page(window, self.windows, self.added)
 
     def note_failure(self) -> int:
-        """Count one more failure and say how many came in a row."""
+        """Count one more failure and return how many came in a row."""
         with self._lock:
             self.failures += 1
             return self.failures
@@ -241,7 +241,7 @@ class _Run:
         )
 
     def find_horizon(self) -> datetime:
-        """Find the newest moment whose events have settled, by our clock or the provider's, whichever is behind."""
+        """Return the newest moment whose events have settled, by the earlier of our clock and the provider's."""
         page = self._provider.page(EVENTS, size=1)
         ours = utc_now()
         self._skew = abs(ours - page.at) if page.at else timedelta.max
@@ -305,15 +305,15 @@ class _Run:
     def _conclude(self, reading: datetime | None) -> StreamResult:
         with self._store.transaction() as session:
             left = unclosed_windows(session, self.name, EVENTS_STREAM)
-            # Another run may have begun since, and what it asks for is its own to tell.
+            # Another run may have begun since; it reports its own windows.
             gaps = [window for window in left if window.id in self._asked]
             if self._skew <= MOST_SKEW:
                 lateness.measure_webhooks(session.connection(), self.name, now=utc_now())
             record_checkpoint(session, self.name, EVENTS_STREAM, now=utc_now(), objects=self._counts.read)
-        told = f"went on with the reading of {format_instant(reading.replace(microsecond=0))}" if reading else None
+        sentence = f"went on with the reading of {format_instant(reading.replace(microsecond=0))}" if reading else None
         if gaps:
             reasons = "; ".join(dict.fromkeys(gap.reason or "not read to its end" for gap in gaps))
-            told = f"{len(gaps)} windows stay open: {reasons}"
+            sentence = f"{len(gaps)} windows stay open: {reasons}"
         return StreamResult(
             self.name,
             EVENTS_STREAM,
@@ -321,7 +321,7 @@ class _Run:
             pages=self._counts.pages,
             read=self._counts.read,
             changed=self._counts.added,
-            reason=told,
+            reason=sentence,
         )
 
 
@@ -335,7 +335,7 @@ def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
     transport: Transport | None = None,
     on_page: OnPage = say_nothing,
 ) -> Outcome:
-    """Close every gap of one connection's event log; `on_page` is told of each page.
+    """Close every gap of one connection's event log; `on_page` is called with each page.
 
     Without dates, at least `back` of what was complete already is read again. With dates the whole range is, unless
     a run was killed or failed within the last day: then what it began is gone on with.

@@ -180,7 +180,7 @@ class Mirror:
         return all(date is not None and date < self._since for date in dates)
 
     def _expected(self) -> list[Row]:
-        """Find our rows that the lists should have shown, or that changed here in the window."""
+        """Return our rows that the lists should have shown, or that changed here in the window."""
         columns = self._core.c
         wanted = (columns.connection == self._name) & columns.gone_at.is_(None)
         if self.stream.again is not Again.EVERYTHING:
@@ -286,7 +286,7 @@ class Mirror:
 
 
 def _winning(fresh: Known, ours: Row | None) -> Known:
-    """Give a fresh reading a version above ours: the provider decides what its object is."""
+    """Return a fresh reading with a version above ours: the provider decides what its object is."""
     if ours is None:
         return fresh
     version = (ours["version_at"], ours["version_rank"], ours["version_event"])

@@ -90,7 +90,7 @@ def measure_webhooks(connection: sa.Connection, name: str, *, now: datetime) -> 
 
 
 def overlap(session: Session, name: str, *, floor: timedelta, now: datetime) -> timedelta:
-    """Say how far back the next run reads what was complete already."""
+    """Return how far back the next run reads what was complete already."""
     measured = [found.p999 for way in Way if (found := percentiles(session, name, way, now=now))]
     wanted = timedelta(seconds=max(measured, default=0) * FACTOR)
     return max(floor, min(wanted, MOST_OVERLAP))

@@ -46,7 +46,7 @@ class Offer:
         self._answered.append(part.name)
 
     def note_refusal(self, part: Part, refusal: RefusedError) -> None:
-        """Take a refusal for a list that this provider does not have, or raise it."""
+        """Note that the provider does not have this list, or raise the refusal if it once answered."""
         if not part.is_optional or refusal.status not in _NOT_OFFERED or part.name in self._known:
             raise refusal
         self._refusals.append(refusal)
@@ -72,7 +72,7 @@ def _answered(store: Store, connection: str, stream: str, optional: Sequence[str
 
 
 def is_unoffered(store: Store, connection: str, stream: str, error: ProviderError) -> bool:
-    """Tell what this provider or its contract never had, which is not missing, from what was taken away, which is.
+    """Return True if the provider never offered this stream (skip it), False if it stopped answering (a gap).
 
     A list that is not there counts only where the provider itself says so and has answered for other streams: an
     address with a slip in it has no lists either.
@@ -88,7 +88,7 @@ def is_unoffered(store: Store, connection: str, stream: str, error: ProviderErro
 
 
 def was_unoffered(store: Store, connection: str, stream: str, error: ProviderError) -> bool:
-    """Say whether a refusal only repeats what the last pull found, so that there is nothing to compare."""
+    """Return True if a refusal only repeats what the last pull found, so that there is nothing to compare."""
     if error.code != _NO_PRODUCT and not _is_absent(error):
         return False
     with store.reading() as session:
@@ -119,7 +119,7 @@ class Tally:
 
     @property
     def agrees(self) -> bool:
-        """Say whether nothing can have slipped through: rows that came during the walk push others back and hide none.
+        """Return True if no row can have been missed: rows that came during the walk push others back and hide none.
 
         A total that fell means rows were taken out and others moved to pages already read.
         """
@@ -142,7 +142,7 @@ class Tally:
             self.oldest = at
 
     def is_proved(self, earlier: "Tally | None") -> bool:
-        """Say whether numbered pages without a total left nothing out: a repeated walk finds nothing old it lacked."""
+        """Return True if numbered pages without a total left out no row: a repeated walk finds no old row it lacked."""
         if self.total is not None or not self.is_numbered:
             return True
         if earlier is None or earlier.began_at is None:
@@ -151,7 +151,7 @@ class Tally:
         return all(at is not None and at >= earlier.began_at for at in unseen)
 
     def is_older_than(self, moment: datetime) -> bool:
-        """Say whether a list that runs newest first has passed a moment."""
+        """Return True if a list that runs newest first has passed a moment."""
         return self.is_descending and self.oldest is not None and self.oldest < moment
 
 
@@ -163,7 +163,7 @@ def resume(window: Window) -> Tally:
 
 
 def _moment(text: str | None) -> datetime | None:
-    """Read a time; one without zone or that is none says nothing about the list's order."""
+    """Read a time; one without zone or that is none does not count for the list's order."""
     try:
         return None if text is None else to_instant(text)
     except (ValueError, OverflowError):

@@ -42,7 +42,7 @@ class StreamResult:
 
     @property
     def shares(self) -> str | None:
-        """What many streams can be said to be in one breath: whole, or not read for the same reason."""
+        """What a line about several streams can say of this one too: complete, or not read for this reason."""
         match self.state:
             case StreamState.COMPLETE:
                 return "complete" if self.reason is None else None
@@ -59,7 +59,7 @@ class StreamResult:
         return f"{self.connection}: {self.stream}: {told}{more}"
 
 
-def _told_together(shares: str, some: Sequence[StreamResult]) -> str:
+def _to_shared_line(shares: str, some: Sequence[StreamResult]) -> str:
     told = f"{some[0].connection}: {len(some)} streams {shares}"
     if shares != "complete":
         return f"{told}: {' '.join(result.stream for result in some)}"
@@ -90,7 +90,7 @@ class Outcome:
         lines = [result.line for shares, some in alike.items() for result in some if shares is None or len(some) == 1]
         for shares, some in alike.items():
             if shares is not None and len(some) > 1:
-                lines.append(_told_together(shares, some))
+                lines.append(_to_shared_line(shares, some))
         return lines
 
     @property

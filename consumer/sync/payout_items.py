@@ -102,7 +102,7 @@ def items_there(provider: Provider, payout_id: str) -> dict[Item, Money]:
 
 
 def payouts_to_read(session: Session, connection: str) -> list[str]:
-    """Name the payouts that are new, changed since their items were read, not final, or whose count did not agree."""
+    """Return the payouts that are new, changed since their items were read, not final, or whose count did not agree."""
     read_at: dict[str, dict[str, datetime]] = defaultdict(dict)
     count, payout = core_of(PayoutCount).c, core_of(Payout).c
     agrees = count.announced.is_(None) | (count.announced == count.kept)

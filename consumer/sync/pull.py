@@ -321,7 +321,7 @@ def pull(  # noqa: PLR0913 - what to read, from where, how far, and who watches
     transport: Transport | None = None,
     on_read: OnRead = read_quietly,
 ) -> Outcome:
-    """Fetch and keep the named streams of one connection; `on_read` is told how far it is."""
+    """Fetch and keep the named streams of one connection; `on_read` is called with how far it is."""
     wanted = [STREAMS[name] for name in streams]
     with open_provider(installation, connection, transport=transport) as provider:
         return read_streams(installation, provider, wanted, since=since, until=until, on_read=on_read)

@@ -69,7 +69,7 @@ class Stream:
     look_over: LookOver | None = None
 
     def to_query(self, since: datetime | None, until: datetime | None) -> dict[str, str]:
-        """Write the list's own filter, wider than asked: nobody says whether its bounds are included."""
+        """Return the list's own filter, wider than asked: whether its bounds are included is not documented."""
         query = dict(self.query)
         if self.again is Again.DAYS:
             query |= {} if since is None else {"since": (since - _DAY).date().isoformat()}

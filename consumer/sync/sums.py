@@ -55,7 +55,7 @@ def findings_of(session: Session, connection: str) -> list[StreamFinding]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One movement: what it did to the balance, and the balance after it where the provider told one."""
+    """One movement: what it did to the balance, and the balance after it if the provider gave one."""
 
     id: str
     at: datetime
@@ -73,7 +73,7 @@ class Break:
 
 
 def running_balances(session: Session, connection: Connection) -> list[Finding]:
-    """Name each account whose movements do not lead from balance to balance: one is missing or wrong.
+    """Return each account whose movements do not lead from balance to balance: one is missing or wrong.
 
     A movement whose way or moment cannot be told has no place among the others, and is said by itself.
     """
@@ -133,7 +133,7 @@ def _in_order(entries: list[Entry], balance: int | None) -> Iterator[Entry]:
 
 
 def statement_sums(session: Session, connection: Connection) -> list[Finding]:
-    """Name each statement whose opening balance and totals do not make its closing balance.
+    """Return each statement whose opening balance and totals do not make its closing balance.
 
     A statement bears no currency: it is its account's, and where that is not known yet no amount is worded.
     """
@@ -174,7 +174,7 @@ def _to_entry(row: sa.RowMapping) -> Entry:
 
 
 def forms_in_force(session: Session, connection: Connection) -> list[Finding]:
-    """Name each month of a taxpayer of which more than one form says that it is in force."""
+    """Return each month of a taxpayer of which more than one form says that it is in force."""
     core = core_of(TaxStatement)
     mine = (core.c.connection == connection.name) & core.c.gone_at.is_(None) & core.c.period.is_not(None)
     asked = sa.select(core.c.id, core.c.period, core.c.document_number, core.c.body).where(mine).order_by(core.c.id)

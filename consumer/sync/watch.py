@@ -55,7 +55,7 @@ def drift_left(session: Session, connection: str) -> list[Left]:
 
 
 def streams_read(session: Session, connection: str) -> set[str]:
-    """Name the streams that were read to some end, or found not to be offered."""
+    """Return the streams that were read to some end, or found not to be offered."""
     return set(session.execute(sa.select(_CHECKPOINT.c.stream).where(_CHECKPOINT.c.connection == connection)).scalars())
 
 
@@ -140,12 +140,12 @@ class Short:
 
     streams: tuple[str, ...]
     reached: datetime
-    told: str
+    sentence: str
 
     def __str__(self) -> str:
         named = self.streams[0] if len(self.streams) == 1 else f"{len(self.streams)} streams"
         reach = "reaches" if len(self.streams) == 1 else "reach"
-        return f"{named} {reach} no further than {format_instant(self.reached)}: {self.told}{self._some()}"
+        return f"{named} {reach} no further than {format_instant(self.reached)}: {self.sentence}{self._some()}"
 
     def _some(self) -> str:
         if len(self.streams) == 1:
@@ -155,14 +155,14 @@ class Short:
 
 
 def short_of_today(session: Session, connection: Connection, *, now: datetime) -> list[Short]:
-    """Tell streams that were read today, by a provider whose clock stands behind, from those nobody read today."""
+    """Return the streams that end before the running day, those read today and those not read today apart."""
     zone = connection.country.zone
     begins = min(day_start(local_date(now, zone), zone), datetime.combine(now.date(), time(), tzinfo=UTC))
     mine = (col(Checkpoint.connection) == connection.name) & col(Checkpoint.complete_until).is_not(None)
     behind = mine & (col(Checkpoint.complete_until) < begins)
     open_ones = {window.stream for window in unclosed_windows(session, connection.name)}
     known = session.exec(select(Checkpoint).where(behind).order_by(col(Checkpoint.stream)))
-    # What a gap holds back is told by the gap.
+    # Streams with an open window are listed as gaps.
     found = [one for one in known if one.stream not in open_ones]
     read = [one for one in found if one.pulled_at >= begins]
     left = [one for one in found if one.pulled_at < begins]
@@ -173,8 +173,8 @@ def _behind_the_clock(read: Sequence[Checkpoint]) -> Short | None:
     if not read:
         return None
     lags = [one.pulled_at - one.complete_until for one in read if one.complete_until is not None]
-    told = f"read today, but the provider's clock stood {format_duration(min(lags))} behind this machine's"
-    return Short(_names(read), _farthest(read), told)
+    sentence = f"read today, but the provider's clock stood {format_duration(min(lags))} behind this machine's"
+    return Short(_names(read), _farthest(read), sentence)
 
 
 def _not_read(left: Sequence[Checkpoint]) -> Short | None:

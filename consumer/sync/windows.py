@@ -100,7 +100,7 @@ def _advancing(names: tuple[str, ...]) -> sa.Update:
 
 
 def next_place(window: Window, page: Page, *, added: int, now: datetime) -> dict[str, object]:
-    """Say where a window stands after a page; it closes after a repeated read that added nothing."""
+    """Return where a window stands after a page; it closes after a repeated read that added no event."""
     added_in_pass = window.added_in_pass + added
     counted = len(page.items) if window.pass_number == 1 else added
     place: dict[str, object] = {"pages": window.pages + 1, "events": window.events + counted, "reason": None}
@@ -115,7 +115,7 @@ def next_place(window: Window, page: Page, *, added: int, now: datetime) -> dict
 
 
 def covered_until(windows: Sequence[Window]) -> datetime | None:
-    """Find how far windows, closed or not, reach without a break from the beginning of the log."""
+    """Return how far windows, closed or not, reach without a break from the beginning of the log, or None."""
     if not windows or windows[0].since is not None:
         return None
     return reach(windows)
@@ -184,7 +184,7 @@ class Plan:
 
 
 def plan_range(windows: Sequence[Window], since: datetime | None, until: datetime, *, now: datetime) -> Plan:
-    """Ask for a whole range, but not for what the unfinished reading has asked for: that is gone on with."""
+    """Plan a whole range, without what the unfinished reading has asked for: that is continued."""
     asked = [(since or BEGINNING, until)]
     return Plan(_subtract(_subtract(asked, _read_whole(windows)), _read_lately(windows, now)), _reading(windows, now))
 
@@ -192,7 +192,7 @@ def plan_range(windows: Sequence[Window], since: datetime | None, until: datetim
 def plan_news(
     windows: Sequence[Window], until: datetime, *, overlap: timedelta, back: timedelta, now: datetime
 ) -> Plan:
-    """Ask for all that no window covers, and for `overlap`, or `back` where that is more, before each such hole.
+    """Plan all that no window covers, and `overlap`, or `back` where that is more, before each such hole.
 
     Of what the unfinished reading has asked for, only the part of the overlap is asked for again that no later run
     will reach.
@@ -208,7 +208,7 @@ def plan_news(
 
 
 def _read_whole(windows: Sequence[Window]) -> list[Span]:
-    """Find what this run reads from end to end anyway: windows whose repeated read has not begun."""
+    """Return what this run reads from end to end anyway: windows whose repeated read has not begun."""
     return [_to_span(window) for window in windows if _is_unclosed(window) and window.pass_number == 1]
 
 

@@ -132,7 +132,7 @@ class RejectedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request is told, written out."""
+    """The bytes that answer a request."""
 
     status: str
     headers: list[tuple[str, str]]
@@ -150,7 +150,7 @@ class Receiver:
     log: RefusalLog = field(default_factory=RefusalLog)
 
     def answer(self, name: str, environ: Environ) -> Answer:
-        """Take one request of any method to its answer, counted."""
+        """Answer one request of any method, and count the answer."""
         try:
             verdict = self.receive(name, environ)
         except RejectedError as refused:
@@ -160,7 +160,7 @@ class Receiver:
         return _answer(200, "status", verdict.value)
 
     def receive(self, name: str, environ: Environ) -> Verdict:
-        """Take one request to its verdict, or raise RejectedError at the first test it fails.
+        """Receive one request and return its verdict, or raise RejectedError at the first test it fails.
 
         1. 405: not posted.  2. 404: unknown connection, or no secret.  3. 413: body over the limit.
         4. 400, 401: the signature.  5. 422: no event id.  6. 503: not committed in time.
@@ -237,7 +237,7 @@ def webhooks(
 
 
 def _posted_to(environ: Environ) -> str | None:
-    """Name the connection that a request is posted to, or nothing where it is another's to answer."""
+    """Return the connection that a request is posted to, or None if the application is to answer it."""
     path: str = environ["PATH_INFO"]
     if not path.startswith(_PATH) or environ["REQUEST_METHOD"] != "POST":
         return None

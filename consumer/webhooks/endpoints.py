@@ -51,7 +51,7 @@ class Rotation:
 
 
 def to_address(settings: Settings, connection: Connection) -> str:
-    """Say where the provider is to deliver for this connection."""
+    """Return the address to which the provider is to deliver for this connection."""
     if settings.public_url is None:
         raise ConfigError("set CUADRE_PUBLIC_URL, such as https://pay.your-shop.example: the provider must reach us")
     return f"{settings.public_url}/webhooks" + ("" if connection.name == "main" else f"/{connection.name}")

@@ -20,7 +20,7 @@ _LESS_PATIENCE = 20
 _MOST_WAITING = 2_048
 _MOST_BYTES = 64 * 1024 * 1024
 _BATCH = 256
-# What a batch costs beside its rows is that of many rows, so a batch waits this long for as many as came last time.
+# A batch costs as much as many rows, so it waits this long for as many as came last time.
 _LINGER_SECONDS = 0.001
 _LOG = logging.getLogger(__name__)
 
@@ -187,7 +187,7 @@ class Writer:
                 ticket.release(verdict)
 
     def _one_by_one(self, batch: list[_Ticket]) -> list[Verdict | None]:
-        """Commit each alone, so that a row the store refuses delays nobody else's."""
+        """Commit each alone, so that a row the store refuses delays no other."""
         verdicts: list[Verdict | None] = []
         for ticket in batch:
             try:

@@ -95,7 +95,7 @@ class PayoutItem(SQLModel, table=True):
 
 
 class PayoutCount(SQLModel, table=True):
-    """How many items the provider announced for a payout and type, beside how many were kept."""
+    """How many items the provider announced for a payout and type, and how many were kept."""
 
     __tablename__ = "payout_count"
 

@@ -46,7 +46,7 @@ GAP_KEYS = ("connection", "stream", "from", "to", "state", "pages", "events", "r
 
 
 def to_gap(window: Window) -> dict[str, object]:
-    """Name a window's columns as lists of gaps show them."""
+    """Return a window's columns as lists of gaps show them."""
     named = {"from": window.since, "to": window.until}
     return named | {name: getattr(window, name) for name in GAP_KEYS if name not in named}
 

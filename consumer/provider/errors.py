@@ -21,22 +21,26 @@ import msgspec
 
 from consumer.facts.meaning import JsonObject
 
-_NOT_AN_ERROR_OBJECT: JsonObject = {}
-
 
 class ProviderError(Exception):
     """A call that failed; the message names no secret, no query and no personal data."""
 
     retryable: ClassVar[bool] = False
 
-    def __init__(self, message: str, *, status: int | None = None, request_id: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        request_id: str | None = None,
+        code: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.status = status
         self.request_id = request_id
-        self.type: str | None = None
-        self.code: str | None = None
-        self.param: str | None = None
-        self.retry_after: float | None = None
+        self.code = code
+        self.retry_after = retry_after
 
 
 class UnreachableError(ProviderError):
@@ -100,10 +104,13 @@ def to_error(call: str, response: httpx.Response, *, now: datetime) -> RefusedEr
     param = _text(body, "param")
     words = [f"{call}: the provider answered {status}", code, f"on {param}" if param else None]
     message = " ".join(word for word in words if word)
-    error = kind(message + (f" (request {request_id})" if request_id else ""), status=status, request_id=request_id)
-    error.type, error.code, error.param = _text(body, "type"), code, param
-    error.retry_after = to_seconds(response.headers.get("Retry-After"), now=to_date(response.headers) or now)
-    return error
+    return kind(
+        message + (f" (request {request_id})" if request_id else ""),
+        status=status,
+        request_id=request_id,
+        code=code,
+        retry_after=to_seconds(response.headers.get("Retry-After"), now=to_date(response.headers) or now),
+    )
 
 
 def to_seconds(retry_after: str | None, *, now: datetime) -> float | None:
@@ -134,9 +141,9 @@ def _error_object(body: bytes) -> JsonObject:
     try:
         found = msgspec.json.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return _NOT_AN_ERROR_OBJECT
+        return {}
     inner = found.get("error") if isinstance(found, dict) else None
-    return inner if isinstance(inner, dict) else _NOT_AN_ERROR_OBJECT
+    return inner if isinstance(inner, dict) else {}
 
 
 def _text(body: JsonObject, name: str) -> str | None:

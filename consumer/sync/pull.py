@@ -72,7 +72,6 @@ class _Reading:
         self._on_read = on_read
         self._steps = Steps(installation.store)
         self._unusable: list[str] = []
-        self._mark: str | None = None
         self._is_inside = False
 
     def run(self) -> None:
@@ -108,7 +107,7 @@ class _Reading:
             # A killed run had met what it could not keep: only a whole reading may close the window.
             self._save(window, **_FROM_THE_START)
         try:
-            self._read_parts(window)
+            mark = self._read_parts(window)
             if self.stream.name == "payouts":
                 self._read_items(window)
             if self.stream.name == "account-statements":
@@ -116,7 +115,7 @@ class _Reading:
             if self._unusable:
                 self._steps.write()
                 raise IncompleteError("; ".join(dict.fromkeys(self._unusable)))
-            self._steps.add(lambda session: self._close(session, window))
+            self._steps.add(lambda session: self._close(session, window, mark))
             if is_last:
                 self._look_over()
             self._steps.write()
@@ -131,9 +130,10 @@ class _Reading:
             self._save(window, **place | (_FROM_THE_START if self._unusable else {}))
             raise
 
-    def _read_parts(self, window: Window) -> None:
+    def _read_parts(self, window: Window) -> str | None:
+        """Read the lists of the stream; return what the closed window is to remember of them."""
         if window.part == ITEMS_PART:
-            return
+            return None
         self._is_inside = False
         parts = self.stream.parts(self._provider)
         self._is_inside = any(part.ids for part in parts)
@@ -155,7 +155,7 @@ class _Reading:
                 offer.note_refusal(part, error)
         if not window.pages:
             offer.check()
-        self._mark = offer.mark
+        return offer.mark
 
     def _read_part(self, window: Window, part: Part) -> None:
         """Read one list until what was read agrees with the total that the provider announces, or with itself."""
@@ -289,9 +289,9 @@ class _Reading:
         name = self.stream.name
         self._steps.add(lambda session: record_findings(session, self.connection, name, self.findings, now=utc_now()))
 
-    def _close(self, session: Session, window: Window) -> None:
+    def _close(self, session: Session, window: Window, mark: str | None) -> None:
         now = utc_now()
-        advance(session, window, state=WindowState.CLOSED, closed_at=now, part=self._mark, cursor=None, reason=None)
+        advance(session, window, state=WindowState.CLOSED, closed_at=now, part=mark, cursor=None, reason=None)
         record_checkpoint(session, self.connection, self.stream.name, now=now, objects=self.objects)
 
     def _forget(self, window: Window) -> None:

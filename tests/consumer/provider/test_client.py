@@ -137,19 +137,14 @@ def test_a_truncated_body_is_asked_again(open_client: Open) -> None:
 def test_what_asking_again_cannot_mend_is_not_asked_again(
     open_client: Open, status: int, kind: type[RefusedError]
 ) -> None:
-    """A refusal carries status, type, code, param and request id, and is final."""
+    """A refusal carries status, code and request id, names what it is about, and is final."""
     reply, asked = in_turn(refusal(status, "invalid_api_key"))
     with pytest.raises(kind) as caught:
         open_client(reply).get(EVENTS, "evt_1")
     assert len(asked) == 1
     error = caught.value
-    assert (error.status, error.type, error.code, error.param, error.request_id) == (
-        status,
-        "invalid_request_error",
-        "invalid_api_key",
-        "id",
-        "req_7",
-    )
+    assert (error.status, error.code, error.request_id) == (status, "invalid_api_key", "req_7")
+    assert "on id" in str(error)
 
 
 def test_a_proxy_page_does_not_hide_the_failure(open_client: Open) -> None:

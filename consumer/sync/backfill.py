@@ -19,7 +19,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Source
 from consumer.facts.tables.sync import Window, WindowState
 from consumer.inbox.record import Arrival, UnusableEventError, Verdict, is_listing_marked, read_arrival, record_all
-from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
+from consumer.provider.client import Provider, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefusedError, ProviderError, UnreadableError
 from consumer.provider.paging import Page, Walk
 from consumer.provider.routes import EVENTS
@@ -325,14 +325,13 @@ class _Run:
         )
 
 
-def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
+def backfill(
     installation: Installation,
     connection: Connection,
     *,
     since: datetime | None = None,
     until: datetime | None = None,
     back: timedelta = timedelta(),
-    transport: Transport | None = None,
     on_page: OnPage = say_nothing,
 ) -> Outcome:
     """Close every gap of one connection's event log; `on_page` is called with each page.
@@ -340,7 +339,7 @@ def backfill(  # noqa: PLR0913 - what to read, how far, and who watches
     Without dates, at least `back` of what was complete already is read again. With dates the whole range is, unless
     a run was killed or failed within the last day: then what it began is gone on with.
     """
-    with open_provider(installation, connection, transport=transport) as provider:
+    with open_provider(installation, connection) as provider:
         return read_log(installation, provider, since=since, until=until, back=back, on_page=on_page)
 
 

@@ -16,7 +16,7 @@ from consumer.facts.store import Row
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Drift
 from consumer.facts.versions import KEPT, Known, merge_all, to_values
-from consumer.provider.client import Provider, Transport, open_provider
+from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.fields import identity, to_data
 from consumer.provider.paging import Page
@@ -367,11 +367,10 @@ def drift(
     *,
     days: int = 7,
     repair: bool = False,
-    transport: Transport | None = None,
     on_read: OnRead = read_quietly,
 ) -> DriftOutcome:
     """Compare every stream of one connection with the provider; with `repair`, mend what differs."""
-    with open_provider(installation, connection, transport=transport) as provider:
+    with open_provider(installation, connection) as provider:
         return compare_streams(installation, provider, STREAMS.values(), days=days, repair=repair, on_read=on_read)
 
 

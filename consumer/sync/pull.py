@@ -14,7 +14,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.tables.sync import Window, WindowState
 from consumer.facts.versions import Change, Known, merge_all
-from consumer.provider.client import Provider, Transport, is_cursor_gone, open_provider
+from consumer.provider.client import Provider, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.fields import identity, to_data
 from consumer.provider.paging import Page, Walk
@@ -311,19 +311,18 @@ def count_changed(changes: list[Change]) -> int:
     return sum(bool(set(change.columns) - _VERSION) for change in changes)
 
 
-def pull(  # noqa: PLR0913 - what to read, from where, how far, and who watches
+def pull(
     installation: Installation,
     connection: Connection,
     streams: Sequence[str],
     *,
     since: datetime | None = None,
     until: datetime | None = None,
-    transport: Transport | None = None,
     on_read: OnRead = read_quietly,
 ) -> Outcome:
     """Fetch and keep the named streams of one connection; `on_read` is called with how far it is."""
     wanted = [STREAMS[name] for name in streams]
-    with open_provider(installation, connection, transport=transport) as provider:
+    with open_provider(installation, connection) as provider:
         return read_streams(installation, provider, wanted, since=since, until=until, on_read=on_read)
 
 

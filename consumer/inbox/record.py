@@ -256,7 +256,7 @@ def _known(connection: sa.Connection, arrivals: Sequence[Arrival]) -> dict[Key, 
     return found
 
 
-def _among(name: str, arrivals: Iterable[Arrival]) -> Row:
+def _among(name: str, arrivals: Iterable[Arrival]) -> dict[str, str]:
     return {"of_connection": name, "ids": to_ids(arrival.id for arrival in arrivals)}
 
 

@@ -31,7 +31,7 @@ from reconcile.commands import explanations, printed
 from reconcile.commands.printed import to_plain
 from reconcile.kept import records
 from reconcile.kept.chunks import Row
-from reconcile.rules.checks import ChecksFailed
+from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.nightly import NightlyOutcome, join
 from reconcile.runs.run import TOTALS, RunOutcome, Watch, say_nothing
 from reconcile.runs.run import run as start_run
@@ -94,7 +94,7 @@ def reconcile(
             )  # fmt: skip
     except UnknownPayout as error:
         raise Refusal(str(error)) from None
-    except ChecksFailed as error:
+    except UnbalancedError as error:
         raise Refusal(str(error), Completion.PARTLY_DONE) from None
     with installation.store.reading() as session:
         standings = standings_of(session, outcome)

@@ -21,7 +21,7 @@ from consumer.facts.work import Completion
 from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, show_steps, standings_of, to_outcome_row
 from reconcile.kept import records
 from reconcile.kept.snapshots import NotKept, SnapshotError
-from reconcile.rules.checks import ChecksFailed
+from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs import comparison, diffs, reruns
 from reconcile.runs.reruns import Difference, Held, Rerun
 from reconcile.runs.run import RunOutcome, is_published
@@ -139,7 +139,7 @@ def _made_again(data_dir: Path, run: Run) -> Rerun:
         raise Refusal(f"{problem}: bring {place} here from the machine or the backup that has it") from None
     except SnapshotError as problem:
         raise Refusal(str(problem)) from None
-    except ChecksFailed as problem:
+    except UnbalancedError as problem:
         raise Refusal(f"made again, run {run.id} does not balance: {problem}", Completion.PARTLY_DONE) from None
 
 

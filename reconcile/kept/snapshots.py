@@ -26,28 +26,14 @@ from reconcile import rules
 from reconcile.kept.digests import digest_of, digest_of_code
 from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import TRANSFERS
-from reconcile.rules import inputs as frames
-from reconcile.rules.inputs import FrameError, Inputs, empty_frame, to_types
+from reconcile.rules.inputs import INPUTS, FrameError, Inputs, empty_frame, to_types
 from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 
 ID_LENGTH = 32
 MANIFEST = "run.json"
 # How the name of a folder ends that is not whole yet.
 DRAFT = ".draft"
-SCHEMAS = {
-    "payouts": frames.PAYOUTS,
-    "items": frames.ITEMS,
-    "documents": frames.DOCUMENTS,
-    "disputes": frames.DISPUTES,
-    "fees": frames.FEES,
-    "gaps": frames.GAPS,
-    "conflicts": frames.CONFLICTS,
-    "decisions": frames.DECISIONS,
-    "bank": frames.BANK,
-    "rates": frames.RATES,
-    "unknown_customers": frames.UNKNOWN_CUSTOMERS,
-    "transfers": TRANSFERS,
-}
+SCHEMAS = {**INPUTS, "transfers": TRANSFERS}
 
 
 # What names a run: all it read, as JSON.

@@ -97,7 +97,7 @@ def _drop_repeated(placed: Places) -> Places:
 
 
 def _find_disputed(rows: Sequence[AtRisk]) -> dict[str, str]:
-    """Give the payment of each dispute that names no document, where the payment is without one too."""
+    """Return the payment of each dispute that names no document, where the payment is without one too."""
     lonely = {row.subject for row in rows if row.code in WITHOUT_DOCUMENT}
     payments = {
         row.subject: f"{_RESOURCE}{row.resource_id}"
@@ -139,9 +139,9 @@ def _sum_payouts(placed: Places) -> int:
 
 
 def _sum_documents(documents: Mapping[str, int], named: Mapping[str, Mapping[str, int]]) -> int:
-    told: dict[str, int] = defaultdict(int)
+    inside: dict[str, int] = defaultdict(int)
     for of_document in named.values():
         if len(of_document) == 1:
             ((doc_key, amount),) = of_document.items()
-            told[_DOCUMENT + doc_key] += amount
-    return sum(max(0, amount - told[subject]) for subject, amount in documents.items())
+            inside[_DOCUMENT + doc_key] += amount
+    return sum(max(0, amount - inside[subject]) for subject, amount in documents.items())

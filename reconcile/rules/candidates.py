@@ -113,7 +113,7 @@ def pair_in_order(ledger: Ledger, options: Options, reason: Reason) -> None:
 
 
 def _is_dead_later(ledger: Ledger, payment: int, doc: int) -> bool:
-    """Tell whether a document was called off after this payment, and the payment was not given back."""
+    """Return whether a document was called off after this payment, and the payment was not given back."""
     return ledger.books.is_called_off(doc) and payment not in ledger.payments.reversals
 
 
@@ -188,7 +188,7 @@ def _are_possible(ledger: Ledger, edges: DataFrame) -> Mask:
 
 
 def _list_asks(ledger: Ledger) -> DataFrame:
-    """List what documents ask for: their open balance, and where notes changed it each earlier one."""
+    """Return what documents ask for: their open balance, and where notes changed it each earlier one."""
     books, balance = ledger.books, ledger.open_now()
     docs = np.flatnonzero(balance > 0)
     asks = [(docs, balance[docs])]
@@ -204,7 +204,7 @@ def _list_asks(ledger: Ledger) -> DataFrame:
 
 
 def _are_lone(edges: DataFrame) -> Series:
-    """Tell which edges are unique both ways."""
+    """Return which edges are unique both ways."""
     return ~edges["payment"].duplicated(keep=False) & ~edges["doc"].duplicated(keep=False)
 
 

@@ -9,7 +9,9 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-_DEAD = pa.array(["canceled", "returned"])
+from reconcile.rules.outcomes import DEAD
+
+_DEAD = pa.array(DEAD)
 _PAID = "succeeded"
 _COLUMN_OF = {
     "payment_intent": "payments",
@@ -125,7 +127,7 @@ def _count_once(account: Account) -> pa.Table:
 
 
 def _add_payouts(account: Account) -> pa.Table:
-    """Put beside each item how its payout stands, and when it was paid; an item no payout carries has neither."""
+    """Add the state of each item's payout and its day of payment, missing where no payout carries the item."""
     payouts = account.payouts.combine_chunks()
     known = payouts["payout_id"].combine_chunks()
     places = pc.index_in(account.items["payout_id"], value_set=known, skip_nulls=True)

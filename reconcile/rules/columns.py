@@ -1,6 +1,6 @@
 """Sorting and looking up whole columns without losing their types."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -46,13 +46,13 @@ def sort_rows(frame: DataFrame, names: list[str]) -> DataFrame:
 
 
 def sort_places(frame: DataFrame, names: list[str]) -> Indices:
-    """Give the places of the rows as sorted by columns, text as bytes and missing values last."""
+    """Return the places of the rows as sorted by columns, text as bytes and missing values last."""
     keys = pa.table({name: pa.array(frame[name]) for name in names})
     return to_ints(pc.sort_indices(keys, sort_keys=[(name, "ascending") for name in names]))
 
 
 def look_up(keys: Series, table: Series) -> Series:
-    """Give the table's value of each key, and NA where it has none; the table's type is kept, integers as nullable."""
+    """Return the table's value of each key, NA where it has none, in the table's type; integers become nullable."""
     kept = table.astype("Int64") if table.dtype == "int64" else table
     wanted, known = to_arrow(keys), to_arrow(table.index)
     if not table.index.is_unique:
@@ -62,19 +62,19 @@ def look_up(keys: Series, table: Series) -> Series:
 
 
 def share_texts(values: Series) -> Words:
-    """Give texts as objects that equal rows share; a missing one is None."""
+    """Return texts as objects that equal rows share; a missing one is None."""
     codes, distinct = pd.factorize(values)
     return np.array([*distinct, None], dtype=object)[codes]
 
 
 def join_keys(frame: DataFrame, names: list[str]) -> ArrowTexts:
-    """Give several text columns as one key; a missing cell is empty text there."""
+    """Return several text columns as one key; a missing cell is empty text there."""
     columns = [pc.fill_null(to_texts(frame[name]), "") for name in names]
     return pc.binary_join_element_wise(*columns, BETWEEN)
 
 
 def decode(codes: Ints | ArrowValues, words: Sequence[str | None]) -> Cells:
-    """Give the word of each code as a text column."""
+    """Return the word of each code as a text column."""
     return to_text_cells(pa.array(words, type=pa.large_string()).take(pa.array(codes)))
 
 
@@ -91,17 +91,17 @@ def to_capitals(texts: ArrowTexts) -> ArrowTexts:
 
 
 def to_texts(column: AnyColumn) -> ArrowTexts:
-    """Give a text column as one Arrow array."""
+    """Return a text column as one Arrow array."""
     return to_arrow(column, pa.large_string())
 
 
 def to_arrow(column: AnyColumn, kind: pa.DataType | None = None) -> ArrowValues:
-    """Give a column as one Arrow array, whatever pieces it is kept in."""
+    """Return a column as one Arrow array, whatever pieces it is kept in."""
     return to_one_array(pa.array(column, type=kind))
 
 
 def to_one_array(values: pa.Array | pa.ChunkedArray) -> ArrowValues:
-    """Give an Arrow column as one array."""
+    """Return an Arrow column as one array."""
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
@@ -123,8 +123,13 @@ def to_text_cells(texts: ArrowTexts) -> Cells:
     return cells
 
 
+def are_in(column: AnyColumn, texts: Iterable[str]) -> Mask:
+    """Return which texts of a column are among some texts."""
+    return to_mask(pc.is_in(to_texts(column), value_set=pa.array(list(texts), type=pa.large_string())))
+
+
 def expand(starts: Indices, sizes: Ints) -> Indices:
-    """Give the places of stretches one after another: of each its start and the following ones, as many as its size."""
+    """Return the places of all stretches, one stretch after another, each given by its start and its size."""
     before = np.cumsum(sizes) - sizes
     places: Indices = np.arange(int(sizes.sum())) + np.repeat(starts - before, sizes)
     return places

@@ -1,4 +1,4 @@
-"""A payment beside the documents it could have meant: every test with both values, so that anybody can check it; pure.
+"""A payment compared with the documents it could have meant: every test with both values; pure.
 
 This looks at rows alone and shares no code with the stages that decide: it is how a decision is checked again.
 """
@@ -41,7 +41,7 @@ class Check:
 
 
 def choose_candidates(item: Row, documents: DataFrame, rules: RuleSet) -> DataFrame:
-    """Choose the documents to compare: those it names, its customer's nearest amounts, equal amounts of anybody."""
+    """Choose the documents to compare: those it names, its customer's nearest amounts, any equal amounts."""
     said = _read_names(item)
     columns = [documents[name].astype("string").str.upper() for name in ("order_ref", "uuid", "doc_key", "folio")]
     is_named = pd.Series(data=False, index=documents.index)
@@ -77,7 +77,7 @@ def check_pair(item: Row, document: Row, *, balance: int, rules: RuleSet, calend
 
 
 def _check_reference(item: Row, document: Row) -> Check:
-    """Ask what the metadata names, and where it names nothing what the texts do; other words are no evidence."""
+    """Compare the names in the metadata, or, where it has none, those in the texts; other words are no evidence."""
     said, named = sorted(_read_names(item)), _find_name(item, document)
     borne = (document.order_ref, document.uuid, document.doc_key, document.folio)
     names = {normalize(str(value)).lstrip("0") for value in borne if not pd.isna(value)}
@@ -88,13 +88,13 @@ def _check_reference(item: Row, document: Row) -> Check:
 
 def _find_name(item: Row, document: Row) -> str:
     """Find the document's name among the words of the payment's texts, as they are written there."""
-    told = [*([] if pd.isna(item.texts) else [item.texts]), *list_loose_words(item.metadata)]
-    words = _WORD.findall("\n".join(text if text.isascii() else fold(text) for text in told))
-    texts = {name: to_text(getattr(document, name)) for name in ("order_ref", "uuid", "folio", "doc_type", "series")
+    texts = [*([] if pd.isna(item.texts) else [item.texts]), *list_loose_words(item.metadata)]
+    words = _WORD.findall("\n".join(text if text.isascii() else fold(text) for text in texts))
+    borne = {name: to_text(getattr(document, name)) for name in ("order_ref", "uuid", "folio", "doc_type", "series")
              if not pd.isna(getattr(document, name))}  # fmt: skip
-    folio = texts.get("folio", "")
-    heads = (texts[name] + folio for name in ("doc_type", "series") if name in texts and folio)
-    names = {_squeeze(name) for name in (texts.get("order_ref", ""), texts.get("uuid", ""), folio, *heads)} - {""}
+    folio = borne.get("folio", "")
+    heads = (borne[name] + folio for name in ("doc_type", "series") if name in borne and folio)
+    names = {_squeeze(name) for name in (borne.get("order_ref", ""), borne.get("uuid", ""), folio, *heads)} - {""}
     runs = (words[start:end] for start in range(len(words)) for end in range(start + 1, start + 1 + _MOST_PARTS))
     found = (" ".join(run) for run in runs if _squeeze("".join(run)) in names and len(_squeeze("".join(run))) > 1)
     return max(found, key=len, default="")
@@ -119,6 +119,6 @@ def _find_payer(item: Row, rules: RuleSet) -> str:
 
 
 def _first_own(tax_ids: Iterable[str | None], rules: RuleSet) -> str:
-    """Give the first tax id that is known and not the public's at large, which is nobody's."""
-    nobody = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
-    return next((str(value) for value in tax_ids if not pd.isna(value) and value not in nobody), "")
+    """Return the first tax id that is known and belongs to one customer."""
+    generic = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
+    return next((str(value) for value in tax_ids if not pd.isna(value) and value not in generic), "")

@@ -36,17 +36,17 @@ _MOST_LISTED = 20
 
 
 def are_of_such_sales(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
-    """Tell which payments name a sale by a key of the make some of these documents' names are of."""
+    """Return which payments name a sale by a key of the make some of these documents' names are of."""
     known = {make for names in _read_names(ledger, docs) for make in _list_makes_borne(names)}
     said = _read_keys(ledger, payments)
     return np.array([any(make in known for make in _list_makes_said(words)) for words in said], dtype=bool)
 
 
 def are_contradicted(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
-    """Tell of each pair of a payment and a document whether what the payment says can only mean another sale.
+    """Return for each pair of a payment and a document whether the payment's words can only mean another sale.
 
-    Asked of payments whose keys found nothing: what they name may be missing from the books. Where a person turned
-    down what the key names, it says nothing any more.
+    For payments whose keys found no document: what they name may be missing from the books. Where a person declined
+    what the key names, the key is no evidence any more.
     """
     found = _do_keys_contradict(ledger, payments, docs) | _do_texts_contradict(ledger, payments, docs)
     if not ledger.forbidden or not found.any():
@@ -82,8 +82,8 @@ def _do_texts_contradict(ledger: Ledger, payments: Indices, docs: Indices) -> Ma
     columns = (frame[name].take(asking).to_numpy(dtype=object) for name in ("texts", "metadata"))
     said = {
         payment: words
-        for payment, *told in zip(asking.tolist(), *columns, strict=True)
-        if (words := _list_names(*told))
+        for payment, *texts in zip(asking.tolist(), *columns, strict=True)
+        if (words := _list_names(*texts))
     }
     missing = find_left_out(ledger.books, set().union(*said.values())) if said else set()
     speaking = {payment for payment, words in said.items() if not missing.isdisjoint(words)}
@@ -100,7 +100,7 @@ def _list_names(text: object, metadata: object) -> set[str]:
 
 
 def is_slip(word: str, name: str) -> bool:
-    """Tell whether who meant the name could have written the word: cut short, turned round, or one sign wrong.
+    """Return whether who meant the name could have written the word: cut short, turned round, or one sign wrong.
 
     Where only the last sign differs a neighbour is meant: numbers are given in turn, and siblings' stand side by side.
     """
@@ -120,7 +120,7 @@ def _read_keys(ledger: Ledger, payments: Indices) -> list[Words]:
 
 
 def _read_names(ledger: Ledger, docs: Indices) -> Iterator[Words]:
-    """Give what each document is called."""
+    """Return what each document is called."""
     columns = {name: ledger.books.column(name, docs) for name in _NAMES}
     for row in range(len(docs)):
         values = ((name, column[row]) for name, column in columns.items())
@@ -155,7 +155,7 @@ def _list_makes_borne(names: Words) -> Iterator[Make]:
 
 
 def _to_make(word: str) -> str:
-    """Give what normal words of one make have in common; bare numbers must be of one length."""
+    """Return what normal words of one make have in common; bare numbers must be of one length."""
     if _UUID.search(word):
         return "UUID"
     return f"{len(word)} digits" if word.isdigit() else _NUMBER.sub("9", word)
@@ -164,7 +164,7 @@ def _to_make(word: str) -> str:
 def find_void_rivals(
     ledger: Ledger, payments: Indices, *, amounts: Ints | None = None, at_any_day: bool = False
 ) -> dict[int, list[int]]:
-    """Give the void documents each payment may be for: of its payer, amount and dates, and no valid one refers to them.
+    """Return the void documents each payment may be for: of its payer, amount and dates, and not issued again.
 
     Asked with other amounts, each payment stands for one it is a part of.
     """

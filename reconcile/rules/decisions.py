@@ -45,7 +45,7 @@ def _to_amount(row: Row) -> int | None:
 
 
 def _forbid(ledger: Ledger, payment: int, doc: int | None, matched: dict[int, list[tuple[int, int | None]]]) -> None:
-    """Forbid one pair; without a document the payment stays unmatched until somebody matches it."""
+    """Forbid one pair; without a document the payment stays unmatched until a person matches it."""
     if doc is not None:
         ledger.forbidden.add((payment, doc))
         return
@@ -70,7 +70,7 @@ def _adjust(ledger: Ledger, payment: int | None, doc: int | None, row: Row) -> N
 
 
 def _may_be_of_a_dispute(ledger: Ledger, doc: int, at: int) -> bool:
-    """Tell whether a dispute was lost before a moment whose payment may have been this document's."""
+    """Return whether a dispute was lost before a moment whose payment may have been this document's."""
     payments, books = ledger.payments, ledger.books
     return any(
         one.is_dispute
@@ -101,7 +101,7 @@ def _match(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) ->
 
 
 def _follow_reissues(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> list[tuple[int, int | None]]:
-    """Put in the place of documents that became void since then what was issued for them, where there is one."""
+    """Replace documents that became void since then by those issued for them, and drop the others."""
     books = ledger.books
     found = [(books.successor(doc) if books.is_void[doc] else doc, amount) for doc, amount in pairs]
     return [(doc, amount) for doc, amount in found if doc is not None and (payment, doc) not in ledger.forbidden]
@@ -114,7 +114,7 @@ def _leave_cancelled(ledger: Ledger, payment: int, doc: int) -> None:
 
 
 def _conclude(ledger: Ledger, payment: int, pairs: list[tuple[int, int | None]]) -> None:
-    """Name what the match made of the payment; who matched it has not yet accepted that it is too much."""
+    """Decide the outcome of the match; a payment above the balance stays an exception until a person accepts it."""
     last = pairs[-1][0]
     over = -ledger.balance(last)
     reason = Reason(Stage.MANUAL, "manual:match")

@@ -25,7 +25,7 @@ Place = tuple[str, str]
 
 
 def is_of_file(line: Row) -> bool:
-    """Tell whether a row of the bank comes from an imported file; the others are movements the provider shows."""
+    """Return whether a row of the bank comes from an imported file; the others are movements the provider shows."""
     return not pd.isna(line.known_until)
 
 
@@ -56,26 +56,26 @@ class Accounts:
         return str(self._whole.get(line.account_last4, line.account_last4))
 
     def may_be(self, payout: Row, line: Row) -> bool:
-        """Tell whether a line is of the payout's account and currency, and not from before it succeeded."""
+        """Return whether a line is of the payout's account and currency, and not from before it succeeded."""
         in_time = line.currency == payout.currency and line.booked_on >= payout.since
         return bool(in_time and self._is_same(payout, line))
 
     def cover(self, payout: Row) -> bool:
-        """Tell whether a source shows every day from the payout's success to the one by which it must be there."""
+        """Return whether a source shows every day from the payout's success to the one by which it must be there."""
         return any(
             begins and (pd.isna(stretch.known_until) or payout.until <= stretch.known_until)
             for stretch, begins in self._spoken(payout)
         )
 
     def begin(self, payout: Row) -> bool:
-        """Tell whether a source shows the day on which the payout succeeded."""
+        """Return whether a source shows the day on which the payout succeeded."""
         return any(
             begins and (pd.isna(stretch.known_until) or payout.since <= stretch.known_until)
             for stretch, begins in self._spoken(payout)
         )
 
     def _spoken(self, payout: Row) -> list[tuple[Row, bool]]:
-        """Give the stretches of a payout's account and currency, and whether each begins early enough for it."""
+        """Return the stretches of a payout's account and currency, and whether each begins early enough for it."""
         if pd.isna(payout.account) and pd.isna(payout.recipient_account_last4):
             return []
         return [
@@ -94,7 +94,7 @@ class Accounts:
 
 
 class Deposit(NamedTuple):
-    """Money that came in once: the line that stands for it, and the line of the other source that tells it too."""
+    """Money that came in once: the line that stands for it, and the line of the other source that shows it too."""
 
     line: Row
     twin: Row | None = None
@@ -119,7 +119,7 @@ class _Line(NamedTuple):
 
 
 def find_deposits(inputs: Inputs) -> list[Deposit]:
-    """Return every deposit once, oldest first; the provider's line stands for those that both sources tell.
+    """Return every deposit once, oldest first; the provider's line stands for those that both sources show.
 
     Lines of one account are paired by a payout both name or by one reference, then by amount and bank day. So n lines
     of one source and m equal ones of the other are max(n, m) deposits.
@@ -130,8 +130,8 @@ def find_deposits(inputs: Inputs) -> list[Deposit]:
     shown = [line for line in lines if not is_of_file(line.row)]
     filed = [line for line in lines if is_of_file(line.row)]
     twins = _pair(shown, filed, inputs) if shown and filed else {}
-    told = {twin.row.movement_id for twin in twins.values()}
-    return [_to_deposit(line, twins.get(line.row.movement_id)) for line in lines if line.row.movement_id not in told]
+    paired = {twin.row.movement_id for twin in twins.values()}
+    return [_to_deposit(line, twins.get(line.row.movement_id)) for line in lines if line.row.movement_id not in paired]
 
 
 def _read(rows: list[Row], inputs: Inputs) -> Iterator[_Line]:
@@ -216,7 +216,7 @@ def _by_amount(*, is_named: bool = False, is_twin_named: bool = False) -> Keys:
 
 
 def _group(shown: list[_Line], filed: list[_Line], keys: Keys) -> Iterator[tuple[list[_Line], list[_Line]]]:
-    """Give the lines of both sources that have a key in common, in the order of the lines."""
+    """Return the lines of both sources that have a key in common, in the order of the lines."""
     of_files: dict[Key, list[_Line]] = {}
     for line in filed:
         for key in keys(line):
@@ -259,7 +259,7 @@ def _pair_near(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Itera
 
 
 def _are_alike(line: _Line, twin: _Line, most_bps: int) -> bool:
-    """Tell whether two amounts may be one deposit's: banks keep charges, but some lines all bear one number."""
+    """Return whether two amounts may be one deposit's: banks keep charges, but some lines all bear one number."""
     small, large = sorted((int(line.row.amount), int(twin.row.amount)))
     return (large - small) * _BPS <= most_bps * large
 
@@ -297,17 +297,17 @@ def _pair_by_day(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Ite
 
 
 def find_source_differences(deposits: list[Deposit], summary: DataFrame, inputs: Inputs) -> list[Finding]:
-    """Name each account and day of which the two sources tell different sums, with the lines that have no equal.
+    """Find the accounts and days of which the two sources show different sums, with the lines that have no equal.
 
-    Two amounts of one payout are `BANK_AMOUNT_DIFF` of that payout, and not told again.
+    Two amounts of one payout are `BANK_AMOUNT_DIFF` of that payout, and no finding here.
     """
-    told = set(summary["bank_movement_id"][(summary["bank_difference"] != 0).fillna(value=False)])
+    known = set(summary["bank_movement_id"][(summary["bank_difference"] != 0).fillna(value=False)])
     whole = _WholeDays(inputs)
     lines: dict[tuple[Place, pd.Timestamp], list[Row]] = {}
     for deposit in deposits:
         if deposit.account is None or len(deposit.amounts) < len(deposit.lines):
             continue
-        if any(line.movement_id in told for line in deposit.lines) and deposit.twin is not None:
+        if any(line.movement_id in known for line in deposit.lines) and deposit.twin is not None:
             continue
         place = (deposit.account, str(deposit.line.currency))
         if all(whole.show(place, line) for line in deposit.lines):
@@ -316,13 +316,13 @@ def find_source_differences(deposits: list[Deposit], summary: DataFrame, inputs:
 
 
 def _to_findings(lines: dict[tuple[Place, pd.Timestamp], list[Row]]) -> Iterator[Finding]:
-    for ((account, currency), day), told in lines.items():
-        shown = [line for line in told if not is_of_file(line)]
-        filed = [line for line in told if is_of_file(line)]
+    for ((account, currency), day), unequal in lines.items():
+        shown = [line for line in unequal if not is_of_file(line)]
+        filed = [line for line in unequal if is_of_file(line)]
         difference = _add_up(shown) - _add_up(filed)
         if not difference:
             continue
-        last4 = told[0].account_last4
+        last4 = unequal[0].account_last4
         evidence = {
             "account": f"…{last4}",
             "bank_date": day.date().isoformat(),
@@ -331,7 +331,7 @@ def _to_findings(lines: dict[tuple[Place, pd.Timestamp], list[Row]]) -> Iterator
             "movement_lines": _list_lines(shown),
             "file_lines": _list_lines(filed),
         }
-        # Enough of the account's name to tell two that end alike apart, and too little to guess a number from.
+        # Enough of the account's name to distinguish two that end alike, and too little to guess a number from.
         subject = f"bank:{last4}-{account[:4]}:{day.date().isoformat()}"
         about = About(subject, currency, evidence=evidence, fact_on=day.date())
         yield to_finding(Code.BANK_SOURCES_DIFFER, about, at_risk=abs(difference))
@@ -368,7 +368,7 @@ class _WholeDays:
         self._stretches = {place: sorted(some) for place, some in stretches.items()}
 
     def show(self, place: Place, line: Row) -> bool:
-        """Tell whether both sources show the days on which each of them may have booked the line."""
+        """Return whether both sources show the days on which each of them may have booked the line."""
         first, day = self._first.get(place), line.booked_on
         last = day if is_of_file(line) or pd.isna(line.bank_day) else max(day, line.bank_day)
         if first is None or day < first or last >= self._today:

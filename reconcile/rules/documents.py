@@ -14,7 +14,7 @@ from reconcile.rules.timing import shift_days, to_day_numbers
 
 CREDIT_NOTES = frozenset({"60", "61", "112", "E"})
 DEBIT_NOTES = frozenset({"55", "56", "111"})
-# Delivery notes, payment receipts, payroll, goods in transit and totals of a period claim nothing by themselves.
+# Delivery notes, payment receipts, payroll, goods in transit and totals of a period are no claims by themselves.
 NO_CLAIM = frozenset({"50", "52", "P", "N", "T", "35", "38", "48"})
 _VOID = frozenset({"void", "anulada", "anulado", "cancelado", "cancelada", "cancelled", "canceled"})
 _MOST_REISSUES = 10
@@ -61,7 +61,7 @@ class Books:
         return len(self.keys)
 
     def column(self, name: str, docs: Indices | None = None) -> Cells:
-        """Give a column of all documents or of some; −1 stands for none, whose value is missing."""
+        """Return a column of all documents or of some; −1 stands for none, whose value is missing."""
         places = self.place if docs is None else np.append(self.place, -1)[docs]
         cells: Cells = self.rows[name].array.take(places, allow_fill=True)
         return cells
@@ -74,7 +74,7 @@ class Books:
         return doc in self.notes and self.credited_by(doc, day) >= int(self.total[doc])
 
     def is_called_off(self, doc: int) -> bool:
-        """Tell whether notes, whenever they were written, take a document back whole."""
+        """Return whether notes, whenever they were written, take a document back whole."""
         return doc in self.notes and int(self.credited[doc]) >= int(self.total[doc])
 
     def successor(self, doc: int) -> int | None:

@@ -51,7 +51,7 @@ def _to_conflict(row: Row, currency: str) -> Finding:
 
 
 def find_unknown_years(rows: DataFrame, inputs: Inputs) -> list[Finding]:
-    """Name each year in which something happened and whose bank holidays nobody knows."""
+    """Name each year in which something happened and whose bank holidays are unknown."""
     dates = [inputs.payouts["created_at"], rows["local_date"], inputs.documents["issue_date"],
              inputs.documents["due_date"]]  # fmt: skip
     counts: Counter[int] = Counter({inputs.as_of.year: 1})
@@ -70,31 +70,31 @@ def _to_unknown_year(year: int, dates: int, inputs: Inputs) -> Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """The findings a run tells, and the payouts of which it withholds some."""
+class Gated:
+    """The findings a run reports, and the payouts of which it withholds some."""
 
-    told: list[Finding]
-    unsaid: frozenset[str]
+    reported: list[Finding]
+    withheld: frozenset[str]
 
 
-def withhold(findings: list[Finding], summary: DataFrame, inputs: Inputs) -> Told:
+def withhold(findings: list[Finding], summary: DataFrame, inputs: Inputs) -> Gated:
     """Withhold what an incomplete stream could disprove; `reconcile.rules.streams` says what that is."""
     if inputs.gaps.empty:
-        return Told(findings, frozenset())
+        return Gated(findings, frozenset())
     doubt = _Doubt.of(findings, summary, inputs)
-    told: list[Finding] = []
-    unsaid = set()
+    reported: list[Finding] = []
+    withheld = set()
     for finding in findings:
         if not doubt.reaches(finding):
-            told.append(finding)
+            reported.append(finding)
         elif finding.payout_id is not None:
-            unsaid.add(finding.payout_id)
-    return Told(told, frozenset(unsaid))
+            withheld.add(finding.payout_id)
+    return Gated(reported, frozenset(withheld))
 
 
 @dataclass(frozen=True, slots=True)
 class _Doubt:
-    """What incomplete streams leave open: the payouts each may concern, and the payments nobody can name yet."""
+    """What incomplete streams leave open: the payouts each may concern, and the payments without a known payer."""
 
     payouts: Mapping[str, frozenset[str]]
     nameless: frozenset[str]
@@ -165,7 +165,7 @@ def _mark_overlap(summary: DataFrame, gap: Row) -> Series:
 
 
 def _to_first_day(gaps: DataFrame, zone: str) -> date | None:
-    """Give the day the first gap began; None where one of them reaches back without an end."""
+    """Return the day the first gap began; None where one of them reaches back without an end."""
     return None if gaps["since"].isna().any() else local_date(gaps["since"].min().to_pydatetime(), zone)
 
 

@@ -44,7 +44,7 @@ def round_half_up(values: Ints, numerator: int, denominator: int, flat: int = 0)
 
 
 def price_items(rows: DataFrame, tariff: Tariff | None) -> Series:
-    """Give the fee with VAT the tariff asks for each row; NA where it names no price."""
+    """Return the fee with VAT the tariff asks for each row; NA where it names no price."""
     fees = pd.Series(pd.NA, index=rows.index, dtype=MONEY)
     fees[rows["resource_type"] == REFUND_ADJUSTMENT] = 0
     if tariff is None:
@@ -65,19 +65,19 @@ def price_items(rows: DataFrame, tariff: Tariff | None) -> Series:
 
 def choose_fees(rows: DataFrame, inputs: Inputs) -> Fees:
     """Choose the best source each payout allows, and give the fees of its items."""
-    asked, told = price_items(rows, inputs.tariff), _read_reported(rows, inputs.fees)
+    asked, reported = price_items(rows, inputs.tariff), _read_reported(rows, inputs.fees)
     payouts = inputs.payouts["payout_id"]
-    told_all = told.notna().groupby(rows["payout_id"]).all().reindex(payouts, fill_value=False)
+    reported_all = reported.notna().groupby(rows["payout_id"]).all().reindex(payouts, fill_value=False)
     asked_all = asked.notna().groupby(rows["payout_id"]).all().reindex(payouts, fill_value=True)
     has_report = payouts.isin(inputs.fees["payout_id"]).to_numpy()
-    sources = np.where(has_report & told_all, FeeSource.PROVIDER_CSV, FeeSource.RESIDUAL)
+    sources = np.where(has_report & reported_all, FeeSource.PROVIDER_CSV, FeeSource.RESIDUAL)
     if inputs.tariff is not None:
         sources = np.where((sources == FeeSource.RESIDUAL) & asked_all, FeeSource.TARIFF, sources)
     by_payout = pd.Series(sources, index=payouts.to_numpy(), dtype="str")
     source = look_up(rows["payout_id"], by_payout)
-    is_told = source == FeeSource.PROVIDER_CSV
-    total = asked.where(source == FeeSource.TARIFF, told.where(is_told))
-    columns = {"fee_total": total, **split_vat(total, inputs.tariff), "asked": asked, "is_told": is_told}
+    is_reported = source == FeeSource.PROVIDER_CSV
+    total = asked.where(source == FeeSource.TARIFF, reported.where(is_reported))
+    columns = {"fee_total": total, **split_vat(total, inputs.tariff), "asked": asked, "is_reported": is_reported}
     return Fees(DataFrame(columns), by_payout)
 
 
@@ -92,20 +92,20 @@ def split_vat(total: Series, tariff: Tariff | None) -> dict[str, Series]:
 
 
 def _read_reported(rows: DataFrame, fees: DataFrame) -> Series:
-    """Give the fee the provider's report tells for each row; adjustments carry none."""
+    """Return the fee of each row in the provider's report; adjustments carry none."""
     names = ["payout_id", "resource_id"]
     places = pc.index_in(join_keys(rows, names), value_set=join_keys(fees, names)).fill_null(-1).to_numpy()
-    told = pd.Series(fees["fee_total"].array.take(places, allow_fill=True), index=rows.index)
-    told[rows["resource_type"] == REFUND_ADJUSTMENT] = 0
-    return told
+    reported = pd.Series(fees["fee_total"].array.take(places, allow_fill=True), index=rows.index)
+    reported[rows["resource_type"] == REFUND_ADJUSTMENT] = 0
+    return reported
 
 
 def find_off_tariff(rows: DataFrame, fees: Fees, inputs: Inputs) -> list[Finding]:
     """Find items whose fee in the provider's report is not what the tariff asks."""
-    is_told = fees.items["is_told"].to_numpy(dtype=bool)
+    is_reported = fees.items["is_reported"].to_numpy(dtype=bool)
     taken, asked = fees.items["fee_total"], fees.items["asked"]
     is_off = ((taken - asked).abs() > inputs.rules.fee_tolerance).fillna(value=False).to_numpy(dtype=bool)
-    off = rows[is_told & is_off]
+    off = rows[is_reported & is_off]
     return [_to_off_tariff(row, int(taken[row.Index]), int(asked[row.Index])) for row in rows_of(off)]
 
 
@@ -122,7 +122,7 @@ def _to_off_tariff(row: Row, taken: int, asked: int) -> Finding:
 
 
 def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list[DisputeLine]]:
-    """Give one row of sums per payout, indexed by its id, and the disputes that are lines of a payout."""
+    """Return one row of sums per payout, indexed by its id, and the disputes that are lines of a payout."""
     payouts = inputs.payouts.set_index("payout_id", drop=False)
     sums = _sum_items(rows, payouts)
     signed = sums["payments"] + sums["charges"] - sums["refunds"] + sums["adjustments"]
@@ -166,7 +166,7 @@ def _split_fees(rows: DataFrame, fees: Fees, sums: DataFrame, inputs: Inputs) ->
 
 
 def format_fee_rates(sums: DataFrame) -> Series:
-    """Write each fee as percent of the gross payments with two digits; NA where nothing was paid."""
+    """Write each fee as percent of the gross payments with two digits; NA where there were no payments."""
     has_gross = (sums["gross"] > 0).to_numpy()
     texts = np.full(len(sums), None, dtype=object)
     fee, gross = sums["fee"].to_numpy(), sums["gross"].to_numpy()
@@ -178,7 +178,7 @@ def format_fee_rates(sums: DataFrame) -> Series:
 
 
 def find_identity_breaks(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> list[Finding]:
-    """Name every payout that does not add up, and every fee outside the band; unread items prove nothing."""
+    """Name every payout that does not add up, and every fee outside the band; unread items are no proof."""
     reported_only = _find_only_reported(rows, inputs)
     known = sums[~sums.index.isin(_find_without_items(rows, inputs))]
     found = []
@@ -197,14 +197,14 @@ def find_identity_breaks(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> li
 
 
 def _find_without_items(rows: DataFrame, inputs: Inputs) -> set[str]:
-    """List the payouts whose items are not all here: named by a gap, or without any while the lists have one."""
+    """Return the payouts whose items are not all here: named by a gap, or without any while the lists have one."""
     gaps = inputs.gaps[inputs.gaps["stream"] == ITEMS_STREAM]
     named = set(gaps["payout_id"].dropna())
     return named | (set(inputs.payouts["payout_id"]) - set(rows["payout_id"].unique())) if len(gaps) else named
 
 
 def _find_only_reported(rows: DataFrame, inputs: Inputs) -> dict[str, list[str]]:
-    """List the items the provider's report has and its list of the payout's items lacks."""
+    """Return the items the provider's report has and its list of the payout's items lacks."""
     names = ["payout_id", "resource_id"]
     if inputs.fees.empty:
         return {}

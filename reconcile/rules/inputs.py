@@ -104,6 +104,13 @@ RATES: Schema = {"currency": TEXT, "on": DAY, "value": TEXT}
 # Payments that name a customer whom the stream of customers has not brought.
 UNKNOWN_CUSTOMERS: Schema = {"resource_id": TEXT}
 
+# Every frame of the inputs by its name there.
+INPUTS: Mapping[str, Schema] = {
+    "payouts": PAYOUTS, "items": ITEMS, "documents": DOCUMENTS, "disputes": DISPUTES, "fees": FEES, "gaps": GAPS,
+    "conflicts": CONFLICTS, "decisions": DECISIONS, "bank": BANK, "rates": RATES,
+    "unknown_customers": UNKNOWN_CUSTOMERS,
+}  # fmt: skip
+
 SUMMARY = schema_of(PAYOUT_COLUMNS)
 LINES = schema_of((*LINE_COLUMNS, *to_columns("doc_key")))
 DOCUMENT_RESULTS = schema_of(DOCUMENT_COLUMNS)
@@ -145,7 +152,7 @@ class Finding(Struct, frozen=True):
     doc_key: str | None
     evidence: Evidence
     suggested_action: str
-    # The day of what it tells of, None where that has no day of its own; the due date and the customer it concerns.
+    # The day of its fact, None where that has no day of its own; the due date and the customer it concerns.
     fact_on: date | None = None
     due_on: date | None = None
     customer_name: str | None = None
@@ -165,7 +172,7 @@ class FrameError(ValueError):
 
 
 def to_types(frame: DataFrame, schema: Schema) -> DataFrame:
-    """Give a frame exactly the columns and types of a schema; a missing column is an error, an extra one is dropped."""
+    """Return a frame with just the columns and types of a schema; raise FrameError if a column is missing."""
     missing = [name for name in schema if name not in frame.columns]
     if missing:
         raise FrameError(f"the frame lacks {', '.join(missing)}")

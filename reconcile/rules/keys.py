@@ -60,14 +60,14 @@ class Said:
     words: Mapping[str, Asked]
 
     def order_refs(self) -> ArrowTexts:
-        """Give the order reference each payment states, to be shown."""
+        """Return the order reference each payment states, to be shown."""
         stated = [self.words[name] for name in ("invoice", "order_id", "order_ref")]
         at = np.full(self.payments, -1, dtype=np.int64)
         at[np.concatenate([places for places, _ in stated])] = np.arange(sum(len(texts) for _, texts in stated))
         return pa.concat_arrays([texts for _, texts in stated]).take(pa.array(at, mask=at < 0))
 
     def in_parts(self) -> Mask:
-        """Tell which payments declare instalments."""
+        """Return which payments declare instalments."""
         found = np.zeros(self.payments, dtype=bool)
         places, texts = self.words["installments"]
         found[places] = [_is_several(text) for text in texts.to_pylist()]
@@ -79,7 +79,7 @@ def _is_several(text: str) -> bool:
 
 
 def read_metadata(column: Series) -> Said:
-    """Read what each payment says about itself; metadata that is no object says nothing."""
+    """Read what each payment says about itself; metadata that is no object is ignored."""
     texts = to_texts(column)
     plain, is_read = _read_plain(texts)
     words: dict[str, tuple[list[int], list[str]]] = {name: ([], []) for name in NAMES}
@@ -93,7 +93,7 @@ def read_metadata(column: Series) -> Said:
 
 
 def _read_plain(texts: ArrowTexts) -> tuple[dict[str, Asked], Mask]:
-    """Read all metadata at once that is one plain word under one name, as most of it is; tell which that is."""
+    """Read all metadata at once that is one plain word under one name, as most of it is, and return which that is."""
     is_one = pc.and_(pc.equal(pc.count_substring(texts, '"'), _QUOTES_OF_ONE), pc.ends_with(texts, '"}'))
     is_plain = pc.and_(pc.string_is_ascii(texts), pc.invert(pc.match_substring(texts, "\\")))
     may_be_read = pc.and_(is_one, is_plain)
@@ -121,7 +121,7 @@ def decode_metadata(text: object) -> Mapping[str, object]:
 
 
 def list_loose_words(text: object) -> list[str]:
-    """Give what metadata says under names that are no identity keys, at whatever depth: words and whole numbers."""
+    """Return what metadata says under names that are no identity keys, at whatever depth: words and whole numbers."""
     waiting = [value for name, value in decode_metadata(text).items() if name not in NAMES]
     found = []
     for value in waiting:
@@ -135,7 +135,7 @@ def list_loose_words(text: object) -> list[str]:
 
 
 def to_text(value: object) -> str:
-    """Write a value as a name: a number is its digits, and one with a fraction names nothing."""
+    """Write a value as a name: a number is its digits, and one with a fraction is no name."""
     if type(value) is str:
         return value.strip()
     if isinstance(value, float):
@@ -169,7 +169,7 @@ def find_keys(said: Said, books: Books) -> Keys:
 
 
 def _drop_void_folios(found: Ints, books: Books) -> Ints:
-    """Leave out folios alone that only void documents bear: a key only where an open one has it."""
+    """Drop folios alone that only void documents bear; they are a key only where an open one has it."""
     payments, rules, docs = found
     is_alone = rules == list(_RANKS).index(FOLIO)
     is_void = is_alone & books.is_void[docs]
@@ -209,7 +209,7 @@ def _group(rest: DataFrame) -> dict[int, list[tuple[str, tuple[int, ...]]]]:
 
 
 def _list_asked(said: Said) -> dict[str, Asked]:
-    """Give what payments ask for under each rule, as documents' names are compared."""
+    """Return what payments ask for under each rule, as documents' names are compared."""
     asked = {name: (places, to_capitals(texts)) for name, (places, texts) in said.words.items() if name in _RANKS}
     places, folios = _strip_zeros(*asked[FOLIO])
     kinds, types = said.words["doc_type"]
@@ -223,14 +223,14 @@ def _list_asked(said: Said) -> dict[str, Asked]:
 
 
 def _strip_zeros(places: Indices, folios: ArrowTexts) -> Asked:
-    """Leave out the zeros before each folio, and those that were nothing else."""
+    """Drop the zeros before each folio, and folios of zeros alone."""
     bare = pc.utf8_ltrim(folios, characters="0")
     says = pc.not_equal(bare, "")
     return places[to_mask(says)], bare.filter(says)
 
 
 def _find(asked: dict[str, Asked], books: Books) -> Iterator[Ints]:
-    """Give columns of payment, rule and document: of the exact writing, and where that names none, of another one."""
+    """Return columns of payment, rule and document: of the exact writing, and where that names none, of another one."""
     left = {rule: np.ones(len(texts), dtype=bool) for rule, (_, texts) in asked.items()}
     for space, rules in _SPACES.items():
         wanted = [rule for rule in rules if rule in asked]
@@ -256,7 +256,7 @@ def _choose(asked: Asked, mask: Mask) -> Asked:
 
 
 def _list_bearers(rule: str, places: Indices, codes: Ints, borne: Borne) -> Ints:
-    """Give one column for each document that bears the name of a payment's code."""
+    """Return one column for each document that bears the name of a payment's code."""
     _, docs, first = borne
     codes = codes.astype(np.int64)
     sizes = first[codes + 1] - first[codes]
@@ -266,7 +266,7 @@ def _list_bearers(rule: str, places: Indices, codes: Ints, borne: Borne) -> Ints
 
 
 def _find_written_otherwise(space: str, asked: dict[str, Asked], borne: Borne) -> Iterator[Ints]:
-    """Look names up as they may be written too; one that two documents' names would become is nobody's."""
+    """Find names in other writing; one that two documents' names would become identifies neither."""
     names = borne[0]
     normals = _normalize(space, names)
     codes = to_codes(normals)
@@ -282,7 +282,7 @@ def _find_written_otherwise(space: str, asked: dict[str, Asked], borne: Borne) -
 
 
 def _normalize(space: str, names: ArrowTexts) -> ArrowTexts:
-    """Give the normal form of names of one namespace; a folio has no zeros before it, nor has one after its type.
+    """Return the normal form of names of one namespace; a folio has no zeros before it, nor has one after its type.
 
     A number that a spreadsheet wrote as `12.0` has none: it is 12 there, and 120 without its separator.
     """
@@ -300,7 +300,7 @@ def _normalize(space: str, names: ArrowTexts) -> ArrowTexts:
 
 
 def _list_names(books: Books, space: str) -> Borne:
-    """List the names documents bear in one namespace, with each name's documents as a stretch; only claims are named.
+    """Return the names documents bear in one namespace, with each name's documents as a stretch; only claims are named.
 
     Of name i the documents stand from `first[i]` up to `first[i + 1]`.
     """

@@ -56,7 +56,7 @@ class Ledger:
         self.adjusted = np.zeros(len(self.books), dtype=np.int64)
 
     def balances(self) -> Ints:
-        """Give what every document still asks for: its total less notes and payments, plus what of these went back."""
+        """Return the balance of every document: its total less notes and payments, plus what of these went back."""
         books = self.books
         return books.total - books.credited - self.adjusted - self.paid + self.reopened
 
@@ -66,30 +66,30 @@ class Ledger:
         return int(books.total[doc] - taken)
 
     def open_now(self) -> Ints:
-        """Give the open balance of every document that can be paid; zero for all others."""
+        """Return the open balance of every document that can be paid; zero for all others."""
         is_open = self.books.is_claim & ~self.books.is_void
         return np.where(is_open, np.maximum(self.balances(), 0), 0)
 
     def is_left(self) -> Mask:
-        """Tell which payments no stage has decided yet."""
+        """Return which payments no stage has decided yet."""
         return self.left.copy()
 
     def net_paid(self, doc: int, at: int = LATEST) -> int:
-        """Give what is paid on a document, less what went back before a moment."""
+        """Return what is paid on a document, less what went back before a moment."""
         back = sum(amount for reversal, amount in self.went_back.get(doc, ()) if reversal.at <= at)
         return int(self.paid[doc]) + int(self.adjusted[doc]) - back
 
     def open_at(self, doc: int, payment: int) -> int:
-        """Give the balance a payment finds: notes written before its day, what went back before its moment."""
+        """Return the balance a payment finds: notes written before its day, what went back before its moment."""
         credited = self.books.credited_by(doc, int(self.payments.day[payment]))
         return int(self.books.total[doc]) - credited - self.net_paid(doc, int(self.payments.moment[payment]))
 
     def is_open_for(self, doc: int, payment: int) -> bool:
-        """Tell whether a document asked for money when a payment came, and was not opened again only later."""
+        """Return whether a document asked for money when a payment came, and was not opened again only later."""
         return doc not in self.went_back or self.open_at(doc, payment) > 0
 
     def is_equal(self, doc: int, payment: int) -> bool:
-        """Tell whether a payment equals the open balance, before or after the notes of its own day or later ones.
+        """Return whether a payment equals the open balance, before or after the notes of its own day or later ones.
 
         A note may put right beforehand what a payment does, or be dated the same day; either way both agree.
         """
@@ -104,7 +104,7 @@ class Ledger:
         return found > 0 and amount in (found + before - same_day, found + before - everything)
 
     def are_equal(self, docs: Indices, payments: Indices) -> Mask:
-        """Tell the same of many pairs at once; only what notes or reversals changed must be looked at one by one."""
+        """Return `is_equal` of many pairs at once; only what notes or reversals changed is compared one by one."""
         books = self.books
         equal: Mask = books.total[docs] - self.paid[docs] - self.adjusted[docs] == self.payments.amount[payments]
         for place in np.flatnonzero(np.isin(docs, [*books.notes, *self.went_back])):
@@ -119,7 +119,7 @@ class Ledger:
             self.codes[payment] = list(codes)
 
     def undo(self, payment: int) -> None:
-        """Take back a decision that applied nothing."""
+        """Take back a decision that applied no amount."""
         self.outcome[payment] = str(Outcome.UNEXPLAINED)
         self.left[payment] = True
         self.reasons.pop(payment, None)
@@ -149,7 +149,7 @@ class Ledger:
         self.unsearched.setdefault(payment, {})[what] = f"not searched: {pool}"
 
     def leave_rest(self) -> None:
-        """Say of every payment no stage decided that it has no document."""
+        """Decide every payment that is left: it has no document."""
         reason = Reason(Stage.NONE, "none:nothing")
         for payment in np.flatnonzero(self.is_left()).tolist():
             self.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAYMENT_NO_INVOICE)
@@ -162,7 +162,7 @@ class Ledger:
             self.adjusted[doc] += self.balance(doc) - self._lost_since(doc, at)
 
     def _lost_since(self, doc: int, at: int) -> int:
-        """Give what disputes lost after a moment left open: what they took back less what was paid after them."""
+        """Return what disputes lost after a moment left open: what they took back less what was paid after them."""
         lost = [(one.at, amount) for one, amount in self.went_back.get(doc, ()) if one.is_dispute and one.at > at]
         if not lost:
             return 0
@@ -184,7 +184,7 @@ class Ledger:
                 rest -= back
 
     def applications(self) -> DataFrame:
-        """Give every amount applied: payment, document, amount, balance after it and difference shown."""
+        """Return every amount applied: payment, document, amount, balance after it and difference shown."""
         names = ["payment", "doc", "applied", "balance_after", "difference"]
         many = [DataFrame(dict(zip(names, (*chunk, 0), strict=True))) for chunk in self.bulk]
         return pd.concat([DataFrame(self.single, columns=names, dtype="int64"), *many], ignore_index=True)

@@ -1,4 +1,6 @@
-"""The rows of payout-detail and of documents: items beside the documents they were applied to, and their notes."""
+"""The rows of payout-detail and of documents: items with the documents they were applied to, and their notes."""
+
+from typing import NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -12,12 +14,12 @@ from reconcile.rules.columns import (
     Ints,
     Mask,
     Words,
+    are_in,
     decode,
     look_up,
     sort_rows,
     to_arrow,
     to_ints,
-    to_mask,
     to_texts,
 )
 from reconcile.rules.identity import Fees
@@ -81,14 +83,12 @@ def write_notes(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: In
 def build_lines(
     rows: DataFrame, fees: Fees, ledger: Ledger, applied: DataFrame, *, disputes: list[DisputeLine], inputs: Inputs
 ) -> DataFrame:
-    """Give one row per item and document applied, in total order; exception codes are added later."""
-    shown, item_at, shown_at, number = _spread_documents(rows, ledger, applied)
+    """Return one row per item and document applied, in total order; exception codes are added later."""
+    spread = _spread_documents(rows, ledger, applied)
+    item_at = spread.item_at
     extra = _to_dispute_lines(disputes, inputs) if disputes else None
-    order = _sort_lines(rows, item_at, number, extra=extra, payouts=inputs.payouts)
-    own = order[order < len(item_at)]
-    lines = _fill_lines(
-        rows, fees, ledger, inputs, at=item_at[own], number=number[own], shown=shown, shown_at=shown_at[own]
-    )
+    order = _sort_lines(rows, item_at, spread.number, extra=extra, payouts=inputs.payouts)
+    lines = _fill_lines(rows, fees, ledger, inputs, spread.take(order[order < len(item_at)]))
     if extra is None:
         return lines
     # The lines stand in their order already: what is left is to let the disputes in among them.
@@ -97,8 +97,19 @@ def build_lines(
     return pd.concat([lines, extra], ignore_index=True).take(among).reset_index(drop=True)
 
 
-def _spread_documents(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tuple[DataFrame, Indices, Indices, Ints]:
-    """Give the documents shown, and for each line its item, its place among the documents shown, and its number."""
+class _Spread(NamedTuple):
+    """The documents shown, and for each line its item, its place among the documents shown, and its number."""
+
+    shown: DataFrame
+    item_at: Indices
+    shown_at: Indices
+    number: Ints
+
+    def take(self, lines: Indices) -> Self:
+        return self._replace(item_at=self.item_at[lines], shown_at=self.shown_at[lines], number=self.number[lines])
+
+
+def _spread_documents(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> _Spread:
     shown = pd.concat([applied, _list_unapplied(ledger)], ignore_index=True)
     item = ledger.payments.frame["row"].to_numpy()[shown["payment"].to_numpy(dtype=np.int64)]
     order = np.lexsort((shown["doc"].to_numpy(dtype=np.int64), item))
@@ -108,7 +119,7 @@ def _spread_documents(rows: DataFrame, ledger: Ledger, applied: DataFrame) -> tu
     number = np.arange(len(item_at)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
     shown_at = np.full(len(item_at), -1, dtype=np.int64)
     shown_at[counts[item_at] > 0] = order
-    return shown, item_at, shown_at, number
+    return _Spread(shown, item_at, shown_at, number)
 
 
 def _sort_lines(
@@ -128,17 +139,8 @@ def _sort_lines(
     return to_ints(order)
 
 
-def _fill_lines(  # noqa: PLR0913 - a line is made of an item, its fees, what matching said, and a document shown
-    rows: DataFrame,
-    fees: Fees,
-    ledger: Ledger,
-    inputs: Inputs,
-    *,
-    at: Indices,
-    number: Ints,
-    shown: DataFrame,
-    shown_at: Indices,
-) -> DataFrame:
+def _fill_lines(rows: DataFrame, fees: Fees, ledger: Ledger, inputs: Inputs, spread: _Spread) -> DataFrame:
+    shown, at, shown_at, number = spread
     payment_at = _find_payments(rows, ledger)
     columns = {name: rows[name].array.take(at) for name in _OF_ITEM}
     columns |= {name: values.take(at) for name, values in _describe_items(rows, payment_at, ledger, inputs).items()}
@@ -167,7 +169,7 @@ def _describe_items(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs
 
 
 def _sum_first_lines(rows: DataFrame, fees: Fees, at: Indices, *, is_later: Mask) -> dict[str, Cells]:
-    """Give the columns that are summed, on the first line of each item alone."""
+    """Return the columns that are summed, on the first line of each item alone."""
     columns = {"amount_signed": rows["signed"].astype(MONEY)}
     columns |= {name: fees.items[name].astype(MONEY) for name in ("fee_total", "fee_net", "fee_vat")}
     columns["net_amount"] = columns["amount_signed"] - columns["fee_total"]
@@ -178,7 +180,7 @@ def _sum_first_lines(rows: DataFrame, fees: Fees, at: Indices, *, is_later: Mask
 
 
 def _find_payments(rows: DataFrame, ledger: Ledger) -> Indices:
-    """Give each row's payment, wherever the row stands; the last place stands for none."""
+    """Return each row's payment, wherever the row stands; the last place stands for none."""
     frame = ledger.payments.frame
     payment_at = np.full(len(rows), len(frame), dtype=np.int64)
     payment_at[frame["row"].to_numpy()] = np.arange(len(frame))
@@ -191,25 +193,25 @@ def _find_payments(rows: DataFrame, ledger: Ledger) -> Indices:
 
 
 def _describe_outcomes(rows: DataFrame, ledger: Ledger, payment_at: Indices, at: Indices) -> dict[str, Cells]:
-    """Say of every line what became of its payment, in which stage and by which rule, and the rivals it left."""
-    told = payment_at.copy()
+    """Describe for every line what became of its payment, in which stage and by which rule, and the rivals it left."""
+    source = payment_at.copy()
     kinds = rows["resource_type"]
     masks = (kinds == REFUND, kinds == REFUND_ADJUSTMENT, rows["place"] == "again")
     for place, mask in enumerate(masks, start=len(ledger.payments) + 1):
-        told[mask.to_numpy()] = place
-    told = told[at]
+        source[mask.to_numpy()] = place
+    source = source[at]
     reasons = list(map(ledger.reasons.__getitem__, range(len(ledger.payments))))
     # Most payments share one reason object with many others.
     identities = np.fromiter(map(id, reasons), dtype=np.int64, count=len(reasons))
     _, first, own = np.unique(identities, return_index=True, return_inverse=True)
     distinct = [reasons[place] for place in first.tolist()]
-    codes = np.append(own, len(distinct) + np.arange(len(_OTHERS)))[told]
+    codes = np.append(own, len(distinct) + np.arange(len(_OTHERS)))[source]
     rules = [*(reason.rule for reason in distinct), *(rule for _, rule in _OTHERS)]
     stages = [*(str(reason.stage) for reason in distinct), *([str(Stage.NONE)] * len(_OTHERS))]
     rivals = [*(_list_rivals(reason.rivals, ledger.books.keys) for reason in distinct), *([None] * len(_OTHERS))]
     outcomes, words = pd.factorize(np.append(ledger.outcome, [str(outcome) for outcome, _ in _OTHERS]))
     return {
-        "outcome": decode(outcomes[told], words.tolist()),
+        "outcome": decode(outcomes[source], words.tolist()),
         "match_stage": decode(codes, stages),
         "match_rule": decode(codes, rules),
         "rivals": decode(codes, rivals),
@@ -224,7 +226,7 @@ def _list_rivals(rivals: tuple[int, ...], keys: Words) -> str | None:
 
 
 def _name_expected_documents(rows: DataFrame, country: str) -> Cells:
-    """Say which document a sale of this kind needs; only cards are known to be vouchers in Chile."""
+    """Name the document a sale of this kind needs; only cards are known to be vouchers in Chile."""
     is_payment = rows["resource_type"].isin(PAYMENT_TYPES).to_numpy()
     is_card = rows["resource_subtype"].isin(_CARDS).to_numpy() if country != "mx" else np.zeros(len(rows), dtype=bool)
     is_refund = (rows["resource_type"] == REFUND).to_numpy(dtype=bool)
@@ -234,7 +236,7 @@ def _name_expected_documents(rows: DataFrame, country: str) -> Cells:
 
 
 def _list_unapplied(ledger: Ledger) -> DataFrame:
-    """List documents shown beside a payment without being applied: a suggestion, or what a duplicate paid again."""
+    """Return documents shown with a payment without being applied: a suggestion, or what a duplicate paid again."""
     pairs = [
         (payment, reason.rivals[0])
         for word in _SHOWN_UNAPPLIED
@@ -271,22 +273,21 @@ def name_exceptions(lines: DataFrame, codes: list[LineCode]) -> DataFrame:
     said: dict[tuple[str, str, str], dict[str, None]] = {}
     for code, payout, kind, identity in codes:
         said.setdefault((payout, kind, identity), {})[code] = None
-    named = pa.array([identity for _, _, identity in said], type=pa.large_string())
-    is_named = to_mask(pc.is_in(to_texts(lines["resource_id"]), value_set=named))
+    is_named = are_in(lines["resource_id"], {identity for _, _, identity in said})
     places = np.flatnonzero(is_named & (lines["line"] == 1).to_numpy(dtype=bool))
     some = lines[["payout_id", "resource_type", "resource_id"]].take(places)
     kinds = some["resource_type"].where(~some["resource_type"].isin(PAYMENT_TYPES), "payment")
     columns = (values.to_numpy(dtype=object) for values in (some["payout_id"].fillna(""), kinds, some["resource_id"]))
     numbers: dict[str | None, int] = {None: 0}
-    told = {place: numbers.setdefault(" ".join(words), len(numbers)) for place, words in said.items()}
+    joined = {place: numbers.setdefault(" ".join(words), len(numbers)) for place, words in said.items()}
     chosen = np.zeros(len(lines), dtype=np.int64)
-    chosen[places] = [told.get(place, 0) for place in zip(*columns, strict=True)]
+    chosen[places] = [joined.get(place, 0) for place in zip(*columns, strict=True)]
     lines["exception_code"] = decode(chosen, list(numbers))
     return lines
 
 
 def build_documents(ledger: Ledger, outcomes: Words, applied: DataFrame, findings: tuple[Finding, ...]) -> DataFrame:
-    """Give one row per document, in the order of the keys."""
+    """Return one row per document, in the order of the keys."""
     books, claims = ledger.books, ledger.books.is_claim
     paid = np.where(claims, ledger.paid - ledger.reopened, 0)
     credited = np.where(claims, books.credited + ledger.adjusted, 0)
@@ -306,7 +307,7 @@ def build_documents(ledger: Ledger, outcomes: Words, applied: DataFrame, finding
 
 
 def _invert(places: Indices) -> Indices:
-    """Give where in an order each place stands."""
+    """Return where in an order each place stands."""
     order = np.empty(len(places), dtype=np.int64)
     order[places] = np.arange(len(places))
     return order

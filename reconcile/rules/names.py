@@ -22,7 +22,7 @@ _SIGN = r"^(?:(?:#|NO\.|NRO\.|N°\.?)[ \t\r\n]*)+"
 _BETWEEN = r"[ \t\r\n\-_/.]+"
 _SIGNS, _SEPARATORS = re.compile(_SIGN), re.compile(_BETWEEN)
 _GROUPED = rf"[0-9]{_BETWEEN}[0-9]"
-# A superscript o is a degree sign here, every dash a hyphen, and what nobody sees is not there.
+# A superscript o is a degree sign here, every dash a hyphen, and invisible characters are dropped.
 _PLAIN = str.maketrans(
     {"º": "°", "№": "N°"}
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
@@ -33,7 +33,7 @@ _PART = re.compile(r"[A-Z0-9]+")
 _ORDER = "^(?P<head>[A-Z0-9]*?)(?P<number>[0-9]{3,12})$"
 _FOLIO = "^(?P<head>)(?P<number>[0-9]{1,12})$"
 _SHORTEST_RUN = 10  # so few numbers are no numbering
-_NEXT = 2  # here and there one is void before anybody sees it
+_NEXT = 2  # here and there one is void before it is sent
 _MOST_PARTS = 4  # a name of more parts is written together
 _MOST_WORDS = 1000  # of a text longer than any comment only the beginning is read
 
@@ -47,7 +47,7 @@ def fold(text: str) -> str:
 
 
 def normalize(text: str) -> str:
-    """Give a name without the number sign before it and without separators."""
+    """Return a name without the number sign before it and without separators."""
     return _SEPARATORS.sub("", _SIGNS.sub("", fold(text).strip()))
 
 
@@ -59,7 +59,7 @@ def fold_column(texts: ArrowTexts) -> ArrowTexts:
 
 
 def normalize_column(texts: ArrowTexts) -> ArrowTexts:
-    """Give the same as `normalize` of a whole column."""
+    """Return the same as `normalize` of a whole column."""
     return pc.replace_substring_regex(_drop_signs(texts), _BETWEEN, "")
 
 
@@ -68,7 +68,7 @@ def _drop_signs(texts: ArrowTexts) -> ArrowTexts:
 
 
 def are_split_alike(left: ArrowTexts, right: ArrowTexts) -> Mask:
-    """Tell of pairs of writings of one name whether their digits are grouped alike, or one leaves groups together.
+    """Return for pairs of writings of one name whether their digits are grouped alike, or one leaves groups together.
 
     `1/23` and `12/3` are the same signs and two names: each separates what the other writes together.
     """
@@ -82,7 +82,7 @@ def are_split_alike(left: ArrowTexts, right: ArrowTexts) -> Mask:
 
 
 def _find_groups(text: str) -> set[int]:
-    """Give before how many signs of the bare name a separator stands between two digits; zeros may begin it or not."""
+    """Return the places of separators between two digits, counted from the end of the name without separators."""
     parts = [part for part in text.split("-") if part]
     sizes = accumulate(len(part) for part in reversed(parts))
     between = zip(parts[-2::-1], parts[:0:-1], sizes, strict=False)
@@ -90,10 +90,10 @@ def _find_groups(text: str) -> set[int]:
 
 
 def split_words(text: str) -> set[str]:
-    """List the words of a text without separators: each whole, each part, and neighbours written apart.
+    """Return the words of a text without separators: each whole, each part, and neighbours written apart.
 
     `PED-00123`, `PED 00123` and `ped00123` say the same; O is read as zero, as people type it. Of more than two
-    neighbours only those make a name that have letters as well as digits: any numbers stand beside each other.
+    neighbours only those make a name that have letters as well as digits: any numbers stand side by side.
     """
     plain_text = fold(text)
     parts = _find_some(_PART, plain_text)
@@ -113,7 +113,7 @@ def _find_some(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def is_mixed(word: str) -> bool:
-    """Tell whether a word has letters and digits, as orders' names do and amounts and days do not."""
+    """Return whether a word has letters and digits, as orders' names do and amounts and days do not."""
     return not word.isdigit() and not word.isalpha()
 
 
@@ -126,7 +126,7 @@ def _strip(word: str) -> str:
 
 
 def simplify_column(values: ArrowTexts) -> ArrowTexts:
-    """Do the same to a column of Arrow texts."""
+    """Return `simplify` of a whole column."""
     bare = pc.replace_substring_regex(fold_column(values), "[^A-Z0-9]+", "")
     return pc.ascii_ltrim(pc.replace_substring(bare, "O", "0"), characters="0")
 
@@ -160,7 +160,7 @@ def _find_missing(given: DataFrame, asked: dict[str, tuple[str, int]]) -> set[st
 
 
 def _are_in_holes(numbers: Ints, wanted: Ints) -> Mask:
-    """Tell which numbers are in a small hole of a stretch; where most are far apart there is none."""
+    """Return which numbers are in a small hole of a stretch; where most are far apart there is none."""
     steps = np.diff(numbers)
     if len(numbers) < _SHORTEST_RUN or np.count_nonzero(steps <= _NEXT) * 2 < len(steps):
         return np.zeros(len(wanted), dtype=bool)
@@ -170,13 +170,13 @@ def _are_in_holes(numbers: Ints, wanted: Ints) -> Mask:
 
 
 def _list_folios(books: Books) -> DataFrame:
-    """List the folios that are numbers, each in the stretch of its type and series."""
+    """Return the folios that are numbers, each in the stretch of its type and series."""
     kinds = DataFrame({name: books.column(name) for name in ("doc_type", "series")})
     return _to_numbers(simplify_column(to_texts(books.column("folio"))), to_codes(join_keys(kinds, [*kinds])), _FOLIO)
 
 
 def _list_orders(books: Books) -> DataFrame:
-    """List the order references that end in a number, each in the stretch of those that begin alike."""
+    """Return the order references that end in a number, each in the stretch of those that begin alike."""
     names = simplify_column(to_texts(books.column("order_ref")))
     return _to_numbers(names, np.zeros(len(books), dtype=np.int64), _ORDER)
 

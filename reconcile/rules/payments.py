@@ -80,7 +80,7 @@ def choose_payments(rows: DataFrame, items: DataFrame) -> DataFrame:
 
 
 def find_payers(frame: DataFrame, rules: RuleSet) -> Series:
-    """Give each payment's customer: its customer's tax id, else the sender's; a generic one is nobody's."""
+    """Return each payment's customer: its customer's tax id, else the sender's; generic ones are left out."""
     generic = GENERIC_RUTS | GENERIC_RFCS | set(rules.generic_tax_ids)
     own, sender = frame["customer_tax_id"], frame["sender_tax_id"]
     return own.mask(own.isin(generic)).fillna(sender.mask(sender.isin(generic)))
@@ -120,7 +120,7 @@ def to_instant(moment: pd.Timestamp) -> int:
 
 
 def number_together(left: Series, right: Series) -> tuple[Ints, Ints]:
-    """Number the distinct values of two columns together; a missing value is unknown and equals nothing."""
+    """Number the distinct values of two columns together; a missing value is unknown and equals no other."""
     codes, _ = pd.factorize(pd.concat([left, right], ignore_index=True))
     return codes[: len(left)], codes[len(left) :]
 
@@ -128,7 +128,7 @@ def number_together(left: Series, right: Series) -> tuple[Ints, Ints]:
 def group_reversals(frame: DataFrame, rows: DataFrame, disputes: DataFrame) -> dict[int, list[Reversal]]:
     """Group what went back by the payment it is of, oldest first: succeeded refunds, and lost disputes of its currency.
 
-    A dispute in another currency takes an amount that nobody knows, so it opens no document.
+    A dispute in another currency takes an unknown amount, so it opens no document.
     """
     found = [*_list_refunds(rows), *_list_lost(disputes)]
     named = frame["resource_id"][frame["resource_id"].isin([parent for parent, _, _ in found])]

@@ -23,7 +23,7 @@ Share = dict[str, Any]
 
 
 def place_items(inputs: Inputs) -> DataFrame:
-    """Give one row per item and payout, in total order, with its sign and its place.
+    """Return one row per item and payout, in total order, with its sign and its place.
 
     `place` is `home` (the payout that carries it, or none yet), `again` (in a second payout) or `dead` (in a payout
     that was canceled or returned). An item that only dead payouts list gets a further row without a payout.
@@ -55,7 +55,7 @@ def _rank(items: DataFrame, payouts: DataFrame) -> DataFrame:
     order = payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     ranks = pd.Series(np.arange(len(order)), index=order["payout_id"])
     rows = items.assign(thing=_number_things(items))
-    # One row per payout and item; where a payout lists an item, a row without a payout says nothing more.
+    # One row per payout and item; where a payout lists an item, a row without a payout adds nothing.
     is_loose = rows["payout_id"].isna()
     listed = DataFrame({"thing": rows["thing"], "payout": to_codes(rows["payout_id"])})
     rows = _drop(rows, listed.duplicated() | (is_loose & rows["thing"].isin(rows["thing"][~is_loose])))
@@ -114,7 +114,7 @@ def _to_second_payout(row: Row, first: str) -> Finding:
 
 
 def _find_foreign(rows: DataFrame, inputs: Inputs) -> list[Finding]:
-    """Name what is in a payout and no part of its sum, since amounts of two currencies are never added."""
+    """Find what is in a payout and no part of its sum, since amounts of two currencies are never added."""
     if len({*rows["currency"].unique(), *inputs.payouts["currency"].unique()}) == 1:
         return []
     payouts = inputs.payouts[["payout_id", "currency"]].rename(columns={"currency": "other"})
@@ -156,7 +156,7 @@ def _to_lost(row: Row) -> Finding:
 
 
 def find_own_amounts(rows: DataFrame) -> Ints:
-    """Give what reaches the merchant's own payout: its share of a split payment, else the whole amount."""
+    """Return what reaches the merchant's own payout: its share of a split payment, else the whole amount."""
     amounts = rows["amount"].to_numpy(dtype="int64").copy()
     for place, shares in _read_shares(rows):
         own = [int(share["amount"]) for share in shares if share.get("own")]
@@ -166,7 +166,7 @@ def find_own_amounts(rows: DataFrame) -> Ints:
 
 
 def bear_fee(rows: DataFrame) -> Mask:
-    """Tell which items bear the processing fee: all but splits where somebody else pays it."""
+    """Return which items bear the processing fee: all but splits where another party pays it."""
     bears = np.ones(len(rows), dtype=bool)
     for place, shares in _read_shares(rows):
         if any(share.get("own") for share in shares):

@@ -1,46 +1,30 @@
-"""One reconciliation from frames to an explained result, in the order of the rules of money."""
+"""One reconciliation from frames to an explained result, and the checks that refuse one that does not balance."""
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
-from reconcile.rules.ages import add_days
-from reconcile.rules.bank import find_bank_differences
 from reconcile.rules.candidates import match_customers, suggest_documents
-from reconcile.rules.checks import check_result
-from reconcile.rules.columns import to_mask, to_texts
+from reconcile.rules.columns import Indices, Ints, are_in, join_keys, look_up, to_texts
 from reconcile.rules.decisions import apply_decisions
 from reconcile.rules.deposits import find_deposits, find_source_differences
 from reconcile.rules.documents import find_customers, sort_documents, to_books
-from reconcile.rules.findings import merge_currency_differences, sort_findings
+from reconcile.rules.findings import add_days, merge_currency_differences, sort_findings
 from reconcile.rules.gate import find_conflicts, find_gaps, find_unknown_years, withhold
 from reconcile.rules.identity import add_up, choose_fees, find_identity_breaks, find_off_tariff
-from reconcile.rules.inputs import (
-    BANK,
-    CONFLICTS,
-    DECISIONS,
-    DISPUTES,
-    DOCUMENTS,
-    FEES,
-    GAPS,
-    ITEMS,
-    PAYOUTS,
-    RATES,
-    UNKNOWN_CUSTOMERS,
-    Finding,
-    Inputs,
-    LineCode,
-    Result,
-    to_types,
-)
+from reconcile.rules.inputs import INPUTS, Finding, Inputs, LineCode, Result, to_types
 from reconcile.rules.keys import Said, find_keys, read_metadata
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.lines import build_documents, build_lines, name_exceptions
-from reconcile.rules.outcomes import Code
+from reconcile.rules.outcomes import Code, Outcome
 from reconcile.rules.payments import choose_payments, find_payers, group_reversals, number_together, to_payments
-from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, find_misplaced, find_split_mismatches, place_items
+from reconcile.rules.payouts import DISPUTE, PAYMENT_TYPES, REFUND, find_misplaced, find_split_mismatches, place_items
 from reconcile.rules.placement import (
     place_folios,
     place_keyed,
@@ -49,7 +33,6 @@ from reconcile.rules.placement import (
     set_aside,
     settle_agreeing,
 )
-from reconcile.rules.rates import add_rates
 from reconcile.rules.references import match_references
 from reconcile.rules.reversals import (
     find_disputes,
@@ -59,10 +42,105 @@ from reconcile.rules.reversals import (
     name_dispute_lines,
 )
 from reconcile.rules.sets import match_parts, match_sets
-from reconcile.rules.summary import complete_summary, summarize
-from reconcile.rules.verdicts import decide_documents, find_overdue, find_payment_faults, index_misses
+from reconcile.rules.summary import complete_summary, find_bank_differences, summarize
+from reconcile.rules.verdicts import add_rates, decide_documents, find_overdue, find_payment_faults, index_misses
 
 _ON_REFUNDS = frozenset({Code.REFUND_NO_CREDIT_NOTE})
+
+
+class UnbalancedError(RuntimeError):
+    """A result that must not be published; the message names the check and what broke it."""
+
+
+def check_result(rows: DataFrame, ledger: Ledger, applied: DataFrame, result: Result) -> None:
+    """Raise UnbalancedError if an item is lost or doubled, or an amount is not the sum of its parts."""
+    problems = chain(
+        _check_every_item_once(rows, result.lines),
+        _check_sums(rows, result.lines),
+        _check_payouts(result),
+        _check_payments(ledger, applied),
+        _check_documents(ledger, applied, result.documents),
+    )
+    for problem in problems:
+        raise UnbalancedError(f"the result does not balance: {problem}")
+
+
+def _check_every_item_once(rows: DataFrame, lines: DataFrame) -> Iterator[str]:
+    names = ["payout_id", "resource_type", "resource_id"]
+    firsts = lines.loc[(lines["line"] == 1) & (lines["resource_type"] != DISPUTE), names]
+    if len(firsts) != len(rows):
+        yield f"{len(rows)} items went in and {len(firsts)} came out"
+    if not _are_the_same(rows[names], firsts):
+        came_out = join_keys(firsts, names).unique()
+        if len(came_out) != len(firsts):
+            yield "an item has two first lines"
+        found = pc.sum(pc.is_in(join_keys(rows, names), value_set=came_out)).as_py() or 0
+        if found != len(rows):
+            yield f"{len(rows) - found} items have no line"
+    if (lines["outcome"] == Outcome.UNEXPLAINED).any():
+        yield "an item was left unexplained"
+
+
+def _are_the_same(rows: DataFrame, firsts: DataFrame) -> bool:
+    """Return, where every id occurs once, whether each stands in a line of its own kind and payout."""
+    places = pc.index_in(to_texts(rows["resource_id"]), value_set=to_texts(firsts["resource_id"]))
+    if places.null_count or len(np.unique(places.to_numpy())) < len(rows):
+        return False
+    came_out = firsts.take(places.to_numpy())
+    return all(
+        to_texts(came_out[name]).fill_null("").equals(to_texts(rows[name]).fill_null(""))
+        for name in ("payout_id", "resource_type")
+    )
+
+
+def _check_sums(rows: DataFrame, lines: DataFrame) -> Iterator[str]:
+    items = lines.loc[lines["resource_type"] != DISPUTE, ["currency", "amount_signed"]]
+    went_in = rows.groupby("currency")["signed"].sum().to_dict()
+    came_out = items.groupby("currency")["amount_signed"].sum().to_dict()
+    for currency, amount in went_in.items():
+        other = came_out.get(currency)
+        if other is None or int(other) != int(amount):
+            yield f"{currency}: {amount} in, {other} out"
+
+
+def _check_payouts(result: Result) -> Iterator[str]:
+    payouts = result.payouts.set_index("payout_id")
+    is_own = result.lines["currency"] == look_up(result.lines["payout_id"], payouts["currency"])
+    own = result.lines.loc[is_own, ["payout_id", "amount_signed"]]
+    sums = own.groupby("payout_id")["amount_signed"].sum().reindex(payouts.index).fillna(0)
+    wrong = payouts[(payouts["computed_amount"] + payouts["fee_total"]) != sums]
+    yield from (f"payout {payout_id} is not the sum of its lines" for payout_id in wrong.index)
+    wrong = payouts[payouts["payout_amount"] - payouts["computed_amount"] != payouts["difference"]]
+    yield from (f"payout {payout_id} has a wrong difference" for payout_id in wrong.index)
+
+
+def _check_payments(ledger: Ledger, applied: DataFrame) -> Iterator[str]:
+    payments = applied["payment"].to_numpy()
+    sums = _add_at(payments, applied, len(ledger.payments))
+    is_beyond = (sums - ledger.payments.amount)[payments] > ledger.rules.amount_tolerance
+    if is_beyond.any():
+        yield "a payment was applied beyond its amount"
+
+
+def _check_documents(ledger: Ledger, applied: DataFrame, documents: DataFrame) -> Iterator[str]:
+    wanted, known = (pa.array(keys, type=pa.large_string()) for keys in (ledger.books.keys, documents["doc_key"]))
+    places = pc.index_in(wanted, value_set=known)
+    if places.null_count:
+        yield "a document is missing"
+    paid = (
+        documents["paid"].to_numpy(dtype="int64")[places.to_numpy(zero_copy_only=False).astype("int64")]
+        + ledger.reopened * ledger.books.is_claim
+    )
+    expected = _add_at(applied["doc"].to_numpy(), applied, len(paid)) * ledger.books.is_claim
+    if not np.array_equal(paid, expected):
+        yield "a document's paid amount is not the sum of what was applied to it"
+
+
+def _add_at(places: Indices, applied: DataFrame, count: int) -> Ints:
+    """Add up what was applied at each of so many places."""
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, places, applied["applied"].to_numpy())
+    return sums
 
 
 def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
@@ -89,7 +167,7 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
 
 
 def open_ledger(rows: DataFrame, inputs: Inputs) -> tuple[Ledger, Said]:
-    """Open the ledger with nothing decided, and give what each payment's metadata says."""
+    """Open the ledger with nothing decided, and return it with what each payment's metadata says."""
     payments = choose_payments(rows, inputs.items)
     said = read_metadata(payments["metadata"])
     return _to_ledger(payments, said, rows, inputs), said
@@ -115,7 +193,8 @@ def _to_ledger(payments: DataFrame, said: Said, rows: DataFrame, inputs: Inputs)
 
 def reconcile(inputs: Inputs) -> Result:
     """Explain every payout, item and document of the inputs; pure, and the same for any order of the rows."""
-    inputs = _typed(inputs)
+    frames: dict[str, Any] = {name: to_types(getattr(inputs, name), schema) for name, schema in INPUTS.items()}
+    inputs = replace(inputs, **frames)
     rows = place_items(inputs)
     fees = choose_fees(rows, inputs)
     sums, disputes = add_up(rows, fees, inputs)
@@ -141,13 +220,13 @@ def reconcile(inputs: Inputs) -> Result:
         *find_disputes(ledger, applied, disputes, inputs),
         *find_overdue(ledger, standing, misses),
     ]
-    parted = withhold(found, summary, inputs)
-    findings = sort_findings(add_days(merge_currency_differences(parted.told), rows, summary, inputs))
+    gated = withhold(found, summary, inputs)
+    findings = sort_findings(add_days(merge_currency_differences(gated.reported), rows, summary, inputs))
     disputes += list_without_payout(inputs)
     lines = build_lines(rows, fees, ledger, applied, disputes=disputes, inputs=inputs)
     lines = name_exceptions(lines, sorted([*_name_lines(findings, rows), *name_dispute_lines(findings, disputes)]))
     result = Result(
-        payouts=complete_summary(summary, lines, findings, inputs, unsaid=parted.unsaid),
+        payouts=complete_summary(summary, lines, findings, inputs, withheld=gated.withheld),
         lines=lines,
         documents=build_documents(ledger, standing, applied, findings),
         findings=findings,
@@ -157,34 +236,8 @@ def reconcile(inputs: Inputs) -> Result:
     return result
 
 
-def _typed(inputs: Inputs) -> Inputs:
-    return Inputs(
-        connection=inputs.connection,
-        country=inputs.country,
-        mode=inputs.mode,
-        as_of=inputs.as_of,
-        payouts=to_types(inputs.payouts, PAYOUTS),
-        items=to_types(inputs.items, ITEMS),
-        documents=to_types(inputs.documents, DOCUMENTS),
-        disputes=to_types(inputs.disputes, DISPUTES),
-        fees=to_types(inputs.fees, FEES),
-        gaps=to_types(inputs.gaps, GAPS),
-        conflicts=to_types(inputs.conflicts, CONFLICTS),
-        decisions=to_types(inputs.decisions, DECISIONS),
-        bank=to_types(inputs.bank, BANK),
-        tariff=inputs.tariff,
-        rules=inputs.rules,
-        calendar=inputs.calendar,
-        rates=to_types(inputs.rates, RATES),
-        unknown_customers=to_types(inputs.unknown_customers, UNKNOWN_CUSTOMERS),
-    )
-
-
 def _name_lines(findings: tuple[Finding, ...], rows: DataFrame) -> Iterator[LineCode]:
-    """Say which line each finding of an item belongs to: the item's home, or the payout its subject names.
-
-    Gives the code, and the payout, the kind and the id of the line.
-    """
+    """Return the line of each finding of an item: in the item's home, or in the payout its subject names."""
     own = [finding for finding in findings if finding.resource_id and finding.subject.startswith("resource:")]
     homes = _find_homes(rows, {str(finding.resource_id) for finding in own})
     for finding in own:
@@ -196,9 +249,8 @@ def _name_lines(findings: tuple[Finding, ...], rows: DataFrame) -> Iterator[Line
 
 
 def _find_homes(rows: DataFrame, ids: set[str]) -> dict[str, list[tuple[str, str]]]:
-    """Give the kind and the payout of items with these ids, where they are at home."""
-    is_named = pc.is_in(to_texts(rows["resource_id"]), value_set=pa.array(list(ids), type=pa.large_string()))
-    is_meant = to_mask(is_named) & (rows["place"] == "home").to_numpy()
+    """Return the kind and the payout of items with these ids, where they are at home."""
+    is_meant = are_in(rows["resource_id"], ids) & (rows["place"] == "home").to_numpy()
     chosen = rows.loc[is_meant, ["payout_id", "resource_type", "resource_id"]]
     kinds = chosen["resource_type"].where(~chosen["resource_type"].isin(PAYMENT_TYPES), "payment")
     columns = (

@@ -14,9 +14,9 @@ from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 
 Claims = dict[int, list[tuple[int, str]]]
-# Open documents by customer, currency and open balance, and by `_ANYBODY` all of them, in the order of their first day.
+# Open documents by customer (and again by `_ANY_CUSTOMER`), currency and open balance, in the order of their first day.
 Twins = dict[tuple[int, int, int], list[int]]
-_ANYBODY = -2
+_ANY_CUSTOMER = -2
 _MOST_TWINS = 50
 Names = list[tuple[str, tuple[int, ...]]]
 
@@ -52,7 +52,7 @@ def place_keyed(ledger: Ledger, keys: Keys) -> None:
 
 
 def _keep_allowed(ledger: Ledger, keys: Keys) -> tuple[Indices, Indices, Words]:
-    """Leave out what people decided already or forbade."""
+    """Drop what people decided already or forbade."""
     is_open = ledger.is_left()[keys.payments]
     pairs = zip(keys.payments.tolist(), keys.docs.tolist(), strict=True)
     if ledger.forbidden:
@@ -65,7 +65,7 @@ def _list_claims(payments: Indices, docs: Indices, rules: Words, mask: Mask) -> 
 
 
 def _are_plain(ledger: Ledger, payments: Indices, docs: Indices, rules: Words) -> Mask:
-    """Tell which pairs are alone with each other, valid, untouched and equal: almost all of a good month."""
+    """Return which pairs are alone with each other, valid, untouched and equal: almost all of a good month."""
     books = ledger.books
     count = np.bincount(docs, minlength=len(books))
     has_note = np.zeros(len(books), dtype=bool)
@@ -112,7 +112,7 @@ def _match(ledger: Ledger, doc: int, claim: tuple[int, str]) -> None:
 
 
 def note_other_customers(ledger: Ledger, payments: Indices, docs: Indices) -> None:
-    """Say of matched payments that somebody else paid."""
+    """Add the code for another payer to matched payments."""
     payer, owner = ledger.payments.customer[payments], ledger.books.customer[docs]
     differs = (payer != owner) & (payer != UNKNOWN) & (owner != UNKNOWN)
     for payment in payments[differs].tolist():
@@ -148,14 +148,14 @@ def _place(ledger: Ledger, doc: int, claim: tuple[int, str], twins: Twins) -> No
 
 
 def _list_twins(ledger: Ledger, twins: Twins, doc: int, payment: int) -> list[int]:
-    """List other open documents of exactly the payment's amount: its customer's, or whoever's it may be.
+    """Return other open documents of exactly the payment's amount: its customer's, or of any customer it may be.
 
-    A payer nobody knows may be the customer of any of them; those are asked within their dates.
+    An unknown payer may be the customer of any of them; those are asked within their dates.
     """
     books, payments = ledger.books, ledger.payments
     payer, owner, day = int(payments.customer[payment]), int(books.customer[doc]), payments.day[payment]
     is_known, customer = UNKNOWN not in (payer, owner), payer if payer != UNKNOWN else owner
-    key = (payer if is_known else _ANYBODY, int(payments.currency[payment]), int(payments.amount[payment]))
+    key = (payer if is_known else _ANY_CUSTOMER, int(payments.currency[payment]), int(payments.amount[payment]))
     equal = twins.get(key, [])
     found: list[int] = []
     for other in reversed(equal[: bisect_right(equal, day, key=lambda place: books.since[place])]):
@@ -194,7 +194,7 @@ def _index_twins(ledger: Ledger, waiting: Claims) -> Twins:
     twins: Twins = defaultdict(list)
     concerned = np.flatnonzero((balance > 0) & np.isin(balance, list(amounts)))
     for doc in concerned[np.argsort(books.since[concerned], kind="stable")].tolist():
-        for customer in (int(books.customer[doc]), _ANYBODY):
+        for customer in (int(books.customer[doc]), _ANY_CUSTOMER):
             twins[(customer, int(books.currency[doc]), int(balance[doc]))].append(doc)
     return twins
 
@@ -238,13 +238,13 @@ def _choose(keys: Keys, mask: Mask, *, several: bool = False) -> Keys:
 
 
 def _could_be_matched(ledger: Ledger, payment: int, doc: int) -> bool:
-    """Tell whether the key alone would match: any other difference is decided as it always is."""
+    """Return whether the key alone would match: any other difference is decided as it always is."""
     is_same = ledger.books.currency[doc] == ledger.payments.currency[payment] and not ledger.books.is_void[doc]
     return bool(is_same and (payment, doc) not in ledger.forbidden and ledger.is_equal(doc, payment))
 
 
 def _list_own_documents(ledger: Ledger, payments: Indices) -> dict[int, list[int]]:
-    """List the payers' own open documents of exactly their amounts, within whose dates they paid."""
+    """Return the payers' own open documents of exactly their amounts, within whose dates they paid."""
     books, paid = ledger.books, ledger.payments
     balance = ledger.open_now()
     concerned = np.isin(balance, paid.amount[payments]) & np.isin(books.customer, paid.customer[payments])
@@ -279,7 +279,7 @@ def _leave_borrowed(ledger: Ledger, payment: int, rivals: tuple[int, ...], rule:
 
 
 def settle_agreeing(ledger: Ledger, keys: Keys) -> Keys:
-    """Where one key names a single document and no other key speaks against it, that document is named."""
+    """Add to the certain keys those that name a single document which no other key contradicts."""
     agreed = {
         payment: _find_agreed(_keep_allowed_names(ledger, payment, names)) for payment, names in keys.several.items()
     }
@@ -302,7 +302,7 @@ def place_shared(ledger: Ledger, keys: Keys) -> None:
 
 
 def place_folios(ledger: Ledger, keys: Keys) -> None:
-    """Decide payments that say nothing but a folio of several documents, where only one of these is open."""
+    """Decide payments that only name a folio of several documents, where only one of these is open."""
     bare = {payment: names[0][1] for payment, names in keys.several.items() if _is_bare(names)}
     meant = {payment: _find_only_open(ledger, payment, bare[payment]) for payment in sorted(bare)}
     certain = {payment: doc for payment, doc in meant.items() if doc is not None}
@@ -324,7 +324,7 @@ def _find_only_open(ledger: Ledger, payment: int, docs: tuple[int, ...]) -> int 
 
 
 def _fits_better(ledger: Ledger, payment: int, closed: int, doc: int) -> bool:
-    """Tell whether amount or payer speak for a document that is closed: then it may have been paid again."""
+    """Return whether amount or payer speak for a document that is closed: then it may have been paid again."""
     books, payer = ledger.books, ledger.payments.customer[payment]
     is_its_amount = books.total[closed] == ledger.payments.amount[payment] and not ledger.is_equal(doc, payment)
     is_its_payer = payer != UNKNOWN and books.customer[closed] == payer != books.customer[doc]
@@ -335,7 +335,7 @@ def _keep_allowed_names(ledger: Ledger, payment: int, names: Names) -> Names:
     names = [(rule, docs) for rule, docs in names if rule != FOLIO or len(docs) == 1]
     kept = [(rule, tuple(doc for doc in docs if (payment, doc) not in ledger.forbidden)) for rule, docs in names]
     kept = [(rule, _choose_meant(ledger, payment, docs)) for rule, docs in kept if docs]
-    # A bare folio says least: beside another key it neither decides nor contradicts.
+    # A bare folio says least: with another key it neither decides nor contradicts.
     return [(rule, docs) for rule, docs in kept if rule != FOLIO] or kept
 
 
@@ -424,7 +424,7 @@ def _pay_all(ledger: Ledger, named: _Named) -> None:
 
 
 def _leave_shared(ledger: Ledger, named: _Named) -> None:
-    """Say why no document is certain: another currency, all void, all paid already, or several."""
+    """Decide that no document is certain, and why: another currency, all void, all paid already, or several."""
     books, evidence = ledger.books, named.evidence(ledger)
     listed = evidence | {"named_documents": [books.keys[doc] for doc in named.rivals]}
     stage, rivals = Stage.NONE, named.rivals

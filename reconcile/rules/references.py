@@ -39,7 +39,7 @@ def group_components(edges: list[Edge]) -> list[list[Edge]]:
 
 
 def _find_top(above: dict[int, int], node: int) -> int:
-    """Follow a node to the one its component is known by, and shorten the way for the next who asks."""
+    """Follow a node to the one its component is known by, and shorten the way for the next call."""
     while (over := above.setdefault(node, node)) != node:
         above[node] = node = above.setdefault(over, over)
     return node
@@ -72,7 +72,7 @@ def _list_chosen(gain: Ints, rows: Indices, columns: Indices) -> list[Edge]:
 
 
 def read_texts(ledger: Ledger, payments: Sequence[int] | Indices) -> dict[int, list[str]]:
-    """Give the texts of those payments that have any."""
+    """Return the texts of those payments that have any."""
     frame = ledger.payments.frame
     columns = (frame[name].take(payments).to_numpy(dtype=object) for name in ("texts", "metadata"))
     found: dict[int, list[str]] = {}
@@ -88,7 +88,7 @@ def list_words(texts: Iterable[str]) -> set[str]:
 
 
 def list_exact_names(ledger: Ledger, docs: Iterable[int]) -> dict[int, set[str]]:
-    """Give documents' names as the books write them: the order, folio alone and after type or series, UUID."""
+    """Return documents' names as the books write them: the order, folio alone and after type or series, UUID."""
     places = sorted(set(docs))
     columns = {name: ledger.books.column(name, np.array(places, dtype=np.int64)) for name in (*_NAMES, *_HEADS)}
     values = {name: column.astype(object) for name, column in columns.items()}
@@ -103,28 +103,28 @@ def _list_names(values: dict[str, object]) -> set[str]:
 
 
 def is_exact(texts: Iterable[str], names: Iterable[str]) -> bool:
-    """Tell whether a text has one of the names as it is written in the books, zeros before it aside."""
-    told = "\n".join(map(str.upper, texts))
-    return any(_is_whole(told, at, at + len(name)) for name in names for at in _find_places(told, name))
+    """Return whether a text has one of the names as it is written in the books, zeros before it aside."""
+    text = "\n".join(map(str.upper, texts))
+    return any(_is_whole(text, at, at + len(name)) for name in names for at in _find_places(text, name))
 
 
-def _find_places(told: str, name: str) -> Iterator[int]:
-    at = told.find(name)
+def _find_places(text: str, name: str) -> Iterator[int]:
+    at = text.find(name)
     while at >= 0:
         yield at
-        at = told.find(name, at + 1)
+        at = text.find(name, at + 1)
 
 
-def _is_whole(told: str, start: int, end: int) -> bool:
-    """Tell whether what stands there is a word and no part of one."""
-    while start and told[start - 1] == "0":
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Return whether what stands there is a word and no part of one."""
+    while start and text[start - 1] == "0":
         start -= 1
-    around = told[max(start - 1, 0) : start], told[end : end + 1]
+    around = text[max(start - 1, 0) : start], text[end : end + 1]
     return not any(sign.isascii() and sign.isalnum() for sign in around)
 
 
 def is_grouped_so(texts: Iterable[str], name: str, writing: str) -> bool:
-    """Tell whether a text that has a name in other writing groups its digits as the books do, or not at all."""
+    """Return whether a text that has a name in other writing groups its digits as the books do, or not at all."""
     if len(name) > _LONGEST:
         return False
     pattern = "[^A-Z0-9]*".join("[O0]" if sign == "0" else sign for sign in name)
@@ -134,7 +134,7 @@ def is_grouped_so(texts: Iterable[str], name: str, writing: str) -> bool:
 
 
 def match_references(ledger: Ledger) -> None:
-    """Match payments whose texts name documents of their amount, where the tax id agrees or nothing else could be.
+    """Match payments whose texts name documents of their amount, where the tax id agrees or no other could be meant.
 
     A void document of the payer's with that amount is a rival even where the text says which one is meant.
     """
@@ -157,7 +157,7 @@ def _index_names(ledger: Ledger, payments: list[int], words: set[str]) -> dict[s
 
 
 def find_named_documents(ledger: Ledger, payments: list[int], docs: Indices) -> dict[int, set[int]]:
-    """Give which of some documents the texts of each payment name."""
+    """Return which of some documents the texts of each payment name."""
     said = {at: list_words(texts) for at, texts in read_texts(ledger, payments).items()}
     names = _index_named(ledger, docs, set().union(*said.values()))
     return {at: {doc for word in words for doc in names.get(word, ())} for at, words in said.items()}
@@ -171,8 +171,8 @@ def _index_named(ledger: Ledger, places: Indices, words: set[str]) -> dict[str, 
     order, folio, uuid, kind, series = (
         to_texts(ledger.books.column(name, places)) for name in ("order_ref", "folio", "uuid", "doc_type", "series")
     )
-    nothing = pa.scalar("", type=pa.large_string())
-    heads = (pc.binary_join_element_wise(head, folio, nothing) for head in (kind, series))
+    no_separator = pa.scalar("", type=pa.large_string())
+    heads = (pc.binary_join_element_wise(head, folio, no_separator) for head in (kind, series))
     wanted = pa.array([word for word in words if len(word) >= _SHORTEST], type=pa.large_string())
     names: dict[str, set[int]] = defaultdict(set)
     for column in (order, folio, uuid, *heads):
@@ -200,7 +200,7 @@ def _list_edges(ledger: Ledger) -> list[Edge]:
 
 
 def _drop_mistakable(ledger: Ledger, edges: list[Edge], texts: dict[int, list[str]]) -> list[Edge]:
-    """Leave out what is named in other writing, where another document's name would become the same."""
+    """Drop what is named in other writing, where another document's name would become the same."""
     own = list_exact_names(ledger, (doc for _, doc in edges))
     loose = [edge for edge in edges if not is_exact(texts[edge[0]], own[edge[1]])]
     if not loose:
@@ -226,7 +226,7 @@ def _drop_mistakable(ledger: Ledger, edges: list[Edge], texts: dict[int, list[st
 
 
 def _choose_becoming(name: str, writings: set[str]) -> set[str]:
-    """Give those writings that become this name."""
+    """Return those writings that become this name."""
     return {writing for writing in writings if simplify(writing) == name}
 
 

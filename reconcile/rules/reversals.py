@@ -47,7 +47,7 @@ def place_disputes(sums: DataFrame, inputs: Inputs) -> list[DisputeLine]:
 
 
 def list_without_payout(inputs: Inputs) -> list[DisputeLine]:
-    """List lost disputes after which no living payout came: the next one may take them."""
+    """Return lost disputes after which no living payout came: the next one may take them."""
     living = inputs.payouts[~inputs.payouts["status"].isin(DEAD)]
     last = living.groupby("currency")["created_at"].max()
     lost = _list_lost(inputs)
@@ -62,7 +62,7 @@ def _list_lost(inputs: Inputs) -> DataFrame:
 
 
 def _list_waiting(inputs: Inputs) -> dict[str, list[DisputeLine]]:
-    """List for each payout the disputes it may hold: a dead payout passes them on to the next."""
+    """Return for each payout the disputes it may hold: a dead payout passes them on to the next."""
     payouts = inputs.payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     waiting: dict[str, list[DisputeLine]] = {}
     for dispute in rows_of(_list_lost(inputs)):
@@ -124,7 +124,7 @@ def find_lonely_refunds(ledger: Ledger, applied: DataFrame) -> list[Finding]:
 
 
 def find_lonely_notes(ledger: Ledger, applied: DataFrame) -> list[Finding]:
-    """Find credit notes on paid documents for which nothing was given back."""
+    """Find credit notes on paid documents for which no money was given back."""
     found = []
     first_paid = _find_first_days(ledger, applied)
     for doc in sorted(set(ledger.books.notes) & set(first_paid)):
@@ -135,7 +135,7 @@ def find_lonely_notes(ledger: Ledger, applied: DataFrame) -> list[Finding]:
 
 
 def find_uncovered(ledger: Ledger, applied: DataFrame) -> dict[int, list[tuple[Reversal, int, int]]]:
-    """Give for each document what went back of it, each with its amount there and the part that nothing covers.
+    """Return for each document what went back of it, each with its amount there and the part that is not covered.
 
     Credit notes and what people accepted cover it, and payments beyond the total: of a refund those made by then, of
     a lost dispute any. A refund is covered whole or not at all.
@@ -160,7 +160,7 @@ def _list_uncovered(ledger: Ledger, doc: int, payments: Amounts) -> Iterator[tup
 
 
 def _list_payments(ledger: Ledger, applied: DataFrame, docs: list[int]) -> dict[int, Amounts]:
-    """Give the moment and the amount of everything applied to some documents."""
+    """Return the moment and the amount of everything applied to some documents."""
     applied = applied[applied["doc"].isin(docs)]
     paid: dict[int, Amounts] = defaultdict(list)
     for payment, doc, amount in zip(*(applied[name].tolist() for name in ("payment", "doc", "applied")), strict=True):
@@ -180,7 +180,7 @@ def _keep_lonely(ledger: Ledger, doc: int, notes: list[Note]) -> list[Note]:
 
 
 def _find_first_days(ledger: Ledger, applied: DataFrame) -> dict[int, int]:
-    """Give the day of the first payment of each document that has notes."""
+    """Return the day of the first payment of each document that has notes."""
     noted = applied[applied["doc"].isin(list(ledger.books.notes))]
     days: dict[int, int] = {}
     for payment, doc in zip(noted["payment"].tolist(), noted["doc"].tolist(), strict=True):
@@ -230,7 +230,7 @@ def _to_lonely_note(ledger: Ledger, note: Note, doc: int) -> Finding:
 def find_disputes(
     ledger: Ledger, applied: DataFrame, lines: Sequence[DisputeLine], inputs: Inputs
 ) -> Iterator[Finding]:
-    """Find lost disputes that nothing covers whole, and open ones."""
+    """Find lost disputes that are not covered whole, and open ones."""
     disputes = inputs.disputes.sort_values("dispute_id")
     lost, waiting = disputes[disputes["status"].isin(LOST)], disputes[~disputes["status"].isin(CLOSED)]
     if len(lost):
@@ -334,7 +334,7 @@ def _to_about(row: Row, documents: list[str], evidence: Evidence) -> About:
 
 
 def _find_documents(ledger: Ledger, applied: DataFrame, payment_ids: Series) -> dict[str, list[str]]:
-    """Give the documents that some payments were applied to."""
+    """Return the documents that some payments were applied to."""
     wanted = set(payment_ids.dropna())
     places = {place: key for place, key in enumerate(ledger.payments.ids) if key in wanted}
     own = applied[applied["payment"].isin(list(places))].sort_values(["payment", "doc"])

@@ -42,8 +42,8 @@ class Fits:
 def match_sets(ledger: Ledger) -> None:
     """Match payments whose amount exactly one set of their customer's open documents makes.
 
-    All payments search the same pool; where two want one document, or one has several sets, nobody is certain. Nor is
-    one where a set would likely fit whatever was paid: that it is the only one proves nothing then.
+    All payments search the same pool; where two want one document, or one has several sets, none is certain. Nor is
+    one where a set would likely fit any amount: that it is the only one is no proof then.
     """
     found = _search(ledger)
     named = find_named_documents(ledger, sorted(found), _list_chosen(found))
@@ -77,7 +77,7 @@ def _decide(ledger: Ledger, payment: int, fits: Fits, named: set[int], wanted: d
 
 
 def estimate_chance(amounts: Ints, target: int, largest: int, within: Indices) -> int:
-    """Say how many sets more would fit a payment of about this amount by chance, in hundredths of a percent.
+    """Estimate how many sets more would fit a payment of about this amount by chance, in hundredths of a percent.
 
     That is how many sets sum to nearly the amount, by how many amounts there are as near. Both are counted in the
     coarsest grain that is worst: prices that end alike make sums that end alike. Sets that lack one of the documents
@@ -89,20 +89,20 @@ def estimate_chance(amounts: Ints, target: int, largest: int, within: Indices) -
 
 
 def estimate_chance_of_sums(amounts: Ints, target: int, away: Ints) -> int:
-    """Say how many sums more would hit the target by chance, from how far away each of them is; one of them hits."""
+    """Estimate how many more sums would hit the target by chance, from their distances to it; one of them hits."""
     near = away[np.abs(away) * _NEAR <= target]
     rivals = ((grain, int(np.count_nonzero(near % grain == 0)) - 1) for grain in _list_grains(amounts, target))
     return max(grain * count * _BPS * _NEAR // (2 * target) for grain, count in rivals)
 
 
 def _hold_all(choices: Indices, within: Indices) -> Mask:
-    """Tell which choices hold all of some places."""
+    """Return which choices hold all of some places."""
     held: Mask = np.isin(choices, within).sum(axis=1) == len(within)
     return held
 
 
 def _list_grains(amounts: Ints, target: int) -> list[int]:
-    """List what near sums could be multiples of, beside a rest they share: tens, and what the amounts are apart."""
+    """Return what differences of near sums could be multiples of: tens, and the divisor of the amounts' differences."""
     apart = int(np.gcd.reduce(amounts - amounts[0]))
     tens = (10**digits for digits in range(len(str(target))))
     return [1, *(grain for grain in (apart, *tens) if grain > 1 and grain * _FEWEST <= target)]
@@ -120,7 +120,7 @@ def find_sets(amounts: Ints, target: int, largest: int) -> list[tuple[int, ...]]
 
 @lru_cache(maxsize=128)
 def list_choices(count: int, size: int) -> Indices:
-    """List every choice of so many places out of a count."""
+    """Return every choice of so many places out of a count."""
     flat = np.fromiter((place for chosen in combinations(range(count), size) for place in chosen), dtype=np.int64)
     return flat.reshape(-1, size)
 
@@ -198,8 +198,8 @@ def _abstain(ledger: Ledger, payment: int, sets: list[tuple[int, ...]], why: str
     keys = ledger.books.keys
     listed = [[str(keys[doc]) for doc in chosen] for chosen in sets[:_MOST_LISTED]]
     rivals = tuple(sorted({doc for chosen in sets for doc in chosen}))
-    told = {"sets": listed, "sets_found": len(sets)} | evidence
-    ledger.decide(payment, Outcome.AMBIGUOUS, Reason(Stage.NONE, f"set:{why}", rivals, told), Code.AMBIGUOUS)
+    found: Evidence = {"sets": listed, "sets_found": len(sets)} | evidence
+    ledger.decide(payment, Outcome.AMBIGUOUS, Reason(Stage.NONE, f"set:{why}", rivals, found), Code.AMBIGUOUS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +266,7 @@ def _abstain_from_sum(ledger: Ledger, payment: int, docs: tuple[int, ...], why: 
 
 
 def _search_sums(ledger: Ledger) -> list[Sum]:
-    """Search the days on which a customer made several payments that nothing explains; of too many it is said."""
+    """Search the days on which a customer made several unexplained payments; a group too large is noted."""
     paid, books, balance = ledger.payments, ledger.books, ledger.open_now()
     left = np.flatnonzero(ledger.is_left() & (paid.customer != UNKNOWN))
     concerned = np.flatnonzero((balance > 0) & np.isin(books.customer, paid.customer[left]))
@@ -291,7 +291,7 @@ def _search_sums(ledger: Ledger) -> list[Sum]:
 
 
 def _find_sums(ledger: Ledger, payments: Indices, docs: Indices, asked: Ints) -> list[Sum]:
-    """List every two to `set_size` payments that sum to one of the documents, none of them equal to one alone."""
+    """Return every two to `set_size` payments that sum to one of the documents, none of them equal to one alone."""
     amounts = ledger.payments.amount[payments]
     is_free = ~np.isin(amounts, asked)
     payments, amounts = payments[is_free], amounts[is_free]
@@ -312,7 +312,7 @@ def _find_sums(ledger: Ledger, payments: Indices, docs: Indices, asked: Ints) ->
 
 
 def _is_refused(ledger: Ledger, payments: tuple[int, ...], doc: int) -> bool:
-    """Tell whether a person turned a pair down, or what was open on the day was not what is open now."""
+    """Return whether a person turned a pair down, or what was open on the day was not what is open now."""
     is_declined = any((payment, doc) in ledger.forbidden for payment in payments)
     return is_declined or ledger.open_at(doc, payments[0]) != ledger.balance(doc)
 
@@ -333,6 +333,6 @@ def _drop_contradicted_sums(ledger: Ledger, sums: list[Sum]) -> list[Sum]:
 
 
 def _list_open(ledger: Ledger, payments: Indices) -> Indices:
-    """List the open documents of these payments' customers."""
+    """Return the open documents of these payments' customers."""
     is_theirs = np.isin(ledger.books.customer, ledger.payments.customer[payments])
     return np.flatnonzero(is_theirs & (ledger.open_now() > 0))

@@ -99,7 +99,7 @@ class Tariff:
     prices: Mapping[str, Price]
 
     def terms(self, name: str) -> tuple[int, int, int]:
-        """Give the fee with VAT as whole numbers (a, b, c): a share a/c of the amount and b/c on top."""
+        """Return the fee with VAT as whole numbers (a, b, c): a share a/c of the amount and b/c on top."""
         price, vat = self.prices[name], 1 + self.vat_bps / _UNIT
         share, flat = price.bps / _UNIT * vat, price.flat * vat
         scale = Fraction(share.denominator * flat.denominator)
@@ -107,7 +107,7 @@ class Tariff:
         return int(numerators[0]), int(numerators[1]), int(scale)
 
     def net_terms(self) -> tuple[int, int]:
-        """Give the share of a fee with VAT that is net of VAT."""
+        """Return the share of a fee with VAT that is net of VAT."""
         share = 1 / (1 + self.vat_bps / _UNIT)
         return share.numerator, share.denominator
 

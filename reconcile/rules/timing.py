@@ -14,7 +14,7 @@ from reconcile.rules.inputs import DAY, MOMENT
 
 
 def to_local_times(moments: Series, calendar: BankCalendar) -> Series:
-    """Give the wall clock of the country, without a zone."""
+    """Return the wall clock of the country, without a zone."""
     local: Series = moments.dt.tz_convert(calendar.country.zone).dt.tz_localize(None)
     return local
 
@@ -36,7 +36,7 @@ def shift_days(days: Series, count: int, calendar: BankCalendar) -> Series:
 
 
 def to_bank_days(moments: Series, calendar: BankCalendar) -> Series:
-    """Give the bank day whose window holds each moment."""
+    """Return the bank day whose window holds each moment."""
     local = to_local_times(moments, calendar)
     days = local.dt.normalize().astype(DAY)
     after = move_days(days, calendar.next_bank_day)
@@ -48,9 +48,9 @@ def to_bank_days(moments: Series, calendar: BankCalendar) -> Series:
 
 
 def to_payout_bank_days(created: Series, last_item: Series, calendar: BankCalendar) -> Series:
-    """Give each payout's bank day: the window its items belong to.
+    """Return each payout's bank day: the window its items belong to.
 
-    The provider makes the payout of a window just after the cut, so a payout that holds nothing from after the cut
+    The provider makes the payout of a window just after the cut, so a payout without items from after the cut
     belongs to the day that was cut, not to the next one.
     """
     by_clock = to_bank_days(created, calendar)
@@ -70,7 +70,7 @@ def _choose_days(mask: Series, days: Series, others: Series) -> Series:
 
 
 def expect_arrivals(days: Series, schedule: str, calendar: BankCalendar) -> Series:
-    """Give the day the money should be in the bank; the midnight schedule of Chile takes one bank day more."""
+    """Return the day the money should be in the bank; the midnight schedule of Chile takes one bank day more."""
     if schedule == "00:00" and calendar.country.cutoff is not None:
         return shift_days(days, 1, calendar)
     return move_days(days, calendar.expected_arrival)
@@ -92,7 +92,8 @@ def to_days(numbers: Ints) -> list[str]:
     """Write day numbers as ISO dates."""
     distinct, places = np.unique(numbers, return_inverse=True)
     texts = np.datetime_as_string(distinct.astype("datetime64[D]")).astype(object)
-    return texts[places].tolist()  # type: ignore[no-any-return]
+    days: list[str] = texts[places].tolist()
+    return days
 
 
 def to_day(number: int) -> str:

@@ -2,29 +2,72 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 
 import numpy as np
 from pandas import DataFrame
 
+from consumer.facts.money import digits_of
 from reconcile.rules.columns import Indices, Ints, Words
 from reconcile.rules.contradictions import are_contradicted, find_void_rivals
 from reconcile.rules.findings import OF_VOID, About, to_finding
-from reconcile.rules.inputs import Evidence, Finding, Inputs
+from reconcile.rules.inputs import Evidence, Finding, Inputs, rows_of
 from reconcile.rules.keys import decode_metadata
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import Code, DocumentOutcome, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
-from reconcile.rules.timing import to_days
+from reconcile.rules.timing import to_day, to_days
 
 _NONE = -1
 IS_VOID = "the document is void"
 _DECLINED, _TOO_EARLY, _TOO_LATE = "declined by a person", "too early", "too late"
 _WITH_AMOUNT = ("no tax id", "customer", "amount")
-_ASKS = ("open_balance", "total")  # a void document has a total and asks for nothing
+_ASKS = ("open_balance", "total")  # a void document has a total and no open balance
 Miss = Evidence | None
 _MOST_LISTED = 20
 _BPS = 10_000
 _KEY_NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref", "order_id")
+
+
+def add_rates(ledger: Ledger, inputs: Inputs) -> list[Finding]:
+    """Write the rate into the evidence of each currency difference; name the days whose rate is missing."""
+    rates = {(row.currency, row.on.date().isoformat()): row.value for row in rows_of(inputs.rates)}
+    kept = {currency for currency, _ in rates}
+    missing: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for payment in sorted(payment for payment, codes in ledger.codes.items() if Code.CURRENCY_DIFF in codes):
+        reason, day = ledger.reasons[payment], to_day(int(ledger.payments.day[payment]))
+        doc = reason.rivals[0]
+        priced, paid = str(ledger.books.money[doc]), str(ledger.payments.money[payment])
+        if priced not in kept or paid != inputs.calendar.country.currency:
+            continue
+        value = rates.get((priced, day))
+        if value is None:
+            missing[priced, day].append(str(ledger.payments.ids[payment]))
+            continue
+        worth = convert(int(ledger.books.total[doc]), priced, value, paid)
+        amount = int(ledger.payments.amount[payment])
+        reason.evidence.update(rate=value, rate_on=day, document_at_that_rate=worth, difference=amount - worth)
+    return [_to_missing(*key, payments, inputs) for key, payments in sorted(missing.items())]
+
+
+def convert(amount: int, currency: str, rate: str, target: str) -> int:
+    """Return minor units of another currency, rounded half up, in whole numbers alone."""
+    _, digits, exponent = Decimal(rate).as_tuple()
+    assert isinstance(exponent, int)
+    numerator = amount * int("".join(map(str, digits))) * 10 ** (digits_of(target) + max(exponent, 0))
+    denominator = 10 ** (digits_of(currency) + max(-exponent, 0))
+    return int((2 * numerator + denominator) // (2 * denominator))
+
+
+def _to_missing(currency: str, day: str, payments: list[str], inputs: Inputs) -> Finding:
+    about = About(
+        f"rate:{currency}:{date.fromisoformat(day)}",
+        inputs.calendar.country.currency,
+        evidence={"currency": currency, "day": day, "payments": payments},
+        fact_on=date.fromisoformat(day),
+    )
+    return to_finding(Code.RATE_MISSING, about, at_risk=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +81,7 @@ class Pool:
     place: Indices
 
     def closest(self, blocks: Ints, amounts: Ints) -> Indices:
-        """Give for each block and amount the candidate whose amount is closest, the earlier of two equally close."""
+        """Return for each block and amount the candidate whose amount is closest, the earlier of two equally close."""
         if not len(self.key):
             return np.full(len(blocks), _NONE, dtype=np.int64)
         at = np.searchsorted(self.key, blocks * (len(self.levels) + 1) + np.searchsorted(self.levels, amounts))
@@ -69,7 +112,7 @@ class NearestMiss:
     payments: tuple[Pool, Pool]
 
     def of_payments(self, payments: list[int]) -> list[Miss]:
-        """Give each payment's nearest document: its customer's, void ones of its amount too, or anybody's equal one."""
+        """Return each payment's nearest document: its customer's, also a void one of its amount, or any equal one."""
         ledger, asking = self.ledger, np.array(payments, dtype=np.int64)
         if not len(ledger.books):
             return [None] * len(payments)
@@ -90,7 +133,7 @@ class NearestMiss:
         ]
 
     def of_documents(self, docs: list[int]) -> list[Miss]:
-        """Give each document's nearest payment: its customer's, else one of exactly its balance."""
+        """Return each document's nearest payment: its customer's, else one of exactly its balance."""
         ledger, asking = self.ledger, np.array(docs, dtype=np.int64)
         if not len(ledger.payments):
             return [None] * len(docs)
@@ -127,7 +170,7 @@ def index_misses(ledger: Ledger, applied: DataFrame) -> NearestMiss:
 def _find_first_failures(ledger: Ledger, payments: Indices, docs: Indices) -> list[Evidence]:
     """Name the first test each pair fails: declined, void, currency, customer, amount, window, key, or not alone.
 
-    A pair that is none is told something too, which nobody reads.
+    A place of −1 stands for no document or payment; its failure has no meaning.
     """
     known, books = ledger.payments, ledger.books
     payer, owner, day = known.customer[payments], books.customer[docs], known.day[payments]
@@ -186,7 +229,7 @@ def _group_documents(applied: DataFrame, ledger: Ledger) -> dict[int, list[int]]
 
 
 def _group_payers(applied: DataFrame, ledger: Ledger) -> dict[int, list[str]]:
-    """List the payments of each document that was paid a second time."""
+    """Return the payments of each document that was paid a second time."""
     twice = {
         doc
         for payment, codes in ledger.codes.items()
@@ -261,7 +304,7 @@ def _name_customers(ledger: Ledger, payment: int, docs: list[int]) -> Evidence:
 
 
 def _describe_missing(ledger: Ledger, misses: NearestMiss) -> dict[int, Evidence]:
-    """Say of each payment without a certain document what it named and what came nearest."""
+    """Describe for each payment without a certain document what it named and what came nearest."""
     lonely = [payment for payment, codes in ledger.codes.items() if Code.PAYMENT_NO_INVOICE in codes]
     texts = ledger.payments.frame["metadata"].take(lonely).to_numpy(dtype=object)
     return {
@@ -281,7 +324,7 @@ def _describe_keys(ledger: Ledger, payment: int, metadata: object) -> Evidence:
 
 
 def _list_short_parts(ledger: Ledger, applied: DataFrame) -> list[tuple[int, int]]:
-    """List the last part paid of each document that is short by little and declares no instalments."""
+    """Return the last part paid of each document that is short by little and declares no instalments."""
     is_part = ledger.outcome[applied["payment"].to_numpy()] == Outcome.PARTIAL
     parts = applied[applied["doc"].isin(applied["doc"][is_part])].sort_values(["doc", "payment"])
     last = parts.drop_duplicates("doc", keep="last")
@@ -309,7 +352,7 @@ def _to_short_part(ledger: Ledger, payment: int, doc: int) -> Finding:
 
 
 def decide_documents(ledger: Ledger, inputs: Inputs) -> Words:
-    """Say how each document stands on the as-of day."""
+    """Return the outcome of each document on the as-of day."""
     books, balance = ledger.books, ledger.balances()
     today = np.datetime64(inputs.as_of, "D").astype(np.int64)
     has_note = np.zeros(len(books), dtype=bool)
@@ -338,9 +381,9 @@ def find_overdue(ledger: Ledger, outcomes: Words, misses: NearestMiss) -> list[F
         "credited": (books.credited + ledger.adjusted)[docs].tolist(),
         "nearest": misses.of_documents(docs.tolist()),
     }
-    told = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-    rows = zip(books.keys[docs], books.money[docs], ledger.balances()[docs].tolist(), told, strict=True)
-    return [_to_overdue(str(key), currency, balance, evidence) for key, currency, balance, evidence in rows]
+    evidence = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
+    rows = zip(books.keys[docs], books.money[docs], ledger.balances()[docs].tolist(), evidence, strict=True)
+    return [_to_overdue(str(key), currency, balance, known) for key, currency, balance, known in rows]
 
 
 def _to_overdue(key: str, currency: str, balance: int, evidence: Evidence) -> Finding:

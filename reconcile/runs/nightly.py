@@ -9,7 +9,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.work import Completion, WorkError
 from reconcile.kept.retention import drop_inputs, prune
-from reconcile.rules.checks import ChecksFailed
+from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.run import RunOutcome, run
 
 
@@ -120,7 +120,7 @@ def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *
 def _reconcile(installation: Installation, connection: Connection, outcome: NightlyOutcome) -> None:
     try:
         outcome.run = run(installation, connection, as_of=outcome.on)
-    except ChecksFailed as problem:
+    except UnbalancedError as problem:
         outcome.statuses["reconcile"] = Completion.PARTLY_DONE
         outcome.lines.append(f"{connection.name}: reconcile: {problem}")
         return

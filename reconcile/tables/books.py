@@ -86,7 +86,7 @@ class PayoutReport(SQLModel, table=True):
 
 
 class ProviderFee(SQLModel, table=True):
-    """The fee with VAT that the provider's report tells for one resource of a payout."""
+    """The fee with VAT of one resource of a payout in the provider's report."""
 
     __tablename__ = "provider_fee"
 
@@ -94,7 +94,7 @@ class ProviderFee(SQLModel, table=True):
     payout_id: str = Field(primary_key=True)
     resource_id: str = Field(primary_key=True)
     fee_total: int = minor_units(optional=False)
-    # The whole row as the provider wrote it, by header, columns that nobody reads yet included.
+    # The whole row as the provider wrote it, by header, unread columns included.
     cells: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
 
 

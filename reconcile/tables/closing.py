@@ -39,7 +39,7 @@ class ClosedFigure(SQLModel, table=True):
 
 
 class PeriodAdjustment(SQLModel, table=True):
-    """What a later run found otherwise in a closed period: a line beside the closed figure, which stays."""
+    """What a later run found otherwise in a closed period: the closed figure stays as it was."""
 
     __tablename__ = "adjustment"
     __table_args__ = (Index("adjustment_subject", "period_id", "kind", "subject"),)

@@ -107,7 +107,7 @@ class ExceptionRow(SQLModel, table=True):
     run_first: str
     run_last: str
     version: int = 1
-    # None in what no run has seen since these were kept, and where what it tells of has no day of its own.
+    # None where no run has seen the exception since these columns exist, or its fact has no day of its own.
     fact_on: date | None = None
     due_on: date | None = None
     customer_name: str | None = None

@@ -12,11 +12,10 @@ import pandas as pd
 import pytest
 
 from reconcile.rules import candidates, references, sets
-from reconcile.rules.checks import ChecksFailed
 from reconcile.rules.inputs import DOCUMENTS, FEES, Inputs, empty_frame, to_types
 from reconcile.rules.ledger import Reason
 from reconcile.rules.outcomes import Outcome, Stage
-from reconcile.rules.pipeline import reconcile
+from reconcile.rules.pipeline import UnbalancedError, reconcile
 from reconcile.rules.references import choose_pairs
 
 ACCURACY = Path(__file__).resolve().parents[1] / "benchmarks" / "accuracy"
@@ -45,7 +44,7 @@ def lived() -> tuple[Inputs, list[Any]]:
 def _misses(inputs: Inputs, truth: list[Any]) -> list[str]:
     try:
         result = reconcile(inputs)
-    except ChecksFailed as stopped:
+    except UnbalancedError as stopped:
         return [str(stopped)]
     found: list[str] = _load("scoring").score(result, inputs, truth, "stress").misses
     return [miss for miss in found if "TRANSFER_RETURNED" not in miss]

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from reconcile.rules.checks import ChecksFailed, check_result
 from reconcile.rules.payouts import place_items
-from reconcile.rules.pipeline import match_payments
+from reconcile.rules.pipeline import UnbalancedError, check_result, match_payments
 from reconcile.rules.references import choose_pairs, group_components, keep_forced_pairs
 from reconcile.rules.sets import find_sets
 
@@ -60,7 +59,7 @@ def test_a_true_result_passes(case: "Case") -> None:
 )
 def test_a_result_that_does_not_balance_is_stopped(case: "Case", frame: str, change: Any, message: str) -> None:
     """Every spoiled figure is found, and the message says which."""
-    with pytest.raises(ChecksFailed, match=message):
+    with pytest.raises(UnbalancedError, match=message):
         _checked(case, **{frame: change})
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from reconcile.rules.ages import FACTS
+from reconcile.rules.findings import FACTS
 from reconcile.rules.outcomes import Code
 
 if TYPE_CHECKING:

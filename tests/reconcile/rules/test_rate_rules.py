@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.rates import convert
+from reconcile.rules.verdicts import convert
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

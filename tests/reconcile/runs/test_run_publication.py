@@ -18,7 +18,7 @@ from consumer.facts.tables.provider import Transfer
 from consumer.facts.work import Completion
 from reconcile.desk import decisions
 from reconcile.kept import chunks, records
-from reconcile.rules.checks import ChecksFailed
+from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.run import RunOutcome, run
 from reconcile.runs.scope import UnknownPayout
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, Run, RunFinding
@@ -166,9 +166,9 @@ def test_a_run_whose_books_do_not_balance_is_not_published(installation: Install
     """Where lines and payout contradict each other nothing is written, and no file of its inputs is left."""
 
     def losing_a_line(_inputs: Any) -> Any:
-        raise ChecksFailed("payout po_1 is not the sum of its lines")
+        raise UnbalancedError("payout po_1 is not the sum of its lines")
 
-    with pytest.raises(ChecksFailed, match="payout po_1"):
+    with pytest.raises(UnbalancedError, match="payout po_1"):
         _run(installation, main, losing_a_line)
     assert _rows(installation, Run) == []
     assert list((installation.settings.data_dir / "runs" / "main").iterdir()) == []

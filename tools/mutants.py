@@ -1,6 +1,6 @@
 """Change money, time, signatures and windows in small ways, one at a time, and count how often a test notices.
 
-    python tools/mutants.py [--count 150] [--seed 14]
+    python tools/mutants.py [--count 150] [--seed 14] [--package consumer]
 
 The tests are collected once. Each mutant is a process forked from there in which one function has other code, so the
 files stay as they are. It runs tests that call the function, on SQLite, at most three cases of each and 80 together,
@@ -74,11 +74,11 @@ class Mutant:
         return hashlib.sha256(f"{self.unit.name} {self.change}".encode()).hexdigest()
 
 
-def read_units() -> Iterator[Unit]:
-    """Yield the functions of the subjects' modules that exist in this checkout."""
+def read_units(package: str) -> Iterator[Unit]:
+    """Yield the functions of the subjects' modules in a package; the empty text stands for all."""
     for subject, paths in SUBJECTS.items():
         for path in paths.split():
-            if (ROOT / f"{path}.py").exists():
+            if path.startswith(package) and (ROOT / f"{path}.py").exists():
                 yield from _units_of(subject, f"{path}.py", importlib.import_module(path.replace("/", ".")))
 
 
@@ -205,6 +205,7 @@ class Plugin:
 
     count: int
     seed: int
+    package: str
     died: Counter[str] = field(default_factory=Counter)
     all: Counter[str] = field(default_factory=Counter)
 
@@ -221,7 +222,7 @@ class Plugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        units = list(read_units())
+        units = list(read_units(self.package))
         every = [mutant for unit in units for mutant in mutants_of(unit)]
         by_place = sorted(every, key=lambda mutant: hashlib.sha256(f"{self.seed} {mutant.place}".encode()).hexdigest())
         calls = _record_calls(session, units)
@@ -331,11 +332,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--count", type=int, default=150)
     options.add_argument("--seed", type=int, default=14)
+    options.add_argument("--package", choices=["consumer", "reconcile"], default="")
     given = options.parse_args()
-    rooms = [str(ROOT / "tests" / room) for room in ROOMS]
+    rooms = [str(ROOT / "tests" / room) for room in ROOMS if room.startswith(given.package)]
     with tempfile.TemporaryDirectory(prefix="cuadre-mutants-") as folder:
         quiet = ["-q", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
-        sys.exit(pytest.main([*quiet, *rooms], plugins=[Plugin(given.count, given.seed)]))
+        sys.exit(pytest.main([*quiet, *rooms], plugins=[Plugin(given.count, given.seed, given.package)]))
 
 
 if __name__ == "__main__":

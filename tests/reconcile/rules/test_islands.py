@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.pipeline import reconcile
+from tests.thoroughness import for_run
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -67,7 +68,7 @@ def _elsewhere(result: Result, island: int) -> list[tuple[str, ...]]:
     return sorted(tuple(map(str, row)) for row in rows)
 
 
-@settings(max_examples=8)
+@settings(max_examples=for_run(short=3, full=40))
 @given(seed=st.integers(0, 10_000), island=st.integers(0, ISLANDS - 1), number=st.integers(0, PAYMENTS - 1))
 def test_without_one_payment_only_its_component_changes(case: "Case", seed: int, island: int, number: int) -> None:
     """Every other customer's payments, refunds and documents end as they did."""

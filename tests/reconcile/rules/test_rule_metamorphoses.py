@@ -16,6 +16,7 @@ from consumer.facts.countries import COUNTRIES
 from reconcile.rules.inputs import Inputs, Result, rows_of
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.terms import RuleSet, to_tariff
+from tests.thoroughness import for_run
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 CUSTOMERS = ["10000001-1", "10000002-2", "10000003-3", "10000004-4"]
 AMOUNTS = [10_000, 20_000, 30_000, 50_000, 80_000]
 START = datetime(2026, 9, 1, 15)  # noqa: DTZ001 - written as UTC below
-QUICK = settings(max_examples=4)
+QUICK = settings(max_examples=for_run(short=2, full=40))
 SEEDS = st.integers(min_value=0, max_value=10_000)
 ITEM = ["payout_id", "resource_type", "resource_id", "line"]
 

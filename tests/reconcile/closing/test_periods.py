@@ -9,22 +9,28 @@ import pytest
 from click.testing import Result
 
 if TYPE_CHECKING:
-    from tests.reconcile.conftest import World
+    from tests.reconcile.conftest import Prepare, World
 
 Call = Callable[..., Result]
 CLOSE = ("periods", "close", "--to", "2026-09-10", "--as-of", "2026-09-10", "--reason", "month end", "--author", "ana")
 
 
 @pytest.fixture
-def closed(world: "World", call: Call) -> "World":
+def closed(world: "World", call: Call, prepare: "Prepare") -> "World":
     """One payment of Thursday 10 September without a document, in a payout; then the day is closed."""
+    prepare("closed day", lambda: _close_day(world, call))
+    return world
+
+
+def _close_day(world: "World", call: Call) -> str:
     world.payment("pi_1", 1190)
     world.payout("po_1", 1174, ("payment_intent", "pi_1", 1190))
     world.invoice("7", 1190, order_ref="PED-1", due_date=date(2026, 10, 30))
     world.invoice("8", 500, issue_date=date(2026, 9, 11), due_date=date(2026, 10, 30))
     world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))
-    assert call(*CLOSE).exit_code == 0
-    return world
+    closing = call(*CLOSE)
+    assert closing.exit_code == 0
+    return closing.output
 
 
 def _json(result: Result) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from reconcile.rules.inputs import PAYOUTS, empty_frame
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
 
 if TYPE_CHECKING:
-    from tests.reconcile.conftest import World
+    from tests.reconcile.conftest import Prepare, World
 
 Call = Callable[..., Result]
 AT = datetime(2027, 6, 1, 6, tzinfo=UTC)
@@ -46,9 +46,13 @@ cli(["runs", "rerun", "1", "--restore"])
 
 
 @pytest.fixture
-def made(world: "World", call: Call, monkeypatch: pytest.MonkeyPatch) -> str:
+def made(world: "World", call: Call, prepare: "Prepare", monkeypatch: pytest.MonkeyPatch) -> str:
     """A run of two payouts with a line in each chunk; gives its id."""
     monkeypatch.setattr(chunks, "ROWS_A_CHUNK", 1)
+    return prepare("two payouts", lambda: _make(world, call))
+
+
+def _make(world: "World", call: Call) -> str:
     world.payment("pi_1", 1190, body={"metadata": {"order_ref": "PED-1"}})
     world.payment("pi_2", 777)
     world.payout("po_1", 1180, ("payment_intent", "pi_1", 1190))

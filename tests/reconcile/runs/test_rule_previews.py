@@ -10,19 +10,25 @@ import pytest
 from click.testing import Result
 
 if TYPE_CHECKING:
-    from tests.reconcile.conftest import World
+    from tests.reconcile.conftest import Prepare, World
 
 Call = Callable[..., Result]
 
 
 @pytest.fixture
-def run(world: "World", call: Call) -> None:
+def run(world: "World", call: Call, prepare: "Prepare") -> None:
     """A payment five units above its document, in a payout that took 1.3 % of it."""
+    prepare("five units", lambda: _run(world, call))
+
+
+def _run(world: "World", call: Call) -> str:
     world.payment("pi_1", 1195, body={"metadata": {"order_ref": "PED-1"}})
     world.payout("po_1", 1180, ("payment_intent", "pi_1", 1195))
     world.invoice("7", 1190, order_ref="PED-1")
     world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))
-    assert call("reconcile", "--as-of", "2026-09-11").exit_code == 0
+    reconciled = call("reconcile", "--as-of", "2026-09-11")
+    assert reconciled.exit_code == 0
+    return reconciled.output
 
 
 def _rules(folder: Path, text: str) -> Path:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
@@ -29,7 +28,7 @@ from reconcile.books.bank_statements import (
 from reconcile.books.camt import is_xml, read_camt
 from reconcile.books.documents import Reject
 from reconcile.books.headers import MappingError, read_mapping
-from reconcile.books.sheet import is_web_page
+from reconcile.books.sheets import is_web_page
 from reconcile.books.swift import is_mt940, read_mt940
 from reconcile.tables import BankFile, BankLine
 
@@ -65,7 +64,7 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
 ) -> BankOutcome:  # fmt: skip
     """Read one file and keep its lines in one transaction; a dry run says what would happen.
 
-    An account that no payout goes to is mostly a typing error: it is taken only where somebody says it is new.
+    An account that no payout goes to is mostly a typing error: it is taken only if `is_new_account` is set.
     """
     outcome = BankOutcome(path.name, BankReading(""))
     try:
@@ -152,7 +151,7 @@ def _keep(
     if place.rejects:
         return replace(outcome, rejects=place.rejects)
     lines = list(_lines(said, file, place.before))
-    known = set(_known(session, file.connection, [line["id"] for line in lines]))
+    known = set(_known(session, file.connection, [str(line["id"]) for line in lines]))
     new = [line for line in lines if line["id"] not in known]
     notes = (*place.notes, *filter(None, [stranger]), *_twice(session, file, content))
     outcome = replace(outcome, added=len(new), known=len(known), notes=notes)
@@ -185,7 +184,7 @@ def _kept(session: Session, file: BankFile, since: date) -> list[Said]:
     return [Said(*row) for row in session.execute(wanted)]
 
 
-def _lines(lines: Iterable[Said], file: BankFile, before: Counter[Said]) -> Iterator[dict[str, Any]]:
+def _lines(lines: Iterable[Said], file: BankFile, before: Counter[Said]) -> Iterator[dict[str, object]]:
     """Name each line by what it says and by how many before it on its day say the same, so files may overlap."""
     seen = before.copy()
     for said in lines:

@@ -1,4 +1,4 @@
-"""Where a bank file stands beside those that came in before: it goes on, it overlaps, or nobody can tell; pure."""
+"""How a bank file relates to earlier ones: it continues them, it overlaps, or neither can be shown; pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -47,12 +47,12 @@ def find_place(file: BankFile, lines: Sequence[Said], earlier: Sequence[BankFile
 
     A wrong guess loses a deposit or counts it twice, so what balances contradict is refused.
     """
-    beside = [other for other in earlier if other.currency == file.currency and _common(file, other)]
+    touching = [other for other in earlier if other.currency == file.currency and _common(file, other)]
     same = Counter(lines) & Counter(kept)
-    split = set(_split_days(file, lines, beside))
+    split = set(_split_days(file, lines, touching))
     # Lines of the whole day again that happen to sum to nothing look like a day that was split.
     split = {on for on in split if not _sums_to_nothing(same, on)}
-    over = [other for other in beside if _common(file, other) - split]
+    over = [other for other in touching if _common(file, other) - split]
     stranger = next((other for other in over if _family(other) != _family(file)), None)
     if stranger is not None:
         return Place(rejects=(_written_otherwise(file, stranger),))
@@ -84,7 +84,7 @@ def _common(file: BankFile, other: BankFile) -> set[date]:
     return {since + timedelta(days=number) for number in range((until - since).days + 1)}
 
 
-def _split_days(file: BankFile, lines: Sequence[Said], beside: Sequence[BankFile]) -> Iterator[date]:
+def _split_days(file: BankFile, lines: Sequence[Said], touching: Sequence[BankFile]) -> Iterator[date]:
     """Give the days within which another file ends where this one opens, or opens where this one closes.
 
     A file that already speaks of what lies on this one's side of that point makes it an overlap instead.
@@ -94,14 +94,14 @@ def _split_days(file: BankFile, lines: Sequence[Said], beside: Sequence[BankFile
     first, last = ([said.amount for said in lines if said.booked_on == on] for on in (file.since, file.until))
     after = set(accumulate(first, initial=file.opening))
     before = set(accumulate([-amount for amount in reversed(last)], initial=file.closing))
-    ends = {other.closing for other in beside if other.until == file.since}
-    starts = {other.opening for other in beside if other.since == file.until}
+    ends = {other.closing for other in touching if other.until == file.since}
+    starts = {other.opening for other in touching if other.since == file.until}
     if (
         file.opening in ends
         and not (ends & after - {file.opening})
         and not any(
             other.since <= file.since < other.until or (other.since, other.opening) == (file.since, file.opening)
-            for other in beside
+            for other in touching
         )
     ):
         yield file.since
@@ -110,7 +110,7 @@ def _split_days(file: BankFile, lines: Sequence[Said], beside: Sequence[BankFile
         and not (starts & before - {file.closing})
         and not any(
             other.since < file.until <= other.until or (other.until, other.closing) == (file.until, file.closing)
-            for other in beside
+            for other in touching
         )
     ):
         yield file.until

@@ -22,7 +22,7 @@ def is_xml(content: bytes) -> bool:
 
 
 def read_camt(content: bytes) -> BankReading:
-    """Read each statement; entries that are only announced are left out aloud."""
+    """Read each statement; entries that are only announced are left out, and a note says so."""
     try:
         root = fromstring(content, forbid_dtd=True)
     except DefusedXmlException:

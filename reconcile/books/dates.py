@@ -7,13 +7,13 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from consumer.facts.messages import Message, RefusalError
-from reconcile.books.cells import Cell, to_text
+from reconcile.books.sheets import Cell, to_text
 
 # Excel counts from a day that makes its false leap day of 1900 come out right.
 _SERIAL_ZERO = date(1899, 12, 30)
 _SERIAL_ZERO_1904 = date(1904, 1, 1)
 _TIME = r"(?:[ T]\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?)?"
-# Many programs write a plain day as midnight in UTC; an hour beside a zone is an instant.
+# Many programs write a plain day as midnight in UTC; an hour with a zone is an instant.
 _MIDNIGHT = r"(?:[ T]00:00(?::00(?:[.,]0+)?)? ?(?:Z|[+-]00:?00))"
 _INSTANT = r"(?:[ T](?P<hour>\d{1,2}):(?P<minute>\d{2})(?::\d{2}(?:[.,]\d+)?)? ?(?P<offset>Z|[+-]\d{2}:?\d{2})?)?"
 _ISO = r"(?P<y>\d{4})-(?P<m>\d{1,2})-(?P<d>\d{1,2})"

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from consumer.facts.messages import Message
 from reconcile.books import words
-from reconcile.books.cells import Row, to_text, why_spoilt
 from reconcile.books.dates import DateError, to_date, to_term
 from reconcile.books.figures import DecimalMark, FigureError, Written, to_amount
 from reconcile.books.headers import Header
+from reconcile.books.sheets import Row, to_text, why_spoilt
 from reconcile.books.words import WordError
 
 AMOUNTS = ("net", "exempt", "vat", "total")
@@ -226,7 +226,7 @@ def to_written(row: Row, header: Header, field: str, currency: str) -> Written |
 def written_at(row: Row, place: int, currency: str) -> Written | None:
     """The amount in one place of a row as it stands; None where the cell is empty or the row is shorter."""
     text = to_text(row.cells[place]) if place < len(row.cells) else ""
-    # Accounting formats write nothing as a hyphen beside the sign of the currency.
+    # Accounting formats write zero as a hyphen next to the sign of the currency.
     if not text or text.strip("$ \u00a0") == "-":
         return None
     return Written(text, currency, plain=not isinstance(row.cells[place], str))

@@ -94,7 +94,7 @@ def to_rate(written: Written, mark: DecimalMark) -> str | None:
 
 
 def _is_rate(digits: str, mark: DecimalMark) -> bool:
-    """Nobody writes thousands with a zero in front: 0.912 is a decimal."""
+    """Return True if text reads as a rate; thousands never begin with a zero, so 0.912 is a decimal."""
     whole = digits.split("." if mark is DecimalMark.POINT else ",", maxsplit=1)[0]
     return bool(_SHAPES[mark].fullmatch(digits)) and not (whole.startswith("0") and whole.strip("0123456789") != "")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from consumer.facts.messages import RefusalError
-from reconcile.books.cells import Cell, Row, to_text
+from reconcile.books.sheets import Cell, Row, to_text
 
 REQUIRED = ("doc_type", "issue_date", "total")
 KNOWN_NAMES_OF_A_HEADER = 4
@@ -19,7 +19,7 @@ _JOINT = re.compile(r"(?<=[a-zà-ÿ])(?=[A-ZÀ-Þ])|(?<=[A-ZÀ-Þ])(?=[A-ZÀ-Þ]
 
 # Fields in the order in which they choose their columns; within a field the first name that the file has wins.
 Vocabulary: TypeAlias = Mapping[str, tuple[str, ...]]
-# Beside the canonical ones: a check digit kept apart, a yes/no column of voided documents, and further parts of totals,
+# Besides the canonical ones: a check digit on its own, a yes/no column of voided documents, further parts of totals,
 # of which a list may have several columns, so that these are found by their words where no mapping names one.
 SYNONYMS: Vocabulary = {
     "doc_type": (
@@ -117,7 +117,7 @@ class Header:
 
 @lru_cache(maxsize=4096)
 def normalise(name: str) -> str:
-    """Lower case, without accents and punctuation, words parted by one space."""
+    """Lower case, without accents and punctuation, words separated by one space."""
     # NFKD would read the ordinal sign of "Nº" as the letter o.
     plain = unicodedata.normalize("NFKD", name.replace("º", "").replace("°", "").replace("ª", ""))
     letters = "".join(char for char in plain if not unicodedata.combining(char)).lower()

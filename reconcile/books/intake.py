@@ -68,10 +68,10 @@ def take_in(  # noqa: PLR0913 - one file with what its kind needs
 ) -> Intake:  # fmt: skip
     """Read one file and keep it whole or not at all; a dry run says what would happen.
 
-    `seen` is what it was to replace when somebody looked at it, empty for nothing.
+    `seen` is the digest of the file it was to replace when a person looked at it, empty for none.
     """
     if kind is Kind.BANK:
-        # The page shows what the file would do, and that nobody pays to its account, before anybody keeps it.
+        # The page shows what the file would do, and that no payout goes to its account, before it is kept.
         outcome = import_bank_file(
             installation, connection, path, account=account, mapping=mapping, is_new_account=True, dry_run=dry_run
         )

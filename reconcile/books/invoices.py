@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
@@ -25,6 +25,10 @@ from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})
 _AMOUNTS = frozenset({"net", "exempt", "vat", "total"})
+
+# A field of a document, and what a later file changes of known ones: before and after by field.
+Cell: TypeAlias = str | int | date | None
+Differences: TypeAlias = dict[str, tuple[Cell, Cell]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +143,7 @@ class Changes:
     """New documents, and what the file changes of known ones: field, before, after."""
 
     added: tuple[tuple[Document, dict[str, str]], ...]
-    changed: tuple[tuple[Document, dict[str, str], dict[str, tuple[Any, Any]]], ...]
+    changed: tuple[tuple[Document, dict[str, str], Differences], ...]
     unchanged: int
 
 
@@ -196,7 +200,7 @@ def _known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[L
         yield from session.exec(query)
 
 
-def _differences(known: LocalInvoice, document: Document, *, states_currency: bool) -> dict[str, tuple[Any, Any]]:
+def _differences(known: LocalInvoice, document: Document, *, states_currency: bool) -> Differences:
     """What the file says otherwise; a cell left empty takes nothing away, nor does a void row without amounts."""
     stated = {field: getattr(document, field) for field in _FIELDS}
     if not states_currency:
@@ -212,7 +216,9 @@ def _differences(known: LocalInvoice, document: Document, *, states_currency: bo
     }
 
 
-def _row(document: Document, raw: dict[str, str], connection: Connection, sha256: str, at: datetime) -> dict[str, Any]:
+def _row(
+    document: Document, raw: dict[str, str], connection: Connection, sha256: str, at: datetime
+) -> dict[str, object]:
     return {field: getattr(document, field) for field in _FIELDS} | {
         "connection": connection.name,
         "country": connection.country_code,
@@ -228,7 +234,7 @@ def _to_json(raw: dict[str, str]) -> str:
     return json.dumps(raw, ensure_ascii=False)
 
 
-def _history(changes: Changes, connection: Connection, sha256: str, at: datetime) -> Iterator[dict[str, Any]]:
+def _history(changes: Changes, connection: Connection, sha256: str, at: datetime) -> Iterator[dict[str, object]]:
     for document, _, differences in changes.changed:
         for field, (before, after) in differences.items():
             yield {
@@ -237,7 +243,7 @@ def _history(changes: Changes, connection: Connection, sha256: str, at: datetime
             }  # fmt: skip
 
 
-def _to_plain(value: Any) -> str:
+def _to_plain(value: Cell) -> str:
     if value is None:
         return ""
     return value.isoformat() if isinstance(value, date) else str(value)

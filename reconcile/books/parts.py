@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
-from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import Convention, Document, Reject, written_at
 from reconcile.books.figures import FigureError, to_amount
 from reconcile.books.headers import FURTHER_PARTS, Header, readings_of
+from reconcile.books.sheets import Row, to_text
 
 _PARTS = ("net", "exempt", "vat")
 # Further taxes by the whole name of their column: these are in every total.
@@ -42,7 +42,7 @@ _MOST_UNSURE = 8
 
 @dataclass(frozen=True, slots=True)
 class Further:
-    """A column beside net, exempt and VAT, and whether it counts in every total or only by some programs' habit."""
+    """A column besides net, exempt and VAT; `is_sure` if it is in every total, not only in those of some programs."""
 
     place: int
     sign: int
@@ -55,14 +55,14 @@ class _Sum:
 
     amount: int
     unsure: tuple[int, ...]
-    told: tuple[str, ...]
+    shown: tuple[str, ...]
 
     def holds(self, total: int) -> bool:
         """One minor unit of rounding is allowed, and one more for each further part."""
         reached = {0}
         for amount in self.unsure:
             reached |= {before + amount for before in reached}
-        spare = 1 + len(self.told)
+        spare = 1 + len(self.shown)
         return any(abs(total - self.amount - further) <= spare for further in reached)
 
 
@@ -119,18 +119,18 @@ def _add_up(
     rows: Sequence[Row], document: Document, further: Sequence[Further], *, header: Header, convention: Convention
 ) -> _Sum:
     amount = sum(getattr(document, field) or 0 for field in _PARTS)
-    unsure, told = [], []
+    unsure, shown = [], []
     for row in rows:
         for column in further:
             part = _read_part(row, column, document, convention)
             if not part:
                 continue
-            told.append(f"{header.columns[column.place]} {to_text(row.cells[column.place])}")
+            shown.append(f"{header.columns[column.place]} {to_text(row.cells[column.place])}")
             if column.is_sure:
                 amount += part
             else:
                 unsure.append(part)
-    return _Sum(amount, tuple(unsure[:_MOST_UNSURE]), tuple(told))
+    return _Sum(amount, tuple(unsure[:_MOST_UNSURE]), tuple(shown))
 
 
 def _read_part(row: Row, column: Further, document: Document, convention: Convention) -> int:
@@ -149,7 +149,7 @@ def _read_part(row: Row, column: Further, document: Document, convention: Conven
 
 def _to_reject(row: Row, document: Document, added: _Sum, header: Header) -> Reject:
     parts = [f"{header.name(field)} {header.cell(row, field) or '–'}" for field in _PARTS if field in header.at]
-    listed = ", ".join([*parts, *added.told])
+    listed = ", ".join([*parts, *added.shown])
     sums = added.amount + sum(added.unsure), document.total
     amount, total = (format_decimal(value, document.currency) for value in sums)
     reason = Message("books.parts_differ", {"sum": amount, "parts": listed, "total": total})

@@ -20,10 +20,9 @@ from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.provider import PayoutItem
 from consumer.facts.work import Completion
-from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.documents import Reject
 from reconcile.books.headers import normalise
-from reconcile.books.sheet import read_sheets
+from reconcile.books.sheets import Row, Sheet, SheetError, read_sheets, to_text
 from reconcile.tables import PayoutReport, ProviderFee
 
 COLUMNS = ("id", "amount", "fee", "resource_type")
@@ -102,7 +101,7 @@ def import_payout_report(
 ) -> ReportOutcome:  # fmt: skip
     """Keep one report's fees in one transaction; a later report of the same payout replaces them.
 
-    `seen` is the digest of the report that it was to replace when somebody looked, empty for none; where another one
+    `seen` is the digest of the report that it was to replace when a person looked, empty for none; where another one
     has come in since, nothing is kept.
     """
     outcome = ReportOutcome(path.name, "", payout_id or "")
@@ -194,7 +193,7 @@ def keep_report(
     session: Session, connection: Connection, outcome: ReportOutcome, rows: Sequence[ReportRow], *,
     seen: str | None, at: datetime | None,
 ) -> ReportOutcome:  # fmt: skip
-    """Find the payout these rows are where nobody named it, compare amounts, replace its fees.
+    """Find the payout of these rows if it is not named, compare amounts, replace its fees.
 
     Without a moment nothing is written.
     """
@@ -214,11 +213,11 @@ def keep_report(
     currency = next(iter(items.values())).currency
     mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
     replaced = None if known is None else _replaced(session, known, mine)
-    told = replace(outcome, currency=currency, fee_total=sum(row.fee for row in charged), replaced=replaced)
+    outcome = replace(outcome, currency=currency, fee_total=sum(row.fee for row in charged), replaced=replaced)
     if seen is not None and known is not None and seen != known.sha256:
-        return replace(told, stale=Message("books.replaced_meanwhile", {"name": known.name, "payout": found}))
+        return replace(outcome, stale=Message("books.replaced_meanwhile", {"name": known.name, "payout": found}))
     if at is None:
-        return told
+        return outcome
     session.execute(sa.delete(ProviderFee).where(*mine))
     session.add_all(
         ProviderFee(
@@ -236,7 +235,7 @@ def keep_report(
             rows=len(rows),
         )
     )  # fmt: skip
-    return replace(told, kept=True)
+    return replace(outcome, kept=True)
 
 
 def _replaced(session: Session, known: PayoutReport, mine: tuple[sa.ColumnElement[bool], ...]) -> Replaced:

@@ -1,20 +1,144 @@
 """An invoice file from bytes to documents, rejects and control totals; pure, so that a preview is the import itself."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
+from zoneinfo import ZoneInfo
 
+from consumer.facts.countries import COUNTRIES
 from consumer.facts.messages import Message
+from consumer.facts.money import MoneyError, format_decimal
 from reconcile.books import words
-from reconcile.books.cells import Row, Sheet, SheetError, to_text
-from reconcile.books.conventions import decide_convention, kind_of
-from reconcile.books.documents import Convention, Document, Reject, RowReader, find_clashes
-from reconcile.books.figures import FigureError
+from reconcile.books.dates import decide_style, to_term
+from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, RowReader, find_clashes, to_written
+from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
 from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise, set_headers_aside
 from reconcile.books.parts import find_unequal
 from reconcile.books.registers import find_strangers, is_summed_up, names_issuers, set_taxes_aside
-from reconcile.books.sheet import TILDE, read_sheets
-from reconcile.books.totals import ControlTotal, check_total_row, control_totals, is_total_row
+from reconcile.books.sheets import TILDE, Row, Sheet, SheetError, read_sheets, to_text
+
+
+@dataclass(frozen=True, slots=True)
+class ControlTotal:
+    """What a clerk compares with the screen of the ERP; amounts of credit notes are positive here as there."""
+
+    doc_type: str
+    currency: str
+    count: int
+    net: int
+    exempt: int
+    vat: int
+    total: int
+
+
+def control_totals(documents: Iterable[Document]) -> tuple[ControlTotal, ...]:
+    sums: dict[tuple[str, str], list[int]] = {}
+    for document in documents:
+        row = sums.setdefault((document.doc_type, document.currency), [0, 0, 0, 0, 0])
+        row[0] += 1
+        for index, field in enumerate(AMOUNTS, start=1):
+            row[index] += getattr(document, field) or 0
+    return tuple(ControlTotal(*key, *row) for key, row in sorted(sums.items()))
+
+
+def is_total_row(row: Row, header: Header) -> bool:
+    """A row that names no document and says "total"."""
+    if header.cell(row, "folio") or header.cell(row, "uuid") or header.cell(row, "issue_date"):
+        return _says_total(header.cell(row, "folio"))
+    return any(_says_total(to_text(cell)) for cell in row.cells)
+
+
+def _says_total(text: str) -> bool:
+    words = normalise(text).split()
+    return bool(words) and words[0] in {"total", "totales", "subtotal", "suma", "sumas"}
+
+
+def check_total_row(
+    total_rows: Sequence[Row], found: Sequence[tuple[Row, Document]], header: Header, convention: Convention
+) -> Iterator[Reject]:
+    """Compare each total row with the sum of all rows above it, or of those since the total row before."""
+    if len({document.currency for _, document in found}) != 1:
+        return
+    currency, since = found[0][1].currency, header.line
+    for row in total_rows:
+        above = [document for other, document in found if other.line < row.line]
+        block = [document for other, document in found if since < other.line < row.line]
+        since = row.line
+        for field in AMOUNTS:
+            written = to_written(row, header, field, currency)
+            if written is None:
+                continue
+            try:
+                stated = to_amount(written, convention.mark)
+            except FigureError:
+                continue
+            sums = {_sum(part, field, sign) for part in (above, block) for sign in (1, -1)}
+            if stated not in sums:
+                rows = format_decimal(_sum(above, field, 1), currency)
+                reason = Message("books.total_row_differs", {"sum": rows})
+                yield Reject(row.line, header.name(field), written.text, reason)
+
+
+def _sum(documents: Iterable[Document], field: str, note_sign: int) -> int:
+    return sum((getattr(document, field) or 0) * (note_sign if document.is_note else 1) for document in documents)
+
+
+_ANY_DAY = date(2000, 1, 1)
+
+
+def kind_of(row: Row, header: Header, country: str) -> str:
+    """Read the kind of document of a row; empty where no rule knows it."""
+    try:
+        return words.to_kind(header.cell(row, "doc_type"), country)
+    except words.WordError:
+        return ""
+
+
+def decide_convention(sheet: Sheet, rows: Sequence[Row], header: Header, *, country: str) -> Convention:
+    """Decide by all cells together; raise FigureError where they could be read in two ways."""
+    currency = COUNTRIES[country].currency
+    home = DecimalMark.COMMA if country == "cl" and not header.is_canonical else DecimalMark.POINT
+    rows = [row for row in rows if kind_of(row, header, country) not in words.NOT_RECEIVABLE]
+    amounts = [amount for row in rows for amount in _amounts(row, header, country)]
+    mark = decide_mark(amounts, preferred=home)
+    style = _date_style(rows, header, from_1904=sheet.from_1904)
+    zone, coded = ZoneInfo(COUNTRIES[country].zone), sheet.separator == TILDE
+    convention = Convention(country, currency, mark, style, note_sign=1, zone=zone, states_as_numbers=coded)
+    return replace(convention, note_sign=_note_sign(rows, header, convention))
+
+
+def _amounts(row: Row, header: Header, country: str) -> Iterator[Written]:
+    try:
+        currency = words.to_currency(header.cell(row, "currency"), country, COUNTRIES[country].currency)
+    except words.WordError:
+        return
+    for field in AMOUNTS:
+        written = to_written(row, header, field, currency)
+        if written is not None:
+            yield written
+
+
+def _date_style(rows: Sequence[Row], header: Header, *, from_1904: bool) -> str:
+    cells = [header.raw(row, field) for row in rows for field in ("issue_date", "due_date")]
+    dates = (cell for cell in cells if not isinstance(cell, str) or to_term(cell, _ANY_DAY) is None)
+    return decide_style(dates, from_1904=from_1904)
+
+
+def _note_sign(rows: Sequence[Row], header: Header, convention: Convention) -> int:
+    """Credit notes are negative in some exports: the sign of the kind counts, if the file keeps to one of them."""
+    signs = set()
+    for row in rows:
+        written = to_written(row, header, "total", convention.currency)
+        if kind_of(row, header, convention.country) not in words.CREDIT_NOTES or written is None:
+            continue
+        try:
+            amount = to_amount(written, convention.mark)
+        except (FigureError, MoneyError):
+            continue
+        signs.add((amount > 0) - (amount < 0))
+    return -1 if signs - {0} == {-1} else 1
+
 
 NO_LINE = 0
 
@@ -50,7 +174,7 @@ def read_invoices(
 ) -> Reading:
     """Read a whole file under one convention; any reject keeps all of it out.
 
-    Where the merchant's own tax ids are known, documents that somebody else issued are refused; documents whose parts
+    If the merchant's own tax ids are known, documents of another issuer are refused; documents whose parts
     do not add up to their total are too, unless a person accepted them.
     """
     try:
@@ -98,7 +222,7 @@ def _missing_columns(header: Header) -> Iterator[Reject]:
 
 
 def _unclear_columns(header: Header) -> Iterator[Reject]:
-    """A bare amount may be the net as well as the total, where one of the parts stands beside it."""
+    """Refuse a bare amount next to one of its parts: it may be the net as well as the total."""
     name = header.names.get("total", "")
     if normalise(name) == "monto" and {"net", "vat"} & header.at.keys():
         reason = Message("books.net_or_total")

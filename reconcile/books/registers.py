@@ -1,12 +1,12 @@
-"""What the registers of tax authorities and programs hold beside documents: other people's, repeats, further taxes."""
+"""What registers of tax authorities hold besides the merchant's documents: those of others, repeats, further taxes."""
 
 from collections.abc import Collection, Iterator, Sequence
 
 from consumer.facts.messages import Message
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import Reject
 from reconcile.books.headers import Header, normalise, readings_of
+from reconcile.books.sheets import Row, to_text
 
 _PURCHASES = frozenset({"tipo compra", "rut proveedor", "rfc proveedor"})
 _ISSUERS = frozenset({"rfc emisor", "rut emisor", "rfc del emisor", "rut del emisor", "rfcemisor", "rutemisor"})

@@ -5,7 +5,7 @@ import logging
 import re
 from datetime import date
 from decimal import Decimal
-from typing import Any
+from typing import Any, TypeAlias
 
 import mt940
 
@@ -14,6 +14,8 @@ from consumer.facts.money import MoneyError, digits_of, to_minor
 from reconcile.books.bank_statements import Balance, BankFileError, BankReading, BankRow, Statement
 
 NAME = "MT940"
+# The fields of a statement or a line, as the reader gives them.
+Fields: TypeAlias = dict[str, Any]
 _LINE = re.compile(r"^:61:", re.MULTILINE)
 _BLOCK = re.compile(r"^:20:", re.MULTILINE)
 _BALANCES = (("final_opening_balance", "intermediate_opening_balance"),
@@ -106,14 +108,14 @@ def _statement(block: Any) -> Statement:
     )
 
 
-def _balance(data: dict[str, Any], names: tuple[str, ...]) -> Any:
+def _balance(data: Fields, names: tuple[str, ...]) -> Any:
     for name in names:
         if data.get(name) is not None:
             return data[name]
     raise BankFileError("books.no_opening_60f" if "opening" in names[0] else "books.no_closing_62f")
 
 
-def _row(place: int, data: dict[str, Any], currency: str) -> BankRow:
+def _row(place: int, data: Fields, currency: str) -> BankRow:
     references = [data.get(name) for name in ("customer_reference", "bank_reference")]
     said = [text for text in references if text and text.strip() not in _NO_REFERENCE]
     details = [data.get(name) for name in ("transaction_details", "purpose", "extra_details", "applicant_name")]

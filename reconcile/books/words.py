@@ -45,7 +45,7 @@ MEXICO_KINDS = {
 }
 _KINDS = {"cl": CHILE_KINDS, "mx": MEXICO_KINDS}
 CREDIT_NOTES = frozenset({"60", "61", "112", "E"})
-# Nobody owes money on these: delivery notes, purchases, monthly totals, payment receipts, payroll.
+# No money is owed on these: delivery notes, purchases, monthly totals, payment receipts, payroll.
 NOT_RECEIVABLE = frozenset({"46", "48", "50", "52", "P", "T", "N"})
 
 VALID_WORDS = frozenset(
@@ -129,7 +129,7 @@ def to_uuid(text: str) -> str:
 
 
 def to_customer(text: str, check_digit: str, country: str) -> str:
-    """Canonical tax id of a customer; empty stays empty, since receipts name nobody."""
+    """Canonical tax id of a customer; empty stays empty, since receipts name no customer."""
     written = f"{text}-{check_digit}" if text and check_digit else text
     if not written:
         return ""

@@ -22,7 +22,7 @@ from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
-from reconcile.books.totals import ControlTotal
+from reconcile.books.reading import ControlTotal
 from reconcile.commands.files import print_files, show_rejects, status_of
 from reconcile.kept import records
 from reconcile.tables import LocalInvoice

@@ -20,8 +20,6 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from consumer.facts.tables.columns import core_of
-
 sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 
 from consumer.config import load
@@ -29,6 +27,7 @@ from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
+from consumer.facts.tables.columns import core_of
 from reconcile.reading.columnar import read_table
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
 from reconcile.rules.inputs import DOCUMENTS

@@ -11,7 +11,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.work import Completion
 from reconcile.books.invoices import ImportOutcome, import_invoices
-from reconcile.books.totals import ControlTotal
+from reconcile.books.reading import ControlTotal
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 Row = TypeVar("Row", bound=SQLModel)

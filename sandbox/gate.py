@@ -63,7 +63,7 @@ def open_gate(app: Flask, world: World) -> None:
 
     @app.errorhandler(HTTPException)
     def unknown(error: HTTPException) -> Response:
-        response = _refusal(_named(error))
+        response = _refusal(_to_refusal(error))
         if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             response.headers["Allow"] = ", ".join(sorted(_methods_at(request.path)))
         return response
@@ -185,7 +185,7 @@ def _refusal(error: RefusalError) -> Response:
     return Response(msgspec.json.encode(error.body()), error.status, headers, content_type=JSON)
 
 
-def _named(error: HTTPException) -> RefusalError:
+def _to_refusal(error: HTTPException) -> RefusalError:
     """Return the provider's word for what the web framework turns away; it knows fewer statuses."""
     if error.code not in {404, 405}:
         return RefusalError(400, "invalid_params", f"{error.name}: the request cannot be read")

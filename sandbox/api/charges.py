@@ -58,7 +58,7 @@ def _collect(world: World, mode: str, id_: str) -> None:
     world.keep(CHARGES, changed, event=f"charge.{status}")
 
 
-def _pending(call: Call) -> Object:
+def _get_pending(call: Call) -> Object:
     charge = call.get(CHARGES)
     check_status("charge", charge, "pending")
     return charge
@@ -66,7 +66,7 @@ def _pending(call: Call) -> Object:
 
 def update_charge(call: Call) -> Answer:
     """Amount and currency, while pending."""
-    charge, body = _pending(call), call.body
+    charge, body = _get_pending(call), call.body
     unknown = set(body) - {"amount", "currency"}
     if unknown:
         raise RefusalError(
@@ -79,7 +79,7 @@ def update_charge(call: Call) -> Answer:
 
 
 def cancel_charge(call: Call) -> Answer:
-    changed = {**_pending(call), "status": "canceled", "updated_at": to_iso(call.world.now())}
+    changed = {**_get_pending(call), "status": "canceled", "updated_at": to_iso(call.world.now())}
     return Answer(call.world.keep(CHARGES, changed))
 
 

@@ -243,15 +243,13 @@ def agree(world: World, session: Object, ending: str) -> Object:
         return finished
     method = _save_card(world, session)
     if session["flow"] == "subscription":
-        start(
-            world,
-            mode=session["mode"],
-            customer=method["customer"],
-            items=session["line_items"],
-            collection_method="charge_automatically",
-            payment_method=method["id"],
-            metadata=session["metadata"],
-        )
+        terms = {
+            "customer": method["customer"],
+            "collection_method": "charge_automatically",
+            "payment_method": method["id"],
+            "metadata": session["metadata"],
+        }
+        start(world, session["mode"], session["line_items"], terms)
         return finished
     _end_setup(world, session, "succeeded", method["id"])
     if session["subscription"]:
@@ -260,16 +258,15 @@ def agree(world: World, session: Object, ending: str) -> Object:
 
 
 def _save_card(world: World, session: Object) -> Object:
-    method = {
-        "id": world.new_id("pm"),
-        "object": "payment_method",
-        "mode": session["mode"],
-        "created_at": to_iso(world.now()),
-        "type": "card",
-        "customer": session["customer"]["id"],
-        "card": {"brand": "visa", "kind": "credit", "last_four_digits": "4242", "status": "active"},
-        "metadata": {},
-    }
+    method = world.draft(
+        session["mode"],
+        "pm",
+        "payment_method",
+        type="card",
+        customer=session["customer"]["id"],
+        card={"brand": "visa", "kind": "credit", "last_four_digits": "4242", "status": "active"},
+        metadata={},
+    )
     return world.keep("payment_methods", method)
 
 

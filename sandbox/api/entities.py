@@ -115,7 +115,7 @@ def _find(call: Call) -> Object:
     return found
 
 
-def _editable(call: Call) -> Object:
+def _get_editable(call: Call) -> Object:
     found = _find(call)
     check_status("onboarding", found, "in_progress")
     return found
@@ -135,7 +135,7 @@ def upload_shareholder_document(call: Call) -> Answer:
 
 
 def _upload(call: Call, slot: str) -> Answer:
-    onboarding, file = _editable(call), call.files.get("file")
+    onboarding, file = _get_editable(call), call.files.get("file")
     if file is None:
         raise missing_parameter("file")
     check_file(file, largest=LARGEST_DOCUMENT)
@@ -148,7 +148,7 @@ def _upload(call: Call, slot: str) -> Answer:
 
 def submit_onboarding(call: Call) -> Answer:
     """Hand it to the reviewers; with a test key the review is simulated a minute later."""
-    onboarding, world = _editable(call), call.world
+    onboarding, world = _get_editable(call), call.world
     for name in REQUIRED_DATA:
         if not onboarding["data"].get(name):
             raise missing_parameter(f"data.{name}")

@@ -43,12 +43,12 @@ class Window:
         return self.older_than(None)
 
     def older_than(self, id_: str | None) -> Iterator[Object]:
-        return self._seen(self.log.newest_first(self.since, self.until, after=id_, about=self.about))
+        return self._hide_later(self.log.newest_first(self.since, self.until, after=id_, about=self.about))
 
     def newer_than(self, id_: str) -> Iterator[Object]:
-        return self._seen(self.log.oldest_first(self.since, self.until, before=id_, about=self.about))
+        return self._hide_later(self.log.oldest_first(self.since, self.until, before=id_, about=self.about))
 
-    def _seen(self, events: Iterator[Event]) -> Iterator[Object]:
+    def _hide_later(self, events: Iterator[Event]) -> Iterator[Object]:
         return (event.envelope() for event in events if event.visible_at <= self.now)
 
 

@@ -30,41 +30,23 @@ INVOICES = "invoices"
 Paid = Callable[[Object], object]
 STATUSES = ("draft", "open", "paid", "void")
 METHODS = ("charge_automatically", "send_invoice")
+TERMS = ("customer", "subscription", "currency", "collection_method", "default_payment_method")
 MOST_PIECES = 9_999
 
 
-def draft_invoice(  # noqa: PLR0913 - an invoice has these parties and terms
-    world: World,
-    *,
-    mode: str,
-    customer: str,
-    currency: str,
-    collection_method: str,
-    lines: list[Object],
-    default_payment_method: str | None = None,
-    subscription: str | None = None,
-    business_profile: Object | None = None,
-    metadata: Object | None = None,
-) -> Object:
-    """Return a new draft, announced."""
+def draft_invoice(world: World, mode: str, lines: list[Object], terms: Object) -> Object:
+    """Store, announce and return a new draft."""
     invoice = {
-        "id": world.new_id("inv"),
-        "object": "invoice",
-        "mode": mode,
-        "created_at": to_iso(world.now()),
+        **world.draft(mode, "inv", "invoice"),
         "status": "draft",
-        "customer": customer,
-        "subscription": subscription,
-        "currency": currency,
-        "collection_method": collection_method,
-        "default_payment_method": default_payment_method,
+        **{name: terms.get(name) for name in TERMS},
         "external_payment": False,
         "total": total_of(lines),
         "lines": lines,
         "payments": [],
         "hosted_invoice_url": None,
-        "business_profile": business_profile,
-        "metadata": metadata or {},
+        "business_profile": terms["business_profile"],
+        "metadata": terms["metadata"],
     }
     return world.keep(INVOICES, invoice, event="invoice.created")
 
@@ -172,18 +154,16 @@ def create_invoice(call: Call) -> Answer:
     elif method == "charge_automatically":
         raise missing_parameter("default_payment_method")
     currency = require_currency(body, ("CLP",))
-    invoice = draft_invoice(
-        world,
-        mode=call.mode,
-        customer=customer["id"],
-        currency=currency,
-        collection_method=method,
-        default_payment_method=default,
-        lines=[_read_line(call, entry, currency) for entry in _entries(body)],
-        business_profile=read_business_profile(body),
-        metadata=read_metadata(body),
-    )
-    return Answer(invoice, 201)
+    lines = [_read_line(call, entry, currency) for entry in _entries(body)]
+    terms = {
+        "customer": customer["id"],
+        "currency": currency,
+        "collection_method": method,
+        "default_payment_method": default,
+        "business_profile": read_business_profile(body),
+        "metadata": read_metadata(body),
+    }
+    return Answer(draft_invoice(world, call.mode, lines, terms), 201)
 
 
 def _check_owner(method: Object, customer: str, *, param: str) -> None:

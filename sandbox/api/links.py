@@ -56,11 +56,11 @@ def _without_secrets(link: Object) -> Object:
 
 
 def get_link(call: Call) -> Answer:
-    link = _named(call)
+    link = _find_link(call)
     return Answer({**_without_secrets(link), "accounts": [_bare(row) for row in _accounts(call, link)]})
 
 
-def _named(call: Call) -> Object:
+def _find_link(call: Call) -> Object:
     try:
         return link_of(call, call.params["link_token"])
     except RefusalError:
@@ -69,7 +69,7 @@ def _named(call: Call) -> Object:
 
 def update_link(call: Call) -> Answer:
     """Only `active` can change; a link that is not active is no longer refreshed."""
-    link = _named(call)
+    link = _find_link(call)
     if set(call.body) - {"active"}:
         raise RefusalError(400, "invalid_params", "Only active can change")
     require(call.body, "active")
@@ -78,7 +78,7 @@ def update_link(call: Call) -> Answer:
 
 
 def delete_link(call: Call) -> Answer:
-    call.world.collection(call.mode, LINKS).forget(_named(call)["id"])
+    call.world.collection(call.mode, LINKS).forget(_find_link(call)["id"])
     return Answer(None, 204)
 
 

@@ -47,7 +47,7 @@ class List:
     def __call__(self, call: Call) -> Answer:
         rows, keep = self._select(call)
         if self.paging == OFFSETS:
-            page = offset_page(call, rows.chosen(call.question, keep))
+            page = offset_page(call, rows.choose(call.question, keep))
         else:
             page = cursor_page(call, rows, keep or (lambda _: True))
         if self.view and isinstance(page.body, list):

@@ -1,6 +1,6 @@
 """Payment intents: v1 with the customer present, v2 charging a saved payment method."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import timedelta
 
 from sandbox.api.call import Answer, Call, Route
@@ -74,10 +74,10 @@ def draft_intent(world: World, *, mode: str, amount: int, currency: str, **known
 
 def end_intent(world: World, intent: Object, status: str, **event_only: object) -> Object:
     """Bring an intent to its end and announce it."""
-    return world.keep(INTENTS, ended(world, intent, status), event=f"payment_intent.{status}", **event_only)
+    return world.keep(INTENTS, to_ended(world, intent, status), event=f"payment_intent.{status}", **event_only)
 
 
-def ended(world: World, intent: Object, status: str) -> Object:
+def to_ended(world: World, intent: Object, status: str) -> Object:
     """Return the intent as it is at its end."""
     changes: Object = {"status": status}
     if status == "succeeded":
@@ -103,15 +103,8 @@ def check_active(method: Object) -> None:
         )
 
 
-def charge(  # noqa: PLR0913 - what is charged, and what for
-    world: World,
-    method: Object,
-    amount: int,
-    currency: str,
-    *,
-    metadata: Mapping[str, object] | None = None,
-    subscription: str | None = None,
-    then: End | None = None,
+def charge(
+    world: World, method: Object, amount: int, currency: str, *, then: End | None = None, **known: object
 ) -> Object:
     """Charge the method; `then` is called with the intent once it has ended."""
     check_active(method)
@@ -123,12 +116,11 @@ def charge(  # noqa: PLR0913 - what is charged, and what for
         status="in_progress",
         payment_type=PAYMENT_TYPES[method["type"]],
         payment_type_options={"card": _card_of(method)} if method["type"] == "card" else {},
-        metadata=dict(metadata or {}),
         customer=method["customer"],
         payment_method=method["id"],
-        subscription=subscription,
+        **known,
     )
-    ending = outcome(metadata, method.get("metadata"))
+    ending = outcome(intent["metadata"], method.get("metadata"))
     world.keep(INTENTS, intent)
     world.put_off(ENDS_AFTER, lambda: _end(world, intent, ending, then))
     return intent
@@ -141,7 +133,7 @@ def _card_of(method: Object) -> Object:
 
 def _end(world: World, intent: Object, ending: str, then: End | None) -> None:
     status = ending if ending in ENDINGS else "failed"
-    paid = world.keep(INTENTS, ended(world, intent, status))
+    paid = world.keep(INTENTS, to_ended(world, intent, status))
     if then:
         then(paid)
     # What was charged for is told first, the payment itself last.

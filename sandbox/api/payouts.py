@@ -182,7 +182,7 @@ REFUND_ROUTES = (
 
 def upload_document(call: Call) -> Answer:
     """Add one document while the dispute waits for them."""
-    dispute = _open_for_documents(call)
+    dispute = _get_open(call)
     file = call.files.get("file")
     if file is None:
         raise missing_parameter("file")
@@ -194,14 +194,14 @@ def upload_document(call: Call) -> Answer:
 
 def submit_for_review(call: Call) -> Answer:
     """Hand the documents to the reviewers."""
-    dispute = _open_for_documents(call)
+    dispute = _get_open(call)
     if not dispute["documents"]:
         raise RefusalError(409, "missing_documents", "Upload at least one document first", param="id")
     changed = {**dispute, "status": "in_review", "updated_at": to_iso(call.world.now())}
     return Answer(call.world.keep(DISPUTES, changed, event="dispute.in_review"))
 
 
-def _open_for_documents(call: Call) -> Object:
+def _get_open(call: Call) -> Object:
     dispute = call.get(DISPUTES)
     check_status("dispute", dispute, "waiting_documentation")
     if to_moment(dispute["documentation_upload_deadline"]) <= call.world.now():

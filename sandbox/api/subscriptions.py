@@ -35,6 +35,7 @@ MONTHS = {"month": 1, "year": 12}
 LAST_SAFE_DAY = 28
 STATUSES = ("incomplete", "active", "trialing", "canceled")
 METHODS = ("charge_automatically", "send_invoice")
+TERMS = ("collection_method", "payment_method", "trial_end", "billing_cycle_anchor", "business_profile")
 INTERVALS = ("day", "week", "month", "year")
 PRICE_CURRENCIES = ("CLP", "MXN", "CLF")
 MOST_INTERVALS = 36
@@ -42,35 +43,16 @@ MOST_PIECES = 9_999
 SHORTEST_TRIAL = timedelta(days=1)
 
 
-def start(  # noqa: PLR0913 - a subscription has these terms
-    world: World,
-    *,
-    mode: str,
-    customer: str,
-    items: list[Object],
-    collection_method: str,
-    payment_method: str | None,
-    trial_end: str | None = None,
-    billing_cycle_anchor: str | None = None,
-    business_profile: Object | None = None,
-    metadata: Object | None = None,
-) -> Object:
-    """Return a new subscription, its first invoice made where one is due."""
+def start(world: World, mode: str, items: list[Object], terms: Object) -> Object:
+    """Store a new subscription, bill its first period where one is due, and return it."""
     subscription: Object = {
-        "id": world.new_id("sub"),
-        "object": "subscription",
-        "mode": mode,
-        "created_at": to_iso(world.now()),
-        "status": _first_status(collection_method, is_trial=trial_end is not None),
-        "customer": customer,
+        **world.draft(mode, "sub", "subscription"),
+        "status": _first_status(terms["collection_method"], is_trial=terms.get("trial_end") is not None),
+        "customer": terms["customer"],
         "currency": billed_currency(items),
         "items": items,
-        "collection_method": collection_method,
-        "payment_method": payment_method,
-        "trial_end": trial_end,
-        "billing_cycle_anchor": billing_cycle_anchor,
-        "business_profile": business_profile,
-        "metadata": metadata or {},
+        **{name: terms.get(name) for name in TERMS},
+        "metadata": terms["metadata"],
     }
     world.keep(SUBSCRIPTIONS, subscription)
     _begin(world, subscription)
@@ -184,18 +166,8 @@ def _finalize_if_draft(world: World, mode: str, id_: str) -> None:
 
 
 def _draft(world: World, subscription: Object) -> Object:
-    return draft_invoice(
-        world,
-        mode=subscription["mode"],
-        customer=subscription["customer"],
-        currency=subscription["currency"],
-        collection_method=subscription["collection_method"],
-        default_payment_method=subscription["payment_method"],
-        subscription=subscription["id"],
-        business_profile=subscription["business_profile"],
-        metadata=subscription["metadata"],
-        lines=_lines(world, subscription),
-    )
+    terms = {"subscription": subscription["id"], "default_payment_method": subscription["payment_method"]}
+    return draft_invoice(world, subscription["mode"], _lines(world, subscription), {**subscription, **terms})
 
 
 def _lines(world: World, subscription: Object) -> list[Object]:
@@ -220,19 +192,17 @@ def create_subscription(call: Call) -> Answer:
     """Begin billing a customer: at once, or when a trial ends."""
     body, world = call.body, call.world
     customer = world.get(call.mode, "customers", require_text(body, "customer"))
-    subscription = start(
-        world,
-        mode=call.mode,
-        customer=customer["id"],
-        items=[read_item(call, entry) for entry in require_mappings(body, "items")],
-        collection_method=read_choice(body, "collection_method", METHODS, default="charge_automatically"),
-        payment_method=_read_method(call, customer["id"]),
-        trial_end=_read_trial_end(call),
-        billing_cycle_anchor=read_text(body, "billing_cycle_anchor"),
-        business_profile=read_business_profile(body),
-        metadata=read_metadata(body),
-    )
-    return Answer(subscription, 201)
+    items = [read_item(call, entry) for entry in require_mappings(body, "items")]
+    terms = {
+        "customer": customer["id"],
+        "collection_method": read_choice(body, "collection_method", METHODS, default="charge_automatically"),
+        "payment_method": _read_method(call, customer["id"]),
+        "trial_end": _read_trial_end(call),
+        "billing_cycle_anchor": read_text(body, "billing_cycle_anchor"),
+        "business_profile": read_business_profile(body),
+        "metadata": read_metadata(body),
+    }
+    return Answer(start(world, call.mode, items, terms), 201)
 
 
 def _read_trial_end(call: Call) -> str | None:
@@ -297,7 +267,7 @@ def _read_product(call: Call, data: Object) -> Object:
     return call.world.keep("products", product)
 
 
-def _editable(call: Call) -> Object:
+def _get_editable(call: Call) -> Object:
     subscription = call.get(SUBSCRIPTIONS)
     if subscription["status"] == "canceled":
         raise RefusalError(409, "subscription_not_editable", "The subscription is canceled", param="id")
@@ -306,7 +276,7 @@ def _editable(call: Call) -> Object:
 
 def update_subscription(call: Call) -> Answer:
     """Change the trial's end, the payment method or how it collects, without a charge."""
-    subscription, body = _editable(call), call.body
+    subscription, body = _get_editable(call), call.body
     if not any(body.get(name) is not None for name in ("trial_end", "payment_method", "collection_method")):
         raise missing_parameter("trial_end, payment_method or collection_method")
     changes: Object = {}
@@ -347,12 +317,12 @@ def detach_method(call: Call) -> Answer:
 
 
 def cancel_subscription(call: Call) -> Answer:
-    changed = {**_editable(call), "status": "canceled", "canceled_at": to_iso(call.world.now())}
+    changed = {**_get_editable(call), "status": "canceled", "canceled_at": to_iso(call.world.now())}
     return Answer(call.world.keep(SUBSCRIPTIONS, changed))
 
 
 def create_item(call: Call) -> Answer:
-    subscription = _editable(call)
+    subscription = _get_editable(call)
     item = read_item(call, call.body)
     _keep_items(call, subscription, [*subscription["items"], item])
     return Answer(item, 201)
@@ -371,7 +341,7 @@ def _find_item(call: Call, subscription: Object) -> Object:
 
 def update_item(call: Call) -> Answer:
     """Quantity, price, name and description; whatever is not named stays."""
-    subscription, body = _editable(call), call.body
+    subscription, body = _get_editable(call), call.body
     item = _find_item(call, subscription)
     changes: Object = {name: read_text(body, name) for name in ("name", "description") if name in body}
     if body.get("quantity") is not None:
@@ -385,7 +355,7 @@ def update_item(call: Call) -> Answer:
 
 def delete_item(call: Call) -> Answer:
     """Billing of it stops with the next invoice; the last item cannot go."""
-    subscription = _editable(call)
+    subscription = _get_editable(call)
     item = _find_item(call, subscription)
     if len(subscription["items"]) == 1:
         raise RefusalError(

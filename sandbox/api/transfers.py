@@ -47,17 +47,14 @@ def create_transfer(call: Call) -> Answer:
     if amount > account["available_balance"]:
         raise RefusalError(409, "insufficient_balance", "The account does not hold enough", param="amount")
     number = world.get(call.mode, "account_numbers", account["root_account_number_id"])
-    transfer = draft_transfer(
-        world,
-        call.mode,
-        number,
-        amount=amount,
-        currency=currency,
-        direction="outbound",
-        counterparty=counterparty,
-        comment=read_text(body, "comment"),
-        metadata=read_metadata(body),
-    )
+    terms = {
+        "amount": amount,
+        "currency": currency,
+        "counterparty": counterparty,
+        "comment": read_text(body, "comment"),
+        "metadata": read_metadata(body),
+    }
+    transfer = draft_transfer(world, number, "outbound", terms)
     transfer["reference_id"] = read_text(body, "reference_id")
     return Answer(send(world, transfer), 201)
 
@@ -108,18 +105,14 @@ def simulate_transfer(call: Call) -> Answer:
         "institution": {"id": read_text(body, "counterparty_institution_id"), "name": None, "country": country},
         "email": None,
     }
-    transfer = draft_transfer(
-        world,
-        call.mode,
-        number,
-        amount=require_amount(body),
-        currency=currency,
-        direction="inbound",
-        counterparty=counterparty,
-        comment=read_text(body, "comment"),
-        metadata=read_metadata(body),
-    )
-    return Answer(receive(world, transfer, number), 201)
+    terms = {
+        "amount": require_amount(body),
+        "currency": currency,
+        "counterparty": counterparty,
+        "comment": read_text(body, "comment"),
+        "metadata": read_metadata(body),
+    }
+    return Answer(receive(world, draft_transfer(world, number, "inbound", terms), number), 201)
 
 
 LIST = cursor_list(

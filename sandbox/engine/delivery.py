@@ -17,7 +17,7 @@ from typing import Protocol
 import httpx
 import msgspec
 
-from sandbox.engine.faults import conflicting
+from sandbox.engine.faults import to_conflicting
 from sandbox.state.clock import to_iso
 from sandbox.state.events import Event
 from sandbox.state.store import Object, Store, from_micros, to_key, to_micros
@@ -234,7 +234,7 @@ class Postman:
 
     def _send(self, addressee: Addressee, delivery: Delivery) -> tuple[int | None, str]:
         envelope = delivery.event.envelope()
-        body = msgspec.json.encode(conflicting(envelope) if delivery.is_conflicting else envelope)
+        body = msgspec.json.encode(to_conflicting(envelope) if delivery.is_conflicting else envelope)
         signed_at = int(time.time()) - (LONG_AGO if delivery.is_stale and delivery.attempts else 0)
         headers = {"Content-Type": "application/json", self._header: sign(addressee.secret, body, signed_at)}
         try:

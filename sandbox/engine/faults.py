@@ -282,7 +282,7 @@ def _any_field(key: str, data: Object) -> str:
     return names[digest(key)[0] % len(names)] if names else "metadata"
 
 
-def conflicting(event: Object) -> Object:
+def to_conflicting(event: Object) -> Object:
     """Return the same id with another body."""
     data = event["data"]
     amount = data.get("amount")

@@ -206,11 +206,9 @@ class Payday:
             "account_type": "checking", "email": None,
             "institution": {"id": "cl_banco_bice", "name": None, "country": merchant.country},
         }  # fmt: skip
-        drafted = draft_transfer(
-            self.world, till.mode, number, amount=payout.amount, currency=till.currency, direction="inbound",
-            counterparty=counterparty, comment=f"Liquidacion {payout.id}", metadata={},
-        )  # fmt: skip
-        receive(self.world, drafted, number)
+        terms = {"amount": payout.amount, "currency": till.currency, "counterparty": counterparty,
+                 "comment": f"Liquidacion {payout.id}", "metadata": {}}  # fmt: skip
+        receive(self.world, draft_transfer(self.world, number, "inbound", terms), number)
 
 
 def subtype_of(intent: Object) -> str:

@@ -28,37 +28,27 @@ def outcome(*metadata: Mapping[str, object] | None, default: str = "succeeded") 
     return default
 
 
-def draft_transfer(  # noqa: PLR0913 - both sides of a transfer
-    world: "World",
-    mode: str,
-    number: Object,
-    *,
-    amount: int,
-    currency: str,
-    direction: str,
-    counterparty: Object,
-    comment: str | None,
-    metadata: Object,
-) -> Object:
+def draft_transfer(world: "World", number: Object, direction: str, terms: Object) -> Object:
     """Return a transfer that the other bank has not answered yet, not stored."""
+    currency = terms["currency"]
     return world.draft(
-        mode,
+        number["mode"],
         "tr",
         "transfer",
-        amount=amount,
+        amount=terms["amount"],
         currency=currency,
         direction=direction,
         status="pending",
         transaction_date=to_iso(world.now()),
         post_date=None,
-        comment=comment,
+        comment=terms["comment"],
         reference_id=None,
         tracking_key=world.new_secret("track") if currency == "MXN" else None,
         transfer_batch_id=None,
         receipt_url=None,
-        counterparty=counterparty,
+        counterparty=terms["counterparty"],
         account_number=number,
-        metadata=metadata,
+        metadata=terms["metadata"],
         return_reason=None,
         return_reason_code=None,
         error_reason=None,

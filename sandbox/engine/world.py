@@ -247,7 +247,7 @@ class World:
 
     def _log(self, type_: str, data: Object, *, mode: str, key: str) -> Event:
         event = self._event(type_, data, mode=mode, key=key)
-        for endpoint in self.collections[mode, ENDPOINTS].chosen("enabled", _is_enabled)[:]:
+        for endpoint in self.collections[mode, ENDPOINTS].choose("enabled", _is_enabled)[:]:
             if _is_subscribed(endpoint, type_):
                 self.post(event, endpoint["id"])
         return event

@@ -38,7 +38,7 @@ def receive(ledger: Ledger, chance: Chance, days: list[date]) -> None:
     """Let payouts arrive within half an hour, but for one that never does, one slow and one clipped on these days."""
     ledger.has_bank = True
     plain = [payout for payout in ledger.payouts if _is_plain(payout, ledger, days)]
-    lonely = _apart(sorted(plain, key=lambda payout: -_distance(payout, ledger)))
+    lonely = _keep_apart(sorted(plain, key=lambda payout: -_distance(payout, ledger)))
     lost, slow, clipped = chance.order(lonely[:3])
     arrive(ledger, chance, Arrivals({lost.id}, {slow.id}, {clipped.id}))
 
@@ -47,7 +47,7 @@ def receive_mostly(ledger: Ledger, chance: Chance, days: list[date], *, absent: 
     """Let payouts arrive, but for as many of these days as far from all others in size as told."""
     ledger.has_bank = True
     plain = [payout for payout in ledger.payouts if _is_plain(payout, ledger, days)]
-    far = _apart([p for p in sorted(plain, key=lambda p: -_distance(p, ledger)) if _distance(p, ledger) > APART])
+    far = _keep_apart([p for p in sorted(plain, key=lambda p: -_distance(p, ledger)) if _distance(p, ledger) > APART])
     chosen = [payout.id for payout in chance.order(far)][: absent + clipped]
     arrive(ledger, chance, Arrivals(set(chosen[:absent]), set(), set(chosen[absent:])))
 
@@ -78,7 +78,7 @@ def _distance(payout: Payout, ledger: Ledger) -> float:
     return min((abs(p.amount - payout.amount) / payout.amount for p in near), default=1.0)
 
 
-def _apart(payouts: list[Payout]) -> list[Payout]:
+def _keep_apart(payouts: list[Payout]) -> list[Payout]:
     """Return the payouts, best first, without those about as large as one before them."""
     kept: list[Payout] = []
     for payout in payouts:

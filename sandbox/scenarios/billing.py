@@ -10,7 +10,7 @@ from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment
 from sandbox.scenarios.payments import to_charge
 from sandbox.scenarios.people import Merchant, Person, to_customer, to_millis, to_object, to_provider_tax_id
 from sandbox.scenarios.plan import Span
-from sandbox.scenarios.shop import Shop, matched
+from sandbox.scenarios.shop import Shop, match_document
 from sandbox.state.happening import Happening
 from sandbox.state.store import Object
 
@@ -83,7 +83,7 @@ name=self.plan, description=None,
             failed = opened | {"hosted_invoice_url": f"https://pagos.example/i/{chance.digits(9)}"}
             self.say(paid_at, "invoices", failed, "invoice.payment_failed")
             opened, paid_at = failed, paid_at + timedelta(days=1)
-        payment = shop.payment(self.price, paid_at + 2 * BEAT, matched(document), subtype="credit_card")
+        payment = shop.payment(self.price, paid_at + 2 * BEAT, match_document(document), subtype="credit_card")
         payment = replace(payment, customer=self.customer, metadata={"invoice": draft["id"]},
                           payment_method=subscription["payment_method"], subscription=subscription["id"])  # fmt: skip
         shop.keep_payment(payment)
@@ -331,7 +331,7 @@ def collect(shop: Shop, merchant: Merchant) -> None:
         for month, on in enumerate(monthly(shop.ledger, day=6 + 7 * place)):
             at = shop.chance.moment(on, since=time(10), until=time(13))
             receipt = shop.keep_document(shop.receipt(at - timedelta(hours=1, minutes=30), price=price))
-            drafted = replace(shop.payment(price, at, matched(receipt), subtype="pac"), id=shop.chance.id("ch"))
+            drafted = replace(shop.payment(price, at, match_document(receipt), subtype="pac"), id=shop.chance.id("ch"))
             payment = replace(drafted, created_at=at - timedelta(hours=1), metadata=shop.name(receipt),
                               subscription=subscription, sender=payer)  # fmt: skip
             shop.keep_payment(payment)

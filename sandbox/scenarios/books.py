@@ -80,7 +80,7 @@ class Variant:
 
 def group_thousands(row: Cells) -> Cells:
     """Amounts as Chile and Spain write them: points between thousands, a comma before decimals."""
-    return row | {name: _grouped(row[name]) for name in MONEY}
+    return row | {name: _group_digits(row[name]) for name in MONEY}
 
 
 def add_decimals(row: Cells) -> Cells:
@@ -93,7 +93,7 @@ def turn_dates(row: Cells) -> Cells:
     return row | {name: "/".join(reversed(row[name].split("-"))) for name in DATES}
 
 
-def _grouped(amount: str) -> str:
+def _group_digits(amount: str) -> str:
     whole, _, decimals = amount.partition(".")
     grouped = f"{int(whole):,}".replace(",", ".")
     return f"{grouped},{decimals}" if decimals else grouped
@@ -148,17 +148,17 @@ def _lines(documents: Iterable[Document], way: Variant) -> Iterator[str]:
     writer.writerow(way.headings.get(name, name) for name in COLUMNS)
     for document in documents:
         if text.tell() > PIECE:
-            yield _taken(text)
+            yield _take_text(text)
         row = way.change(document.row)
         writer.writerow(row.get(name, "") for name in COLUMNS)
         if way.is_summed:
             sums = {name: total + Decimal(document.row[name]) for name, total in sums.items()}
     if way.is_summed:
         writer.writerow(["Total", *(str(sums.get(name, "")) for name in COLUMNS[1:])])
-    yield _taken(text)
+    yield _take_text(text)
 
 
-def _taken(text: io.StringIO) -> str:
+def _take_text(text: io.StringIO) -> str:
     taken = text.getvalue()
     text.seek(0)
     text.truncate()

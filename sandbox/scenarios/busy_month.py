@@ -103,7 +103,7 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     keep_house(ledger, chance)
     withhold(ledger, CHILEAN_MERCHANT.account, span.start)
     till = Till(chance, CHILEAN_MERCHANT)
-    told = tell(ledger, till, CHILEAN_MERCHANT) + abandoned(shop, till)
+    told = tell(ledger, till, CHILEAN_MERCHANT) + tell_abandoned(shop, till)
     told += Teller(chance, CHILEAN_MERCHANT, ledger, own, CHILEAN_MERCHANT.account).tell()
     link_id, linked = connect(chance, CHILEAN_MERCHANT, span, "CLP")
     told += linked + TaxOffice(chance, CHILEAN_MERCHANT, ledger, link_id).tell()
@@ -158,7 +158,7 @@ def mishaps_of(shop: Shop, span: Span) -> Mishaps:
     )
 
 
-def abandoned(shop: Shop, till: Till) -> list[Happening]:
+def tell_abandoned(shop: Shop, till: Till) -> list[Happening]:
     """Return unfinished checkouts, one or two a week."""
     told: list[Happening] = []
     day: date = shop.ledger.since

@@ -67,17 +67,17 @@ def read(chance: Chance, span: Span, account: Object) -> list[Happening]:
             told.append(Happening(at + EVERY, "link_movements", fresh[-1]))
         balance += sum(row["amount"] for row in fresh)
         rows += fresh
-        told.append(refreshed(chance, account, at, "succeeded", len(fresh)))
+        told.append(tell_refresh(chance, account, at, "succeeded", len(fresh)))
         held = account["balance"] | {"available": balance, "current": balance}
         told.append(Happening(at, "link_accounts", account | {"balance": held, "refreshed_at": to_millis(at)}))
         day += EVERY
     failed_at = at_local(span.coming()[5], time(12), span.country)
-    told.append(refreshed(chance, account, failed_at, "failed", 0))
-    told.append(refreshed(chance, account, failed_at + timedelta(days=3), "rejected", 0))
+    told.append(tell_refresh(chance, account, failed_at, "failed", 0))
+    told.append(tell_refresh(chance, account, failed_at + timedelta(days=3), "rejected", 0))
     for row, change, event in ((rows[-2], {"comment": "corregido"}, "movements_modified"),
                                (rows[-3], {"status": "reversed"}, "movements_removed")):  # fmt: skip
         at = at_local(span.until - timedelta(days=1), time(9), span.country)
-        told += [Happening(at, "link_movements", row | change), refreshed(chance, account, at, event, 0)]
+        told += [Happening(at, "link_movements", row | change), tell_refresh(chance, account, at, event, 0)]
     return told
 
 
@@ -112,7 +112,7 @@ def to_movement(chance: Chance, account: Object, at: datetime) -> Object:
     )
 
 
-def refreshed(chance: Chance, account: Object, at: datetime, end: str, count: int) -> Happening:
+def tell_refresh(chance: Chance, account: Object, at: datetime, end: str, count: int) -> Happening:
     """Return the end of a refresh of one account."""
     error = chance.pick(("retryable_error", "support_required_error")) if end == "failed" else None
     intent = to_object(

@@ -19,7 +19,7 @@ from sandbox.scenarios.payments import Till
 from sandbox.scenarios.payouts import Mishaps, pay_out
 from sandbox.scenarios.people import CHILEAN_MERCHANT, Person
 from sandbox.scenarios.plan import Case, Span, chance_of, compose, span_of, tell
-from sandbox.scenarios.shop import Shop, matched
+from sandbox.scenarios.shop import Shop, match_document
 from sandbox.scenarios.trade import cross_the_cut, dispute, leave_open, sell, sell_for_two, trade
 from sandbox.state.happening import Happening, WholeScenario
 
@@ -106,7 +106,7 @@ def cross_midnight(market: Market, on: date) -> None:
     shop = market.shop
     for at in (at_local(on, LAST_MOMENT, "cl"), at_local(on + timedelta(days=1), time(1), "cl")):
         document = shop.bill(shop.chance.pick(market.companies), on - timedelta(days=5))
-        payment = shop.payment(document.total, at, matched(document), subtype="debit_card")
+        payment = shop.payment(document.total, at, match_document(document), subtype="debit_card")
         shop.keep_payment(replace(payment, metadata=shop.name(document)))
 
 
@@ -173,6 +173,6 @@ def sell_in_the_morning(shop: Shop, on: date) -> None:
     """An invoice paid before the day's payout closes, by a transfer that names it."""
     document = shop.bill(shop.chance.company(), on - timedelta(days=4))
     at = shop.chance.moment(on, since=time(9), until=time(13))
-    payment = shop.payment(document.total, at, matched(document))
+    payment = shop.payment(document.total, at, match_document(document))
     payment = replace(payment, sender=document.buyer, customer=document.buyer, metadata=shop.name(document))
     shop.keep_payment(payment)

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.ledger import LocalDocument, Payment, Verdict
-from sandbox.scenarios.shop import Shop, matched
+from sandbox.scenarios.shop import Shop, match_document
 
 MOST_PARTS = 12
 PART_DAYS = 7  # bank days within which all parts are paid
@@ -68,7 +68,7 @@ def pay_one_unit_off(shop: Shop, on: date) -> None:
 def pay_for_another(shop: Shop, on: date) -> None:
     """An invoice paid exactly by another company."""
     document = shop.keep_document(lone_invoice(shop, on))
-    verdict = replace(matched(document), code="CUSTOMER_DIFF")
+    verdict = replace(match_document(document), code="CUSTOMER_DIFF")
     payment = replace(shop.transfer(document.total, on, shop.chance.company(), verdict), customer=None)
     shop.keep_payment(replace(payment, metadata=shop.name(document)))
 
@@ -77,7 +77,7 @@ def pay_through_another_account(shop: Shop, on: date) -> None:
     """The right customer paying from a relative's account, which is only a note."""
     document = shop.keep_document(lone_invoice(shop, on))
     assert document.buyer is not None
-    payment = shop.transfer(document.total, on, shop.chance.human(), matched(document))
+    payment = shop.transfer(document.total, on, shop.chance.human(), match_document(document))
     shop.keep_payment(replace(payment, customer=document.buyer, metadata=shop.name(document)))
 
 
@@ -120,7 +120,7 @@ def pay_reissued(shop: Shop, on: date) -> None:
     assert void.buyer is not None
     draft = shop.invoice(void.buyer, on - timedelta(days=2))
     again = shop.keep_document(replace(draft, net=void.net, vat=void.vat, total=void.total, refers_to=void))
-    pay_named(shop, void, void.total, on, matched(again))
+    pay_named(shop, void, void.total, on, match_document(again))
 
 
 def pay_credited(shop: Shop, on: date) -> None:

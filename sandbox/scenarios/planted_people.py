@@ -7,7 +7,7 @@ from sandbox.scenarios.calendar import add_bank_days
 from sandbox.scenarios.ledger import LocalDocument, Payment, Verdict
 from sandbox.scenarios.people import Person
 from sandbox.scenarios.planted_keys import lone_invoice, orphan
-from sandbox.scenarios.shop import Shop, matched
+from sandbox.scenarios.shop import Shop, match_document
 
 
 def pay_from_nowhere(shop: Shop, on: date) -> None:
@@ -48,7 +48,7 @@ def suggest(shop: Shop, on: date) -> None:
 def refer_without_name(shop: Shop, on: date) -> None:
     """An anonymous payment whose text names the one invoice of its amount."""
     document = shop.keep_document(lone_invoice(shop, on))
-    payment = shop.payment(document.total, shop.chance.moment(on), matched(document), subtype="debit_card")
+    payment = shop.payment(document.total, shop.chance.moment(on), match_document(document), subtype="debit_card")
     shop.keep_payment(replace(payment, reference_id=document.order_ref))
 
 
@@ -56,7 +56,7 @@ def name_by_folio(shop: Shop, on: date) -> None:
     """A payment whose only key is a folio that one open document has."""
     document = shop.keep_document(lone_invoice(shop, on))
     assert document.buyer is not None
-    payment = shop.transfer(document.total, on, document.buyer, matched(document))
+    payment = shop.transfer(document.total, on, document.buyer, match_document(document))
     shop.keep_payment(replace(payment, metadata={"folio": document.folio}))
 
 
@@ -75,7 +75,7 @@ def pay_interchangeably(shop: Shop, on: date) -> None:
     second = twin(shop, first, on - timedelta(days=2))
     twin(shop, first, on - timedelta(days=1))
     for place, document in enumerate((first, second)):
-        verdict = matched(document, outcome="interchangeable")
+        verdict = match_document(document, outcome="interchangeable")
         paid_on = add_bank_days(on, 2 * place, shop.ledger.country)
         shop.keep_payment(replace(by_buyer(shop, document, paid_on), verdict=verdict))
 
@@ -90,7 +90,7 @@ def twin(shop: Shop, document: LocalDocument, issue_on: date) -> LocalDocument:
 def by_buyer(shop: Shop, document: LocalDocument, on: date) -> Payment:
     """Draft of a transfer of the document's buyer over its total, without a key."""
     assert document.buyer is not None
-    return shop.transfer(document.total, on, document.buyer, matched(document))
+    return shop.transfer(document.total, on, document.buyer, match_document(document))
 
 
 def pay_set(shop: Shop, on: date) -> None:
@@ -157,5 +157,5 @@ def mistype(shop: Shop, document: LocalDocument) -> str:
 def pay_unsigned(shop: Shop, on: date) -> None:
     """An anonymous payment with a key alone."""
     document = shop.keep_document(lone_invoice(shop, on))
-    payment = shop.payment(document.total, shop.chance.moment(on), matched(document), subtype="debit_card")
+    payment = shop.payment(document.total, shop.chance.moment(on), match_document(document), subtype="debit_card")
     shop.keep_payment(replace(payment, metadata=shop.name(document)))

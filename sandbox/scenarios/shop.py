@@ -98,7 +98,7 @@ class Shop:
     def settle(self, document: LocalDocument, on: date) -> Payment:
         """Pay one invoice exactly, naming it."""
         assert document.buyer is not None
-        drafted = self.transfer(document.total, on, document.buyer, matched(document))
+        drafted = self.transfer(document.total, on, document.buyer, match_document(document))
         return self.keep_payment(replace(drafted, metadata=self.name(document)))
 
     def refund(self, payment: Payment, on: date, *, amount: int | None = None, doc_key: str | None = None) -> Refund:
@@ -153,6 +153,6 @@ class Shop:
         return str(self._folios[kind])
 
 
-def matched(document: LocalDocument, *, outcome: str = "matched") -> Verdict:
+def match_document(document: LocalDocument, *, outcome: str = "matched") -> Verdict:
     """Return the verdict of a payment that closes one document exactly."""
     return Verdict(outcome, ((document.key, document.total),))

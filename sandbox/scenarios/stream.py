@@ -123,7 +123,7 @@ def spoil(shop: Shop, terms: Terms, on: date) -> None:
     own_cases: dict[str, tuple[Case, ...]] = {"split_short": (off,)} if terms.country == "cl" else {}
     for damage in TABLE:
         cases = own_cases.get(damage.name, damage.cases)
-        for _ in range(drawn(shop.chance, terms.rates.get(damage.name, 0) * whole) if cases else 0):
+        for _ in range(draw_count(shop.chance, terms.rates.get(damage.name, 0) * whole) if cases else 0):
             shop.chance.pick(cases)(shop, on)
 
 
@@ -134,11 +134,11 @@ def contest(shop: Shop, terms: Terms, on: date) -> None:
     while later in terms.mishaps.days():
         later = add_bank_days(later, 1, terms.country)
     for ending in ENDINGS:
-        for _ in range(drawn(shop.chance, terms.rates.get(f"dispute_{ending}", 0) * whole)):
+        for _ in range(draw_count(shop.chance, terms.rates.get(f"dispute_{ending}", 0) * whole)):
             dispute(shop, ending, later)
 
 
-def drawn(chance: Chance, expected: float) -> int:
+def draw_count(chance: Chance, expected: float) -> int:
     """Return a whole number that is as expected on average."""
     whole = int(expected)
     return whole + (chance.whole(1, MILLION) <= (expected - whole) * MILLION)

@@ -17,7 +17,7 @@ from sandbox.scenarios.payments import Till
 from sandbox.scenarios.payouts import pay_out
 from sandbox.scenarios.people import CHILEAN_MERCHANT, Person
 from sandbox.scenarios.plan import Case, Span, chance_of, compose, span_of, tell
-from sandbox.scenarios.shop import Shop, matched
+from sandbox.scenarios.shop import Shop, match_document
 from sandbox.scenarios.trade import cross_the_cut, leave_open, refer, sell_over_the_counter
 from sandbox.state.happening import WholeScenario
 
@@ -107,7 +107,7 @@ def sell_with_evidence(companies: list[Person], shop: Shop, on: date) -> Payment
     issue_on = on - timedelta(days=chance.whole(0, 30))
     document = shop.bill(chance.pick(companies), issue_on)
     assert document.buyer is not None
-    payment = shop.transfer(document.total, on, document.buyer, matched(document))
+    payment = shop.transfer(document.total, on, document.buyer, match_document(document))
     evidence = chance.weigh(EVIDENCE)
     if evidence == "key":
         payment = replace(payment, metadata=shop.name(document))

@@ -7,7 +7,7 @@ from sandbox.scenarios.calendar import at_local, is_bank_day
 from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import Dispute, Ledger, LocalDocument, Payment, Share
 from sandbox.scenarios.people import Person
-from sandbox.scenarios.shop import Shop, matched
+from sandbox.scenarios.shop import Shop, match_document
 
 AGE = timedelta(days=9)
 HOURS = {"cl": (time(9), time(12)), "mx": (time(6), time(8))}  # before that day's payout is made
@@ -61,7 +61,7 @@ def sell_over_the_counter(shop: Shop, on: date) -> Payment:
     paid_at = chance.moment(on)
     receipt = shop.receipt(chance.later(paid_at, -900, -240), price=chance.price() if chance.happens(50) else None)
     subtype = chance.weigh(RECEIPT_SUBTYPES[shop.ledger.country])
-    payment = shop.payment(receipt.total, paid_at, matched(receipt), subtype=subtype)
+    payment = shop.payment(receipt.total, paid_at, match_document(receipt), subtype=subtype)
     payment = replace(payment, metadata=shop.name(receipt))
     if subtype == "bank_transfer":
         payment = replace(payment, sender=chance.human())
@@ -79,7 +79,7 @@ def pay_invoice(shop: Shop, document: LocalDocument, on: date) -> Payment:
     """Pay an invoice by key, by a text that names it, or by the payer's tax id alone."""
     assert document.buyer is not None
     chance = shop.chance
-    payment = shop.transfer(document.total, on, document.buyer, matched(document))
+    payment = shop.transfer(document.total, on, document.buyer, match_document(document))
     evidence = chance.weigh(EVIDENCE)
     if evidence == "key":
         payment = replace(payment, metadata=shop.name(document))
@@ -112,7 +112,7 @@ def cross_the_cut(shop: Shop, companies: list[Person], on: date) -> None:
     for at in (cut - timedelta(milliseconds=1), cut):
         document = shop.bill(shop.chance.pick(companies), on - timedelta(days=5))
         assert document.buyer is not None
-        payment = shop.payment(document.total, at, matched(document))
+        payment = shop.payment(document.total, at, match_document(document))
         shop.keep_payment(replace(payment, sender=document.buyer, metadata=shop.name(document)))
 
 
@@ -165,7 +165,7 @@ def sell_for_two(shop: Shop, on: date, *, own_entity: str, seller_entity: str, o
         Share(own_entity, receipt.total - seller, pays_fee=True, is_own=True),
         Share(seller_entity, seller + off_by),
     )
-    verdict = matched(receipt)
+    verdict = match_document(receipt)
     if off_by:
         verdict = replace(verdict, code="SPLIT_MISMATCH", at_risk=abs(off_by))
     payment = shop.payment(receipt.total, paid_at, verdict, subtype="credit_card")

@@ -50,7 +50,7 @@ class Assessor:
             rows += self._refund(refund, at)
         rows += [self._payout(p, at) for p in ledger.payouts if p.created_at <= at]
         rows += [row for case in ledger.disputes if case.opened_at <= at for row in self._dispute(case, at)]
-        rows += [_returned(t) for t in ledger.transfers if t.undoing in WENT_BACK and _has_happened(t.undone_at, at)]
+        rows += [_tell_return(t) for t in ledger.transfers if t.undoing in WENT_BACK and _has_happened(t.undone_at, at)]
         return rows + list(self._bank_days(at))
 
     def _today(self, at: datetime) -> date:
@@ -151,7 +151,9 @@ class Assessor:
                    for line in p.lines if line.resource == refund.id]  # fmt: skip
         taken = tuple(p.id for p, line in payouts if line.resource_type == "refund")
         back = tuple(p.id for p, line in payouts if line.resource_type == "refund_adjustment")
-        lonely = _has_happened(refund.succeeded_at, at) and refund.doc_key is not None and not self._noted(refund, at)
+        lonely = (
+            _has_happened(refund.succeeded_at, at) and refund.doc_key is not None and not self._is_noted(refund, at)
+        )
         codes = ("REFUND_NO_CREDIT_NOTE",) if lonely else ()
         documents = () if refund.doc_key is None else (refund.doc_key,)
         currency = refund.payment.currency
@@ -162,7 +164,7 @@ class Assessor:
             rows.append(Truth("refund_adjustment", refund.id, links, "adjustment", (), 0, currency, decidable=True))
         return rows
 
-    def _noted(self, refund: Refund, at: datetime) -> bool:
+    def _is_noted(self, refund: Refund, at: datetime) -> bool:
         assert refund.doc_key is not None
         return any(note.known_at <= at for note in self._notes[refund.doc_key])
 
@@ -225,7 +227,7 @@ def truth_of(ledger: Ledger) -> Callable[[datetime], list[Truth]]:
     return Assessor(ledger).assess
 
 
-def _returned(transfer: Transfer) -> Truth:
+def _tell_return(transfer: Transfer) -> Truth:
     codes = ("TRANSFER_RETURNED",)
     outcome = str(transfer.undoing)
     return Truth("transfer", transfer.id, (), outcome, codes, transfer.amount, transfer.currency, decidable=True)

@@ -151,7 +151,7 @@ class Collection:
         self._store.write(moved, self._shelf, to_key(id_))
         self._part.chosen.clear()
 
-    def chosen(self, question: Hashable, keep: Keep | None) -> Chosen:
+    def choose(self, question: Hashable, keep: Keep | None) -> Chosen:
         """Return the objects that answer the question, newest first; further pages cost no second search."""
         known = self._part.chosen
         if question not in known:

@@ -1,7 +1,6 @@
 """The queries behind the pages of the books: files brought in, bank lines, people's decisions, closed periods."""
 
 from dataclasses import replace
-from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -20,7 +19,7 @@ from reconcile.tables import (
     Period,
     PeriodAdjustment,
 )
-from reports.listing import BOOKS, Listing, Query, Wanted
+from reports.listing import BOOKS, Listing, Statement, Wanted
 from reports.shapes.spans import Row
 
 _LAST = 4
@@ -48,7 +47,7 @@ DECISION_STATES = ("standing", "undone")
 PERIOD_STATES = ("closed", "reopened")
 
 
-def invoice_files(wanted: Wanted) -> Query:
+def invoice_files(wanted: Wanted) -> Statement:
     query = sa.select(InvoiceFile).where(col(InvoiceFile.connection).in_(wanted.connections))
     return _named(query, InvoiceFile.name, wanted.search).order_by(
         col(InvoiceFile.imported_at).desc(), col(InvoiceFile.sha256)
@@ -59,7 +58,7 @@ def invoice_file_row(file: InvoiceFile) -> Row:
     return {key: getattr(file, key) for key in INVOICE_FILE_KEYS}
 
 
-def bank_files(wanted: Wanted) -> Query:
+def bank_files(wanted: Wanted) -> Statement:
     query = sa.select(BankFile).where(col(BankFile.connection).in_(wanted.connections))
     return _named(query, BankFile.name, wanted.search).order_by(col(BankFile.imported_at).desc(), col(BankFile.sha256))
 
@@ -70,7 +69,7 @@ def bank_file_row(file: BankFile) -> Row:
     return own | balances | {"account_last4": file.account[-_LAST:]}
 
 
-def payout_reports(wanted: Wanted) -> Query:
+def payout_reports(wanted: Wanted) -> Statement:
     report = PayoutReport
     query = sa.select(report).where(col(report.connection).in_(wanted.connections))
     if wanted.search:
@@ -83,7 +82,7 @@ def payout_report_row(report: PayoutReport) -> Row:
     return {key: getattr(report, key) for key in PAYOUT_REPORT_KEYS}
 
 
-def bank_lines(wanted: Wanted) -> Query:
+def bank_lines(wanted: Wanted) -> Statement:
     query = sa.select(BankLine).where(col(BankLine.connection).in_(wanted.connections))
     if wanted.search:
         fields = (col(BankLine.text), col(BankLine.reference), col(BankLine.id))
@@ -96,7 +95,7 @@ def bank_line_row(line: BankLine) -> Row:
     return own | {"amount": _decimal(line.amount, line.currency), "account_last4": line.account[-_LAST:]}
 
 
-def document_changes(wanted: Wanted) -> Query:
+def document_changes(wanted: Wanted) -> Statement:
     change = LocalInvoiceChange
     of_file = sa.and_(col(InvoiceFile.connection) == change.connection, col(InvoiceFile.sha256) == change.file_sha256)
     same = sa.and_(col(LocalInvoice.connection) == change.connection, col(LocalInvoice.doc_key) == change.doc_key)
@@ -111,7 +110,7 @@ def document_changes(wanted: Wanted) -> Query:
     return query.order_by(col(change.id).desc())
 
 
-def document_change_row(row: Any) -> Row:
+def document_change_row(row: tuple[LocalInvoiceChange, str | None, str | None]) -> Row:
     """Write amounts as decimal text; a change of currency itself leaves no better one to write them in."""
     change, file, currency = row
     own = {key: getattr(change, key) for key in CHANGE_KEYS if key != "file"} | {"file": file}
@@ -120,7 +119,7 @@ def document_change_row(row: Any) -> Row:
     return own
 
 
-def decisions(wanted: Wanted) -> Query:
+def decisions(wanted: Wanted) -> Statement:
     same = (col(LocalInvoice.connection) == Decision.connection, col(LocalInvoice.doc_key) == Decision.doc_key)
     query = sa.select(Decision, col(LocalInvoice.currency)).outerjoin(LocalInvoice, sa.and_(*same))
     query = query.where(col(Decision.connection).in_(wanted.connections))
@@ -134,7 +133,7 @@ def decisions(wanted: Wanted) -> Query:
     return query.order_by(col(Decision.id).desc())
 
 
-def decision_row(row: Any) -> Row:
+def decision_row(row: tuple[Decision, str | None]) -> Row:
     """Write an amount in the currency of its document; a decision without one is about all of it."""
     decision, currency = row
     own = {key: getattr(decision, key) for key in DECISION_KEYS if hasattr(decision, key)}
@@ -144,7 +143,7 @@ def decision_row(row: Any) -> Row:
     return own | named | {"amount": amount, "currency": currency if amount else None}
 
 
-def periods(wanted: Wanted) -> Query:
+def periods(wanted: Wanted) -> Statement:
     lines = sa.select(sa.func.count()).where(col(PeriodAdjustment.period_id) == Period.id).scalar_subquery()
     query = sa.select(Period, lines.label("adjustments")).where(col(Period.connection).in_(wanted.connections))
     if wanted.state:
@@ -156,14 +155,14 @@ def periods(wanted: Wanted) -> Query:
     return query.order_by(col(Period.id).desc())
 
 
-def period_row(row: Any) -> Row:
+def period_row(row: tuple[Period, int]) -> Row:
     period, adjustments = row
     own = {key: getattr(period, key) for key in PERIOD_KEYS if hasattr(period, key)}
     state = "closed" if period.reopened_at is None else "reopened"
     return own | {"period": period.id, "state": state, "adjustments": adjustments}
 
 
-def closed_figures(wanted: Wanted) -> Query:
+def closed_figures(wanted: Wanted) -> Statement:
     """Take a kind as state; digits search for a period, other text for a subject."""
     figure = ClosedFigure
     query = sa.select(figure, col(Period.connection)).join(Period, col(Period.id) == figure.period_id)
@@ -174,13 +173,13 @@ def closed_figures(wanted: Wanted) -> Query:
     return query.order_by(col(figure.period_id).desc(), col(figure.kind), col(figure.subject))
 
 
-def closed_figure_row(row: Any) -> Row:
+def closed_figure_row(row: tuple[ClosedFigure, str]) -> Row:
     figure, connection = row
     words = {key: getattr(figure, key) for key in ("kind", "subject", "words")}
     return {"connection": connection, "period": figure.period_id, **words}
 
 
-def adjustments(wanted: Wanted) -> Query:
+def adjustments(wanted: Wanted) -> Statement:
     line = PeriodAdjustment
     query = sa.select(line, col(Period.connection)).join(Period, col(Period.id) == line.period_id)
     query = query.where(col(Period.connection).in_(wanted.connections))
@@ -189,7 +188,7 @@ def adjustments(wanted: Wanted) -> Query:
     return _of_period(query, line.period_id, line.subject, wanted.search).order_by(col(line.id).desc())
 
 
-def adjustment_row(row: Any) -> Row:
+def adjustment_row(row: tuple[PeriodAdjustment, str]) -> Row:
     line, connection = row
     own = {key: getattr(line, key) for key in ADJUSTMENT_KEYS if hasattr(line, key)}
     return own | {"connection": connection, "period": line.period_id}
@@ -214,11 +213,11 @@ def figures_by_kind(session: Session, number: int) -> dict[str, int]:
     return {str(name): count for name, count in session.execute(query)}
 
 
-def _named(query: Query, name: Any, search: str) -> Query:
+def _named(query: Statement, name: str, search: str) -> Statement:
     return query.where(col(name).contains(search, autoescape=True)) if search else query
 
 
-def _of_period(query: Query, number: Any, subject: Any, search: str) -> Query:
+def _of_period(query: Statement, number: int, subject: str, search: str) -> Statement:
     if search.isascii() and search.isdigit():
         return query.where(col(number) == int(search[:9]))
     return query.where(col(subject).contains(search, autoescape=True)) if search else query

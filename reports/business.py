@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
 
 from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
@@ -230,7 +229,7 @@ def _holder(party: Row | None, connection: Connection) -> str | None:
     return _tax_id(party["id"], connection.country_code) if party else None
 
 
-def _tax_id(raw: Any, country: str) -> str | None:
+def _tax_id(raw: object, country: str) -> str | None:
     """Write a tax id canonically; one that is not well formed is shown as it came."""
     if not raw:
         return None

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from itertools import chain
-from typing import Any
+from typing import TypeAlias
 
 import pyarrow.compute as pc
 import sqlalchemy as sa
@@ -18,6 +18,8 @@ from reconcile.kept import chunks, extracts
 from reconcile.tables import Decision, ExceptionChange, ExceptionRow, LocalInvoice, Run
 from reports.shapes.spans import Row
 
+# What a rule wrote down; its values are shown, not computed with.
+Evidence: TypeAlias = dict[str, object]
 _MOST_CANDIDATES = 20
 _NO_DATE = date.max
 _PAYMENTS = ("payment_intent", "charge")
@@ -28,7 +30,7 @@ class Case:
     """Everything the page of one exception shows."""
 
     row: ExceptionRow
-    evidence: dict[str, Any]
+    evidence: Evidence
     payment: Row | None
     candidates: Sequence[Row]
     decisions: Sequence[Decision]
@@ -78,7 +80,7 @@ def _runs(session: Session, row: ExceptionRow, told: Sequence[ExceptionChange]) 
     return {row[0]: row[1] for row in session.execute(sa.select(col(Run.id), col(Run.number)).where(*mine))}
 
 
-def to_evidence(text: str) -> dict[str, Any]:
+def to_evidence(text: str) -> Evidence:
     """Read the evidence; anything but an object is shown as it is stored."""
     try:
         found = json.loads(text) if text else {}
@@ -92,7 +94,7 @@ def find_payment(session: Session, run: Run, resource_id: str, *, payout_id: str
 
     It is looked for where the exception says it is, and only then among all lines: its payout may have changed since.
     """
-    place: dict[str, Any] = {"paid_out": False} if payout_id is None else {"payout_id": payout_id}
+    place: chunks.LineFilter = {"paid_out": False} if payout_id is None else {"payout_id": payout_id}
     near = chunks.line_tables(session, run, **place)
     here = (table.filter(pc.equal(table["resource_id"], resource_id)) for table in near)
     lines = (row for table in here for row in chunks.to_rows(table))
@@ -102,7 +104,7 @@ def find_payment(session: Session, run: Run, resource_id: str, *, payout_id: str
     return None
 
 
-def find_candidates(session: Session, run: Run, payment: Row, evidence: dict[str, Any]) -> list[Row]:
+def find_candidates(session: Session, run: Run, payment: Row, evidence: Evidence) -> list[Row]:
     """List open documents that could be meant: named by the evidence, of the same customer, or of the same amount.
 
     The closest in amount come first; what tells identical ones apart is in their columns.
@@ -134,7 +136,7 @@ def _orders(session: Session, connection: str, doc_keys: Sequence[str]) -> dict[
     }
 
 
-def _keys_in(evidence: Any) -> list[str]:
+def _keys_in(evidence: object) -> list[str]:
     """Collect every document key that evidence names, however deep."""
     if isinstance(evidence, str):
         return [evidence] if evidence.startswith(("cl:", "mx:")) else []

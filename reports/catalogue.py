@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import pyarrow.compute as pc
 import sqlalchemy as sa
@@ -24,6 +23,7 @@ from reconcile.kept import chunks, extracts
 from reconcile.tables import Run
 from reports import business, frames, run_history, standing
 from reports.control import Books, control
+from reports.frames import Part
 from reports.query import Query, Source
 from reports.shapes import build
 from reports.shapes.build import Report
@@ -88,7 +88,7 @@ def _counted(rows: Iterable[Row], on_rows: OnRows) -> Iterator[Row]:
         yield row
 
 
-def _counted_parts(parts: Iterable[tuple[str, Any]], on_rows: OnRows) -> Iterator[tuple[str, Any]]:
+def _counted_parts(parts: Iterable[Part], on_rows: OnRows) -> Iterator[Part]:
     for connection, part in parts:
         on_rows(part.num_rows)
         yield connection, part
@@ -128,11 +128,11 @@ def _named_by(run: Run) -> Iterator[tuple[str, str]]:
         yield f"tolerance {run.connection} {name}", str(value)
 
 
-def _payouts(source: Source) -> Iterable[tuple[str, Any]]:
+def _payouts(source: Source) -> Iterable[Part]:
     return frames.payout_tables(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
 
 
-def _line_tables(source: Source) -> Iterable[tuple[str, Any]]:
+def _line_tables(source: Source) -> Iterable[Part]:
     return frames.line_tables(source.session, source.runs, source.query.span, payout_id=source.query.payout_id)
 
 
@@ -145,7 +145,7 @@ def aged_exceptions(source: Source, rows: Iterable[Row]) -> Iterable[Row]:
     return build.exceptions(rows, source.calendars, as_of=source.as_of)
 
 
-def _documents(source: Source) -> Iterable[tuple[str, Any]]:
+def _documents(source: Source) -> Iterable[Part]:
     return frames.document_tables(source.session, source.runs, source.query.span)
 
 
@@ -154,7 +154,7 @@ def _receivables(source: Source) -> Iterable[Row]:
     return build.receivables(rows, as_of=source.as_of, due_days=source.due_days)
 
 
-def _in_transit(source: Source) -> Iterable[tuple[str, Any]]:
+def _in_transit(source: Source) -> Iterable[Part]:
     for run in frames.in_order(source.runs):
         waiting = extracts.read(source.session, run, chunks.TRANSIT)
         yield run.connection, build.in_transit(waiting, source.calendars[run.connection], as_of=source.as_of)
@@ -246,7 +246,7 @@ MAKERS: dict[str, Maker] = {
     "control": _control,
 }
 # These may be millions of rows: built from columns, never row by row.
-IN_COLUMNS: dict[str, Callable[[Source], Iterable[tuple[str, Any]]]] = {
+IN_COLUMNS: dict[str, Callable[[Source], Iterable[Part]]] = {
     "payout-summary": _payouts,
     "documents": _documents,
     "payout-detail": _line_tables,

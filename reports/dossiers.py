@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -32,7 +31,7 @@ class Dossier:
     notes: Sequence[LocalInvoice]
     changes: Sequence[Row]
     decisions: Sequence[Decision]
-    exceptions: Sequence[dict[str, Any]]
+    exceptions: Sequence[Row]
     file: InvoiceFile | None
     closed: Period | None
     seen: Mapping[str, int]
@@ -93,7 +92,7 @@ def _decisions(session: Session, connection: str, doc_key: str) -> Sequence[Deci
     return session.scalars(sa.select(Decision).where(*mine).order_by(col(Decision.id))).all()
 
 
-def _exceptions(session: Session, connection: str, doc_key: str) -> Sequence[dict[str, Any]]:
+def _exceptions(session: Session, connection: str, doc_key: str) -> Sequence[Row]:
     table = core_of(ExceptionRow)
     query = sa.select(table).where(table.c.connection == connection, table.c.doc_key == doc_key)
     ordered = query.order_by(table.c.resolved_on.is_not(None), table.c.code, table.c.id)

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from itertools import islice
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +17,7 @@ from consumer.facts.columns import Column, Kind
 from consumer.facts.money import digits_of
 from consumer.facts.texts import BEGINNINGS, LONGEST_SHOWN, MARK
 from reports.shapes.build import CURRENCY, Report, labels
+from reports.shapes.spans import Row
 
 _ROWS_AT_ONCE = 100_000
 _CORES = 2
@@ -190,7 +190,7 @@ def _instant_text(values: pa.Array, profile: Profile) -> pa.Array:
     return pc.binary_join_element_wise(days, "T", clock, "Z", "")
 
 
-def to_json_rows(report: Report, start: int, count: int) -> list[dict[str, Any]]:
+def to_json_rows(report: Report, start: int, count: int) -> list[Row]:
     """Give some rows as the machine profile writes them: amounts, days and times as text, counts as numbers."""
     part = report.table.slice(start, count).combine_chunks()
     machine = PROFILES["machine"]

@@ -2,31 +2,37 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import sqlalchemy as sa
+from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col
 
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import ProviderObject
 from reconcile.kept import chunks, extracts, records
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
+from reports.listing import Statement
 from reports.shapes.spans import WHOLE, Row, Span
 
-Select = TypeVar("Select", bound=sa.Select[*tuple[Any, ...]])
+Select = TypeVar("Select", bound=Statement)
+# A table of one connection.
+Part: TypeAlias = tuple[str, pa.Table]
 
-decode = msgspec.json.Decoder(dict[str, Any]).decode
+decode = msgspec.json.Decoder(Row).decode
 
 
 def latest_runs(
     session: Session, connections: Sequence[str], *, today: date, as_of: date | None = None, span: Span = WHOLE
 ) -> list[Run]:
     """Find the run of each connection that answers for a day; one of part of the books serves inside its part."""
-    days: dict[str, Any] = {"today": today, "as_of": as_of, "since": span.since, "until": span.until}
-    found = (records.last_run(session, name, **days) for name in connections)
+    found = (
+        records.last_run(session, name, today=today, as_of=as_of, since=span.since, until=span.until)
+        for name in connections
+    )
     return [run for run in found if run is not None]
 
 
@@ -49,9 +55,7 @@ def line_rows(
             yield {**row, "connection": run.connection}
 
 
-def line_tables(
-    session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None
-) -> Iterator[tuple[str, Any]]:
+def line_tables(session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None) -> Iterator[Part]:
     """Read lines of payouts as typed columns beside their connection: a million rows are no million objects."""
     for run in in_order(runs):
         days = {"since": span.since, "until": span.until}
@@ -66,7 +70,7 @@ def payout_tables(
     *,
     payout_id: str | None = None,
     names: Sequence[str] | None = None,
-) -> Iterator[tuple[str, Any]]:
+) -> Iterator[Part]:
     """Read payouts as typed columns beside their connection."""
     for run in in_order(runs):
         if payout_id is None:
@@ -77,11 +81,11 @@ def payout_tables(
             )
         else:
             own = sa.select(col(PayoutResult.payout_id), col(PayoutResult.columns)).where(of_runs(PayoutResult, [run]))
-            asked = _between(own.where(col(PayoutResult.payout_id) == payout_id), PayoutResult.payout_date, span)
+            asked = _between(own.where(col(PayoutResult.payout_id) == payout_id), col(PayoutResult.payout_date), span)
             yield run.connection, extracts.payouts_of([(row[0], row[1]) for row in session.execute(asked)])
 
 
-def document_tables(session: Session, runs: Sequence[Run], span: Span) -> Iterator[tuple[str, Any]]:
+def document_tables(session: Session, runs: Sequence[Run], span: Span) -> Iterator[Part]:
     for run in in_order(runs):
         for table in chunks.document_tables(session, run, since=span.since, until=span.until):
             yield run.connection, table
@@ -121,7 +125,7 @@ def count_lines(session: Session, runs: Sequence[Run], span: Span) -> int:
     return session.scalar(query) or 0
 
 
-def exceptions_shown(connections: Sequence[str], span: Span, as_of: date) -> sa.Select[Any]:
+def exceptions_shown(connections: Sequence[str], span: Span, as_of: date) -> Statement:
     """Ask for the work list in the order of its report: what is open, then or still, or opened or closed in the range.
 
     What opened after the day is shown only while it is open: the run of an earlier day may be the later one.
@@ -134,18 +138,18 @@ def exceptions_shown(connections: Sequence[str], span: Span, as_of: date) -> sa.
     return query.order_by(table.c.connection, opened, table.c.code, table.c.id)
 
 
-def exceptions_open(connections: Sequence[str]) -> sa.Select[Any]:
+def exceptions_open(connections: Sequence[str]) -> Statement:
     """Ask for what is open now, for a sheet that is filled in and comes back."""
     table = core_of(ExceptionRow)
     return sa.select(table).where(table.c.connection.in_(connections), table.c.resolved_on.is_(None))
 
 
-def _within(column: sa.Column[Any], span: Span) -> sa.ColumnElement[bool]:
+def _within(column: sa.Column[date], span: Span) -> sa.ColumnElement[bool]:
     since = column >= span.since if span.since is not None else sa.true()
     return sa.and_(since, column <= span.until if span.until is not None else sa.true())
 
 
-def exception_rows(session: Session, query: sa.Select[Any]) -> Iterator[Row]:
+def exception_rows(session: Session, query: Statement) -> Iterator[Row]:
     """Read exceptions; what tells of no day of its own counts from the day it was first seen."""
     for row in session.execute(query).mappings():
         yield {**row, "exception_id": row["id"], "fact_on": row["fact_on"] or row["opened_on"]}
@@ -160,15 +164,15 @@ def object_rows(session: Session, table: type[ProviderObject], connections: Sequ
         yield {"currency": currency, **decode(body), "connection": connection}
 
 
-def of_runs(table: Any, runs: Sequence[Run]) -> sa.ColumnElement[bool]:
+def of_runs(table: type[PayoutResult] | type[ResultChunk], runs: Sequence[Run]) -> sa.ColumnElement[bool]:
     if not runs:
         return sa.false()
-    return sa.or_(*(sa.and_(table.connection == run.connection, table.run_id == run.id) for run in runs))
+    return sa.or_(*(sa.and_(col(table.connection) == run.connection, col(table.run_id) == run.id) for run in runs))
 
 
-def _between(query: Select, column: Any, span: Span) -> Select:
+def _between(query: Select, on: Mapped[date | None], span: Span) -> Select:
     if span.since is not None:
-        query = query.where(column >= span.since)
+        query = query.where(on >= span.since)
     if span.until is not None:
-        query = query.where(column <= span.until)
+        query = query.where(on <= span.until)
     return query

@@ -10,7 +10,7 @@ from sqlmodel import Session, col
 from consumer.facts.columns import to_columns
 from consumer.facts.messages import RefusalError
 from reports import bookkeeping, operations
-from reports.listing import ELSEWHERE, Listing, Query, Wanted, count, read
+from reports.listing import ELSEWHERE, Listing, Statement, Wanted, count, read
 from reports.shapes.build import Report, to_table
 from reports.shapes.definitions import Definition
 from reports.shapes.spans import WHOLE, Row
@@ -40,7 +40,7 @@ TOKEN_KEYS = ("name", "role", "scopes", "state", "created_at", "last_used_at", "
 FILE_KEYS = ("made_at", "path", "rows", "since", "until", "as_of", "run_ids", "calendars", "sha256")
 
 
-def _people(wanted: Wanted) -> Query:
+def _people(wanted: Wanted) -> Statement:
     return _searched(sa.select(User).order_by(col(User.email)), col(User.email), wanted)
 
 
@@ -49,7 +49,7 @@ def _person_row(user: User) -> Row:
     return own | {"state": "active" if user.disabled_at is None else "disabled"}
 
 
-def _tokens(wanted: Wanted) -> Query:
+def _tokens(wanted: Wanted) -> Statement:
     return _searched(sa.select(Token).order_by(col(Token.name)), col(Token.name), wanted)
 
 
@@ -58,7 +58,7 @@ def _token_row(token: Token) -> Row:
     return own | {"state": "active" if token.revoked_at is None else "revoked"}
 
 
-def _files(wanted: Wanted) -> Query:
+def _files(wanted: Wanted) -> Statement:
     query = sa.select(ReportFile).order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc())
     return _searched(query, col(ReportFile.path), wanted)
 
@@ -67,7 +67,7 @@ def _file_row(file: ReportFile) -> Row:
     return {key: getattr(file, key) for key in FILE_KEYS if key != "rows"} | {"rows": file.row_count}
 
 
-def _searched(query: Query, name: Mapped[str], wanted: Wanted) -> Query:
+def _searched(query: Statement, name: Mapped[str], wanted: Wanted) -> Statement:
     return query.where(name.contains(wanted.search, autoescape=True)) if wanted.search else query
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 from sqlmodel import Session
@@ -10,7 +10,7 @@ from sqlmodel import Session
 from consumer.facts.columns import Column
 from reports.shapes.spans import Row
 
-Query = sa.Select[*tuple[Any, ...]]
+Statement: TypeAlias = sa.Select[*tuple[Any, ...]]
 # Where a list has its page; one that is elsewhere is part of another page.
 OPERATION, BOOKS, ELSEWHERE = "operation", "books", "elsewhere"
 PAGE_ROWS = 50
@@ -49,7 +49,7 @@ class Listing:
 
     name: str
     columns: tuple[Column, ...]
-    query: Callable[[Wanted], Query]
+    query: Callable[[Wanted], Statement]
     to_row: Callable[[Any], Row]
     states: tuple[str, ...] = ()
     # The group of words in which its states are said.
@@ -71,7 +71,7 @@ def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None
     return Page([_to_row(listing, row) for row in rows], wanted.number, total, wanted.size)
 
 
-def _to_row(listing: Listing, row: Any) -> Row:
+def _to_row(listing: Listing, row: sa.Row[*tuple[Any, ...]]) -> Row:
     """Hand over the one object a query selects, or the row of several columns."""
     return listing.to_row(row[0] if len(row) == 1 else row)
 

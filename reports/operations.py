@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -15,7 +14,8 @@ from consumer.facts.tables.jobs import Tick, is_in_state, to_shown
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.taxids import mask_accounts
 from reconcile.tables import Decision, ExceptionChange, Run
-from reports.listing import Listing, Query, Wanted, count
+from reports.listing import Listing, Statement, Wanted, count
+from reports.run_history import summary_of
 from reports.shapes.spans import Row
 from reports.tables import AuditEntry
 
@@ -28,7 +28,7 @@ def trouble(session: Session, connections: Sequence[str]) -> Sequence[tuple[str,
     return [(name, state, number) for (name, state, _), number in zip(queries, counts, strict=True) if number]
 
 
-def _runs(wanted: Wanted) -> Query:
+def _runs(wanted: Wanted) -> Statement:
     query = sa.select(Run).where(col(Run.connection).in_(wanted.connections))
     if wanted.state:
         query = query.where(col(Run.complete).is_(wanted.state == "complete"))
@@ -38,7 +38,7 @@ def _runs(wanted: Wanted) -> Query:
 
 
 def _run_row(run: Run) -> Row:
-    summary = json.loads(run.summary)
+    summary = summary_of(run)
     return {
         "number": f"r{run.number:04d}",
         "connection": run.connection,
@@ -55,7 +55,7 @@ def _run_row(run: Run) -> Row:
     }
 
 
-def _events(wanted: Wanted) -> Query:
+def _events(wanted: Wanted) -> Statement:
     query = sa.select(Event).where(col(Event.connection).in_(wanted.connections))
     if wanted.state:
         query = query.where(col(Event.state) == wanted.state)
@@ -70,7 +70,7 @@ def _event_row(event: Event) -> Row:
     return {key: getattr(event, key) for key in EVENT_KEYS}
 
 
-def _conflicts(wanted: Wanted) -> Query:
+def _conflicts(wanted: Wanted) -> Statement:
     query = sa.select(EventConflict).where(col(EventConflict.connection).in_(wanted.connections))
     if wanted.search:
         query = query.where(col(EventConflict.id).startswith(wanted.search, autoescape=True))
@@ -81,7 +81,7 @@ def _conflict_row(conflict: EventConflict) -> Row:
     return {key: getattr(conflict, key) for key in CONFLICT_KEYS}
 
 
-def _gaps(wanted: Wanted) -> Query:
+def _gaps(wanted: Wanted) -> Statement:
     query = sa.select(Window).where(
         col(Window.connection).in_(wanted.connections), col(Window.state) != WindowState.CLOSED
     )
@@ -92,7 +92,7 @@ def _gaps(wanted: Wanted) -> Query:
     return query.order_by(col(Window.until).desc(), col(Window.id).desc())
 
 
-def _jobs(wanted: Wanted) -> Query:
+def _jobs(wanted: Wanted) -> Statement:
     query = sa.select(Tick)
     if wanted.state:
         query = query.where(is_in_state(wanted.state, now=utc_now()))
@@ -113,7 +113,7 @@ def _job_row(tick: Tick) -> Row:
 TRAIL_KEYS = ("at", "who", "action", "subject")
 
 
-def _trail(wanted: Wanted) -> Query:
+def _trail(wanted: Wanted) -> Statement:
     """Join the trail of the pages with decisions, changes of exceptions and replays, made on pages or by commands.
 
     What runs change of an exception is no person's doing and is left out.
@@ -138,7 +138,7 @@ def _trail(wanted: Wanted) -> Query:
     return query.order_by(whole.c.at.desc(), whole.c.subject)
 
 
-def _trail_row(row: Any) -> Row:
+def _trail_row(row: tuple[datetime, str, str, str]) -> Row:
     return dict(zip(TRAIL_KEYS, row, strict=True))
 
 

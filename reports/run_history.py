@@ -5,9 +5,9 @@ day's data a period may be closed (`newest_complete`), and what a run is compare
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import Any
+from typing import TypedDict
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -21,8 +21,20 @@ from reports.shapes.spans import Row, Span
 from reports.standing import CodeTotal, totals_by_code
 
 _MOST_EARLIER = 60
-_AT_RISK = "value_at_risk"
 _WHOLE = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
+
+
+class Summary(TypedDict, total=False):
+    """The figures that a run was published with, as far as reports read them."""
+
+    payouts: int
+    payouts_closed: int
+    payouts_no_bank: int
+    items_by_outcome: dict[str, int]
+    exceptions: dict[str, int]
+    value_at_risk: dict[str, dict[str, int]]
+    inputs: dict[str, str]
+    tolerances: dict[str, int]
 
 
 def find_run(session: Session, connection: str, number: int) -> Run | None:
@@ -50,14 +62,14 @@ def find_run_before(session: Session, after: Run, span: Span) -> Run | None:
     return session.scalar(older.order_by(col(Run.number).desc()).limit(1))
 
 
-def summary_of(run: Run) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(run.summary)
+def summary_of(run: Run) -> Summary:
+    found: Summary = json.loads(run.summary)
     return found
 
 
-def at_risk(summary: Mapping[str, Any]) -> dict[str, Total]:
+def at_risk(summary: Summary) -> dict[str, Total]:
     """Return what a run left open by currency, each peso once."""
-    return {currency: Total(**total) for currency, total in summary[_AT_RISK].items()}
+    return {currency: Total(**total) for currency, total in summary["value_at_risk"].items()}
 
 
 def missing_streams(run: Run) -> int:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import TypeAlias
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -14,13 +14,15 @@ from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Institution
 from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import PAYOUT_COLUMNS
-from reconcile.tables import ExceptionRow, PayoutResult, Run
+from reconcile.tables import ExceptionRow, PayoutResult, Run, RunFinding
 from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
 from reports.listing import PAGE_ROWS, Page
 from reports.shapes.spans import Row, Span
 
 _KEY = ("connection", "run_id", "payout_id")
 _GAP = "DATA_GAP"
+# Tables that name exceptions: those of the work list, those one run found.
+Findings: TypeAlias = type[ExceptionRow] | type[RunFinding]
 RANKS = {"high": 0, "medium": 1, "low": 2}
 _ITEM_OF_A_PAYOUT = "resource:%@%"
 
@@ -88,9 +90,7 @@ def _payout_conditions(asked: PayoutFilter) -> list[sa.ColumnElement[bool]]:
     return conditions
 
 
-def exceptions(
-    session: Session, connections: Sequence[str], asked: ExceptionFilter, number: int
-) -> Page[dict[str, Any]]:
+def exceptions(session: Session, connections: Sequence[str], asked: ExceptionFilter, number: int) -> Page[Row]:
     """Gravest first, then by what is at risk."""
     conditions = _exception_conditions(connections, asked)
     total = session.scalar(sa.select(sa.func.count()).select_from(ExceptionRow).where(*conditions)) or 0
@@ -146,7 +146,7 @@ def owners(session: Session, connections: Sequence[str]) -> list[str]:
     return list(session.scalars(sa.select(owner).where(*mine).distinct().order_by(owner)))
 
 
-def exceptions_of(session: Session, connection: str, payout_id: str) -> list[dict[str, Any]]:
+def exceptions_of(session: Session, connection: str, payout_id: str) -> list[Row]:
     table = core_of(ExceptionRow)
     query = sa.select(table).where(table.c.connection == connection, table.c.payout_id == payout_id)
     rank = sa.case(RANKS, value=table.c.severity, else_=3)
@@ -204,18 +204,18 @@ def _paged(query: Select, number: int) -> Select:
 
 def totals_by_code(
     session: Session,
-    table: Any,
+    table: Findings,
     conditions: Sequence[sa.ColumnElement[bool]],
-    oldest: sa.ColumnElement[Any],
+    oldest: sa.ColumnElement[date] | sa.Null,
 ) -> list[CodeTotal]:
     """Sum up exceptions by code, each subject once.
 
     Subjects of one code differ from each other but where an item is in several payouts, so that the database may add
     up all other codes: tens of thousands of rows would have to be read for each look otherwise.
     """
-    keys = (table.severity, table.code, table.currency)
-    several = sa.func.sum(sa.case((table.subject.like(_ITEM_OF_A_PAYOUT), 1), else_=0))
-    counted = sa.select(*keys, sa.func.count(), sa.func.sum(table.amount_at_risk), sa.func.min(oldest), several)
+    keys = (col(table.severity), col(table.code), col(table.currency))
+    several = sa.func.sum(sa.case((col(table.subject).like(_ITEM_OF_A_PAYOUT), 1), else_=0))
+    counted = sa.select(*keys, sa.func.count(), sa.func.sum(col(table.amount_at_risk)), sa.func.min(oldest), several)
     rows = session.execute(counted.where(*conditions).group_by(*keys)).all()
     once = _read_once(session, table, conditions, sorted({row[1] for row in rows if row[6]}))
     found = [
@@ -226,12 +226,17 @@ def totals_by_code(
 
 
 def _read_once(
-    session: Session, table: Any, conditions: Sequence[sa.ColumnElement[bool]], codes: Sequence[str]
+    session: Session,
+    table: Findings,
+    conditions: Sequence[sa.ColumnElement[bool]],
+    codes: Sequence[str],
 ) -> dict[tuple[str, str, str], int]:
     """Add up the codes of which one item may stand in several rows; connections share no item."""
     stakes: dict[tuple[str, str], list[Stake]] = defaultdict(list)
-    columns = (table.connection, table.severity, table.code, table.subject, table.currency, table.amount_at_risk)
-    for connection, severity, *row in session.execute(sa.select(*columns).where(*conditions, table.code.in_(codes))):
+    place = (col(table.connection), col(table.severity))
+    stake = (col(table.code), col(table.subject), col(table.currency), col(table.amount_at_risk))
+    asked = sa.select(*place, *stake).where(*conditions, col(table.code).in_(codes))
+    for connection, severity, *row in session.execute(asked):
         stakes[connection, severity].append(Stake(*row))
     sums: dict[tuple[str, str, str], int] = defaultdict(int)
     for (_, severity), rows in stakes.items():

@@ -1,10 +1,8 @@
 """What people look at over time: match rate and value at risk by run, events and gaps by hour."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
@@ -71,10 +69,10 @@ def by_run(session: Session, connection: str, today: date) -> list[Day]:
     last: dict[date, Run] = {}
     for run in found:
         last.setdefault(run.as_of, run)
-    return [_to_day(run, json.loads(run.summary)) for run in reversed(list(last.values())[:RUNS])]
+    return [_to_day(run, run_history.summary_of(run)) for run in reversed(list(last.values())[:RUNS])]
 
 
-def _to_day(run: Run, summary: Mapping[str, Any]) -> Day:
+def _to_day(run: Run, summary: run_history.Summary) -> Day:
     outcomes = summary["items_by_outcome"]
     return Day(
         as_of=run.as_of,

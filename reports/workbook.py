@@ -4,11 +4,13 @@ import io
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import xlsxwriter
+from xlsxwriter.format import Format
+from xlsxwriter.workbook import Workbook
+from xlsxwriter.worksheet import Worksheet
 
 from consumer.facts.columns import Column, Kind
 from consumer.facts.messages import RefusalError, word
@@ -50,7 +52,7 @@ def to_xlsx(reports: Sequence[Report], profile: Profile, language: str) -> bytes
 class _Styles:
     """The cell formats of one workbook, made once each."""
 
-    def __init__(self, book: Any, day: str) -> None:
+    def __init__(self, book: Workbook, day: str) -> None:
         self._book = book
         self.head = book.add_format({"bold": True, "text_wrap": True, "valign": "top", "bottom": 1})
         self.plain = book.add_format()
@@ -62,12 +64,12 @@ class _Styles:
             Kind.INSTANT: book.add_format({"num_format": f"{day} hh:mm:ss"}),
             Kind.DECIMAL: book.add_format({"num_format": "0.00####"}),
         }
-        self._money: dict[str, Any] = {}
+        self._money: dict[str, Format] = {}
 
-    def of(self, kind: Kind, currency: str) -> Any:
+    def of(self, kind: Kind, currency: str) -> Format:
         return self.money(currency) if kind is Kind.MONEY else self._by_kind[kind]
 
-    def money(self, currency: str) -> Any:
+    def money(self, currency: str) -> Format:
         if currency not in self._money:
             digits = digits_of(currency)
             shape = "#,##0" + ("." + "0" * digits if digits else "")
@@ -75,7 +77,7 @@ class _Styles:
         return self._money[currency]
 
 
-def _write_sheet(book: Any, styles: _Styles, report: Report, titles: Sequence[str], language: str) -> None:
+def _write_sheet(book: Workbook, styles: _Styles, report: Report, titles: Sequence[str], language: str) -> None:
     table, columns = report.table, report.definition.columns
     if table.num_rows > MOST_ROWS:
         raise TooManyRowsError(
@@ -92,7 +94,7 @@ def _write_sheet(book: Any, styles: _Styles, report: Report, titles: Sequence[st
     _write_cells(sheet, styles, report)
 
 
-def _write_cells(sheet: Any, styles: _Styles, report: Report) -> None:
+def _write_cells(sheet: Worksheet, styles: _Styles, report: Report) -> None:
     """Write row by row, as constant memory wants it, with everything that holds for a column done before."""
     table, columns = report.table.combine_chunks(), report.definition.columns
     currencies = table.column(CURRENCY).to_pylist()
@@ -105,13 +107,13 @@ def _write_cells(sheet: Any, styles: _Styles, report: Report) -> None:
                 write(row, index, value, style)
 
 
-def _writer(sheet: Any, kind: Kind) -> Callable[..., Any]:
+def _writer(sheet: Worksheet, kind: Kind) -> Callable[..., object]:
     if kind in {Kind.MONEY, Kind.INT, Kind.DECIMAL, Kind.DATE}:
         return sheet.write_number  # type: ignore[no-any-return]
     return sheet.write_datetime if kind is Kind.INSTANT else sheet.write_string  # type: ignore[no-any-return]
 
 
-def _values(table: pa.Table, column: Column, currencies: Sequence[str]) -> Sequence[Any]:
+def _values(table: pa.Table, column: Column, currencies: Sequence[str]) -> Sequence[object]:
     """Give a column as the cells hold it; what no sheet may hold is looked for once a column."""
     found = table.column(column.name)
     match column.kind:
@@ -142,7 +144,7 @@ def _printable(texts: pa.ChunkedArray) -> Sequence[str | None]:
     return [None if text is None else fit_cell(text.translate(_UNPRINTABLE)) for text in texts.to_pylist()]
 
 
-def _set_print(sheet: Any, report: Report) -> None:
+def _set_print(sheet: Worksheet, report: Report) -> None:
     sheet.set_landscape()
     sheet.set_paper(9)  # A4
     sheet.fit_to_pages(1, 0)
@@ -151,7 +153,7 @@ def _set_print(sheet: Any, report: Report) -> None:
 
 
 def _write_parameters(
-    book: Any, styles: _Styles, reports: Sequence[Report], *, heads: str | None, language: str
+    book: Workbook, styles: _Styles, reports: Sequence[Report], *, heads: str | None, language: str
 ) -> None:
     name, title, rows, since, until, as_of, total = (word("workbook", key, language) for key in _LABELS)
     sheet = book.add_worksheet(name)
@@ -161,7 +163,7 @@ def _write_parameters(
     # Without headings for people the sheet is for a program, which knows facts by their keys.
     facts = sorted(first.facts.items())
     said = facts if heads is None else [(fact(key, language), told(key, value, language)) for key, value in facts]
-    lines: list[tuple[str, Any, Any]] = [
+    lines: list[tuple[str, str | int | Decimal, Format]] = [
         (title, first.definition.name if heads is None else first.definition.title(language), styles.plain),
         (since, str(first.span.since or ""), styles.plain),
         (until, str(first.span.until or ""), styles.plain),

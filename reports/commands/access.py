@@ -2,7 +2,6 @@
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 import sqlalchemy as sa
@@ -13,6 +12,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation, OpenInstallation
 from reports.keys import Scope, create_token, invite, revoke_token
 from reports.people import PeopleError, Role, add_user, disable_user, new_password, to_user
+from reports.shapes.spans import Row
 from reports.tables import User
 
 _ROLES = click.Choice([role.value for role in Role])
@@ -67,7 +67,7 @@ def users_list(open_installation: OpenInstallation, *, as_json: bool, limit: int
     print_rows(rows, ("email", "role", "created_at", "disabled_at", "locked_until"), as_json=as_json)
 
 
-def _user_row(user: User) -> dict[str, Any]:
+def _user_row(user: User) -> Row:
     return {
         "email": user.email,
         "role": str(user.role),

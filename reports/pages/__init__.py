@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Collection
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any
 
 from flask import Blueprint, Flask, Response, current_app, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -124,7 +123,7 @@ def token_check(installation: Installation) -> Callable[[], bool]:
     return may_read_metrics
 
 
-def _words() -> dict[str, Any]:
+def _words() -> dict[str, object]:
     language = desk.language()
     return {
         "language": language,

@@ -5,7 +5,6 @@ import hashlib
 import json
 from dataclasses import replace
 from datetime import date, datetime
-from typing import Any
 
 from flask import Blueprint, Response, abort, jsonify, request
 from flask.typing import ResponseReturnValue
@@ -81,7 +80,7 @@ def _report(name: str) -> ResponseReturnValue:
     return _page(rows, start + limit, found.total, anchor=state, meta=_meta(report))
 
 
-def _meta(report: Report) -> dict[str, Any]:
+def _meta(report: Report) -> Row:
     names = ("runs", "incomplete", "missing")
     return {"as_of": report.as_of.isoformat(), **{name: report.facts[name].split() for name in names}}
 
@@ -121,7 +120,7 @@ def _mark(listing: Listing, row: Row) -> str:
     return hashlib.sha256("\x1f".join(words).encode()).hexdigest()[:16]
 
 
-def _page(rows: list[dict[str, Any]], upto: int, total: int, *, anchor: str, meta: dict[str, Any]) -> Response:
+def _page(rows: list[Row], upto: int, total: int, *, anchor: str, meta: Row) -> Response:
     more = _to_cursor(upto, anchor) if upto < total else None
     return jsonify({"data": rows, "next_cursor": more, "total": total, **meta})
 
@@ -156,7 +155,7 @@ def _check_names(known: frozenset[str]) -> None:
         raise BadQueryError("pages.unknown_parameter", name=unknown[0], known=", ".join(sorted(known)))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return format_instant(value)
     return value.isoformat() if isinstance(value, date) else value

@@ -1,7 +1,6 @@
 """Where people decide: the page of one exception, the page of one document, and how a form becomes a decision."""
 
 from collections.abc import Callable
-from typing import Any
 
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -90,7 +89,7 @@ def _reopen(session: Session, connection: str, exception_id: str, signed: Signat
     decisions.reopen(session, connection, exception_id, signed, version=version)
 
 
-Decide = Callable[..., Any]
+Decide = Callable[..., object]
 
 
 def _about_a_pair(take: Decide) -> Decide:

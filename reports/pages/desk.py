@@ -1,9 +1,8 @@
 """What every page works with: the installation, the reader's language and connections, and strict query parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any
 from urllib.parse import urlencode
 
 from flask import abort, current_app, g, request, session, url_for
@@ -168,7 +167,7 @@ def whole_number(text: str) -> int | None:
     return int(text) if is_plain else None
 
 
-def choice(name: str, allowed: Mapping[str, Any] | tuple[str, ...], default: str = "") -> str:
+def choice(name: str, allowed: Collection[str], default: str = "") -> str:
     text = request.args.get(name)
     if text is None:
         return default
@@ -185,7 +184,7 @@ def search() -> str:
     return request.args.get("q", "").strip()[:100]
 
 
-def same_page(**changes: Any) -> str:
+def same_page(**changes: object) -> str:
     """Return this page's address with some parameters changed; None leaves one out."""
     path = url_for(str(request.endpoint), **(request.view_args or {}))
     # Not through url_for: a reader's `_scheme` or `endpoint` would be taken as its own arguments.

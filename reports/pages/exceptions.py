@@ -1,7 +1,6 @@
 """The work list: what a person must look at, gravest first, with its age in bank days."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from flask import Blueprint, Response, abort, flash, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -53,7 +52,7 @@ def index() -> ResponseReturnValue:
     calendars = calendars_of(desk.installation(), desk.connections(), runs)
     ages = {}
     for row in page.rows:
-        until = row["resolved_on"] or day_of.get(row["connection"], row["last_seen_on"])
+        until = row["resolved_on"] or day_of.get(row["connection"]) or row["last_seen_on"]
         ages[row["id"]] = max(0, calendars[row["connection"]].days_between(row["fact_on"], until))
     return render_template(
         "exceptions.html",
@@ -106,7 +105,7 @@ def bulk() -> ResponseReturnValue:
     return _told({"template": "bulk.html", "action": action, "outcomes": outcomes})
 
 
-def _told(outcome: dict[str, Any]) -> ResponseReturnValue:
+def _told(outcome: dict[str, object]) -> ResponseReturnValue:
     """Lead to a page of its own, which can be left and come back to without sending the form again."""
     key = staging.stage(desk.installation(), staging.OUTCOMES, outcome, who=desk.reader().name, now=desk.now()).key
     return redirect(url_for("exceptions.outcome", key=key), 303)

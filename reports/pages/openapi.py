@@ -1,7 +1,7 @@
 """Pure: the OpenAPI description of the JSON lists, made from the same definitions that make the lists."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeAlias
 
 from consumer.facts.columns import Column, Kind
 from reports.catalogue import AVAILABLE
@@ -9,7 +9,8 @@ from reports.list_catalogue import LISTINGS
 from reports.listing import Listing
 from reports.shapes.definitions import CATALOGUE, Definition, title_of
 
-_TYPES: dict[Kind, dict[str, Any]] = {
+Schema: TypeAlias = dict[str, object]
+_TYPES: dict[Kind, Schema] = {
     Kind.TEXT: {"type": ["string", "null"]},
     Kind.ID: {"type": ["string", "null"]},
     Kind.MONEY: {"type": ["string", "null"], "description": "decimal text in major units"},
@@ -20,7 +21,7 @@ _TYPES: dict[Kind, dict[str, Any]] = {
 }
 
 
-def describe(usual: int, most: int) -> dict[str, Any]:
+def describe(usual: int, most: int) -> Schema:
     """Describe every list, its parameters, its rows and its refusals."""
     paths = {f"/{name}": _report_path(CATALOGUE[name], usual, most) for name in AVAILABLE}
     paths |= {f"/{listing.name}": _list_path(listing, usual, most) for listing in LISTINGS.values()}
@@ -39,7 +40,7 @@ def describe(usual: int, most: int) -> dict[str, Any]:
     }
 
 
-def _report_path(definition: Definition, usual: int, most: int) -> dict[str, Any]:
+def _report_path(definition: Definition, usual: int, most: int) -> Schema:
     parameters = [
         _parameter("from", {"type": "string", "format": "date"}, "first local business date"),
         _parameter("to", {"type": "string", "format": "date"}, "last local business date, included"),
@@ -49,14 +50,14 @@ def _report_path(definition: Definition, usual: int, most: int) -> dict[str, Any
     return _path(definition.name, parameters, _page_of(definition.columns, with_run=True), usual, most)
 
 
-def _list_path(listing: Listing, usual: int, most: int) -> dict[str, Any]:
+def _list_path(listing: Listing, usual: int, most: int) -> Schema:
     parameters = [_parameter("q", {"type": "string"}, "search")]
     if listing.states:
         parameters.append(_parameter("state", {"type": "string", "enum": list(listing.states)}, "one state only"))
     return _path(listing.name, parameters, _page_of(listing.columns, with_run=False), usual, most)
 
 
-def _path(name: str, parameters: list[dict[str, Any]], page: dict[str, Any], usual: int, most: int) -> dict[str, Any]:
+def _path(name: str, parameters: list[Schema], page: Schema, usual: int, most: int) -> Schema:
     limit = {"type": "integer", "minimum": 1, "maximum": most, "default": usual}
     always = [
         _parameter("connection", {"type": "string"}, "one connection only"),
@@ -78,21 +79,21 @@ def _path(name: str, parameters: list[dict[str, Any]], page: dict[str, Any], usu
     }
 
 
-def _parameter(name: str, schema: dict[str, Any], description: str) -> dict[str, Any]:
+def _parameter(name: str, schema: Schema, description: str) -> Schema:
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
 
 
-def _refusal(description: str) -> dict[str, Any]:
+def _refusal(description: str) -> Schema:
     return {"description": description, "content": {"text/plain": {"schema": {"type": "string"}}}}
 
 
-def _page_of(columns: Sequence[Column], *, with_run: bool) -> dict[str, Any]:
+def _page_of(columns: Sequence[Column], *, with_run: bool) -> Schema:
     row = {column.name: _TYPES[column.kind] for column in columns}
     rows = {
         "type": "array",
         "items": {"type": "object", "properties": row, "required": list(row), "additionalProperties": False},
     }
-    fields: dict[str, Any] = {
+    fields: Schema = {
         "data": rows,
         "next_cursor": {"type": ["string", "null"]},
         "total": {"type": "integer", "minimum": 0},

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Any
 
 from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
@@ -94,7 +93,7 @@ def days_of(lines: Sequence[Row]) -> dict[str, tuple[str, str] | None]:
     return {name: (days[0], days[-1]) if days else None for name, days in found.items()}
 
 
-def trace(payout: Row, open_codes: Sequence[str]) -> dict[str, Any]:
+def trace(payout: Row, open_codes: Sequence[str]) -> dict[str, object]:
     """Say for each hop whether it is done: invoices to payments, payments to payout, payout to bank."""
     items = (payout["matched_count"] or 0) + (payout["unmatched_count"] or 0)
     return {

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import time
 from decimal import Decimal
-from typing import Any
 
 import sqlalchemy as sa
 from flask import Blueprint, render_template
@@ -40,7 +39,7 @@ class Price:
 def show() -> ResponseReturnValue:
     settings = desk.installation().settings
     names = (name for name in sorted(type(settings).model_fields) if name not in _HIDDEN)
-    tariff: Mapping[str, Any] = settings.tariff or {}
+    tariff: Mapping[str, object] = settings.tariff or {}
     return render_template(
         "settings.html",
         rows=[(name, _shown(getattr(settings, name))) for name in names],
@@ -52,7 +51,7 @@ def show() -> ResponseReturnValue:
     )
 
 
-def _prices(tariff: Mapping[str, Any]) -> Iterator[Price]:
+def _prices(tariff: Mapping[str, object]) -> Iterator[Price]:
     """List prices as the tariff writes them; amounts and shares may be decimals in quotes."""
     for name, price in tariff.items():
         if isinstance(price, Mapping):
@@ -60,11 +59,11 @@ def _prices(tariff: Mapping[str, Any]) -> Iterator[Price]:
             yield Price(name, _percent(parts["bps"]) if "bps" in parts else "", _flat(parts.get("flat")))
 
 
-def _percent(bps: Any) -> str:
+def _percent(bps: object) -> str:
     return format(Decimal(str(bps)) / _PERCENT, ".2f")
 
 
-def _flat(minor: Any) -> str:
+def _flat(minor: object) -> str:
     if minor is None:
         return ""
     currency, amount = desk.installation().settings.all_connections[0].country.currency, Decimal(str(minor))
@@ -72,7 +71,7 @@ def _flat(minor: Any) -> str:
     return notation.format_amount(int(amount), currency, desk.language()) if whole else str(minor)
 
 
-def _shown(value: Any) -> str | None:
+def _shown(value: object) -> str | None:
     """Say how many secrets there are, and nothing else about them."""
     language = desk.language()
     match value:

@@ -9,12 +9,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
+from reports.shapes.spans import Row
 
 _LASTS = timedelta(days=1)
 _KEY = re.compile(r"[0-9a-f]{32}")
@@ -35,7 +35,7 @@ class Staged:
 
     key: str
     folder: Path
-    content: Mapping[str, Any]
+    content: Row
 
     @property
     def path(self) -> Path:
@@ -44,7 +44,7 @@ class Staged:
         return self.folder / "file" / name
 
 
-def stage(installation: Installation, place: str, content: Mapping[str, Any], *, who: str, now: datetime) -> Staged:
+def stage(installation: Installation, place: str, content: Row, *, who: str, now: datetime) -> Staged:
     """Put something aside for its reader; what waited for more than a day goes."""
     _drop_old(installation.settings.data_dir / place, now)
     key = secrets.token_hex(16)

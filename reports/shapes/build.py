@@ -95,13 +95,13 @@ def _to_typed(definition: Definition, row: Row, currency: str) -> Row:
     return typed
 
 
-def _to_int(value: Any) -> int:
+def _to_int(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise TypeError
     return value
 
 
-def _to_text(value: Any) -> str:
+def _to_text(value: object) -> str:
     if isinstance(value, list):
         return " ".join(str(part) for part in value)
     if isinstance(value, bool):
@@ -109,15 +109,15 @@ def _to_text(value: Any) -> str:
     return str(value)
 
 
-def _to_date(value: Any) -> date:
-    return value if isinstance(value, date) else date.fromisoformat(value)
+def _to_date(value: object) -> date:
+    return value if isinstance(value, date) else date.fromisoformat(str(value))
 
 
-def _to_moment(value: Any) -> datetime:
-    return value if isinstance(value, datetime) else to_instant(value)
+def _to_moment(value: object) -> datetime:
+    return value if isinstance(value, datetime) else to_instant(str(value))
 
 
-_CASTS: dict[Kind, Callable[[Any], Any]] = {
+_CASTS: dict[Kind, Callable[[object], object]] = {
     Kind.TEXT: _to_text,
     Kind.ID: _to_text,
     Kind.DECIMAL: lambda value: format(Decimal(str(value)), "f"),
@@ -170,7 +170,7 @@ def in_transit(items: pa.Table, calendar: BankCalendar, *, as_of: date) -> pa.Ta
     return items.append_column("age_business_days", ages).append_column("expected_payout_day", expected)
 
 
-def _by_day(items: pa.Table, name: str, answer: Callable[[date], Any], kind: pa.DataType) -> pa.ChunkedArray:
+def _by_day(items: pa.Table, name: str, answer: Callable[[date], int | date], kind: pa.DataType) -> pa.ChunkedArray:
     """Ask once for each different day: a million items have a few hundred."""
     without = pc.is_null(items[name])
     if pc.any(without, min_count=0).as_py():

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import date
-from typing import Any
+from typing import Any, TypeAlias
 
-Row = dict[str, Any]
+# A row of a report or a list; the types of its cells are those of its columns.
+Row: TypeAlias = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,15 @@
 Only the columns named here hold words; a name, a reference or a tax id that happens to look like one stays as it is.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from consumer.facts.messages import word
 from reports.shapes.build import CURRENCY, Report
+from reports.shapes.spans import Row
 from reports.wording import evidence, histories, phrases
 
 # What a cell's words depend on beside its text and the language: other cells of its row.
@@ -89,7 +89,7 @@ _HERE = {
 _BANKS = {"recipient_institution", "institution"}
 
 
-def cell(report: str, name: str, row: Mapping[str, Any], language: str) -> str:
+def cell(report: str, name: str, row: Row, language: str) -> str:
     """Say one cell of a row."""
     column, text = _column(report, name), str(row[name])
     return text if column is None else column.say(text, language, *(row[other] for other in column.beside))

@@ -2,7 +2,6 @@
 
 import re
 from datetime import date, datetime
-from typing import Any
 
 import msgspec
 
@@ -19,7 +18,7 @@ _GROUPS = {
     "direction": "direction", "dispute_state": "dispute", "fee_source": "fee", "return_reason": "return",
     "status": "transfer",
 }  # fmt: skip
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def told(text: str, language: str, currency: str) -> str:
@@ -37,7 +36,7 @@ def name_of(name: str, language: str) -> str:
     return word("evidence", name, language) if is_translated(f"evidence.{name}", language) else name.replace("_", " ")
 
 
-def shown(name: str, value: Any, currency: str, language: str) -> str:
+def shown(name: str, value: object, currency: str, language: str) -> str:
     """Show one piece of evidence: amounts as amounts, days as days, lists and tables as their parts."""
     match value:
         case bool():

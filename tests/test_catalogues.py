@@ -9,6 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from consumer.facts.messages import LANGUAGES, Message, RefusalError, translate
+from reconcile.rules.outcomes import Code
 from tools import catalogues
 
 # Values that only English shows; Spanish says it otherwise.
@@ -97,3 +98,8 @@ def test_catalogues_are_in_order() -> None:
     for language in catalogues.LANGUAGES:
         before = catalogues.path_of(language).read_text(encoding="utf-8")
         assert catalogues.render(language, catalogues.read(language)) == before
+
+
+def test_english_actions_are_those_a_run_keeps() -> None:
+    """What to do about an exception is written once, beside its code; `make words` copies it."""
+    assert {code: translate(f"action.{code}", "en") for code in Code} == {code: code.action for code in Code}

@@ -15,6 +15,7 @@ from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment, nodes
 
 from consumer.facts.messages import is_translated
+from reconcile.rules.outcomes import Code
 from reports.control import SIDES
 from reports.list_catalogue import LISTINGS
 from reports.shapes.definitions import CATALOGUE
@@ -151,7 +152,7 @@ def _find_in_templates() -> Iterator[tuple[str, str, set[str] | None]]:
 
 
 def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
-    """Yield what is said of things declared elsewhere: titles of reports and lists, and headings of their columns."""
+    """Yield what is said of things declared elsewhere: titles and headings of reports and lists, exceptions."""
     tables = {own.name: own.names for own in (*CATALOGUE.values(), SHEET)} | {
         own.name: own.names for own in LISTINGS.values()
     }
@@ -161,6 +162,9 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
             own = f"column.{table}.{name}"
             yield "consumer/facts/columns.py", own if is_translated(own, "en") else f"column.{name}", set()
     yield from (("reports/control.py", f"column.{name}", set()) for name in SIDES)
+    yield from (
+        ("reconcile/rules/outcomes.py", f"{part}.{code}", set()) for code in Code for part in ("title", "action")
+    )
 
 
 def read_sources() -> str:
@@ -242,6 +246,10 @@ def main() -> None:
         for text in texts:
             if language != "en" or is_code(text):
                 catalog.add(text)
+        if language == "en":
+            # A run keeps its actions in English, in words of its own.
+            for code in Code:
+                catalog.add(f"action.{code}", code.action)
         path_of(language).write_text(render(language, catalog), encoding="utf-8")
         for entry in catalog:
             if entry.id and not entry.string:

@@ -1,6 +1,7 @@
 """The words of the result: outcomes, stages of matching, states of payouts, exception codes, and its columns."""
 
 from enum import StrEnum
+from typing import Self
 
 from consumer.facts.columns import Kind, to_columns
 
@@ -74,33 +75,183 @@ CLOSED = ("won", "canceled", *LOST)
 
 
 class Code(StrEnum):
-    PAYOUT_IDENTITY = "PAYOUT_IDENTITY"
-    PAYOUT_LATE = "PAYOUT_LATE"
-    PAYOUT_NOT_IN_BANK = "PAYOUT_NOT_IN_BANK"
-    PAYOUT_RETURNED = "PAYOUT_RETURNED"
-    BANK_AMOUNT_DIFF = "BANK_AMOUNT_DIFF"
-    BANK_SOURCES_DIFFER = "BANK_SOURCES_DIFFER"
-    FEE_OUT_OF_BAND = "FEE_OUT_OF_BAND"
-    PAYMENT_NO_INVOICE = "PAYMENT_NO_INVOICE"
-    INVOICE_NO_PAYMENT = "INVOICE_NO_PAYMENT"
-    AMOUNT_DIFF = "AMOUNT_DIFF"
-    CURRENCY_DIFF = "CURRENCY_DIFF"
-    CUSTOMER_DIFF = "CUSTOMER_DIFF"
-    AMBIGUOUS = "AMBIGUOUS"
-    DUPLICATE_PAYMENT = "DUPLICATE_PAYMENT"
-    PAID_CANCELLED_DOC = "PAID_CANCELLED_DOC"
-    REFUND_NO_CREDIT_NOTE = "REFUND_NO_CREDIT_NOTE"
-    CREDIT_NOTE_NO_REFUND = "CREDIT_NOTE_NO_REFUND"
-    SPLIT_MISMATCH = "SPLIT_MISMATCH"
-    ITEM_IN_TWO_PAYOUTS = "ITEM_IN_TWO_PAYOUTS"
-    ITEM_IN_NO_PAYOUT = "ITEM_IN_NO_PAYOUT"
-    TRANSFER_RETURNED = "TRANSFER_RETURNED"
-    DISPUTE_LOST = "DISPUTE_LOST"
-    DISPUTE_OPEN = "DISPUTE_OPEN"
-    EVENT_CONFLICT = "EVENT_CONFLICT"
-    DATA_GAP = "DATA_GAP"
-    RATE_MISSING = "RATE_MISSING"
-    CALENDAR_GAP = "CALENDAR_GAP"
+    """An exception's code with the severity it usually has, its title and what to do about it, as a run keeps them.
+
+    Pages and people's files say titles and actions in the words of the catalogues.
+    """
+
+    severity: str
+    sentence: str
+    action: str
+
+    def __new__(cls, code: str, severity: str, sentence: str, action: str) -> Self:
+        member = str.__new__(cls, code)
+        member._value_ = code
+        member.severity, member.sentence, member.action = severity, sentence, action
+        return member
+
+    PAYOUT_IDENTITY = (
+        "PAYOUT_IDENTITY",
+        "high",
+        "The payout is not the sum of its items less fees",
+        "Compare the payout with the provider's report; ask the provider about the difference",
+    )
+    PAYOUT_LATE = (
+        "PAYOUT_LATE",
+        "high",
+        "The payout is still on its way after the day it was due",
+        "Ask the provider when it will arrive",
+    )
+    PAYOUT_NOT_IN_BANK = (
+        "PAYOUT_NOT_IN_BANK",
+        "high",
+        "The payout succeeded and the bank shows nothing",
+        "Check the recipient account; ask the provider for proof of the transfer",
+    )
+    PAYOUT_RETURNED = (
+        "PAYOUT_RETURNED",
+        "high",
+        "The bank returned the payout",
+        "Check the recipient account's data with the provider; its items wait for another payout",
+    )
+    BANK_AMOUNT_DIFF = (
+        "BANK_AMOUNT_DIFF",
+        "high",
+        "The bank shows another amount than the payout",
+        "Compare the bank line with the payout; ask the bank about charges",
+    )
+    BANK_SOURCES_DIFFER = (
+        "BANK_SOURCES_DIFFER",
+        "medium",
+        "The account's movements and the bank's files tell different deposits of one day",
+        "Compare the lines with the bank's own statement; read the movements again, or import the right file",
+    )
+    FEE_OUT_OF_BAND = (
+        "FEE_OUT_OF_BAND",
+        "medium",
+        "The fee is not what was agreed",
+        "Compare the fee with the contract; ask the provider for a correction",
+    )
+    PAYMENT_NO_INVOICE = (
+        "PAYMENT_NO_INVOICE",
+        "medium",
+        "A payment has no invoice that is certain",
+        "Find or issue the document, import it, or match the payment by hand",
+    )
+    INVOICE_NO_PAYMENT = (
+        "INVOICE_NO_PAYMENT",
+        "medium",
+        "A document is overdue and not fully paid",
+        "Remind the customer, or match a payment by hand",
+    )
+    AMOUNT_DIFF = (
+        "AMOUNT_DIFF",
+        "medium",
+        "The amount paid differs from the document",
+        "Collect or give back the difference, or accept it with a reason",
+    )
+    CURRENCY_DIFF = (
+        "CURRENCY_DIFF",
+        "medium",
+        "The currency is not that of the document or of the payout",
+        "Match it by hand at the agreed rate or correct the document; ask the provider what the payout paid for it",
+    )
+    CUSTOMER_DIFF = (
+        "CUSTOMER_DIFF",
+        "low",
+        "The payer is not the document's customer",
+        "Check whether one pays for the other",
+    )
+    AMBIGUOUS = (
+        "AMBIGUOUS",
+        "medium",
+        "Several documents explain the payment equally well",
+        "Ask the customer which one was meant and match it by hand",
+    )
+    DUPLICATE_PAYMENT = (
+        "DUPLICATE_PAYMENT",
+        "high",
+        "The document was already paid",
+        "Refund the payment, or match it to another document",
+    )
+    PAID_CANCELLED_DOC = (
+        "PAID_CANCELLED_DOC",
+        "high",
+        "The payment is for a cancelled document",
+        "Issue the document again or refund the payment",
+    )
+    REFUND_NO_CREDIT_NOTE = (
+        "REFUND_NO_CREDIT_NOTE",
+        "medium",
+        "A refund of an invoiced sale has no credit note",
+        "Issue the credit note",
+    )
+    CREDIT_NOTE_NO_REFUND = (
+        "CREDIT_NOTE_NO_REFUND",
+        "medium",
+        "A paid document was credited and nothing was refunded",
+        "Refund the customer, or apply the credit to another document",
+    )
+    SPLIT_MISMATCH = (
+        "SPLIT_MISMATCH",
+        "high",
+        "The shares of a split payment do not add up",
+        "Ask the provider how the payment was split",
+    )
+    ITEM_IN_TWO_PAYOUTS = (
+        "ITEM_IN_TWO_PAYOUTS",
+        "high",
+        "The same item is in two payouts",
+        "Tell the provider: one of the two will be taken back",
+    )
+    ITEM_IN_NO_PAYOUT = (
+        "ITEM_IN_NO_PAYOUT",
+        "high",
+        "A payment is in no payout though its time has passed",
+        "Ask the provider in which payout it went",
+    )
+    TRANSFER_RETURNED = (
+        "TRANSFER_RETURNED",
+        "medium",
+        "The bank sent a transfer back",
+        "Check the account's data and send it again, or ask the payer to",
+    )
+    DISPUTE_LOST = (
+        "DISPUTE_LOST",
+        "high",
+        "A dispute was lost, and what its payment paid is open again",
+        "Collect the document again, issue its credit note or write it off with a reason",
+    )
+    DISPUTE_OPEN = (
+        "DISPUTE_OPEN",
+        "medium",
+        "A payment is disputed",
+        "Send the provider what proves the sale before the deadline; in review, wait for its answer",
+    )
+    EVENT_CONFLICT = (
+        "EVENT_CONFLICT",
+        "high",
+        "Two versions of one event disagree",
+        "Compare both with the provider's object and replay the right one",
+    )
+    DATA_GAP = (
+        "DATA_GAP",
+        "high",
+        "Data of a stream is missing, so what it could disprove is withheld",
+        "Run backfill and pull, then reconcile again",
+    )
+    RATE_MISSING = (
+        "RATE_MISSING",
+        "info",
+        "The rate of a payment's day is not kept",
+        "Import the rate of that day: cuadre rates import",
+    )
+    CALENDAR_GAP = (
+        "CALENDAR_GAP",
+        "info",
+        "The bank days of this year are not known, only its weekends",
+        "Correct the dates, or update the program and the calendar file",
+    )
 
 
 # These say of a payment that it has no certain document: a document that they name is not applied.

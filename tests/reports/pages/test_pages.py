@@ -7,9 +7,8 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
-from consumer.facts.messages import LANGUAGES, is_translated
+from consumer.facts.messages import is_translated
 from reports.pages import payouts
-from reports.wording import phrases
 from tests.reports.pages.looking import text_of
 
 Csrf = Callable[..., str]
@@ -179,16 +178,3 @@ def test_every_text_of_the_pages_has_its_spanish(app: Flask) -> None:
     begun = {"done.", "sheet.", "trouble.", "list.", "counted.", "total."}
     assert sorted(text for text in texts - begun if not is_translated(text, "es-CL")) == []
     assert len(texts) > 60
-
-
-def test_every_exception_code_has_its_words() -> None:
-    """Each code of the contract has a title in both languages."""
-    contract = (
-        "PAYOUT_IDENTITY PAYOUT_LATE PAYOUT_NOT_IN_BANK PAYOUT_RETURNED BANK_AMOUNT_DIFF FEE_OUT_OF_BAND "
-        "PAYMENT_NO_INVOICE INVOICE_NO_PAYMENT AMOUNT_DIFF CURRENCY_DIFF CUSTOMER_DIFF AMBIGUOUS DUPLICATE_PAYMENT "
-        "PAID_CANCELLED_DOC REFUND_NO_CREDIT_NOTE CREDIT_NOTE_NO_REFUND SPLIT_MISMATCH ITEM_IN_TWO_PAYOUTS "
-        "ITEM_IN_NO_PAYOUT TRANSFER_RETURNED DISPUTE_LOST DISPUTE_OPEN BANK_SOURCES_DIFFER EVENT_CONFLICT DATA_GAP "
-        "RATE_MISSING CALENDAR_GAP"
-    )
-    words = [(phrases.code_title(code, language), code) for code in contract.split() for language in LANGUAGES]
-    assert [code for said, code in words if said == code] == []

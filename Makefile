@@ -9,7 +9,7 @@ CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 TESTS := $(BIN)/python tests/in_memory.py -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures ways words golden format types lock clean
+.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures wheel keep-release ways words golden format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -105,6 +105,13 @@ format: install-dev  ## put the code in shape
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
 
+wheel: install-dev  ## build dist/cuadre-VERSION-py3-none-any.whl
+	rm -rf build dist
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation -w dist .
+
+keep-release: install-dev  ## keep a small database of this version, from which every later one must upgrade
+	PYTHONPATH=. $(BIN)/python tools/keep_release.py
+
 lock: install-dev  ## write the lock files anew
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--upgrade -o locks/runtime.txt pyproject.toml locks/build.in
@@ -112,4 +119,4 @@ lock: install-dev  ## write the lock files anew
 		--upgrade -c locks/runtime.txt -o locks/development.txt --group dev pyproject.toml locks/build.in
 
 clean:  ## remove the environment and what runs left behind
-	rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -45,6 +45,7 @@ from consumer.webhooks.blueprint import webhooks
 from cuadre import main
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices
+from reconcile.reading.memory import save_memory
 from reconcile.rules.streams import STREAMS as GATED
 from reconcile.rules.terms import check_terms
 from reconcile.runs import run as runs
@@ -120,6 +121,7 @@ def work_for_parent() -> None:
 
 
 def _work(task: processes.Task) -> NightlyOutcome:
+    save_memory()
     installation = open_checked(check=check_terms, may_upgrade=False)
     work = {"nightly": run_night, "banking-cut": run_cut}[task.work]
     return work(installation, installation.settings.connection(task.connection), task.on)

@@ -31,6 +31,7 @@ from reconcile.commands import explanations, printed
 from reconcile.commands.printed import to_plain
 from reconcile.kept import records
 from reconcile.kept.chunks import Row
+from reconcile.reading.memory import save_memory
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.nightly import NightlyOutcome, join
 from reconcile.runs.run import TOTALS, RunOutcome, Watch, say_nothing
@@ -56,6 +57,7 @@ GLANCE_KEYS = ("code", "severity", "at risk", "about")
 @contextmanager
 def show_steps() -> Iterator[Watch]:
     """Show each step while it lasts; Ctrl-C ends the run, which leaves nothing behind."""
+    save_memory()
     try:
         if not sys.stderr.isatty():
             yield say_nothing
@@ -222,6 +224,7 @@ def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
     @click.pass_obj
     def nightly(open_installation: OpenInstallation, *, on: date | None, connection_name: str | None) -> None:
         """Backfill, pull, compare, reconcile and report one business day."""
+        save_memory()
         installation = open_installation()
         connections = installation.connections(connection_name)
         today = {one.name: local_date(utc_now(), one.country.zone) for one in connections}

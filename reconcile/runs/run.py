@@ -24,7 +24,7 @@ from reconcile.kept.records import Summary, read_summary
 from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.reading.frames import read_inputs, read_transfers
 from reconcile.reading.gaps import is_ahead_of_data
-from reconcile.reading.memory import low_memory, release_arrow_memory
+from reconcile.reading.memory import release_arrow_memory
 from reconcile.reading.threads import background_thread
 from reconcile.reading.transfers import find_returned
 from reconcile.rules.at_risk import AtRisk, add_up_risks
@@ -121,7 +121,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     """
     started_at = utc_now()
     scope = Scope(since, until, payout_id)
-    with low_memory(), background_thread() as worker:
+    with background_thread() as worker:
         watch("reading what the provider and the books say")
         # Rows as objects are not needed until everything is read.
         worker.submit(configure_mappers)

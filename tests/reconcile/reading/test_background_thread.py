@@ -1,13 +1,10 @@
 """Work in a thread beside a run: what fails there is not lost, and nothing goes on after the run has ended."""
 
-import gc
 import threading
 from collections.abc import Iterator
 
-import pyarrow as pa
 import pytest
 
-from reconcile.reading.memory import low_memory
 from reconcile.reading.threads import ahead, background_thread
 
 
@@ -81,18 +78,3 @@ def test_a_task_that_has_not_begun_is_dropped() -> None:
     with pytest.raises(KeyboardInterrupt):
         leave()
     assert done == []
-
-
-def test_collecting_goes_back_when_the_last_run_has_ended() -> None:
-    """Runs that overlap in one process leave its collector and its memory pool as they were, whichever ends first."""
-    before, pool = gc.get_threshold(), pa.default_memory_pool().backend_name
-    assert pool != "system"
-    first, second = low_memory(), low_memory()
-    first.__enter__()
-    second.__enter__()
-    first.__exit__(None, None, None)
-    assert gc.get_threshold() != before
-    assert (gc.get_freeze_count() > 0, pa.default_memory_pool().backend_name) == (True, "system")
-    second.__exit__(None, None, None)
-    assert (gc.get_threshold(), gc.get_freeze_count()) == (before, 0)
-    assert pa.default_memory_pool().backend_name == pool

@@ -34,7 +34,6 @@ NIGHT = "nightly:main"
 FIRST, SECOND = datetime(2026, 10, 3, 12, tzinfo=UTC), datetime(2026, 10, 4, 12, tzinfo=UTC)
 TWO_DAYS = 2 * 24 * 60 * 60
 PATIENCE = 300.0
-sqlite_only = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 
 
 def until(is_so: Callable[[], object], what: str) -> None:
@@ -145,7 +144,6 @@ def test_a_killed_night_is_failed_and_the_next_one_is_whole(installation: Instal
         assert [run.as_of.isoformat() for run in session.exec(select(Run))] == ["2026-10-03"]
 
 
-@sqlite_only
 def test_a_night_that_cannot_begin_says_why(installation: Installation, job: Job, tmp_path: Path) -> None:
     """Settings that were broken since the worker began fail the night with their sentence."""
     (tmp_path / "cuadre.toml").write_text("[tariff]\nvat_bps = 'much'\n", encoding="utf-8")
@@ -154,7 +152,6 @@ def test_a_night_that_cannot_begin_says_why(installation: Installation, job: Job
     assert (tick.state, "vat_bps" in (tick.outcome or "")) == ("failed", True)
 
 
-@sqlite_only
 @pytest.mark.usefixtures("steer")
 def test_a_night_ends_with_its_worker(installation: Installation) -> None:
     """Where the worker dies the other end of the pipe closes, and its night is over at once."""
@@ -166,6 +163,7 @@ def test_a_night_ends_with_its_worker(installation: Installation) -> None:
         assert night.wait(PATIENCE) == 1
 
 
+@pytest.mark.both_databases
 def test_who_serves_answers_while_a_night_runs_and_takes_it_down_when_stopped(
     installation: Installation, steer: Steer, tmp_path: Path
 ) -> None:

@@ -57,6 +57,7 @@ bench: bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports 
 bench-ingest: install-dev  ## webhooks a second against a bare route, a naive insert and peers; draining a backlog
 	$(BIN)/python tests/benchmarks/ingest/bench_ingest.py
 	$(BIN)/python tests/benchmarks/ingest/bench_drain.py
+	$(BIN)/python tests/benchmarks/ingest/bench_beside_a_night.py
 
 bench-backfill: install-dev  ## events a second from a list server with latency, the budget used, memory
 	$(BIN)/python tests/benchmarks/backfill/bench_backfill.py

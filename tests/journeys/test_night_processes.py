@@ -40,7 +40,7 @@ def until(is_so: Callable[[], object], what: str) -> None:
     deadline = time.monotonic() + PATIENCE
     while not is_so():
         assert time.monotonic() < deadline, f"not within {PATIENCE:.0f} s: {what}"
-        time.sleep(0.02)
+        time.sleep(0.2)
 
 
 def nights_of(pid: int) -> list[int]:
@@ -99,9 +99,13 @@ def installation(
     installation.store.close()
 
 
+def night_of(installation: Installation) -> Job:
+    return {job.name: job for job in app.job_table(installation)}[NIGHT]
+
+
 @pytest.fixture
 def job(installation: Installation) -> Job:
-    return {job.name: job for job in app.job_table(installation)}[NIGHT]
+    return night_of(installation)
 
 
 def tick_of(installation: Installation) -> Tick:
@@ -165,38 +169,33 @@ def test_a_night_ends_with_its_worker(installation: Installation) -> None:
 
 @pytest.mark.both_databases
 def test_who_serves_answers_while_a_night_runs_and_takes_it_down_when_stopped(
-    installation: Installation, steer: Steer, tmp_path: Path
+    installation: Installation, steer: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Webhooks and pages are answered beside it; stopped, the night is given back, and the next start ends it."""
+    """Webhooks and pages are answered beside it; stopped, the night is given back, and the next worker ends it."""
     now = utc_now()
     long_ago, due = now - timedelta(days=30), now - timedelta(minutes=2)
     assert ticks.claim(installation.store, NIGHT, long_ago, worker="w", now=long_ago)
-    environ = {**os.environ, "CUADRE_NIGHTLY_AT": f"{due.astimezone(ZoneInfo('America/Santiago')):%H:%M}"}
+    monkeypatch.setenv("CUADRE_NIGHTLY_AT", f"{due.astimezone(ZoneInfo('America/Santiago')):%H:%M}")
     port = free_port()
-
-    def serve() -> "subprocess.Popen[bytes]":
-        command = [sys.executable, "-P", "-m", "cuadre", "serve", "--port", str(port)]
-        with (tmp_path / "serve.log").open("ab") as log:
-            return subprocess.Popen(command, env=environ, stderr=log)
-
-    with serve() as first:
-        until(lambda: nights_of(first.pid) and has_events(installation), "a night has begun")
-        (night,) = nights_of(first.pid)
+    command = [sys.executable, "-P", "-m", "cuadre", "serve", "--port", str(port)]
+    with (tmp_path / "serve.log").open("wb") as log, subprocess.Popen(command, stderr=log) as serving:
+        until(lambda: nights_of(serving.pid) and has_events(installation), "a night has begun")
+        (night,) = nights_of(serving.pid)
         with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)) as connection:
             answered = deliver(connection, b'{"id": "evt_beside", "type": "made.up", "mode": "test", "data": {}}')
             connection.request("GET", "/login")
             page = connection.getresponse().status
         running = tick_of(installation)
-        first.terminate()
+        serving.terminate()
     until(lambda: not is_there(night), "the night has ended")
     given_back = tick_of(installation)
     steer.switch_off()
-    with serve() as second:
-        until(lambda: tick_of(installation).state != "running", "the next start has ended it")
-        second.terminate()
+    again = app.open_installation()
+    taken = run_due(night_of(again), again.store, worker="next")
+    again.store.close()
     ended = tick_of(installation)
 
     assert (answered[0], answered[1], page, running.state) == (200, {"status": "stored"}, 200, "running")
-    assert (first.returncode, second.returncode) == (0, 0)
-    assert (given_back.state, given_back.lease_until < utc_now()) == ("running", True)
-    assert (ended.planned_at, "main: reconcile: run 1, " in (ended.outcome or "")) == (running.planned_at, True)
+    assert (serving.returncode, given_back.state, given_back.lease_until < utc_now()) == (0, "running", True)
+    assert (taken, ended.planned_at, ended.worker) == (True, running.planned_at, "next")
+    assert "main: reconcile: run 1, " in (ended.outcome or "")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck
 from hypothesis import settings as examples
+from playwright.sync_api import Browser, expect, sync_playwright
 
 from consumer.config import load
 from consumer.facts.installation import Installation
@@ -18,6 +19,15 @@ from tests.budget import Budget
 from tests.databases import Databases, find_programs, make_database, migrate, run_postgresql
 from tests.thoroughness import IS_FULL, for_run
 
+QUIET = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 COMPLETE = os.environ.get("CUADRE_TEST_COMPLETE") == "1"
 
 # A run fails for what changed and not by chance: the same examples every time, however slow the machine. Proofs search.
@@ -52,6 +62,20 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"skipped, but CUADRE_TEST_COMPLETE=1: {report.longrepr}"
     return report
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A Chromium for every test of this process: a second Playwright in one thread would be refused."""
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if found is None:
+        pytest.skip("no Chromium is installed")
+    # A page that does not come is found out in any case; one that is slow has failed nothing.
+    expect.set_options(timeout=120_000)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=QUIET, timeout=180_000)
+        yield browser
+        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -1,36 +1,15 @@
 """A person with a browser: logs in, opens a payout, downloads its file; on a phone nothing is cut off."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 
 EMAIL, PASSWORD = "ana@tienda.example", "una clave bien larga"
 PAYOUT = "po_ZuD8givTeedmoF2g"
 EXPECTED = Path(__file__).resolve().parent.parent / "data" / "journeys" / "payout-detail.csv"
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no Chromium is installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=QUIET, timeout=180_000)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

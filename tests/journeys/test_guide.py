@@ -8,12 +8,10 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pytest
-from playwright.sync_api import Browser, CDPSession, Error, Page, sync_playwright
+from playwright.sync_api import Browser, CDPSession, Error, Page
 
 if TYPE_CHECKING:
     from tests.journeys.conftest import Demo
@@ -34,18 +32,6 @@ SALES = """doc_type,series,folio,issue_date,due_date,customer_tax_id,customer_na
 33,,20501,2026-10-29,2026-11-28,76090795-2,Comercial Los Aromos SpA,1000000,190000,1190000,CLP,valid
 33,,20502,2026-10-30,2026-11-29,77986803-6,Imprenta San Joaquín EIRL,250000,47500,297500,CLP,valid
 """
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        pytest.skip("no Chromium is installed")
-    with sync_playwright() as playwright:
-        options = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--hide-scrollbars"]
-        browser = playwright.chromium.launch(executable_path=found, args=options, timeout=180_000)
-        yield browser
-        browser.close()
 
 
 def enter(browser: Browser, address: str, language: str, size: dict[str, int], refused: list[str]) -> Page:

@@ -1,6 +1,5 @@
 """A real browser on the pages of the made-up run, and a reader who has logged in."""
 
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from datetime import date, datetime
@@ -9,7 +8,7 @@ from typing import Any
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page
 from sqlmodel import SQLModel
 from werkzeug.serving import make_server
 
@@ -22,10 +21,8 @@ from reports.list_catalogue import LISTINGS
 from reports.listing import BOOKS, OPERATION
 from reports.pages.views import PLACES
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 # Milliseconds. A page that does not come is found out in any case; one that is slow has failed nothing.
 PATIENCE = 120_000
-_QUIET = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 Enter = Callable[..., Page]
 
@@ -46,17 +43,6 @@ NO_PAGES = {
     "api", "pages", "static", "login", "downloads.download", "downloads.kept", "downloads.ordered", "exceptions.sheet",
     "exceptions.outcome", "operations.replayed", "books.looked",
 }  # fmt: skip
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    if CHROMIUM is None:
-        pytest.skip("no Chromium is installed")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=_QUIET, timeout=PATIENCE)
-        expect.set_options(timeout=PATIENCE)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from consumer.facts.tables.provider import (
     Transfer,
 )
 from consumer.facts.tables.sync import Drift
-from reconcile.kept import chunks, extracts
+from reconcile.kept import chunks, extracts, records
 from reconcile.tables import Run
 from reports import business, frames, run_history, standing
 from reports.control import Books, control
@@ -121,7 +121,7 @@ def facts_of(query: Query, runs: Sequence[Run]) -> dict[str, str]:
 
 def _named_by(run: Run) -> Iterator[tuple[str, str]]:
     """Say by which data and tolerances a run came to its result."""
-    summary = run_history.summary_of(run)
+    summary = records.read_summary(run)
     for name, digest in sorted(summary["inputs"].items()):
         yield f"sha256 {run.connection} {name}", digest
     for name, value in sorted(summary["tolerances"].items()):

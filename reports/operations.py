@@ -13,9 +13,9 @@ from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventC
 from consumer.facts.tables.jobs import Tick, is_in_state, to_shown
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.taxids import mask_accounts
+from reconcile.kept.records import read_summary
 from reconcile.tables import Decision, ExceptionChange, Run
 from reports.listing import Listing, Statement, Wanted, count
-from reports.run_history import summary_of
 from reports.shapes.spans import Row
 from reports.tables import AuditEntry
 
@@ -38,7 +38,7 @@ def _runs(wanted: Wanted) -> Statement:
 
 
 def _run_row(run: Run) -> Row:
-    summary = summary_of(run)
+    summary = read_summary(run)
     return {
         "number": f"r{run.number:04d}",
         "connection": run.connection,

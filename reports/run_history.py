@@ -4,14 +4,13 @@ Which run answers for a day is one rule, `reconcile.kept.records.last_run`. Two 
 day's data a period may be closed (`newest_complete`), and what a run is compared with (`find_run_before`).
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from datetime import date
-from typing import TypedDict
 
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from reconcile.kept.records import Summary, read_summary
 from reconcile.rules.at_risk import Total
 from reconcile.rules.outcomes import Code
 from reconcile.runs import comparison
@@ -22,19 +21,6 @@ from reports.standing import CodeTotal, totals_by_code
 
 _MOST_EARLIER = 60
 _WHOLE = (col(Run.scope_from).is_(None), col(Run.scope_to).is_(None), col(Run.scope_payout).is_(None))
-
-
-class Summary(TypedDict, total=False):
-    """The figures that a run was published with, as far as reports read them."""
-
-    payouts: int
-    payouts_closed: int
-    payouts_no_bank: int
-    items_by_outcome: dict[str, int]
-    exceptions: dict[str, int]
-    value_at_risk: dict[str, dict[str, int]]
-    inputs: dict[str, str]
-    tolerances: dict[str, int]
 
 
 def find_run(session: Session, connection: str, number: int) -> Run | None:
@@ -62,11 +48,6 @@ def find_run_before(session: Session, after: Run, span: Span) -> Run | None:
     return session.scalar(older.order_by(col(Run.number).desc()).limit(1))
 
 
-def summary_of(run: Run) -> Summary:
-    found: Summary = json.loads(run.summary)
-    return found
-
-
 def at_risk(summary: Summary) -> dict[str, Total]:
     """Return what a run left open by currency, each peso once."""
     return {currency: Total(**total) for currency, total in summary["value_at_risk"].items()}
@@ -74,7 +55,7 @@ def at_risk(summary: Summary) -> dict[str, Total]:
 
 def missing_streams(run: Run) -> int:
     """Count the streams that a run lacked something of."""
-    return int(summary_of(run)["exceptions"].get(Code.DATA_GAP, 0))
+    return int(read_summary(run)["exceptions"].get(Code.DATA_GAP, 0))
 
 
 def found_by(session: Session, run: Run) -> list[CodeTotal]:

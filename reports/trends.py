@@ -9,6 +9,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.sync import Window, WindowState
+from reconcile.kept import records
 from reconcile.rules.at_risk import Total
 from reconcile.rules.outcomes import APPLIED, Outcome
 from reconcile.tables import Run
@@ -69,10 +70,10 @@ def by_run(session: Session, connection: str, today: date) -> list[Day]:
     last: dict[date, Run] = {}
     for run in found:
         last.setdefault(run.as_of, run)
-    return [_to_day(run, run_history.summary_of(run)) for run in reversed(list(last.values())[:RUNS])]
+    return [_to_day(run, records.read_summary(run)) for run in reversed(list(last.values())[:RUNS])]
 
 
-def _to_day(run: Run, summary: run_history.Summary) -> Day:
+def _to_day(run: Run, summary: records.Summary) -> Day:
     outcomes = summary["items_by_outcome"]
     return Day(
         as_of=run.as_of,

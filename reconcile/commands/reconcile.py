@@ -36,7 +36,7 @@ from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.nightly import NightlyOutcome, join
 from reconcile.runs.run import TOTALS, RunOutcome, Watch, say_nothing
 from reconcile.runs.run import run as start_run
-from reconcile.runs.scope import UnknownPayout
+from reconcile.runs.scope import UnknownPayoutError
 from reconcile.tables import Run
 
 SEVERITIES = ("high", "medium", "low", "info")
@@ -94,7 +94,7 @@ def reconcile(
                 installation, connection, as_of=day, since=since, until=until, payout_id=payout_id, dry_run=dry_run,
                 watch=watch,
             )  # fmt: skip
-    except UnknownPayout as error:
+    except UnknownPayoutError as error:
         raise Refusal(str(error)) from None
     except UnbalancedError as error:
         raise Refusal(str(error), Completion.PARTLY_DONE) from None

@@ -20,7 +20,7 @@ from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, show_steps, standings_of, to_outcome_row
 from reconcile.kept import records
-from reconcile.kept.snapshots import NotKept, SnapshotError
+from reconcile.kept.snapshots import NotKeptError, SnapshotError
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs import comparison, diffs, reruns
 from reconcile.runs.reruns import Difference, Held, Rerun
@@ -89,7 +89,7 @@ def diff_runs(
         )
         try:
             changes = list(comparison.diff(session, installation.settings.data_dir, old, new))
-        except comparison.PrunedRun as error:
+        except comparison.PrunedRunError as error:
             raise Refusal(str(error)) from None
     rows = [{key: getattr(change, key) for key in diffs.KEYS} | {"connection": old.connection} for change in changes]
     print_rows(rows, DIFF_KEYS, as_json=as_json)
@@ -134,7 +134,7 @@ def _made_again(data_dir: Path, run: Run) -> Rerun:
     try:
         with show_steps() as watch:
             return reruns.rerun(data_dir, run, watch)
-    except NotKept as problem:
+    except NotKeptError as problem:
         place = f"runs/{run.connection}/{run.id} of the data folder"
         raise Refusal(f"{problem}: bring {place} here from the machine or the backup that has it") from None
     except SnapshotError as problem:

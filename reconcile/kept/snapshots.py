@@ -78,7 +78,7 @@ class SnapshotError(Exception):
     """Kept inputs that are absent or were changed after the run."""
 
 
-class NotKept(SnapshotError):  # noqa: N818 - says what was found
+class NotKeptError(SnapshotError):
     """Inputs that lie on another machine, or were dropped for their age."""
 
 
@@ -196,7 +196,7 @@ def read_manifest(data_dir: Path, connection: str, run_id: str) -> Manifest:
     try:
         manifest: Manifest = json.loads(path.read_text("utf-8"))
     except FileNotFoundError:
-        raise NotKept(f"the inputs of run {run_id} are not kept on this machine") from None
+        raise NotKeptError(f"the inputs of run {run_id} are not kept on this machine") from None
     except (OSError, ValueError) as problem:
         raise SnapshotError(f"the kept inputs of run {run_id} cannot be read: {MANIFEST}: {problem}") from None
     return manifest

@@ -36,7 +36,7 @@ _NOTHING = "\x1e"
 NOT_KEPT = Causes({}, ("the inputs of one of the runs are not kept on this machine",))
 
 
-class PrunedRun(Exception):  # noqa: N818 - says what was found
+class PrunedRunError(Exception):
     """A run of which only the summary is kept."""
 
 
@@ -50,10 +50,10 @@ class _Rows:
 
 
 def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[Change]:
-    """Yield every change between two runs of one connection with its cause; raise PrunedRun if rows were dropped."""
+    """Yield every change between two runs of one connection with its cause; PrunedRunError if rows were dropped."""
     for run in (before, after):
         if run.pruned_at is not None:
-            raise PrunedRun(f"the rows of run {run.number} ({run.id}) were dropped on {run.pruned_at:%Y-%m-%d}")
+            raise PrunedRunError(f"the rows of run {run.number} ({run.id}) were dropped on {run.pruned_at:%Y-%m-%d}")
     related: dict[str, set[str]] = {}
     of_old, of_new = _find_changed(session, before, after)
     old = _published(of_old, _findings(session, before, after), related)

@@ -10,7 +10,7 @@ from reconcile.kept.snapshots import Scope
 from reconcile.rules.inputs import Finding, Result
 
 
-class UnknownPayout(Exception):  # noqa: N818 - names what was asked for
+class UnknownPayoutError(Exception):
     """A payout that this connection does not have."""
 
 
@@ -22,7 +22,9 @@ def narrow(result: Result, scope: Scope) -> Result:
     if scope.payout_id is not None:
         payouts = payouts[payouts["payout_id"] == scope.payout_id]
         if payouts.empty:
-            raise UnknownPayout(f"there is no payout {scope.payout_id}: cuadre pull payouts, or look at its connection")
+            raise UnknownPayoutError(
+                f"there is no payout {scope.payout_id}: cuadre pull payouts, or look at its connection"
+            )
     if scope.since is not None:
         payouts = payouts[payouts["payout_date"] >= pd.Timestamp(scope.since)]
     if scope.until is not None:

@@ -13,6 +13,7 @@ from consumer.facts.completeness import Percentiles, Way, complete_until, percen
 from consumer.facts.installation import Connection
 from consumer.facts.messages import translate
 from consumer.facts.work import ErrandRefusedError, Errands
+from reconcile.kept import records
 from reconcile.runs import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends
@@ -125,8 +126,8 @@ def run(connection: str, number: int) -> ResponseReturnValue:
     return render_template(
         "run.html",
         run=found,
-        summary=run_history.summary_of(found),
-        at_risk=run_history.at_risk(run_history.summary_of(found)),
+        summary=records.read_summary(found),
+        at_risk=run_history.at_risk(records.read_summary(found)),
         codes=codes,
         others=others,
         before=before,

@@ -103,7 +103,7 @@ def test_a_pruned_run_keeps_its_summary_and_may_come_again(
         first, second = session.exec(select(Run).order_by(col(Run.number))).all()
         assert [first.id, second.id] == [old.run_id, new.run_id]
         assert (list(chunks.read_lines(session, first)), len(list(chunks.read_lines(session, second)))) == ([], 1)
-        with pytest.raises(comparison.PrunedRun, match=r"the rows of run 1 .* were dropped on 2026-11-30"):
+        with pytest.raises(comparison.PrunedRunError, match=r"the rows of run 1 .* were dropped on 2026-11-30"):
             comparison.diff(session, installation.settings.data_dir, first, second)
     assert [path.name for path in folder.iterdir()] == [new.run_id]
     again = run(installation, main, as_of=date(2026, 8, 30), rules=tiny_rules())

@@ -20,7 +20,7 @@ from reconcile.desk import decisions
 from reconcile.kept import chunks, records
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.run import RunOutcome, run
-from reconcile.runs.scope import UnknownPayout
+from reconcile.runs.scope import UnknownPayoutError
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, Run, RunFinding
 
 pytestmark = pytest.mark.both_databases
@@ -184,7 +184,7 @@ def test_a_narrowed_run_publishes_only_its_payouts(
     none = _run(installation, main, tiny_rules(), since=date(2026, 9, 11))
     assert none.payouts == 0
     assert _run(installation, main, tiny_rules(), since=date(2026, 9, 10), until=date(2026, 9, 10)).payouts == 1
-    with pytest.raises(UnknownPayout, match="no payout po_9"):
+    with pytest.raises(UnknownPayoutError, match="no payout po_9"):
         _run(installation, main, tiny_rules(), payout_id="po_9")
 
 

@@ -1,7 +1,7 @@
-"""Processor seconds of each test, held by a budget: three times what `docs/testing.md` lists for it.
+"""Processor seconds of each test, held by a budget: five times what `docs/testing.md` lists for it.
 
-A test that is not listed gets the budget of the last one that is. What shared fixtures take belongs to no test, and the
-processor's time, unlike the clock's, is much the same beside any neighbours.
+A test that is not listed gets the budget of the last one that is. What shared fixtures take belongs to no test. The
+processor's time varies less than the clock's; the room is for slower processors and busy neighbours.
 """
 
 import os
@@ -15,7 +15,7 @@ from tests.thoroughness import IS_FULL
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "testing.md"
 IS_WRITTEN = os.environ.get("CUADRE_TEST_WRITE_SLOWEST") == "1"
-TIMES, LISTED, LEAST = 3, 20, 10.0
+TIMES, LISTED, LEAST = 5, 20, 30.0
 _ROW = re.compile(r"^\| ([\d.]+) \| `([^`]+)` \|$", re.MULTILINE)
 _PROPERTY = "processor seconds"
 

@@ -6,11 +6,12 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reconcile.rules.deposits import find_deposits
 from tests.reconcile.rules.conftest import Case as MadeCase
+from tests.thoroughness import for_run
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -236,6 +237,7 @@ _DAYS = st.dates(date(2026, 10, 5), date(2026, 10, 12))
 _TOLD = st.lists(st.tuples(st.sampled_from([100, 200]), _DAYS), max_size=9)
 
 
+@settings(max_examples=for_run(short=25, full=400))
 @given(_TOLD, _TOLD, st.randoms())
 def test_n_and_m_equal_deposits_are_max_n_m(
     shown: list[tuple[int, date]], filed: list[tuple[int, date]], chance: Random

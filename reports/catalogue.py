@@ -151,7 +151,7 @@ def _documents(source: Source) -> Iterable[Part]:
 
 def _receivables(source: Source) -> Iterable[Row]:
     rows = frames.extracted(source.session, source.runs, chunks.RECEIVABLE)
-    return build.receivables(rows, as_of=source.as_of, due_days=source.due_days)
+    return build.receivables(rows, source.due_days, as_of=source.as_of)
 
 
 def _in_transit(source: Source) -> Iterable[Part]:

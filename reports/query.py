@@ -8,8 +8,8 @@ from sqlmodel import Session
 
 from consumer.facts.bankdays import BankCalendar, read_calendar, to_calendar
 from consumer.facts.installation import Connection, Installation
+from reconcile.kept.records import read_summary
 from reconcile.tables import Run
-from reports.shapes.build import DUE_DAYS
 from reports.shapes.spans import Span
 
 
@@ -40,8 +40,9 @@ class Source:
         return [connection.name for connection in self.query.connections]
 
     @property
-    def due_days(self) -> int:
-        return int(str(self.installation.settings.rules.get("due_days", DUE_DAYS)))
+    def due_days(self) -> Mapping[str, int]:
+        """Return by connection the days that its run took for a document without a due date."""
+        return {run.connection: read_summary(run)["tolerances"]["due_days"] for run in self.runs}
 
     @property
     def calendars(self) -> Mapping[str, BankCalendar]:

@@ -115,7 +115,7 @@ def _as_it_is(_source: Source, _connection: str, part: pa.Table) -> pa.Table:
 
 def _aged(source: Source, connection: str, part: pa.Table) -> pa.Table:
     rows = [{**row, "connection": connection} for row in chunks.to_rows(part)]
-    aged = build.receivables(rows, as_of=source.as_of, due_days=source.due_days)
+    aged = build.receivables(rows, source.due_days, as_of=source.as_of)
     return build.to_table(definition_of("receivables"), aged, currency=lambda row: str(row["currency"]))
 
 
@@ -136,12 +136,13 @@ def ages(installation: Installation, query: Query) -> dict[str, dict[str, int]]:
     names = ["currency", "due_date", "issue_date", "balance"]
     with installation.store.reading() as session:
         source = catalogue.source_of(installation, session, query)
+        due_days = source.due_days
         for run in source.runs:
             owed = extracts.read(session, run, chunks.RECEIVABLE, names)
             owed = owed.append_column("is_credit", pc.less(owed["balance"], 0))
             keys = [*names[:3], "is_credit"]
             for row in owed.group_by(keys).aggregate([("balance", "sum")]).to_pylist():
-                days = build.days_overdue(row, as_of=source.as_of, due_days=source.due_days)
+                days = build.days_overdue(row, as_of=source.as_of, due_days=due_days[run.connection])
                 bucket = build.CREDIT if row["is_credit"] else build.overdue_bucket(days)
                 own = found.setdefault(row["currency"], {})
                 own[bucket] = own.get(bucket, 0) + row["balance_sum"]

@@ -17,8 +17,6 @@ from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import Row, Span
 
 CURRENCY = "_currency"
-# What the rules take where `[rules]` does not say otherwise.
-DUE_DAYS = 30
 # What a document is called until its due date, which the asked day may be beyond.
 _UNTIL_DUE = {"open_not_due", "partly_paid"}
 
@@ -141,11 +139,11 @@ def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, as
         yield {**row, **reopened, "age_business_days": age, "age_bucket": bucket_of(age, _AGES, "over 30")}
 
 
-def receivables(rows: Iterable[Row], *, as_of: date, due_days: int = DUE_DAYS) -> Iterator[Row]:
-    """Age open documents by days overdue; credit balances are no part of any age."""
+def receivables(rows: Iterable[Row], due_days: Mapping[str, int], *, as_of: date) -> Iterator[Row]:
+    """Age open documents by days overdue, with the due days of their run; credit balances are no part of any age."""
     for row in rows:
         is_credit = row["balance"] < 0
-        days = 0 if is_credit else days_overdue(row, as_of=as_of, due_days=due_days)
+        days = 0 if is_credit else days_overdue(row, as_of=as_of, due_days=due_days[row["connection"]])
         yield {
             **row,
             "days_overdue": days,

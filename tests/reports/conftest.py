@@ -38,7 +38,7 @@ FIGURES = {
     "exceptions": {},
     "ahead_of_data": False,
     "inputs": {},
-    "tolerances": {},
+    "tolerances": {"due_days": 30},
     "value_at_risk": {"CLP": {"amount": 100_000, "exceptions": 2}},
 }
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"

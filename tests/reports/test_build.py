@@ -94,14 +94,14 @@ def test_receivables_by_days_overdue(due: str | None, days: int, bucket: str) ->
         "outcome": "overdue",
         "balance": 100,
     }
-    rows = list(build.receivables([document], as_of=date(2026, 10, 8)))
+    rows = list(build.receivables([document], {"main": 30}, as_of=date(2026, 10, 8)))
     assert [(row["days_overdue"], row["bucket"], row["state"]) for row in rows] == [(days, bucket, "overdue")]
 
 
 def test_a_credit_balance_is_no_age_of_what_is_owed() -> None:
     """However long ago the document was due: the merchant owes it, and no day of it is overdue."""
     document = {"connection": "main", "due_date": "2026-08-09", "outcome": "overpaid", "balance": -100}
-    row = next(build.receivables([document], as_of=date(2026, 10, 8)))
+    row = next(build.receivables([document], {"main": 30}, as_of=date(2026, 10, 8)))
     assert (row["days_overdue"], row["bucket"], row["state"]) == (0, "credit", "overpaid")
 
 
@@ -115,7 +115,7 @@ def test_the_agreed_days_decide_where_no_due_date_is() -> None:
         "outcome": "overdue",
         "balance": 100,
     }
-    row = next(build.receivables([document], as_of=date(2026, 10, 8), due_days=10))
+    row = next(build.receivables([document], {"main": 10}, as_of=date(2026, 10, 8)))
     assert row["days_overdue"] == 8
 
 

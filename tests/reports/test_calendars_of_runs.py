@@ -1,5 +1,6 @@
-"""Ages count the bank days of the run they are shown with: the merchant's own days, as that run knew them."""
+"""Ages count with the terms of the run they are shown with: its bank days and its due days, as that run knew them."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -10,7 +11,8 @@ from sqlmodel import col
 
 from consumer.facts.installation import Installation
 from reconcile.tables import ExceptionRow, Run
-from reports import catalogue, sheet
+from reports import catalogue, sheet, windows
+from reports.export import PROFILES, to_csv
 from reports.query import Query, calendars_of
 
 # A Tuesday and a Wednesday that the merchant's banks were shut, within the age of what was opened before.
@@ -51,3 +53,16 @@ def test_without_a_run_the_merchant_s_file_counts(installation: Installation) ->
     calendars = calendars_of(installation, installation.connections(None), [])
     assert not calendars["main"].is_bank_day(date(2026, 10, 6))
     assert calendars["main"].is_bank_day(date(2026, 10, 7))
+
+
+def test_receivables_keep_the_due_days_of_their_run(reconciled: Installation) -> None:
+    """Issued 49 days ago, by the run's thirty days it is 19 overdue, whatever `[rules]` says since."""
+    settings = reconciled.settings.model_copy(update={"rules": {"due_days": 5}})
+    later = replace(reconciled, settings=settings)
+    query = Query("receivables", reconciled.connections(None), date(2026, 10, 8))
+    before, after = catalogue.make(reconciled, query), catalogue.make(later, query)
+    assert [(row["days_overdue"], row["bucket"]) for row in after.table.to_pylist()] == [(19, "1-30")]
+    assert b"".join(to_csv(after, PROFILES["machine"], "en")) == b"".join(to_csv(before, PROFILES["machine"], "en"))
+    assert after.facts == before.facts
+    assert windows.find(later, query, 0, 10).report.table == after.table
+    assert windows.ages(later, query) == {"CLP": {"1-30": 50_000}}

@@ -17,6 +17,8 @@ _CAUSES = (
     "payout", "item", "document", "dispute", "decision", "fee", "changed", "gone", "new",
 )  # fmt: skip
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b")
+# What a cause is about, as in `fee changed (po_1); item new (pi_2)`.
+_IDENTITY = re.compile(r"( \(.*?\)(?=; |$))", re.DOTALL)
 _GROUP_OF = {"payout": "status", "document": "document", "item": "outcome", "exception": "severity"}
 
 
@@ -70,7 +72,11 @@ def changed_subject(subject: str, language: str, kind: str) -> str:
 
 
 def cause(text: str, language: str) -> str:
-    """Say why something changed; of a digest its beginning is enough to tell two apart."""
+    """Return why something changed in a reader's words, digests shortened; an id in parentheses stays as it is."""
+    return "".join(part if part.startswith(" (") else _format_cause(part, language) for part in _IDENTITY.split(text))
+
+
+def _format_cause(text: str, language: str) -> str:
     text = re.sub(r"\b([0-9a-f]{8})[0-9a-f]{8,}…?", r"\1…", text)
     if language == "en":
         return text

@@ -95,3 +95,11 @@ def test_a_digest_is_told_by_its_beginning() -> None:
     """A cause names which program or rules changed without a line of digits."""
     text = "rules code 0123456789abcdef0123 → fedcba9876543210fedc"
     assert histories.cause(text, "es-CL") == "programa 01234567… → fedcba98…"
+
+
+def test_an_identity_in_a_cause_stays_as_it_is() -> None:
+    """A document's key with words, a day or many digits is no text to translate or shorten."""
+    key = "cl:33:new fee (2026-10-31):1234567890123456"
+    text = f"document changed ({key}); item new (item; gone)"
+    assert histories.cause(text, "en") == text
+    assert histories.cause(text, "es-CL") == f"documento cambió ({key}); movimiento nuevo (item; gone)"

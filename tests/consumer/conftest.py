@@ -1,4 +1,4 @@
-"""Events as the provider writes them, for the inbox's tests."""
+"""Events as the provider writes them, for the tests of the inbox and of its commands."""
 
 import json
 from collections.abc import Callable

@@ -158,8 +158,7 @@ def periods(wanted: Wanted) -> Statement:
 def period_row(row: tuple[Period, int]) -> Row:
     period, adjustments = row
     own = {key: getattr(period, key) for key in PERIOD_KEYS if hasattr(period, key)}
-    state = "closed" if period.reopened_at is None else "reopened"
-    return own | {"period": period.id, "state": state, "adjustments": adjustments}
+    return own | {"period": period.id, "adjustments": adjustments}
 
 
 def closed_figures(wanted: Wanted) -> Statement:

@@ -184,7 +184,6 @@ _LARGEST_WORKBOOK = 256 * _MEGABYTE
 _MOST_ROWS = 1_048_576
 # A row is as wide as its last cell stands to the right: a few kilobytes name thousands of millions of empty ones.
 _MOST_CELLS = 20_000_000
-_BOOK = "xl/workbook.xml"
 # A cell holds 32,767 characters, a quarter of this however they are written.
 _LONGEST_TEXT = _MEGABYTE
 # A spreadsheet keeps and shows fifteen digits; what stands after them is noise of its binary sums.

@@ -112,5 +112,4 @@ def show_period(open_installation: OpenInstallation, *, period: int, connection_
 
 def _to_row(period: Period, adjustments: int) -> dict[str, object]:
     own = {name: getattr(period, name) for name in PERIOD_KEYS if hasattr(period, name)}
-    state = "closed" if period.reopened_at is None else "reopened"
-    return own | {"period": period.id, "state": state, "adjustments": adjustments}
+    return own | {"period": period.id, "adjustments": adjustments}

@@ -26,6 +26,10 @@ class Period(SQLModel, table=True):
     reopened_at: datetime | None = moment()
     reopened_for: str = ""
 
+    @property
+    def state(self) -> str:
+        return "closed" if self.reopened_at is None else "reopened"
+
 
 class ClosedFigure(SQLModel, table=True):
     """One payout, item or document of a closed period as it stood."""

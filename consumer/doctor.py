@@ -208,7 +208,7 @@ def _sums(session: Session, name: str) -> Iterator[Check]:
         more = f", and {len(found) - 1} more" if len(found) > 1 else ""
         report = "tax-statements" if found[0].stream == "tax-statements" else "statement-check"
         advice = f"ask the provider; cuadre report {report} shows the month"
-        yield Check(name, "sums", Verdict.WARNING, f"{found[0].stream}: {found[0].told}{more}", advice)
+        yield Check(name, "sums", Verdict.WARNING, f"{found[0].stream}: {found[0].problem}{more}", advice)
     else:
         yield _if_read(session, name, "sums", "balances and statements add up", streams=_SUMMED)
 

@@ -49,10 +49,10 @@ def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
         try:
             content = download(link, installation.settings, transport=provider.transport, turn=provider.turn)
         except NotAllowedError as reason:
-            _note(installation, connection, statement_id, told=str(reason))
+            _note(installation, connection, statement_id, problem=str(reason))
         except NotFetchedError as reason:
             told = f"{statement_id}: its document: {reason}"
-            _note(installation, connection, statement_id, told=str(reason))
+            _note(installation, connection, statement_id, problem=str(reason))
             if reason.may_come:
                 done.problems.append(told)
             else:
@@ -78,6 +78,6 @@ def _keep(installation: Installation, connection: Connection, statement_id: str,
 
 def _note(installation: Installation, connection: Connection, statement_id: str, **found: object) -> None:
     row = {"connection": connection.name, "statement_id": statement_id, "looked_at": utc_now()}
-    empty = dict.fromkeys(("path", "sha256", "size", "told"))
+    empty = dict.fromkeys(("path", "sha256", "size", "problem"))
     with installation.store.connection() as writing:
         put(writing, StatementDocument, {**empty, **found, **row}, keys=["connection", "statement_id"])

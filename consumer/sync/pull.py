@@ -373,7 +373,7 @@ def read_streams(
 
 
 def _to_result(reading: _Reading, failure: str | None) -> StreamResult:
-    found = "; ".join(finding.told for finding in reading.findings)
+    found = "; ".join(finding.problem for finding in reading.findings)
     return StreamResult(
         reading.connection,
         reading.stream.name,

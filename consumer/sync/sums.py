@@ -29,10 +29,10 @@ _IN_FORCE = "vigente"
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`subject` is the id of what it is about; `told` is one sentence without secret."""
+    """`subject` is the id of what it is about; `problem` is one sentence without secret."""
 
     subject: str
-    told: str
+    problem: str
 
 
 def record_findings(
@@ -41,10 +41,10 @@ def record_findings(
     """Put a stream's findings in place of those of its pull before."""
     mine = (col(StreamFinding.connection) == connection) & (col(StreamFinding.stream) == stream)
     session.execute(sa.delete(StreamFinding).where(mine))
-    told = {finding.subject: finding.told for finding in findings}
+    problems = {finding.subject: finding.problem for finding in findings}
     session.add_all(
-        StreamFinding(connection=connection, stream=stream, subject=subject, told=text, found_at=now)
-        for subject, text in told.items()
+        StreamFinding(connection=connection, stream=stream, subject=subject, problem=problem, found_at=now)
+        for subject, problem in problems.items()
     )
 
 

@@ -110,7 +110,7 @@ class StreamFinding(SQLModel, table=True):
     connection: str = Field(primary_key=True)
     stream: str = Field(primary_key=True)
     subject: str = Field(primary_key=True)
-    told: str
+    problem: str
     found_at: datetime = moment(optional=False)
 
 
@@ -124,5 +124,5 @@ class StatementDocument(SQLModel, table=True):
     path: str | None = None
     sha256: str | None = None
     size: int | None = None
-    told: str | None = None
+    problem: str | None = None
     looked_at: datetime = moment(optional=False)

@@ -80,7 +80,7 @@ def statement(closing: int) -> dict[str, Any]:
 
 def told(installation: Installation) -> list[tuple[str, str]]:
     with installation.store.reading() as session:
-        return [(row.stream, row.told) for row in session.exec(select(StreamFinding))]
+        return [(row.stream, row.problem) for row in session.exec(select(StreamFinding))]
 
 
 def test_a_break_is_told_by_the_pull_and_goes_when_it_is_mended(

@@ -87,7 +87,7 @@ def test_a_document_is_fetched_once_and_lies_in_the_archive(
     assert row.path is not None
     assert (installation.settings.data_dir / row.path).read_bytes() == PDF
     assert row.sha256 == "cd030cd3bd9050f2116c85df8cd0df9c8db3261df8879912ed0af43395b4e7bd"
-    assert (row.size, row.told) == (16, None)
+    assert (row.size, row.problem) == (16, None)
     read_streams(installation, provider, STREAM)
     assert files.asked == ["https://files.test/1?sig=a"]
 
@@ -133,7 +133,7 @@ def test_elsewhere_only_the_link_is_kept(
     assert (outcome.status, outcome.results[0].reason) == (Completion.DONE, None)
     assert files.asked == []
     assert document(installation).path is None
-    assert document(installation).told == "elsewhere.test is not among CUADRE_DOWNLOAD_HOSTS"
+    assert document(installation).problem == "elsewhere.test is not among CUADRE_DOWNLOAD_HOSTS"
 
 
 def test_a_document_that_may_still_come_leaves_the_stream_incomplete(

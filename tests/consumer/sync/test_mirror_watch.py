@@ -50,7 +50,7 @@ def watched(installation: Installation) -> Installation:
                 difference("re_3", repaired=True),
                 difference("po_1", stream="payouts", repaired=True),
                 StreamFinding(
-                    connection="main", stream="account-movements", subject="acc_1", told="acc_1: off", found_at=NOW
+                    connection="main", stream="account-movements", subject="acc_1", problem="acc_1: off", found_at=NOW
                 ),
             ]
         )

@@ -74,7 +74,7 @@ def test_two_forms_in_force_for_one_month_are_said(
     told = "F29 of 2026-09: 2 forms are in force: 8001, 8002"
     assert outcome.lines == [f"main: tax-statements: complete, 2 read, 2 new or changed, 1 pages: {told}"]
     with installation.store.reading() as session:
-        assert [found.told for found in session.exec(select(StreamFinding))] == [told]
+        assert [found.problem for found in session.exec(select(StreamFinding))] == [told]
     checks = examine(installation, "main", transport=httpx.MockTransport(list_server.answer))
     assert [(check.found, check.advice) for check in checks if check.check == "sums"] == [
         (f"tax-statements: {told}", "ask the provider; cuadre report tax-statements shows the month")

@@ -596,7 +596,7 @@ def upgrade() -> None:
         sa.Column("path", sa.String(), nullable=True),
         sa.Column("sha256", sa.String(), nullable=True),
         sa.Column("size", sa.Integer(), nullable=True),
-        sa.Column("told", sa.String(), nullable=True),
+        sa.Column("problem", sa.String(), nullable=True),
         sa.Column("looked_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("connection", "statement_id"),
     )
@@ -605,7 +605,7 @@ def upgrade() -> None:
         sa.Column("connection", sa.String(), nullable=False),
         sa.Column("stream", sa.String(), nullable=False),
         sa.Column("subject", sa.String(), nullable=False),
-        sa.Column("told", sa.String(), nullable=False),
+        sa.Column("problem", sa.String(), nullable=False),
         sa.Column("found_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("connection", "stream", "subject"),
     )

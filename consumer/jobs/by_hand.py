@@ -53,7 +53,7 @@ def _until_its_end(
 ) -> Iterator[End]:
     endings = [(TickState.COMPLETE, "")]
     try:
-        with ticks.kept(store, job, at, worker=worker, clock=clock):
+        with ticks.renew_lease(store, job, at, worker=worker, clock=clock):
             yield lambda complete, told: endings.append(
                 (TickState.COMPLETE if complete else TickState.INCOMPLETE, told)
             )

@@ -139,7 +139,7 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
         log.warning("ticks missed", job=job.name, count=missed)
     on = job.business_date(planned_at)
     ending: tuple[TickState, str] | None
-    with ticks.kept(store, job.name, planned_at, worker=worker, clock=clock):
+    with ticks.renew_lease(store, job.name, planned_at, worker=worker, clock=clock):
         try:
             ending = (TickState.COMPLETE, job.run(on))
         except JobIncompleteError as incomplete:

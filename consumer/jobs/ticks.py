@@ -8,12 +8,15 @@ from enum import StrEnum
 from itertools import islice, takewhile
 
 import sqlalchemy as sa
+import structlog
 from sqlmodel import select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, Turn, insert_once, take_turn
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.jobs import DIED, Tick
+
+log = structlog.get_logger("cuadre.jobs")
 
 # Longer than any clock skew worth bearing: a worker whose clock is ahead must not take a tick that is alive.
 LEASE = timedelta(minutes=15)
@@ -153,15 +156,22 @@ def _change(store: Store, job: str, planned_at: datetime, worker: str, values: d
 
 
 @contextmanager
-def kept(
+def renew_lease(
     store: Store, job: str, planned_at: datetime, *, worker: str, clock: Callable[[], datetime] = utc_now
 ) -> Iterator[None]:
-    """Renew a tick from a thread of its own for as long as its work lasts."""
+    """Renew a tick from a thread of its own for as long as its work lasts, also after a database that was away."""
     over = threading.Event()
 
     def keep() -> None:
+        is_failing = False
         while not over.wait(LEASE.total_seconds() / 4):
-            renew(store, job, planned_at, worker=worker, now=clock())
+            try:
+                renew(store, job, planned_at, worker=worker, now=clock())
+                is_failing = False
+            except sa.exc.SQLAlchemyError as error:
+                if not is_failing:
+                    log.warning("lease not renewed", job=job, error=type(error).__name__)
+                is_failing = True
 
     keeper = threading.Thread(target=keep, name=f"keeper of {job}", daemon=True)
     keeper.start()

@@ -8,6 +8,7 @@ from sqlmodel import Session, col
 from consumer.facts.columns import Kind, to_columns
 from consumer.facts.money import format_decimal
 from reconcile.tables import (
+    BANK_LINE_KEYS,
     BankFile,
     BankLine,
     ClosedFigure,
@@ -30,7 +31,6 @@ BANK_FILE_KEYS = (
     "closing", "rows", "added", "sha256",
 )  # fmt: skip
 PAYOUT_REPORT_KEYS = ("connection", "name", "imported_at", "payout_id", "rows", "sha256")
-BANK_LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
 CHANGE_KEYS = ("connection", "doc_key", "at", "field", "before", "after", "file")
 DECISION_KEYS = (
     "connection", "decision", "at", "who", "kind", "resource_id", "doc_key", "amount", "currency", "reason_type",

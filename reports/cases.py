@@ -44,7 +44,7 @@ class Case:
         return max((decision.id or 0 for decision in self.decisions), default=0)
 
     @property
-    def told(self) -> list[ExceptionChange | Decision]:
+    def timeline(self) -> list[ExceptionChange | Decision]:
         """Everything that happened, oldest first: what became of the exception, and each decision, undone or not."""
         return sorted([*self.history, *self.decided], key=lambda one: one.at)
 
@@ -125,7 +125,7 @@ def find_candidates(session: Session, run: Run, payment: Row, evidence: Evidence
     compared = [
         {**row, "order_ref": orders.get(row["doc_key"], ""), "difference": amount - row["balance"]} for row in nearest
     ]
-    return beside(payment, compared)
+    return compare_candidates(payment, compared)
 
 
 def _orders(session: Session, connection: str, doc_keys: Sequence[str]) -> dict[str, str]:
@@ -149,7 +149,7 @@ _TELLING = ("order_ref", "issue_date", "due_date")
 _ALIKE = ("currency", "balance", "customer_tax_id")
 
 
-def beside(payment: Row, candidates: Sequence[Row]) -> list[Row]:
+def compare_candidates(payment: Row, candidates: Sequence[Row]) -> list[Row]:
     """Add to each candidate the columns that agree with the payment, how many look alike, and what tells it apart."""
     families = Counter(_family(row) for row in candidates)
     return [

@@ -40,21 +40,21 @@ OnRows = Callable[[int], None]
 Maker = Callable[[Source], Iterable[Row]]
 
 
-def _uncounted(_rows: int) -> None:
+def _ignore_rows(_rows: int) -> None:
     """Nobody waits for the rows one by one."""
 
 
-def make(installation: Installation, query: Query, on_rows: OnRows = _uncounted) -> Report:
+def make(installation: Installation, query: Query, on_rows: OnRows = _ignore_rows) -> Report:
     """Build one report; `incomplete` and `missing` in its facts name the connections that are not whole."""
     with installation.store.reading() as session:
         return _build(installation, session, query, on_rows)
 
 
-def make_sheets(installation: Installation, query: Query, on_rows: OnRows = _uncounted) -> list[Report]:
+def make_sheets(installation: Installation, query: Query, on_rows: OnRows = _ignore_rows) -> list[Report]:
     """Build a report with those that explain it, of one moment: the sheets of its workbook."""
     with installation.store.reading() as session:
         first = _build(installation, session, query, on_rows)
-        beside = BESIDE.get(query.name, ())
+        beside = COMPANIONS.get(query.name, ())
         further = (replace(query, name=name, as_of=first.as_of) for name in beside)
         return [first, *(_build(installation, session, each, on_rows) for each in further)]
 
@@ -150,7 +150,7 @@ def _documents(source: Source) -> Iterable[Part]:
 
 
 def _receivables(source: Source) -> Iterable[Row]:
-    rows = frames.extracted(source.session, source.runs, chunks.RECEIVABLE)
+    rows = frames.read_extracts(source.session, source.runs, chunks.RECEIVABLE)
     return build.receivables(rows, source.due_days, as_of=source.as_of)
 
 
@@ -161,14 +161,14 @@ def _in_transit(source: Source) -> Iterable[Part]:
 
 
 def _rollforward(source: Source) -> Iterable[Row]:
-    rows = frames.extracted(source.session, source.runs, chunks.ROLLFORWARD)
+    rows = frames.read_extracts(source.session, source.runs, chunks.ROLLFORWARD)
     return (row for row in rows if source.query.span.holds(row["date"]))
 
 
 def _control(source: Source) -> Iterable[Row]:
     query = source.query
     figures = frames.figure_rows(source.session, source.runs, query.span, payout_id=query.payout_id)
-    rollforward = frames.extracted(source.session, source.runs, chunks.ROLLFORWARD)
+    rollforward = frames.read_extracts(source.session, source.runs, chunks.ROLLFORWARD)
     owed, too_much = _balances(source)
     in_transit = _sums(source, chunks.TRANSIT, "amount_signed")
     return control(Books(list(figures), owed, too_much, list(in_transit), list(rollforward)))
@@ -256,6 +256,6 @@ IN_COLUMNS: dict[str, Callable[[Source], Iterable[Part]]] = {
 WITHOUT_RUN = frozenset({"transfers", "statement-check", "tax-statements", "tax-returns", "tax-invoices", "drift"})
 
 # A workbook of payouts carries its detail, its exceptions and the totals that tie them.
-BESIDE = {"payout-summary": ("payout-detail", "exceptions", "control")}
+COMPANIONS = {"payout-summary": ("payout-detail", "exceptions", "control")}
 
 AVAILABLE = tuple(name for name in CATALOGUE if name in MAKERS or name in IN_COLUMNS)

@@ -206,7 +206,7 @@ def to_json_rows(report: Report, start: int, count: int) -> list[Row]:
 def _quoted(cells: pa.Array, column: Column, profile: Profile) -> pa.Array:
     if column.kind not in {Kind.TEXT, Kind.ID}:
         return cells
-    cells = defused(cells) if profile.for_people else cells
+    cells = defuse(cells) if profile.for_people else cells
     characters = _bytes_of(cells)
     marks = [mark for mark in (profile.delimiter, '"', "\r", "\n") if mark.encode() in characters]
     if not marks:
@@ -217,7 +217,7 @@ def _quoted(cells: pa.Array, column: Column, profile: Profile) -> pa.Array:
     return pc.replace_with_mask(cells, special, pc.binary_join_element_wise('"', doubled, '"', ""))
 
 
-def defused(cells: pa.Array) -> pa.Array:
+def defuse(cells: pa.Array) -> pa.Array:
     """Put a quote before text that a spreadsheet would run as a formula."""
     risky = pc.is_in(pc.utf8_slice_codeunits(cells, 0, 1), value_set=_RISKY)
     if not pc.any(risky, min_count=0).as_py():

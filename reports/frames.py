@@ -91,7 +91,7 @@ def document_tables(session: Session, runs: Sequence[Run], span: Span) -> Iterat
             yield run.connection, table
 
 
-def extracted(session: Session, runs: Sequence[Run], kind: str) -> Iterator[Row]:
+def read_extracts(session: Session, runs: Sequence[Run], kind: str) -> Iterator[Row]:
     """Read what was taken out of each run when it was published."""
     for run in in_order(runs):
         for row in chunks.to_rows(extracts.read(session, run, kind)):

@@ -18,7 +18,7 @@ from consumer.facts.money import digits_of
 from consumer.facts.texts import LONGEST_CELL, fit_cell
 from reports.export import Profile, header
 from reports.shapes.build import CURRENCY, Report, labels
-from reports.wording.parameters import fact, told
+from reports.wording.parameters import fact, format_value
 
 MOST_ROWS = 1_048_575
 _CREATED = datetime(2000, 1, 1, tzinfo=UTC)
@@ -162,7 +162,9 @@ def _write_parameters(
     first = reports[0]
     # Without headings for people the sheet is for a program, which knows facts by their keys.
     facts = sorted(first.facts.items())
-    said = facts if heads is None else [(fact(key, language), told(key, value, language)) for key, value in facts]
+    said = (
+        facts if heads is None else [(fact(key, language), format_value(key, value, language)) for key, value in facts]
+    )
     lines: list[tuple[str, str | int | Decimal, Format]] = [
         (title, first.definition.name if heads is None else first.definition.title(language), styles.plain),
         (since, str(first.span.since or ""), styles.plain),

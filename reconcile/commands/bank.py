@@ -14,7 +14,7 @@ from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
 from reconcile.books.rates import import_rates
 from reconcile.commands.files import print_files, show_rejects, status_of
-from reconcile.tables import BankLine
+from reconcile.tables import BANK_LINE_KEYS, BankLine
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "format", "account_last4", "rows", "added", "known", "statements",
@@ -23,7 +23,6 @@ FILE_KEYS = (
 STATEMENT_KEYS = (
     "currency", "since", "until", "lines", "opening", "inbound", "outbound", "closing", "closing_stated",
 )  # fmt: skip
-LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
 RATE_KEYS = ("connection", "file", "currency", "accepted", "rates", "rejects")
 
 
@@ -83,11 +82,11 @@ def list_lines(
     with installation.store.reading() as session:
         found = session.exec(newest.order_by(col(BankLine.booked_on).desc(), col(BankLine.id)).limit(limit)).all()
     rows = [
-        {name: getattr(line, name) for name in LINE_KEYS if hasattr(line, name)}
+        {name: getattr(line, name) for name in BANK_LINE_KEYS if hasattr(line, name)}
         | {"account_last4": line.account[-LAST_DIGITS:], "amount": format_decimal(line.amount, line.currency)}
         for line in found
     ]
-    print_rows(rows, LINE_KEYS, as_json=as_json)
+    print_rows(rows, BANK_LINE_KEYS, as_json=as_json)
 
 
 def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, Any]:

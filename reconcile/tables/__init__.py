@@ -1,6 +1,7 @@
 """Every table of reconciliation: the merchant's books, runs with exceptions and decisions, closed periods."""
 
 from reconcile.tables.books import (
+    BANK_LINE_KEYS,
     BankFile,
     BankLine,
     ExchangeRate,
@@ -14,6 +15,7 @@ from reconcile.tables.closing import ClosedFigure, Period, PeriodAdjustment
 from reconcile.tables.runs import Decision, ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
 
 __all__ = [
+    "BANK_LINE_KEYS",
     "BankFile",
     "BankLine",
     "ClosedFigure",

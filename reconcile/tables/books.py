@@ -133,6 +133,10 @@ class BankFile(SQLModel, table=True):
     added: int
 
 
+# What lists show of a bank line, in their order.
+BANK_LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
+
+
 class BankLine(SQLModel, table=True):
     """One line of the merchant's own bank account; what came in is positive."""
 

@@ -57,7 +57,7 @@ def index(name: str) -> ResponseReturnValue:
 
 def _report(name: str) -> ResponseReturnValue:
     """Page through a report by row; a cursor names the runs it began with, so that a page never mixes two."""
-    _check_names(_OF_REPORTS)
+    desk.check_names(_OF_REPORTS)
     limit, (start, of_runs) = _limit(), _cursor()
     query = Query(
         name,
@@ -87,7 +87,7 @@ def _meta(report: Report) -> Row:
 
 def _list(listing: Listing) -> ResponseReturnValue:
     """Page through a list; what comes in meanwhile, new or late, neither repeats a row nor hides one."""
-    _check_names(_OF_LISTS)
+    desk.check_names(_OF_LISTS)
     limit, (start, anchor) = _limit(), _cursor()
     state = desk.choice("state", listing.states)
     wanted = Wanted(desk.names(), state, desk.search(), size=limit)
@@ -147,12 +147,6 @@ def _limit() -> int:
     if number is None or not 1 <= number <= MOST_ROWS:
         raise BadQueryError("pages.number_out_of_range", name="limit", value=text[:20], most=MOST_ROWS)
     return number
-
-
-def _check_names(known: frozenset[str]) -> None:
-    unknown = sorted(set(request.args) - known)
-    if unknown:
-        raise BadQueryError("pages.unknown_parameter", name=unknown[0], known=", ".join(sorted(known)))
 
 
 def _plain(value: object) -> object:

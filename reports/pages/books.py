@@ -90,11 +90,11 @@ def look() -> ResponseReturnValue:
     except UploadError as error:
         flash(refusal(error.message, desk.language()), "alert")
         return redirect(url_for("books.overview"))
-    return redirect(url_for("books.looked", key=upload.key))
+    return redirect(url_for("books.show_upload", key=upload.key))
 
 
 @blueprint.get("/look/<key>")
-def looked(key: str) -> ResponseReturnValue:
+def show_upload(key: str) -> ResponseReturnValue:
     """Show what a staged file would change: totals to compare, or every reason why it cannot be kept."""
     need(Role.FINANCE)
     upload = staging.find_upload(desk.installation(), key, who=desk.reader().name)
@@ -126,7 +126,7 @@ def keep() -> ResponseReturnValue:
         # Something changed since it was looked at; the look says what.
         if found.stale:
             flash(refusal(found.stale, desk.language()), "alert")
-        return redirect(url_for("books.looked", key=upload.key))
+        return redirect(url_for("books.show_upload", key=upload.key))
     staging.drop(upload)
     accepted = f", {found.totals_accepted} totals accepted" if found.totals_accepted else ""
     desk.note("import", f"{upload.content['connection']} {upload.content['kind']} {found.name}{accepted}")
@@ -175,7 +175,7 @@ def close() -> ResponseReturnValue:
             signed=_signature(),
         )
     except PeriodError as error:
-        return _told(refusal(error.message, desk.language()), "alert")
+        return _show_result(refusal(error.message, desk.language()), "alert")
     desk.note("close period", f"{connection.name} {until.isoformat()}")
     flash(translate("done.close", desk.language()), "done")
     return redirect(url_for("books.period", connection=connection.name, number=made.id))
@@ -196,9 +196,9 @@ def reopen() -> ResponseReturnValue:
     try:
         made = reopen_period(desk.installation(), connection, _signature())
     except PeriodError as error:
-        return _told(refusal(error.message, desk.language()), "alert")
+        return _show_result(refusal(error.message, desk.language()), "alert")
     desk.note("reopen period", f"{connection.name} {made.until.isoformat()}")
-    return _told(translate("done.reopen period", desk.language()), "done")
+    return _show_result(translate("done.reopen period", desk.language()), "done")
 
 
 def _signature() -> Signature:
@@ -229,6 +229,6 @@ def _kind() -> str:
     return kind
 
 
-def _told(sentence: str, category: str) -> ResponseReturnValue:
+def _show_result(sentence: str, category: str) -> ResponseReturnValue:
     flash(sentence, category)
     return redirect(url_for("books.index", name="periods"))

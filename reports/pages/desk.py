@@ -176,6 +176,13 @@ def choice(name: str, allowed: Collection[str], default: str = "") -> str:
     return text
 
 
+def check_names(allowed: Collection[str]) -> None:
+    """Raise BadQueryError if the address has a parameter that is not allowed."""
+    unknown = sorted(set(request.args) - set(allowed))
+    if unknown:
+        raise BadQueryError("pages.unknown_parameter", name=unknown[0], known=", ".join(sorted(allowed)))
+
+
 def form_text(name: str) -> str:
     return request.form.get(name, "").strip()[:_LONGEST_TEXT]
 

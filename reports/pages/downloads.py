@@ -90,7 +90,7 @@ def _download_list(listing: Listing, file_format: str) -> ResponseReturnValue:
     """Send a list of operation as it is filtered on its page."""
     if listing.for_admins:
         need(Role.ADMIN)
-    _check_names(_OF_LISTS)
+    desk.check_names(_OF_LISTS)
     shape = _shape(file_format)
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search())
     try:
@@ -108,7 +108,7 @@ def _make_alone(installation: Installation, query: Query) -> list[Report]:
 
 
 def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
-    _check_names(_KNOWN)
+    desk.check_names(_KNOWN)
     if name not in catalogue.AVAILABLE:
         abort(404, f"there is no report {name!r}; there are {', '.join((*catalogue.AVAILABLE, *LISTINGS))}")
     shape = _shape(file_format)
@@ -121,12 +121,6 @@ def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
         payout_id=request.args.get("payout") or None,
     )
     return query, shape
-
-
-def _check_names(known: set[str]) -> None:
-    unknown = sorted(set(request.args) - known)
-    if unknown:
-        raise BadQueryError("pages.unknown_parameter", name=unknown[0], known=", ".join(sorted(known)))
 
 
 def _shape(file_format: str) -> Shape:
@@ -165,7 +159,7 @@ def ordered(number: int) -> ResponseReturnValue:
 
 
 @blueprint.get("/archive/<int(max=2147483647):number>")
-def kept(number: int) -> ResponseReturnValue:
+def download_archived(number: int) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         row = session.get(ReportFile, number)
     if row is None:

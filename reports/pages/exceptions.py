@@ -102,10 +102,10 @@ def bulk() -> ResponseReturnValue:
             raise BadQueryError("pages.no_exception_of_list", value=pick[:100])
         refusal = decide_one(action, connection, exception_id, version=seen)
         outcomes.append((connection, exception_id, refusal))
-    return _told({"template": "bulk.html", "action": action, "outcomes": outcomes})
+    return _show_result({"template": "bulk.html", "action": action, "outcomes": outcomes})
 
 
-def _told(outcome: dict[str, object]) -> ResponseReturnValue:
+def _show_result(outcome: dict[str, object]) -> ResponseReturnValue:
     """Lead to a page of its own, which can be left and come back to without sending the form again."""
     key = staging.stage(desk.installation(), staging.OUTCOMES, outcome, who=desk.reader().name, now=desk.now()).key
     return redirect(url_for("exceptions.outcome", key=key), 303)
@@ -154,4 +154,4 @@ def take_sheet() -> ResponseReturnValue:
     touched = [(name, row) for name, row in taken if row.changed or row.refused]
     rows = [(name, row.line, row.exception_id, row.changed, row.refused and refusal(row.refused, desk.language()))
             for name, row in touched]  # fmt: skip
-    return _told({"template": "sheet.html", "rows": rows, "untouched": len(taken) - len(touched)})
+    return _show_result({"template": "sheet.html", "rows": rows, "untouched": len(taken) - len(touched)})

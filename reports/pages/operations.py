@@ -200,9 +200,9 @@ def pull() -> ResponseReturnValue:
     try:
         errands.pull(connection, stream, desk.reader().name)
     except ErrandRefusedError as error:
-        return _told(refusal(error.message, desk.language()), "alert")
+        return _show_result(refusal(error.message, desk.language()), "alert")
     desk.note("pull", f"{connection.name} {stream}")
-    return _told(translate("errand.pull", desk.language()), "done")
+    return _show_result(translate("errand.pull", desk.language()), "done")
 
 
 @blueprint.post("/backfill")
@@ -213,9 +213,9 @@ def backfill() -> ResponseReturnValue:
     try:
         errands.backfill(connection, desk.reader().name)
     except ErrandRefusedError as error:
-        return _told(refusal(error.message, desk.language()), "alert")
+        return _show_result(refusal(error.message, desk.language()), "alert")
     desk.note("backfill", connection.name)
-    return _told(translate("errand.backfill", desk.language()), "done")
+    return _show_result(translate("errand.backfill", desk.language()), "done")
 
 
 def _errands() -> Errands:
@@ -226,6 +226,6 @@ def _errands() -> Errands:
     return found
 
 
-def _told(sentence: str, category: str) -> ResponseReturnValue:
+def _show_result(sentence: str, category: str) -> ResponseReturnValue:
     flash(sentence, category)
     return redirect(url_for("operations.index", name="jobs"))

@@ -7,7 +7,7 @@ from consumer.facts.messages import Message, translate
 
 def name_differences(names: Sequence[str], language: str) -> str:
     """Name what documents differ in that look the same."""
-    headings = {"order_ref": "Order", "issue_date": "Issued", "due_date": "Due"}
+    headings = {"order_ref": "column.order_ref", "issue_date": "Issued", "due_date": "Due"}
     named = [translate(headings[name], language).lower() for name in names]
     return ", ".join(named) or translate("only their number", language)
 

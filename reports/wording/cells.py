@@ -51,7 +51,7 @@ _EVERYWHERE = {
     "ties_to": Wording(phrases.source),
     "title": Wording(phrases.title_of, ("code",)),
     "suggested_action": Wording(phrases.action_of, ("code",)),
-    "evidence": Wording(evidence.told, (CURRENCY,)),
+    "evidence": Wording(evidence.format_evidence, (CURRENCY,)),
 }
 _HERE = {
     ("payout-summary", "status"): _of("payout"),
@@ -67,8 +67,8 @@ _HERE = {
     ("drift", "kind"): _of("drift"),
     ("run-diff", "kind"): _of("about"),
     ("run-diff", "subject"): Wording(histories.changed_subject, ("kind",)),
-    ("run-diff", "before"): Wording(histories.changed, ("kind", CURRENCY)),
-    ("run-diff", "after"): Wording(histories.changed, ("kind", CURRENCY)),
+    ("run-diff", "before"): Wording(histories.format_change, ("kind", CURRENCY)),
+    ("run-diff", "after"): Wording(histories.format_change, ("kind", CURRENCY)),
     ("run-diff", "cause"): Wording(histories.cause),
     **{(name, "state"): _of("op") for name in ("events", "jobs", "gaps", "runs", "decisions", "periods")},
     ("people", "state"): _of("op"),

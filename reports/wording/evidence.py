@@ -21,7 +21,7 @@ _GROUPS = {
 _decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
-def told(text: str, language: str, currency: str) -> str:
+def format_evidence(text: str, language: str, currency: str) -> str:
     """Say all of it in one line, part by part; what is no JSON object stays as it is."""
     try:
         parts = _decode(text)

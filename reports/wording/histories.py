@@ -22,7 +22,7 @@ _IDENTITY = re.compile(r"( \(.*?\)(?=; |$))", re.DOTALL)
 _GROUP_OF = {"payout": "status", "document": "document", "item": "outcome", "exception": "severity"}
 
 
-def frozen(words: str, language: str, kind: str, currency: str) -> str:
+def format_figure(words: str, language: str, kind: str, currency: str) -> str:
     """Say what a closing wrote down of a payout, an item or a document, with its amounts as people write them."""
     known = re.search(r"currency (\w{3})", words)
     money = known.group(1) if known else currency
@@ -46,7 +46,7 @@ def _money(text: str, currency: str, language: str) -> str:
     return notation.format_amount(int(text), currency, language) if is_whole else text
 
 
-def changed(words: str, language: str, kind: str, currency: str) -> str:
+def format_change(words: str, language: str, kind: str, currency: str) -> str:
     """Say what a payout, document, item or exception was in a run, with its amounts as people write them."""
     return "; ".join(_changed_part(kind, part, currency, language) for part in words.split("; ")) if words else ""
 

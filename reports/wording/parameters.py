@@ -11,7 +11,7 @@ def fact(key: str, language: str) -> str:
     return ", ".join(filter(None, (word("fact", first, language), connection, name)))
 
 
-def told(key: str, value: str, language: str) -> str:
+def format_value(key: str, value: str, language: str) -> str:
     """Say what a fact holds."""
     match key.partition(" ")[0]:
         case "modes":

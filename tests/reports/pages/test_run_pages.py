@@ -86,9 +86,9 @@ def test_rules_are_told_in_words(said: str, told: str) -> None:
 def test_figures_of_a_run_keep_their_currency() -> None:
     """Minor units become amounts, also where there are cents."""
     words = "partly_paid, balance 1050"
-    assert histories.changed(words, "en", "document", "MXN") == "Partly paid, balance 10.50"
-    assert histories.changed("high 99900", "es-CL", "exception", "CLP") == "Alta 99.900"
-    assert histories.frozen("total 1050, currency MXN", "es-MX", "document", "CLP") == "total 10.50, moneda MXN"
+    assert histories.format_change(words, "en", "document", "MXN") == "Partly paid, balance 10.50"
+    assert histories.format_change("high 99900", "es-CL", "exception", "CLP") == "Alta 99.900"
+    assert histories.format_figure("total 1050, currency MXN", "es-MX", "document", "CLP") == "total 10.50, moneda MXN"
 
 
 def test_a_digest_is_told_by_its_beginning() -> None:

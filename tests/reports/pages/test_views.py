@@ -91,7 +91,7 @@ def busy(reconciled: Installation, client: FlaskClient) -> FlaskClient:
 @pytest.mark.parametrize(
     ("path", "shown"),
     [
-        ("/view/receivables", "Por antigüedad · CLP Días vencido Saldo SVG"),
+        ("/view/receivables", "Por antigüedad · CLP Días vencido Saldo"),
         ("/view/receivables?as_of=2026-10-08", "1-30 50.000"),
         (
             "/view/documents",

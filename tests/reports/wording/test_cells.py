@@ -88,13 +88,13 @@ def test_a_gap_is_told_with_its_moments(language: str, line: str) -> None:
 )
 def test_what_was_too_much_to_search_is_told(text: str, spanish: str, english: str) -> None:
     """The sentence and what there was too much of have their Spanish; keys of documents stay."""
-    assert evidence.told(text, "es-CL", "CLP") == spanish
-    assert evidence.told(text, "en", "CLP") == english
+    assert evidence.format_evidence(text, "es-CL", "CLP") == spanish
+    assert evidence.format_evidence(text, "en", "CLP") == english
 
 
 def test_evidence_that_nobody_wrote_as_an_object_stays() -> None:
     """A text of another version is shown, not hidden."""
-    assert evidence.told("seen twice", "es-CL", "CLP") == "seen twice"
+    assert evidence.format_evidence("seen twice", "es-CL", "CLP") == "seen twice"
 
 
 def test_rules_notes_and_checks_are_told_in_spanish() -> None:
@@ -166,8 +166,10 @@ def test_what_a_gap_withholds_is_said_by_the_titles_of_its_codes() -> None:
     """A reader of the exception needs no code to know what is not said meanwhile."""
     text = '{"withheld": ["BANK_AMOUNT_DIFF", "PAYOUT_NOT_IN_BANK"]}'
     said = "se retiene: El banco recibió otro monto; Liquidación no llegó al banco"
-    assert evidence.told(text, "es-CL", "CLP") == said
-    assert evidence.told(text, "en", "CLP") == "withheld: Bank received another amount; Payout not in the bank"
+    assert evidence.format_evidence(text, "es-CL", "CLP") == said
+    assert (
+        evidence.format_evidence(text, "en", "CLP") == "withheld: Bank received another amount; Payout not in the bank"
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ def test_every_number_of_the_rules_has_words() -> None:
 
 def test_calendars_modes_and_countries_are_said() -> None:
     """Codes become names; what nobody knows stays as it is."""
-    assert parameters.told("calendars", "holidays 0.109 cl; holidays 0.109 mx", "es-CL") == (
+    assert parameters.format_value("calendars", "holidays 0.109 cl; holidays 0.109 mx", "es-CL") == (
         "Chile (holidays 0.109); México (holidays 0.109)"
     )
-    assert parameters.told("modes", "test live", "es-CL") == "prueba, real"
-    assert parameters.told("countries", "cl-mx", "en") == "Chile, Mexico"
-    assert parameters.told("tolerance main fee_band_bps", "550", "es-MX") == "5.5 %"
-    assert parameters.told("calendars", "", "en") == ""
+    assert parameters.format_value("modes", "test live", "es-CL") == "prueba, real"
+    assert parameters.format_value("countries", "cl-mx", "en") == "Chile, Mexico"
+    assert parameters.format_value("tolerance main fee_band_bps", "550", "es-MX") == "5.5 %"
+    assert parameters.format_value("calendars", "", "en") == ""

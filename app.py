@@ -24,6 +24,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.facts.work import Completion
 from consumer.health import health
 from consumer.inbox.apply import drain
@@ -50,13 +51,15 @@ from reconcile.rules.streams import STREAMS as GATED
 from reconcile.rules.terms import check_terms
 from reconcile.runs import run as runs
 from reconcile.runs.nightly import NightlyOutcome, Steps, nightly
-from reconcile.tables import InvoiceFile
+from reconcile.tables import BankFile, Decision, ExchangeRate, InvoiceFile, PayoutReport, Run
 from reports import archive, pages, people
 from sandbox.demo import Files, Findings, NotServedError, Served, Summary, Terms, alone_in, play, show, write_settings
 from sandbox.scenarios import NAMES, UnknownScenarioError, build_scenario
 from sandbox.serve import DEFAULT_SCENARIO, DEFAULT_SEED, RunningSandbox
 from sandbox.state.clock import START_AT
 
+# What webhooks, pulls, imports, runs and people leave in a database.
+_LEFT_BY_WORK = (Event, Window, Checkpoint, InvoiceFile, BankFile, PayoutReport, ExchangeRate, Run, Decision)
 # Before the sandbox stands, when only the place of the data is asked.
 NO_TERMS = Terms("http://127.0.0.1", "sk_test_demo", "whsec_demo", "cl", {})
 
@@ -191,7 +194,7 @@ class DemoMerchant:
         self.connection = self.installation.settings.connection("main")
         self.started_at = _claim_demo(self.installation)
         people.ensure_user(self.installation.store, self.email, self.password, people.Role.ADMIN)
-        command = [sys.executable, "-m", "cuadre", "serve", "--no-nights", "--port", str(self.served.port)]
+        command = [sys.executable, "-P", "-m", "cuadre", "serve", "--no-nights", "--port", str(self.served.port)]
         self.served.start(command, environ, log=self.installation.settings.data_dir / "demo.log")
 
     def catch_up(self) -> None:
@@ -233,13 +236,13 @@ def _demo_settings(own: Mapping[str, Any]) -> Settings:
 
 
 def _claim_demo(installation: Installation) -> datetime:
-    """Mark the database as a demo's; one that holds events or books and was never marked is somebody's real data."""
+    """Mark the database as a demo's. Raise Refusal if it was never marked and holds a merchant's own work."""
     now = utc_now()
     with installation.store.reading() as session:
-        is_used = any(session.exec(select(table).limit(1)).first() is not None for table in (Event, InvoiceFile))
+        is_used = any(session.exec(select(table).limit(1)).first() is not None for table in _LEFT_BY_WORK)
     if is_used and not ticks.has_run(installation.store, DEMO):
         raise Refusal(
-            "this database holds events or invoices that no demo made: choose another CUADRE_DATA_DIR",
+            "this database holds data that no demo made: choose another CUADRE_DATA_DIR",
             Completion.MISUSED,
         )
     ticks.claim(installation.store, DEMO, now, worker=DEMO, now=now)

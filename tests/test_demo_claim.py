@@ -7,10 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from sqlmodel import SQLModel
 
 from app import _claim_demo
 from consumer.commands.terminal import Refusal
 from consumer.facts.installation import Installation
+from consumer.facts.tables.sync import Checkpoint, Window
 from reconcile.tables import InvoiceFile
 from sandbox.demo import alone_in
 
@@ -20,10 +22,22 @@ def _books() -> InvoiceFile:
     return InvoiceFile(connection="main", sha256="0" * 64, name="ours.csv", imported_at=at, rows=1, added=1, changed=0)
 
 
-def test_a_database_with_books_of_its_own_is_refused(installation: Installation) -> None:
-    """Invoices that somebody imported are as real as events are."""
+AT = datetime(2026, 10, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        _books(),
+        Checkpoint(connection="main", stream="payouts", pulled_at=AT),
+        Window(connection="main", stream="events", until=AT, state="open", opened_at=AT),
+    ],
+    ids=["imported books", "a pulled list", "a backfill that began"],
+)
+def test_a_database_with_data_of_its_own_is_refused(installation: Installation, row: SQLModel) -> None:
+    """What a merchant imported, pulled or began to read is never mixed with made-up trade."""
     with installation.store.transaction() as session:
-        session.add(_books())
+        session.add(row)
     with pytest.raises(Refusal, match="choose another CUADRE_DATA_DIR"):
         _claim_demo(installation)
 

@@ -113,7 +113,8 @@ def _answer_of(task: Task, said: bytes, status: int) -> Answer:
     if -status in _STOPPING:
         raise JobStoppedError
     if status == 0 and said:
-        answer = Answer(*json.loads(said))
+        # What a library printed while it was loaded stands before its line.
+        answer = Answer(*json.loads(said.splitlines()[-1]))
         if not answer.failure:
             return answer
         raise JobFailedError(answer.failure)
@@ -145,7 +146,7 @@ def work_for_parent(work: Callable[[Task], Ended]) -> None:
         log.exception("job failed", job=f"{name}:{connection}", business_date=on)
         said = Answer(complete=False, lines=[], failure=ticks.failure(error)[1])
     with os.fdopen(answer, "w") as file:
-        json.dump(said, file)
+        file.write(f"\n{json.dumps(said)}")
 
 
 def end_with(alive: int) -> None:

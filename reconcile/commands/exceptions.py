@@ -22,11 +22,13 @@ from reconcile.exceptions.life import State
 from reconcile.kept import records
 from reconcile.kept.chunks import Row
 from reconcile.kept.records import evidence_of
+from reconcile.rules.outcomes import SEVERITIES
 from reconcile.tables import ExceptionChange, ExceptionRow
 
 ROW_KEYS = ("line", "exception_id", "changed", "refused")
 CHANGE_KEYS = ("at", "author", "change", "before", "after")
 GLANCE_KEYS = ("exception", "code", "at risk", "days", "state", "owner", "about")
+_STATES = tuple(state.value for state in State)
 _RUNS = ("run_first", "run_last")
 _OF_AMOUNTS = ("opened", "amount")
 SHOWN_KEYS = (*records.EXCEPTION_KEYS, "note", "version")
@@ -38,9 +40,9 @@ def exceptions() -> None:
 
 
 @exceptions.command("list")
-@click.option("--state", type=click.Choice(["open", "resolved"]))
+@click.option("--state", type=click.Choice(_STATES))
 @click.option("--code")
-@click.option("--severity", type=click.Choice(["high", "medium", "low", "info"]))
+@click.option("--severity", type=click.Choice(SEVERITIES))
 @click.option("--owner")
 @connection_option(None)
 @limit_option
@@ -218,7 +220,7 @@ def resolve_exception(
 
 
 @exceptions.command("export")
-@click.option("--state", type=click.Choice(["open", "resolved"]), default="open", show_default=True)
+@click.option("--state", type=click.Choice(_STATES), default=State.OPEN.value, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), default="-", show_default=True)
 @connection_option("main")
 @click.pass_obj

@@ -15,6 +15,7 @@ from reconcile.kept import chunks, records, snapshots
 from reconcile.kept.records import Fact
 from reconcile.rules.comparisons import check_pair, choose_candidates, name_first_failed
 from reconcile.rules.inputs import rows_of
+from reconcile.rules.outcomes import Failure
 from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.rules.terms import to_rules
 from reconcile.tables import Run
@@ -23,7 +24,7 @@ _WIDTH, _INDENT, _NAME = 100, 2, 26
 # In the place of a document's key: the payment as such, whatever the document.
 _WHATEVER = ""
 _DECIDED = {
-    ("decline", True): "declined by a person",
+    ("decline", True): Failure.DECLINED.value,
     ("unmatch", True): "kept apart by a person",
     ("unmatch", False): "kept unmatched by a person",
     ("adjust", False): "accepted without a document by a person",

@@ -32,6 +32,7 @@ from reconcile.commands.printed import to_plain
 from reconcile.kept import records
 from reconcile.kept.chunks import Row
 from reconcile.reading.memory import save_memory
+from reconcile.rules.outcomes import SEVERITIES
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.nightly import NightlyOutcome, join
 from reconcile.runs.run import TOTALS, RunOutcome, Watch, say_nothing
@@ -39,7 +40,6 @@ from reconcile.runs.run import run as start_run
 from reconcile.runs.scope import UnknownPayoutError
 from reconcile.tables import Run
 
-SEVERITIES = ("high", "medium", "low", "info")
 OUTCOME_KEYS = (
     "connection", "run_id", "number", "as_of", "complete", "new", "dry_run", "payouts", "payouts_closed",
     "payouts_no_bank", "payouts_by_status", "items", "items_by_outcome", "documents", "documents_by_outcome", "totals",

@@ -13,8 +13,8 @@ from consumer.facts.columns import Column, Kind, kind_of
 from consumer.facts.money import format_decimal
 from reconcile.kept import chunks
 from reconcile.kept.chunks import Row
-from reconcile.rules.findings import count_bank_days, to_age_bucket
-from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
+from reconcile.rules.findings import count_bank_days
+from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS, to_age_bucket
 from reconcile.tables import (
     ExceptionRow,
     InvoiceFile,

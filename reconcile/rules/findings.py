@@ -1,4 +1,4 @@
-"""Findings: what they are about, their order, the day each is aged from, and the buckets of ages."""
+"""Findings: what they are about, their order, and the day each is aged from."""
 
 from collections.abc import Iterable, Sequence
 from datetime import date
@@ -13,15 +13,11 @@ from pandas import DataFrame, Series
 from consumer.facts.bankdays import BankCalendar
 from reconcile.rules.columns import are_in
 from reconcile.rules.inputs import Evidence, Finding, Inputs
-from reconcile.rules.outcomes import WITHOUT_DOCUMENT, Code
+from reconcile.rules.outcomes import SEVERITIES, WITHOUT_DOCUMENT, Code, Severity
 from reconcile.rules.timing import to_local_times
-
-_SEVERITIES = ("high", "medium", "low", "info")
 
 # What to do about a payment that has no document but a void one of just its amount.
 OF_VOID = "Refund the payment, or issue the document again: the customer's document of this amount is void"
-BUCKETS = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
-OLDEST_BUCKET = "over 30"
 # Which day the age of a code counts from: the first of these that is known. What is not listed counts from the payment
 # or refund it names, else from the day its payout was made; a rule that knows better sets the day itself.
 FACTS: dict[str, tuple[str, ...]] = {
@@ -49,11 +45,13 @@ class About(Struct):
     customer_name: str | None = None
 
 
-def to_finding(code: Code, about: About, *, at_risk: int, severity: str | None = None, action: str = "") -> Finding:
+def to_finding(
+    code: Code, about: About, *, at_risk: int, severity: Severity | None = None, action: str = ""
+) -> Finding:
     """Word a finding; what was found may weigh more or less than its code does, and ask for another action."""
     return Finding(
         code=str(code),
-        severity=severity or code.severity,
+        severity=str(severity or code.severity),
         subject=about.subject,
         title=code.sentence,
         amount_at_risk=int(at_risk),
@@ -85,7 +83,7 @@ def sort_findings(findings: list[Finding]) -> tuple[Finding, ...]:
     """Sort by severity, code and subject, which is a total order."""
     alike: dict[tuple[int, str], list[Finding]] = {}
     for finding in findings:
-        alike.setdefault((_SEVERITIES.index(finding.severity), finding.code), []).append(finding)
+        alike.setdefault((SEVERITIES.index(finding.severity), finding.code), []).append(finding)
     subject = attrgetter("subject")
     return tuple(finding for kind in sorted(alike) for finding in sorted(alike[kind], key=subject))
 
@@ -93,10 +91,6 @@ def sort_findings(findings: list[Finding]) -> tuple[Finding, ...]:
 def count_bank_days(since: date, on: date, calendar: BankCalendar) -> int:
     """Return the bank days from the day of an exception's fact to another day, never below zero."""
     return max(0, calendar.days_between(since, on))
-
-
-def to_age_bucket(age: int) -> str:
-    return next((name for limit, name in BUCKETS if age <= limit), OLDEST_BUCKET)
 
 
 class _Known(NamedTuple):

@@ -60,9 +60,9 @@ class Recon(StrEnum):
     NO_BANK = "no_bank"
     OPEN = "open"
     NOT_DUE = "not_due"
+    INCOMPLETE = "incomplete"
     CANCELED = "canceled"
     RETURNED = "returned"
-    INCOMPLETE = "incomplete"
 
 
 class FeeSource(StrEnum):
@@ -78,17 +78,49 @@ LOST = ("lost", "expired")
 CLOSED = ("won", "canceled", *LOST)
 
 
+class Failure(StrEnum):
+    """The first test that a payment and its nearest document do not pass."""
+
+    DECLINED = "declined by a person"
+    VOID = "the document is void"
+    CURRENCY = "currency"
+    NO_TAX_ID = "no tax id"
+    CUSTOMER = "customer"
+    AMOUNT = "amount"
+    DATE = "date"
+    ANOTHER_SALE = "the payment names another sale"
+    NOT_ALONE = "not the only candidate"
+
+
+class Severity(StrEnum):
+    """How grave an exception is, the gravest first."""
+
+    HIGH = "high"
+    MEDIUM = "medium"
+    LOW = "low"
+    INFO = "info"
+
+
+SEVERITIES = tuple(severity.value for severity in Severity)
+# The ages of exceptions in bank days.
+_BUCKETS = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
+
+
+def to_age_bucket(age: int) -> str:
+    return next((name for limit, name in _BUCKETS if age <= limit), "over 30")
+
+
 class Code(StrEnum):
     """An exception's code with the severity it usually has, its title and what to do about it, as a run keeps them.
 
     Pages and people's files say titles and actions in the words of the catalogues.
     """
 
-    severity: str
+    severity: Severity
     sentence: str
     action: str
 
-    def __new__(cls, code: str, severity: str, sentence: str, action: str) -> Self:
+    def __new__(cls, code: str, severity: Severity, sentence: str, action: str) -> Self:
         member = str.__new__(cls, code)
         member._value_ = code
         member.severity, member.sentence, member.action = severity, sentence, action
@@ -96,163 +128,163 @@ class Code(StrEnum):
 
     PAYOUT_IDENTITY = (
         "PAYOUT_IDENTITY",
-        "high",
+        Severity.HIGH,
         "The payout is not the sum of its items less fees",
         "Compare the payout with the provider's report; ask the provider about the difference",
     )
     PAYOUT_LATE = (
         "PAYOUT_LATE",
-        "high",
+        Severity.HIGH,
         "The payout is still on its way after the day it was due",
         "Ask the provider when it will arrive",
     )
     PAYOUT_NOT_IN_BANK = (
         "PAYOUT_NOT_IN_BANK",
-        "high",
+        Severity.HIGH,
         "The payout succeeded and the bank shows nothing",
         "Check the recipient account; ask the provider for proof of the transfer",
     )
     PAYOUT_RETURNED = (
         "PAYOUT_RETURNED",
-        "high",
+        Severity.HIGH,
         "The bank returned the payout",
         "Check the recipient account's data with the provider; its items wait for another payout",
     )
     BANK_AMOUNT_DIFF = (
         "BANK_AMOUNT_DIFF",
-        "high",
+        Severity.HIGH,
         "The bank shows another amount than the payout",
         "Compare the bank line with the payout; ask the bank about charges",
     )
     BANK_SOURCES_DIFFER = (
         "BANK_SOURCES_DIFFER",
-        "medium",
+        Severity.MEDIUM,
         "The account's movements and the bank's files tell different deposits of one day",
         "Compare the lines with the bank's own statement; read the movements again, or import the right file",
     )
     FEE_OUT_OF_BAND = (
         "FEE_OUT_OF_BAND",
-        "medium",
+        Severity.MEDIUM,
         "The fee is not what was agreed",
         "Compare the fee with the contract; ask the provider for a correction",
     )
     PAYMENT_NO_INVOICE = (
         "PAYMENT_NO_INVOICE",
-        "medium",
+        Severity.MEDIUM,
         "A payment has no invoice that is certain",
         "Find or issue the document, import it, or match the payment by hand",
     )
     INVOICE_NO_PAYMENT = (
         "INVOICE_NO_PAYMENT",
-        "medium",
+        Severity.MEDIUM,
         "A document is overdue and not fully paid",
         "Remind the customer, or match a payment by hand",
     )
     AMOUNT_DIFF = (
         "AMOUNT_DIFF",
-        "medium",
+        Severity.MEDIUM,
         "The amount paid differs from the document",
         "Collect or give back the difference, or accept it with a reason",
     )
     CURRENCY_DIFF = (
         "CURRENCY_DIFF",
-        "medium",
+        Severity.MEDIUM,
         "The currency is not that of the document or of the payout",
         "Match it by hand at the agreed rate or correct the document; ask the provider what the payout paid for it",
     )
     CUSTOMER_DIFF = (
         "CUSTOMER_DIFF",
-        "low",
+        Severity.LOW,
         "The payer is not the document's customer",
         "Check whether one pays for the other",
     )
     AMBIGUOUS = (
         "AMBIGUOUS",
-        "medium",
+        Severity.MEDIUM,
         "Several documents explain the payment equally well",
         "Ask the customer which one was meant and match it by hand",
     )
     DUPLICATE_PAYMENT = (
         "DUPLICATE_PAYMENT",
-        "high",
+        Severity.HIGH,
         "The document was already paid",
         "Refund the payment, or match it to another document",
     )
     PAID_CANCELLED_DOC = (
         "PAID_CANCELLED_DOC",
-        "high",
+        Severity.HIGH,
         "The payment is for a cancelled document",
         "Issue the document again or refund the payment",
     )
     REFUND_NO_CREDIT_NOTE = (
         "REFUND_NO_CREDIT_NOTE",
-        "medium",
+        Severity.MEDIUM,
         "A refund of an invoiced sale has no credit note",
         "Issue the credit note",
     )
     CREDIT_NOTE_NO_REFUND = (
         "CREDIT_NOTE_NO_REFUND",
-        "medium",
+        Severity.MEDIUM,
         "A paid document was credited and nothing was refunded",
         "Refund the customer, or apply the credit to another document",
     )
     SPLIT_MISMATCH = (
         "SPLIT_MISMATCH",
-        "high",
+        Severity.HIGH,
         "The shares of a split payment do not add up",
         "Ask the provider how the payment was split",
     )
     ITEM_IN_TWO_PAYOUTS = (
         "ITEM_IN_TWO_PAYOUTS",
-        "high",
+        Severity.HIGH,
         "The same item is in two payouts",
         "Tell the provider: one of the two will be taken back",
     )
     ITEM_IN_NO_PAYOUT = (
         "ITEM_IN_NO_PAYOUT",
-        "high",
+        Severity.HIGH,
         "A payment is in no payout though its time has passed",
         "Ask the provider in which payout it went",
     )
     TRANSFER_RETURNED = (
         "TRANSFER_RETURNED",
-        "medium",
+        Severity.MEDIUM,
         "The bank sent a transfer back",
         "Check the account's data and send it again, or ask the payer to",
     )
     DISPUTE_LOST = (
         "DISPUTE_LOST",
-        "high",
+        Severity.HIGH,
         "A dispute was lost, and what its payment paid is open again",
         "Collect the document again, issue its credit note or write it off with a reason",
     )
     DISPUTE_OPEN = (
         "DISPUTE_OPEN",
-        "medium",
+        Severity.MEDIUM,
         "A payment is disputed",
         "Send the provider what proves the sale before the deadline; in review, wait for its answer",
     )
     EVENT_CONFLICT = (
         "EVENT_CONFLICT",
-        "high",
+        Severity.HIGH,
         "Two versions of one event disagree",
         "Compare both with the provider's object and replay the right one",
     )
     DATA_GAP = (
         "DATA_GAP",
-        "high",
+        Severity.HIGH,
         "Data of a stream is missing, so what it could disprove is withheld",
         "Run backfill and pull, then reconcile again",
     )
     RATE_MISSING = (
         "RATE_MISSING",
-        "info",
+        Severity.INFO,
         "The rate of a payment's day is not kept",
         "Import the rate of that day: cuadre rates import",
     )
     CALENDAR_GAP = (
         "CALENDAR_GAP",
-        "info",
+        Severity.INFO,
         "The bank days of this year are not known, only its weekends",
         "Correct the dates, or update the program and the calendar file",
     )

@@ -14,7 +14,7 @@ from reconcile.rules.documents import Note
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, rows_of
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.outcomes import CLOSED, DEAD, LOST, Code, FeeSource
+from reconcile.rules.outcomes import CLOSED, DEAD, LOST, Code, FeeSource, Severity
 from reconcile.rules.payments import Reversal
 from reconcile.rules.payouts import DISPUTE
 
@@ -315,9 +315,10 @@ def _to_open(row: Row, documents: dict[str, list[str]], inputs: Inputs) -> Findi
         "due_on": _format_day(due_on),
         "bank_days_left": left,
     }
-    severity = "info"
+    severity = Severity.INFO
     if row.status != _IN_REVIEW:
-        severity = "high" if left is None or left <= inputs.rules.days_to_deadline else "medium"
+        is_urgent = left is None or left <= inputs.rules.days_to_deadline
+        severity = Severity.HIGH if is_urgent else Severity.MEDIUM
     about = _to_about(row, documents.get(row.resource_id, []), evidence)
     about.due_on = due_on
     return to_finding(Code.DISPUTE_OPEN, about, at_risk=int(row.amount), severity=severity)

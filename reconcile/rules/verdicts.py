@@ -15,14 +15,12 @@ from reconcile.rules.findings import OF_VOID, About, to_finding
 from reconcile.rules.inputs import Evidence, Finding, Inputs, rows_of
 from reconcile.rules.keys import decode_metadata
 from reconcile.rules.ledger import Ledger
-from reconcile.rules.outcomes import Code, DocumentOutcome, Outcome, Stage
+from reconcile.rules.outcomes import Code, DocumentOutcome, Failure, Outcome, Stage
 from reconcile.rules.payments import UNKNOWN
 from reconcile.rules.timing import to_day, to_days
 
 _NONE = -1
-IS_VOID = "the document is void"
-_DECLINED, _TOO_EARLY, _TOO_LATE = "declined by a person", "too early", "too late"
-_WITH_AMOUNT = ("no tax id", "customer", "amount")
+_WITH_AMOUNT = (Failure.NO_TAX_ID, Failure.CUSTOMER, Failure.AMOUNT)
 _ASKS = ("open_balance", "total")  # a void document has a total and no open balance
 Miss = Evidence | None
 _MOST_LISTED = 20
@@ -128,7 +126,9 @@ class NearestMiss:
         failures = _find_first_failures(ledger, asking, docs)
         rows = zip(docs.tolist(), ledger.books.keys[docs], balances[docs].tolist(), failures, strict=True)
         return [
-            None if doc == _NONE else {"document": str(key), _ASKS[failure["failed"] == IS_VOID]: balance} | failure
+            None
+            if doc == _NONE
+            else {"document": str(key), _ASKS[failure["failed"] == Failure.VOID]: balance} | failure
             for doc, key, balance, failure in rows
         ]
 
@@ -174,34 +174,35 @@ def _find_first_failures(ledger: Ledger, payments: Indices, docs: Indices) -> li
     """
     known, books = ledger.payments, ledger.books
     payer, owner, day = known.customer[payments], books.customer[docs], known.day[payments]
-    difference = known.amount[payments] - ledger.balances()[docs]
+    difference, is_early = known.amount[payments] - ledger.balances()[docs], day < books.since[docs]
     pairs = zip(payments.tolist(), docs.tolist(), strict=True)
     tests = [
-        (np.array([pair in ledger.forbidden for pair in pairs] if ledger.forbidden else False, dtype=bool), _DECLINED),
-        (books.is_void[docs], IS_VOID),
-        (known.currency[payments] != books.currency[docs], "currency"),
-        ((payer == UNKNOWN) | (owner == UNKNOWN), "no tax id"),
-        (payer != owner, "customer"),
-        (difference != 0, "amount"),
-        (day < books.since[docs], _TOO_EARLY),
-        (day > books.until[docs], _TOO_LATE),
+        (
+            np.array([pair in ledger.forbidden for pair in pairs] if ledger.forbidden else False, dtype=bool),
+            Failure.DECLINED,
+        ),
+        (books.is_void[docs], Failure.VOID),
+        (known.currency[payments] != books.currency[docs], Failure.CURRENCY),
+        ((payer == UNKNOWN) | (owner == UNKNOWN), Failure.NO_TAX_ID),
+        (payer != owner, Failure.CUSTOMER),
+        (difference != 0, Failure.AMOUNT),
+        (is_early | (day > books.until[docs]), Failure.DATE),
     ]
     failed = np.select([mask for mask, _ in tests], range(len(tests)), default=len(tests))
     passed = np.flatnonzero(failed == len(tests))
     failed[passed[~are_contradicted(ledger, payments[passed], docs[passed])]] += 1
-    names = [*(name for _, name in tests), "the payment names another sale", "not the only candidate"]
+    names = [*(name for _, name in tests), Failure.ANOTHER_SALE, Failure.NOT_ALONE]
     days = (to_days(column) for column in (day, books.since[docs], books.until[docs]))
-    rows = zip(failed.tolist(), difference.tolist(), *days, strict=True)
-    return [_to_failure(names[test], amount, *own) for test, amount, *own in rows]
+    rows = zip(failed.tolist(), difference.tolist(), is_early.tolist(), *days, strict=True)
+    return [_to_failure(names[test], amount, *own, is_early=early) for test, amount, early, *own in rows]
 
 
-def _to_failure(name: str, difference: int, paid_on: str, since: str, until: str) -> Evidence:
+def _to_failure(failure: Failure, difference: int, paid_on: str, since: str, until: str, *, is_early: bool) -> Evidence:
     """Return the test that failed with what was compared."""
-    if name == _TOO_EARLY:
-        return {"failed": "date", "paid_on": paid_on, "window_starts": since}
-    if name == _TOO_LATE:
-        return {"failed": "date", "paid_on": paid_on, "window_ends": until}
-    return {"failed": name, "amount_difference": difference} if name in _WITH_AMOUNT else {"failed": name}
+    failed: Evidence = {"failed": failure.value}
+    if failure == Failure.DATE:
+        return failed | {"paid_on": paid_on} | ({"window_starts": since} if is_early else {"window_ends": until})
+    return failed | {"amount_difference": difference} if failure in _WITH_AMOUNT else failed
 
 
 def find_payment_faults(ledger: Ledger, applied: DataFrame, misses: NearestMiss) -> list[Finding]:
@@ -257,7 +258,7 @@ def _to_finding(ledger: Ledger, payment: int, code: Code, evidence: Evidence) ->
         at_risk = 0
     about = _to_about(ledger, payment, _choose_doc_key(ledger, payment, code, evidence), evidence)
     nearest = evidence.get("nearest")
-    is_of_void = isinstance(nearest, dict) and nearest.get("failed") == IS_VOID
+    is_of_void = isinstance(nearest, dict) and nearest.get("failed") == Failure.VOID
     return to_finding(code, about, at_risk=at_risk, action=OF_VOID if is_of_void else "")
 
 

@@ -6,7 +6,7 @@ from flask import Blueprint, Response, abort, flash, redirect, render_template, 
 from flask.typing import ResponseReturnValue
 
 from reconcile.desk.worklist import WorklistError
-from reconcile.rules.outcomes import Code
+from reconcile.rules.outcomes import SEVERITIES, Code
 from reconcile.tables import Run
 from reports import files, standing
 from reports import sheet as sheets
@@ -29,7 +29,6 @@ _LARGEST_SHEET = 10_000_000
 NOBODY = "-"
 _ONLY_GAPS = "The newest run looks at a day whose data has not come yet. The list shows what earlier days left open."
 _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what is missing is shown."
-SEVERITIES = ("high", "medium", "low", "info")
 
 
 @blueprint.get("")

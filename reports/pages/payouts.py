@@ -6,6 +6,7 @@ from itertools import accumulate
 from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
+from reconcile.rules.outcomes import Recon
 from reports import frames, standing
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
@@ -15,7 +16,7 @@ from reports.standing import PayoutFilter
 _TYPES = ("payment_intent", "charge", "refund", "refund_adjustment", "dispute")
 blueprint = Blueprint("payouts", __name__, url_prefix="/payouts")
 
-STATUSES = ("closed", "no_bank", "open", "not_due", "incomplete", "canceled", "returned")
+STATUSES = tuple(state.value for state in Recon)
 _STEPS = (
     ("Payments", "payments_gross", 1),
     ("Charges", "charges_gross", 1),

@@ -1,6 +1,6 @@
 """Pure: rows of reconciliation become one typed report table, filtered, aged and in a total order."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -13,6 +13,7 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.clock import to_instant
 from consumer.facts.columns import Kind
 from reconcile.kept.chunks import ARROW_TYPES
+from reconcile.rules.outcomes import to_age_bucket
 from reports.shapes.definitions import Definition, label_of
 from reports.shapes.spans import Row, Span
 
@@ -20,7 +21,6 @@ CURRENCY = "_currency"
 # What a document is called until its due date, which the asked day may be beyond.
 _UNTIL_DUE = {"open_not_due", "partly_paid"}
 
-_AGES = ((1, "0-1"), (3, "2-3"), (7, "4-7"), (30, "8-30"))
 _OVERDUE = ((0, "not due"), (30, "1-30"), (60, "31-60"), (90, "61-90"))
 # What a customer has paid too much is owed by the merchant: it is no age of what is owed to them.
 CREDIT = "credit"
@@ -126,17 +126,13 @@ _CASTS: dict[Kind, Callable[[object], object]] = {
 }
 
 
-def bucket_of(days: int, edges: Sequence[tuple[int, str]], last: str) -> str:
-    return next((name for edge, name in edges if days <= edge), last)
-
-
 def exceptions(rows: Iterable[Row], calendars: Mapping[str, BankCalendar], *, as_of: date) -> Iterator[Row]:
     """Show exceptions as they stood on a day, aged in bank days."""
     for row in rows:
         closed = row["resolved_on"] if row["resolved_on"] and row["resolved_on"] <= as_of else None
         age = max(0, calendars[row["connection"]].days_between(row["fact_on"], closed or as_of))
         reopened = {} if closed or not row["resolved_on"] else {"state": "open", "resolved_on": None, "resolution": ""}
-        yield {**row, **reopened, "age_business_days": age, "age_bucket": bucket_of(age, _AGES, "over 30")}
+        yield {**row, **reopened, "age_business_days": age, "age_bucket": to_age_bucket(age)}
 
 
 def receivables(rows: Iterable[Row], due_days: Mapping[str, int], *, as_of: date) -> Iterator[Row]:
@@ -158,7 +154,7 @@ def days_overdue(row: Row, *, as_of: date, due_days: int) -> int:
 
 
 def overdue_bucket(days: int) -> str:
-    return bucket_of(days, _OVERDUE, "over 90")
+    return next((name for edge, name in _OVERDUE if days <= edge), "over 90")
 
 
 def in_transit(items: pa.Table, calendar: BankCalendar, *, as_of: date) -> pa.Table:

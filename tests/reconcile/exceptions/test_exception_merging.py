@@ -9,8 +9,9 @@ from msgspec.structs import replace
 
 from consumer.facts.bankdays import calendar_of
 from reconcile.exceptions.life import OPENED, ExceptionState, Seen, by_identity, exception_id, merge, opened_rows
-from reconcile.rules.findings import count_bank_days, to_age_bucket
+from reconcile.rules.findings import count_bank_days
 from reconcile.rules.inputs import Finding
+from reconcile.rules.outcomes import to_age_bucket
 
 AT = datetime(2026, 9, 11, 6, tzinfo=UTC)
 

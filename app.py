@@ -24,6 +24,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.jobs import TickState
 from consumer.facts.tables.sync import Checkpoint, Window
 from consumer.facts.work import Completion
 from consumer.health import health
@@ -214,7 +215,7 @@ class DemoMerchant:
         outcome = runs.run(installation, connection, as_of=today.date())
         with installation.store.reading() as session:
             stored = session.exec(select(func.count()).select_from(Event)).one()
-        ending = (ticks.TickState.COMPLETE, outcome.run_id)
+        ending = (TickState.COMPLETE, outcome.run_id)
         ticks.finish(installation.store, DEMO, self.started_at, worker=DEMO, now=utc_now(), ending=ending)
         no_bank = outcome.payouts_no_bank
         return Findings(stored, outcome.payouts, outcome.payouts_closed, no_bank, outcome.exceptions, outcome.run_id)

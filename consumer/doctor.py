@@ -21,6 +21,7 @@ from consumer.jobs.worker import keep_at
 from consumer.provider.client import Provider, Transport, open_provider
 from consumer.provider.errors import KeyRefusedError, ProviderError, UnreachableError
 from consumer.provider.routes import EVENTS
+from consumer.sync.backfill import MOST_SKEW
 from consumer.sync.lateness import MOST_OVERLAP, overlap
 from consumer.sync.streams import STREAMS
 from consumer.sync.sums import findings_of
@@ -29,7 +30,6 @@ from consumer.sync.windows import EVENTS_STREAM, unclosed_windows
 from consumer.webhooks.endpoints import Endpoint, list_endpoints, to_address
 from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets
 
-MOST_SKEW = timedelta(minutes=1)
 ALARM_SECONDS = 60.0
 MOST_LAG = timedelta(minutes=5)
 # A night each day, and the time that one takes.

@@ -10,7 +10,7 @@ from sqlmodel import Session, col
 from consumer.facts.clock import utc_now
 from consumer.facts.columns import Kind, to_columns
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict, EventReplay
-from consumer.facts.tables.jobs import Tick, is_in_state, to_shown
+from consumer.facts.tables.jobs import Tick, TickState, is_in_state, to_shown
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.taxids import mask_accounts
 from reconcile.kept.records import read_summary
@@ -102,7 +102,6 @@ def _jobs(wanted: Wanted) -> Statement:
 
 
 JOB_KEYS = ("job", "planned_at", "state", "started_at", "finished_at", "outcome")
-JOB_STATES = ("running", "complete", "incomplete", "failed", "missed", "dead")
 
 
 def _job_row(tick: Tick) -> Row:
@@ -156,7 +155,7 @@ LISTS = (
     Listing("events", to_columns(EVENT_KEYS), _events, _event_row, _EVENT_STATES),
     Listing("conflicts", to_columns(CONFLICT_KEYS), _conflicts, _conflict_row),
     _OPEN,
-    Listing("jobs", to_columns(JOB_KEYS), _jobs, _job_row, JOB_STATES),
+    Listing("jobs", to_columns(JOB_KEYS), _jobs, _job_row, tuple(state.value for state in TickState)),
     Listing("trail", to_columns(TRAIL_KEYS), _trail, _trail_row, for_admins=True),
 )
 

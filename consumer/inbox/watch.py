@@ -14,13 +14,13 @@ from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
-from consumer.facts.tables.jobs import Tick
+from consumer.facts.tables.jobs import Tick, TickState
 
 _EVENT = core_of(Event)
 _CONFLICT = core_of(EventConflict)
 _TICK = core_of(Tick)
 # How the hourly look at the endpoint ends when something is wrong.
-_TROUBLED = ("incomplete", "failed")
+_TROUBLED = (TickState.INCOMPLETE, TickState.FAILED)
 _WEEKS = 4
 _SHORTEST_SILENCE = timedelta(hours=1)
 _ANSWER_SECONDS = 3.0

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store
+from consumer.facts.tables.jobs import TickState
 from consumer.facts.work import ErrandRefusedError, WorkError
 from consumer.jobs import ticks
-from consumer.jobs.ticks import TickState
 
 # Done whole or not, and what there is to say of it.
 Work = Callable[[], tuple[bool, str]]

@@ -17,8 +17,8 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from consumer.facts.clock import local_date, local_instant, utc_now
 from consumer.facts.store import Store
+from consumer.facts.tables.jobs import TickState
 from consumer.jobs import ticks
-from consumer.jobs.ticks import TickState
 
 # A missed night is repeated until the next one is due.
 GRACE = timedelta(hours=20)

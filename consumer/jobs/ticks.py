@@ -4,7 +4,6 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
-from enum import StrEnum
 from itertools import islice, takewhile
 
 import sqlalchemy as sa
@@ -14,7 +13,7 @@ from sqlmodel import select
 from consumer.facts.clock import utc_now
 from consumer.facts.store import Store, Turn, insert_once, take_turn
 from consumer.facts.tables.columns import core_of
-from consumer.facts.tables.jobs import DIED, Tick
+from consumer.facts.tables.jobs import DIED, Tick, TickState
 
 log = structlog.get_logger("cuadre.jobs")
 
@@ -23,14 +22,6 @@ LEASE = timedelta(minutes=15)
 _TICK = core_of(Tick)
 _MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
 _MOST_MISSED = 100
-
-
-class TickState(StrEnum):
-    RUNNING = "running"
-    COMPLETE = "complete"
-    INCOMPLETE = "incomplete"
-    FAILED = "failed"
-    MISSED = "missed"
 
 
 def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime) -> bool:

@@ -1,11 +1,23 @@
 """Ticks of scheduled jobs: one row per job and planned moment, so that a second scheduler is harmless."""
 
 from datetime import datetime
+from enum import StrEnum
 
 import sqlalchemy as sa
 from sqlmodel import Field, SQLModel, col
 
 from consumer.facts.tables.columns import UtcDateTime, moment
+
+
+class TickState(StrEnum):
+    """`dead` is only shown: the row of a worker that stopped still says running."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    INCOMPLETE = "incomplete"
+    FAILED = "failed"
+    MISSED = "missed"
+    DEAD = "dead"
 
 
 class Tick(SQLModel, table=True):
@@ -21,22 +33,20 @@ class Tick(SQLModel, table=True):
     outcome: str | None = None
 
 
-RUNNING = "running"
-DEAD = "dead"
 DIED = "its worker stopped before the end"
 
 
 def is_in_state(state: str, *, now: datetime) -> sa.ColumnElement[bool]:
     """Ask for ticks by the state they are shown in."""
-    is_running, is_over = col(Tick.state) == RUNNING, col(Tick.lease_until) < now
-    if state == DEAD:
+    is_running, is_over = col(Tick.state) == TickState.RUNNING, col(Tick.lease_until) < now
+    if state == TickState.DEAD:
         return is_running & is_over
-    return is_running & ~is_over if state == RUNNING else col(Tick.state) == state
+    return is_running & ~is_over if state == TickState.RUNNING else col(Tick.state) == state
 
 
 def to_shown(tick: Tick, *, now: datetime) -> dict[str, object]:
     """Name a tick's columns; one whose worker stopped renewing it is dead, though nobody has written so yet."""
     shown = tick.model_dump()
-    if tick.state == RUNNING and tick.lease_until < now:
-        shown |= {"state": DEAD, "outcome": DIED}
+    if tick.state == TickState.RUNNING and tick.lease_until < now:
+        shown |= {"state": TickState.DEAD.value, "outcome": DIED}
     return shown

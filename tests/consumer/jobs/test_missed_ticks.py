@@ -7,10 +7,9 @@ import pytest
 from sqlmodel import select
 
 from consumer.facts.store import Store
-from consumer.facts.tables.jobs import Tick
+from consumer.facts.tables.jobs import Tick, TickState
 from consumer.jobs import schedule, ticks
 from consumer.jobs.schedule import HourlyJob, Job, run_due
-from consumer.jobs.ticks import TickState
 
 SANTIAGO = "America/Santiago"
 FIFTH = datetime(2026, 10, 5, 6, 15, tzinfo=UTC)

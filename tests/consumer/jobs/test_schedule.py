@@ -9,7 +9,7 @@ from sqlmodel import select
 from structlog.testing import capture_logs
 
 from consumer.facts.store import Store
-from consumer.facts.tables.jobs import Tick
+from consumer.facts.tables.jobs import Tick, TickState
 from consumer.jobs import schedule, ticks
 from consumer.jobs.schedule import Job, JobIncompleteError, JobStoppedError, TroubleFoundError, run_due
 
@@ -51,7 +51,7 @@ def test_a_dead_workers_tick_is_taken_over_after_its_lease(store: Store) -> None
     assert not ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=1))
     assert ticks.claim(store, "nightly:main", PLANNED, worker="next", now=NOW + timedelta(minutes=16))
 
-    now, ending = NOW + timedelta(minutes=17), (ticks.TickState.COMPLETE, "late")
+    now, ending = NOW + timedelta(minutes=17), (TickState.COMPLETE, "late")
     assert not ticks.finish(store, "nightly:main", PLANNED, worker="dead", now=now, ending=ending)
     assert ticks.finish(store, "nightly:main", PLANNED, worker="next", now=now, ending=ending)
 

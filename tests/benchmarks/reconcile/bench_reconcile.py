@@ -30,6 +30,7 @@ from consumer.facts.store import Store
 from consumer.facts.tables.columns import core_of
 from reconcile.reading.columnar import read_table
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
+from reconcile.reading.memory import save_memory
 from reconcile.rules.inputs import DOCUMENTS
 from reconcile.rules.keys import find_keys, read_metadata
 from reconcile.rules.payments import choose_payments
@@ -59,6 +60,9 @@ def run_once(folder: Path) -> dict[str, Any]:
     """One run by its steps, in this process; files and chunks are written beside them on the second core."""
     installation = installation_at(folder)
     before, clock, ended = _peak(), _Clock(), ["start", *STAGES]
+
+    # As the command and a night's own process do.
+    save_memory()
 
     def watch(_step: str) -> None:
         clock.mark(ended.pop(0))

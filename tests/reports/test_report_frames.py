@@ -88,7 +88,7 @@ def test_a_second_document_of_an_item_adds_no_money(doubled: Installation) -> No
         (date(2026, 11, 9), date(2026, 11, 10), False),
     ],
 )
-def test_exceptions_of_a_range(installation: Installation, opened: date, resolved: date | None, is_shown: bool) -> None:  # noqa: FBT001
+def test_exceptions_of_a_range(installation: Installation, opened: date, resolved: date | None, is_shown: bool) -> None:  # noqa: FBT001 - pytest names it
     """Opening or closing inside the range, open on the day or still open; nothing that came and went after that day."""
     span = Span(date(2026, 10, 1), date(2026, 10, 31))
     row: dict[str, Any] = {"connection": "main", "id": "e1", "opened_on": opened, "resolved_on": resolved}

@@ -17,6 +17,7 @@ from consumer.facts.store import batches
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.provider import (
+    AccountMovement,
     Dispute,
     Entity,
     Payout,
@@ -225,7 +226,15 @@ class _Reader:
         wanted = sa.select(*(columns[name] for name in names)).where(
             *self._mine(Transfer), columns.status.in_(WENT_BACK), columns.amount.is_not(None)
         )
-        return to_transfers(self._rows(wanted))
+        found = self._rows(wanted)
+        return to_transfers(found, self._paired_movements() if found else ())
+
+    def _paired_movements(self) -> list[str]:
+        """Return the bodies of movements that returned another one or were returned."""
+        body = core_of(AccountMovement).c.body
+        unpaired = [body.like(f'%"return_pair_id":{space}null%') for space in ("", " ")]
+        wanted = sa.select(body).where(*self._mine(AccountMovement), sa.not_(sa.or_(*unpaired)))
+        return [row.body for row in self._rows(wanted)]
 
     def gaps(self, as_of: date, *, settle: timedelta, now: datetime) -> DataFrame:
         checkpoints, windows = core_of(Checkpoint).c, core_of(Window).c

@@ -23,17 +23,40 @@ TRANSFERS: Schema = {
 }
 WENT_BACK = ("returned", "reversed")
 _MOMENTS = ("returned_at", "reversed_at")
+_OPPOSITE = {"inbound": "outbound", "outbound": "inbound"}
+_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
-def to_transfers(rows: Iterable[Row]) -> DataFrame:
-    """Return the frame of transfers that went back."""
-    found = [(row.id, row.direction, row.status, row.amount, row.currency, *_why(row.body)) for row in rows]
+def to_transfers(rows: Iterable[Row], movements: Iterable[str] = ()) -> DataFrame:
+    """Return the frame of transfers that went back; `movements` are bodies of account movements.
+
+    Money went back when the movement that returned it was made; without that movement, when the transfer says.
+    """
+    returned = _read_return_moments(movements)
+    found = []
+    for row in rows:
+        code, reason, said_at = _read_reason(row.body)
+        returned_at = returned.get((row.id, _OPPOSITE.get(row.direction, "")), said_at)
+        found.append((row.id, row.direction, row.status, row.amount, row.currency, code, reason, returned_at))
     frame = DataFrame(found, columns=list(TRANSFERS)).sort_values("transfer_id", ignore_index=True)
     return to_types(frame, TRANSFERS)
 
 
-def _why(body: str) -> tuple[str | None, str | None, pd.Timestamp | None]:
-    data = msgspec.json.decode(body)
+def _read_return_moments(movements: Iterable[str]) -> dict[tuple[str, str], pd.Timestamp]:
+    """Return when each movement of a returned pair was made, by its transfer and direction."""
+    bodies = {body["id"]: body for body in map(_decode, movements)}
+    moments = {}
+    for body in bodies.values():
+        pair, direction = _text(body, "return_pair_id"), _text(body, "direction")
+        transfer = _text(body, "resource_id") or _text(bodies.get(pair, {}), "resource_id")
+        made_at = _moment(body.get("transaction_date"))
+        if pair and transfer and direction and made_at is not None:
+            moments[transfer, direction] = made_at
+    return moments
+
+
+def _read_reason(body: str) -> tuple[str | None, str | None, pd.Timestamp | None]:
+    data = _decode(body)
     moments = [moment for name in _MOMENTS if (moment := _moment(data.get(name))) is not None]
     returned_at = moments[0] if moments else None
     return _text(data, "return_reason_code"), _text(data, "return_reason"), returned_at

@@ -8,7 +8,7 @@ from datetime import timedelta
 import click
 
 from consumer.commands.terminal import Refusal, connection_option, json_option, print_rows, say
-from consumer.facts.clock import format_instant
+from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.work import Completion
 from consumer.inbox.handlers import HANDLERS
@@ -16,8 +16,10 @@ from consumer.provider.client import Provider, open_provider
 from consumer.provider.routes import WEBHOOK_ENDPOINTS
 from consumer.webhooks.endpoints import OVERLAP, Endpoint, create_endpoint, list_endpoints
 from consumer.webhooks.endpoints import rotate as rotate_secret
+from consumer.webhooks.keyring import revoke_secret
 
 KEYS = ("connection", "id", "status", "url", "name", "events", "created_at")
+_OVERLAP_HOURS = int(OVERLAP.total_seconds()) // 3600
 _EVENTS = click.option(
     "--event", "events", multiple=True, type=click.Choice(sorted(HANDLERS)), help="Repeatable; default all we handle."
 )
@@ -104,22 +106,35 @@ def update(
 @click.option(
     "--overlap-hours",
     type=click.FloatRange(min=0),
-    default=OVERLAP.total_seconds() / 3600,
-    show_default=True,
-    help="How long both endpoints deliver before the old one may go.",
+    help=f"How long both endpoints deliver; 0 means now (default {_OVERLAP_HOURS}, or what the first call said).",
 )
 @click.pass_obj
-def rotate(open_installation: OpenInstallation, *, connection_name: str, overlap_hours: float) -> None:
+def rotate(open_installation: OpenInstallation, *, connection_name: str, overlap_hours: float | None) -> None:
     """Renew the endpoint's secret: run once to open a second endpoint, again after the overlap to delete the first."""
+    overlap = None if overlap_hours is None else timedelta(hours=overlap_hours)
     with _at_provider(open_installation, connection_name) as (installation, provider):
-        done = rotate_secret(installation, provider, overlap=timedelta(hours=overlap_hours))
+        done = rotate_secret(installation, provider, overlap=overlap)
     old = ", ".join(endpoint.id for endpoint in done.old)
-    if done.made:
-        say(f"{done.new.id} is open beside {old}; run this again after {format_instant(done.ends_at)} to delete {old}")
-    elif done.deleted:
+    if done.deleted:
         say(f"{old} is deleted; {done.new.id} delivers alone")
+    elif done.made:
+        say(f"{done.new.id} is open beside {old}; run this again after {format_instant(done.ends_at)} to delete {old}")
     else:
         say(f"{old} stays until {format_instant(done.ends_at)}; nothing was changed")
+
+
+@webhook.command("revoke")
+@click.argument("label")
+@connection_option("main")
+@click.pass_obj
+def revoke(open_installation: OpenInstallation, *, label: str, connection_name: str) -> None:
+    """End a secret at once on every machine, by its label in `cuadre doctor` or the id of its endpoint."""
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    with installation.store.transaction() as session:
+        ended = revoke_secret(session, connection, label, now=utc_now())
+    advice = "cuadre webhook rotate --overlap-hours 0 makes a new one and deletes it"
+    say(f"the secret of {ended.endpoint_id} is ended everywhere; its endpoint still delivers, answered 401: {advice}")
 
 
 @webhook.command("test")

@@ -20,9 +20,9 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError, Connection
 from consumer.facts.tables.inbox import Source
 from consumer.inbox.record import UnusableEventError, Verdict, read_arrival
-from consumer.webhooks.keyring import Keyring, KeyringUnavailableError
+from consumer.webhooks.keyring import Keyring, KeyringUnavailableError, Use
 from consumer.webhooks.signature import SignatureError, verify
-from consumer.webhooks.writer import NotStoredError, Writer
+from consumer.webhooks.writer import NotStoredError, SecretEndedError, Writer
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -187,7 +187,9 @@ class Receiver:
         _secret_used(connection.name, secrets[used].label).set(now.timestamp())
         try:
             arrival = read_arrival(body, connection=connection, source=Source.WEBHOOK, received_at=now)
-            return self.writer.store(arrival)
+            return self.writer.store(arrival, signed=Use(secrets[used], now))
+        except SecretEndedError:
+            raise RejectedError(401, "secret_ended") from None
         except UnusableEventError as problem:
             raise RejectedError(422, problem.reason) from None
         except NotStoredError as problem:
@@ -220,7 +222,7 @@ def webhooks(
     """Build the blueprint; no login and no CSRF token belong on it, the signature is the proof."""
     blueprint = Blueprint("webhooks", __name__)
     keyring = Keyring(installation)
-    receiver = Receiver(installation, keyring, writer or Writer(installation.store, also=keyring.write_use), now)
+    receiver = Receiver(installation, keyring, writer or _writer(installation, keyring), now)
 
     @blueprint.record
     def _stand_before(state: BlueprintSetupState) -> None:
@@ -234,6 +236,10 @@ def webhooks(
         return Response(answer.body, answer.status, answer.headers)
 
     return blueprint
+
+
+def _writer(installation: Installation, keyring: Keyring) -> Writer:
+    return Writer(installation.store, also=keyring.write_use, find_ended=keyring.find_ended)
 
 
 def _posted_to(environ: Environ) -> str | None:

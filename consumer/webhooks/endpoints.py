@@ -1,17 +1,19 @@
 """Our webhook endpoints at the provider: made, listed, changed, tried out, and their secrets renewed."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
 
 import msgspec
+from sqlmodel import select
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.meaning import JsonObject
 from consumer.facts.settings import ConfigError, Connection, Settings
+from consumer.facts.tables.inbox import Secret
 from consumer.provider.client import Provider
 from consumer.provider.errors import ProviderError, UnreadableError
 from consumer.provider.fields import UNREADABLE
@@ -41,7 +43,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Rotation:
-    """What a call of rotate did: made `new`, deleted `old`, or found that `old` still has to wait until `ends_at`."""
+    """What a call of rotate did: made `new`, deleted `old`, both, or found that `old` has to wait until `ends_at`."""
 
     new: Endpoint
     old: tuple[Endpoint, ...]
@@ -78,51 +80,76 @@ def create_endpoint(
     return _open(installation, provider, {"url": address, "enabled_events": list(events), "name": name})
 
 
-def rotate(installation: Installation, provider: Provider, *, overlap: timedelta = OVERLAP) -> Rotation:
-    """Renew the secret of our endpoint in two calls that lie an overlap apart.
+def rotate(installation: Installation, provider: Provider, *, overlap: timedelta | None = None) -> Rotation:
+    """Renew the secret of our endpoint, in one call without overlap, else in two.
 
-    1. With one endpoint at our address: open a second one with the same events and keep its secret.
-    2. With several, once the newest is older than the overlap: delete the others and let their secrets end.
-       Before that, nothing is changed.
+    1. With one endpoint at our address: open a second one with the same events, and keep its secret and the overlap.
+    2. With several, once the overlap is over: let the secrets of the others end and delete them.
+       Before that, nothing is changed. An overlap that is given again takes the place of the one kept.
     """
     address = to_address(installation.settings, provider.connection)
     listed, now = list_endpoints(provider)
-    there = [endpoint for endpoint in listed if endpoint.url == address]
+    kept = _secrets_by_endpoint(installation, provider.connection)
+    there = sorted((one for one in listed if one.url == address), key=lambda one: _age(one, kept), reverse=True)
     if not there:
         raise EndpointError(f"no endpoint delivers to {address}; cuadre webhook create opens one")
-    if len(there) == 1:
-        old = there[0]
+    is_made = len(there) == 1
+    if is_made:
+        (old,) = there
         body: JsonObject = {"url": address, "enabled_events": list(old.enabled_events), "name": old.name}
-        new = _open(installation, provider, body)
-        return Rotation(new, (old,), new.created_at + overlap, made=True, deleted=False)
+        there.insert(0, _open(installation, provider, body, overlap=OVERLAP if overlap is None else overlap))
+        kept = _secrets_by_endpoint(installation, provider.connection)
     new, *rest = there
-    ends_at = new.created_at + overlap
-    if now >= ends_at:
-        _close(installation, provider, rest)
-    return Rotation(new, tuple(rest), ends_at, made=False, deleted=now >= ends_at)
+    ends_at = _end_of_overlap(new, kept.get(new.id), overlap)
+    is_now = overlap is not None and not overlap
+    is_over = is_now or now >= ends_at
+    if is_over:
+        _close(installation, provider, rest, ends_at=utc_now() + (timedelta() if is_now else _LAST_DELIVERIES))
+    return Rotation(new, tuple(rest), ends_at, made=is_made, deleted=is_over)
 
 
-def _open(installation: Installation, provider: Provider, body: JsonObject) -> Endpoint:
+def _secrets_by_endpoint(installation: Installation, connection: Connection) -> dict[str, Secret]:
+    with installation.store.reading() as session:
+        return {
+            row.endpoint_id: row for row in session.exec(select(Secret).where(Secret.connection == connection.name))
+        }
+
+
+def _age(endpoint: Endpoint, kept: Mapping[str, Secret]) -> tuple[bool, datetime, int]:
+    """Return what orders endpoints from the oldest, before it those whose secret was revoked.
+
+    Of two made in one second, our own record knows which came later.
+    """
+    row = kept.get(endpoint.id)
+    return row is None or row.ends_at is None, endpoint.created_at, (row.id or 0) if row else 0
+
+
+def _end_of_overlap(new: Endpoint, row: Secret | None, overlap: timedelta | None) -> datetime:
+    if overlap is None and row is not None and row.overlap_until is not None:
+        return row.overlap_until
+    return new.created_at + (OVERLAP if overlap is None else overlap)
+
+
+def _open(
+    installation: Installation, provider: Provider, body: JsonObject, *, overlap: timedelta | None = None
+) -> Endpoint:
     answer = provider.create(WEBHOOK_ENDPOINTS, body, idempotency_key=str(uuid.uuid4()))
     endpoint, secret = _to_endpoint(answer.body), answer.value.get("secret")
     if not isinstance(secret, str) or not secret:
         raise UnreadableError(f"webhook_endpoints: {endpoint.id} was made and its secret was not shown; delete it")
     new = NewSecret(provider.connection.name, endpoint.created_at.date().isoformat(), endpoint.id, secret)
     with installation.store.transaction() as session:
-        keep_secret(session, installation.settings, new, now=utc_now())
+        row = keep_secret(session, installation.settings, new, now=utc_now())
+        row.overlap_until = None if overlap is None else endpoint.created_at + overlap
     return endpoint
 
 
-def _close(installation: Installation, provider: Provider, endpoints: Sequence[Endpoint]) -> None:
+def _close(installation: Installation, provider: Provider, endpoints: Sequence[Endpoint], *, ends_at: datetime) -> None:
+    """Let the secret end before its endpoint goes: the other way round a kill between the two leaves it valid."""
     for endpoint in endpoints:
-        provider.delete(WEBHOOK_ENDPOINTS, endpoint.id)
         with installation.store.transaction() as session:
-            end_secret(
-                session,
-                connection=provider.connection.name,
-                endpoint_id=endpoint.id,
-                ends_at=utc_now() + _LAST_DELIVERIES,
-            )
+            end_secret(session, connection=provider.connection.name, endpoint_id=endpoint.id, ends_at=ends_at)
+        provider.delete(WEBHOOK_ENDPOINTS, endpoint.id)
 
 
 def _to_endpoint(raw: bytes) -> Endpoint:

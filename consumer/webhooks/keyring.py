@@ -4,8 +4,11 @@ import base64
 import hashlib
 import hmac
 import logging
+import re
 import threading
 import time
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -19,9 +22,15 @@ from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import put
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Secret, SecretUse
+from consumer.facts.work import Completion, WorkError
 
 _FRESH_SECONDS = 5.0
-_FIRST_LOAD_SECONDS = 2.0
+_READ_SECONDS = 2.0
+_OF_SETTINGS = re.compile(r"settings \d+")
+_IN_SETTINGS = (
+    "secrets of the settings end there: take it out of CUADRE_WEBHOOK_SECRETS on every machine and start again"
+)
+OTHER_KEY = "CUADRE_SECRET_KEY is not the one it was kept under"
 _NOTED_EVERY = timedelta(minutes=1)
 _SECRET = core_of(Secret)
 _LOG = logging.getLogger(__name__)
@@ -42,6 +51,14 @@ class WebhookSecret:
 
     def is_valid(self, now: datetime) -> bool:
         return self.ends_at is None or now < self.ends_at
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """A secret that just verified a request, and the moment it did."""
+
+    secret: WebhookSecret
+    at: datetime
 
 
 def cipher(settings: Settings) -> Fernet:
@@ -108,21 +125,57 @@ def keep_secret(session: Session, settings: Settings, new: NewSecret, *, now: da
 
 
 def end_secret(session: Session, *, connection: str, endpoint_id: str, ends_at: datetime) -> int:
-    """Let the secrets of an endpoint end at a moment; returns how many there were."""
+    """Let the secrets of an endpoint end at a moment, if they do not end before; returns how many there are."""
     rows = session.exec(select(Secret).where(Secret.connection == connection, Secret.endpoint_id == endpoint_id)).all()
     for row in rows:
-        row.ends_at = ends_at
+        row.ends_at = ends_at if row.ends_at is None else min(row.ends_at, ends_at)
     return len(rows)
 
 
+def revoke_secret(session: Session, connection: Connection, named: str, *, now: datetime) -> Secret:
+    """End the one secret with this label or endpoint now; raises WorkError if there is none or several."""
+    if _OF_SETTINGS.fullmatch(named):
+        raise WorkError(_IN_SETTINGS, Completion.MISUSED)
+    rows = session.exec(select(Secret).where(Secret.connection == connection.name).order_by(_SECRET.c.id)).all()
+    valid = [row for row in rows if row.ends_at is None or now < row.ends_at]
+    found = [row for row in valid if named in (row.label, row.endpoint_id)]
+    if not found:
+        labels = Counter(row.label for row in valid)
+        there = ", ".join(f"{label} ({count})" if count > 1 else label for label, count in labels.items())
+        raise WorkError(
+            f"{connection.name} has no webhook secret {named!r}; it has {there or 'none'}", Completion.MISUSED
+        )
+    if len(found) > 1:
+        ids = " or ".join(row.endpoint_id for row in found)
+        sentence = f"{len(found)} webhook secrets of {connection.name} are labelled {named!r}: give the endpoint, {ids}"
+        raise WorkError(sentence, Completion.MISUSED)
+    found[0].ends_at = now
+    return found[0]
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """One reading of the database, under way or over."""
+
+    began_at: float
+    done: threading.Event = field(default_factory=threading.Event)
+
+
 class Keyring:
-    """Answers from memory; the database is read again in the background, so a frozen one never holds a request."""
+    """Answers from memory what was read within the last seconds; older, it asks the database before it answers.
+
+    A thread reads, so that a frozen database holds each request for a moment only. What is known then stays in use:
+    `find_ended`, asked in the transaction that stores the event, has the last word on a secret.
+    """
 
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
         self._kept: dict[str, tuple[WebhookSecret, ...]] | None = None
         self._read_at = float("-inf")
-        self._reading = threading.Lock()
+        self._attempt: _Attempt | None = None
+        self._beginning = threading.Lock()
+        self._is_away = False
+        self._unreadable: set[int] = set()
         self._noting = threading.Lock()
         self._used: dict[int | tuple[str, str], datetime] = {}
         self._noted: dict[int | tuple[str, str], datetime] = {}
@@ -132,12 +185,22 @@ class Keyring:
 
     def secrets_of(self, connection: Connection, *, now: datetime) -> list[WebhookSecret]:
         """Return the secrets that may sign for the connection now, the settings' first."""
-        self._refresh()
+        if not self._is_fresh():
+            self._refresh()
         configured = self._configured[connection.name]
         if self._kept is None and not configured:
             raise KeyringUnavailableError("the database with the webhook secrets cannot be read")
         kept = (self._kept or {}).get(connection.name, ())
         return [*configured, *(secret for secret in kept if secret.is_valid(now))]
+
+    def find_ended(self, connection: DatabaseConnection, uses: Collection[Use]) -> set[Use]:
+        """Return those of the secrets just used that ended meanwhile, as the database says in this transaction."""
+        ids = {use.secret.use for use in uses if isinstance(use.secret.use, int)}
+        if not ids:
+            return set()
+        rows = connection.execute(sa.select(_SECRET.c.id, _SECRET.c.ends_at).where(_SECRET.c.id.in_(ids)))
+        ends: dict[int | tuple[str, str], datetime | None] = {row.id: row.ends_at for row in rows}
+        return {use for use in uses if use.secret.use in ids and not _is_before(use.at, ends, use.secret)}
 
     def note_use(self, secret: WebhookSecret, *, now: datetime) -> None:
         """Remember a use once a minute, to be written with the next events."""
@@ -157,41 +220,54 @@ class Keyring:
                 row = {"connection": use[0], "mark": use[1], "last_used_at": used_at}
                 put(connection, SecretUse, row, keys=["connection", "mark"])
 
-    def _refresh(self) -> None:
-        if time.monotonic() - self._read_at < _FRESH_SECONDS or not self._reading.acquire(blocking=self._kept is None):
-            return
-        try:
-            if time.monotonic() - self._read_at < _FRESH_SECONDS:
-                return
-            self._read_at = time.monotonic()
-            reader = threading.Thread(target=self._read, name="webhook-keyring", daemon=True)
-            reader.start()
-            if self._kept is None:
-                reader.join(_FIRST_LOAD_SECONDS)
-        finally:
-            self._reading.release()
+    def _is_fresh(self) -> bool:
+        return time.monotonic() - self._read_at < _FRESH_SECONDS
 
-    def _read(self) -> None:
+    def _refresh(self) -> None:
+        """Wait for the reading that is under way, or for a new one, until it has taken its time."""
+        with self._beginning:
+            attempt = self._attempt
+            if attempt is None or attempt.done.is_set():
+                if self._is_fresh():
+                    return
+                attempt = self._attempt = _Attempt(time.monotonic())
+                threading.Thread(target=self._read, args=(attempt,), name="webhook-keyring", daemon=True).start()
+        attempt.done.wait(max(0.0, attempt.began_at + _READ_SECONDS - time.monotonic()))
+
+    def _read(self, attempt: _Attempt) -> None:
         try:
             with self._installation.store.reading() as session:
                 rows = session.exec(select(Secret).order_by(sa.desc(_SECRET.c.created_at))).all()
+            self._kept, self._read_at, self._is_away = self._unlock(rows), attempt.began_at, False
         except sa.exc.SQLAlchemyError as problem:
-            _LOG.warning("the webhook secrets in the database cannot be read: %s", type(problem).__name__)
-            return
+            if not self._is_away:
+                _LOG.warning("the webhook secrets in the database cannot be read: %s", type(problem).__name__)
+            self._is_away = True
+        finally:
+            attempt.done.set()
+
+    def _unlock(self, rows: Sequence[Secret]) -> dict[str, tuple[WebhookSecret, ...]]:
         fernet = cipher(self._installation.settings)
         kept: dict[str, list[WebhookSecret]] = {}
         for row in rows:
-            value = _decrypt(fernet, row)
-            if value is not None and row.id is not None:
+            assert row.id is not None
+            value = decrypt(fernet, row)
+            if value is not None:
                 kept.setdefault(row.connection, []).append(WebhookSecret(row.label, value, row.id, row.ends_at))
-        self._kept = {name: tuple(some) for name, some in kept.items()}
+            elif row.id not in self._unreadable:
+                self._unreadable.add(row.id)
+                _LOG.warning("the webhook secret %r cannot be read: %s", row.label, OTHER_KEY)
+        return {name: tuple(some) for name, some in kept.items()}
 
 
-def _decrypt(fernet: Fernet, row: Secret) -> bytes | None:
+def _is_before(at: datetime, ends: Mapping[int | tuple[str, str], datetime | None], secret: WebhookSecret) -> bool:
+    ends_at = ends.get(secret.use, at)
+    return ends_at is None or at < ends_at
+
+
+def decrypt(fernet: Fernet, row: Secret) -> bytes | None:
+    """Return a kept secret, or None if it was kept under another key."""
     try:
         return fernet.decrypt(row.encrypted)
     except InvalidToken:
-        _LOG.warning(
-            "the webhook secret %r cannot be read: CUADRE_SECRET_KEY is not the one it was kept under", row.label
-        )
         return None

@@ -6,7 +6,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 import sqlalchemy as sa
@@ -14,6 +14,7 @@ from sqlalchemy.engine import Connection
 
 from consumer.facts.store import Store
 from consumer.inbox.record import Arrival, Verdict, record_all
+from consumer.webhooks.keyring import Use
 
 PATIENCE_SECONDS = 10.0
 _LESS_PATIENCE = 20
@@ -27,6 +28,7 @@ _LOG = logging.getLogger(__name__)
 _WRITERS: "weakref.WeakSet[Writer]" = weakref.WeakSet()
 
 Record = Callable[[Connection, Sequence[Arrival]], list[Verdict]]
+FindEnded = Callable[[Connection, Collection[Use]], set[Use]]
 
 
 class NotStoredError(Exception):
@@ -37,13 +39,19 @@ class NotStoredError(Exception):
         self.reason = reason
 
 
+class SecretEndedError(Exception):
+    """The secret that signed the arrival ended before it was stored."""
+
+
 class _Ticket:
     """One request waiting for its commit."""
 
-    __slots__ = ("arrival", "released", "verdict")
+    __slots__ = ("arrival", "is_ended", "released", "signed", "verdict")
 
-    def __init__(self, arrival: Arrival) -> None:
+    def __init__(self, arrival: Arrival, signed: Use | None) -> None:
         self.arrival = arrival
+        self.signed = signed
+        self.is_ended = False
         self.verdict: Verdict | None = None
         # A bare lock is several times cheaper than an Event.
         self.released = threading.Lock()
@@ -78,6 +86,10 @@ class _Line:
             given.close()
 
 
+def _find_none(_connection: Connection, _uses: Collection[Use]) -> set[Use]:
+    return set()
+
+
 class Writer:
     """One per process. The thread starts with the first arrival, so that it lives in the process that serves."""
 
@@ -87,11 +99,13 @@ class Writer:
         *,
         record: Record = record_all,
         also: Callable[[Connection], None] | None = None,
+        find_ended: FindEnded = _find_none,
         patience: float = PATIENCE_SECONDS,
     ) -> None:
         self._store = store
         self._record = record
         self._also = also
+        self._find_ended = find_ended
         self._patience = patience
         self._begin()
         _WRITERS.add(self)
@@ -104,14 +118,20 @@ class Writer:
         self._closing = False
         self._expected = 1
         self._committing_since: float | None = None
+        self._is_away = False
 
-    def store(self, arrival: Arrival) -> Verdict:
-        """Return once the arrival is committed; raises NotStoredError where that is not certain in time."""
-        ticket = _Ticket(arrival)
+    def store(self, arrival: Arrival, *, signed: Use | None = None) -> Verdict:
+        """Return once the arrival is committed.
+
+        Raise NotStoredError if that is not certain in time, SecretEndedError if the secret that signed it has ended.
+        """
+        ticket = _Ticket(arrival, signed)
         patience = self._patience_now()
         self._enqueue(ticket)
         if not ticket.released.acquire(timeout=patience):
             raise NotStoredError("no_commit_in_time")
+        if ticket.is_ended:
+            raise SecretEndedError
         if ticket.verdict is None:
             raise NotStoredError("store_down")
         return ticket.verdict
@@ -165,15 +185,16 @@ class Writer:
             return batch
 
     def _commit(self, batch: list[_Ticket], line: _Line) -> None:
-        verdicts: Sequence[Verdict | None] = [None] * len(batch)
+        verdicts: list[Verdict | None] = [None] * len(batch)
         try:
             with line.transaction() as connection:
-                recorded = self._record(connection, [ticket.arrival for ticket in batch])
+                recorded = self._record_in(connection, batch)
                 if self._also is not None:
                     self._also(connection)
             verdicts = recorded
+            self._say_stored()
         except (sa.exc.OperationalError, sa.exc.InterfaceError, sa.exc.TimeoutError) as problem:
-            _LOG.error("events are not stored, senders will retry: %s", type(problem).__name__)
+            self._say_away(problem)
             # A connection opened while the file was read-only stays so for ever.
             self._store.close()
         except sa.exc.SQLAlchemyError as problem:
@@ -186,17 +207,36 @@ class Writer:
             for ticket, verdict in zip(batch, verdicts, strict=True):
                 ticket.release(verdict)
 
+    def _record_in(self, connection: Connection, batch: list[_Ticket]) -> list[Verdict | None]:
+        """Record what secrets signed that are valid still; the others get no verdict and know why."""
+        ended = self._find_ended(connection, {ticket.signed for ticket in batch if ticket.signed})
+        for ticket in batch:
+            ticket.is_ended = ticket.signed in ended
+        verdicts = iter(self._record(connection, [ticket.arrival for ticket in batch if not ticket.is_ended]))
+        return [None if ticket.is_ended else next(verdicts) for ticket in batch]
+
     def _one_by_one(self, batch: list[_Ticket]) -> list[Verdict | None]:
         """Commit each alone, so that a row the store refuses delays no other."""
         verdicts: list[Verdict | None] = []
         for ticket in batch:
             try:
                 with self._store.connection() as connection:
-                    recorded = self._record(connection, [ticket.arrival])
+                    recorded = self._record_in(connection, [ticket])
                 verdicts += recorded
             except sa.exc.SQLAlchemyError:
                 verdicts.append(None)
         return verdicts
+
+    def _say_away(self, problem: Exception) -> None:
+        """Log that nothing can be stored once, however many batches fail."""
+        if not self._is_away:
+            _LOG.error("events are not stored, senders will retry: %s", type(problem).__name__)
+        self._is_away = True
+
+    def _say_stored(self) -> None:
+        if self._is_away:
+            _LOG.info("events are stored again")
+        self._is_away = False
 
     def begin_in_child(self) -> None:
         """After a fork: the parent's thread is not here, and its database connections are not ours to use."""

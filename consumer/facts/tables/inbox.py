@@ -102,6 +102,8 @@ class Secret(SQLModel, table=True):
     endpoint_id: str
     encrypted: bytes = Field(sa_type=LargeBinary)
     created_at: datetime = moment(optional=False)
+    # Until when the endpoints before it deliver as well.
+    overlap_until: datetime | None = moment()
     ends_at: datetime | None = moment()
     last_used_at: datetime | None = moment()
 

@@ -11,6 +11,7 @@ from sqlmodel import select
 
 from consumer.commands.webhook import webhook
 from consumer.config import load
+from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
@@ -134,8 +135,60 @@ def test_a_test_event_is_asked_for(run: Run, running: RunningSandbox) -> None:
 
 
 def test_rotate_says_what_comes_next(run: Run) -> None:
-    """The command names the moment after which the old endpoint may go, and with no overlap it goes at once."""
+    """The overlap is given once: the next call keeps it, and no other default takes its place."""
     run("create")
-    assert "run this again after 2026-10-02T03:00:00Z" in run("rotate").output
-    assert "nothing was changed" in run("rotate").output
+    assert "run this again after 2026-10-03T03:00:00Z" in run("rotate", "--overlap-hours", "48").output
+    waiting = run("rotate").output
+    assert "stays until 2026-10-03T03:00:00Z" in waiting
+    assert "nothing was changed" in waiting
     assert "is deleted" in run("rotate", "--overlap-hours", "0").output
+
+
+def test_no_overlap_means_now(run: Run, installation: Installation) -> None:
+    """One call makes the new endpoint, deletes the old one and ends its secret at once."""
+    first = json.loads(run("create", "--json").stdout)
+    done = run("rotate", "--overlap-hours", "0")
+    assert done.exit_code == 0, done.output
+    assert f"{first['id']} is deleted" in done.output
+    assert len(run("list", "--json").stdout.splitlines()) == 1
+    with installation.store.reading() as session:
+        valid = [secret.endpoint_id for secret in session.exec(select(Secret)) if secret.ends_at is None]
+        ended = [secret.ends_at for secret in session.exec(select(Secret)) if secret.ends_at is not None]
+    assert len(valid) == 1
+    assert ended[0] <= utc_now()
+
+
+def test_revoke_ends_a_secret_and_says_what_still_delivers(run: Run, installation: Installation) -> None:
+    """By label or endpoint it is over at once; an unknown label names those there are, a shared one its endpoints."""
+    first = json.loads(run("create", "--json").stdout)
+    run("rotate")
+    refused = run("revoke", "september")
+    assert str(refused.exception) == "main has no webhook secret 'september'; it has 2026-10-01 (2)"
+    both = run("revoke", "2026-10-01")
+    assert f"2 webhook secrets of main are labelled '2026-10-01': give the endpoint, {first['id']} or " in str(
+        both.exception
+    )
+    done = run("revoke", first["id"])
+    assert done.exit_code == 0, done.output
+    assert f"the secret of {first['id']} is ended everywhere; its endpoint still delivers" in done.output
+    with installation.store.reading() as session:
+        ended = {secret.endpoint_id: secret.ends_at is not None for secret in session.exec(select(Secret))}
+    assert ended[first["id"]]
+    assert list(ended.values()).count(False) == 1
+
+
+def test_after_a_revocation_rotation_deletes_what_was_revoked(run: Run) -> None:
+    """Also where that is the newer of two endpoints: the one whose secret is valid stays."""
+    first = json.loads(run("create", "--json").stdout)
+    run("rotate")
+    second = next(one["id"] for one in map(json.loads, run("list", "--json").stdout.splitlines()) if one != first)
+    run("revoke", second)
+    assert f"{second} is deleted; {first['id']} delivers alone" in run("rotate", "--overlap-hours", "0").output
+
+
+def test_a_secret_of_the_settings_is_ended_there(run: Run) -> None:
+    """What stands in the settings of each machine cannot be ended from one of them, and the refusal says where."""
+    refused = run("revoke", "settings 1")
+    assert str(refused.exception) == (
+        "secrets of the settings end there: take it out of CUADRE_WEBHOOK_SECRETS on every machine and start again"
+    )

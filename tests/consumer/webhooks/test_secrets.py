@@ -4,11 +4,13 @@ import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
 import sqlalchemy as sa
 from flask import Flask
 
 from consumer.doctor import examine
 from consumer.facts.installation import Installation
+from consumer.webhooks import keyring
 from consumer.webhooks.blueprint import webhooks
 from consumer.webhooks.keyring import KnownSecret, NewSecret, end_secret, keep_secret, known_secrets
 
@@ -64,3 +66,45 @@ def test_the_doctor_names_secrets_with_dates_and_uses(installation: Installation
     assert found["webhook secrets"] == (
         "2 are valid: settings 1 (never used); october (made 2026-10-01T00:00:00Z, last used 2026-10-05T12:00:00Z)"
     )
+
+
+def knock(app: Flask, sign: Sign, number: int, *, secret: str) -> int:
+    body = json.dumps({"id": f"evt_{number}"}).encode()
+    return (
+        app.test_client()
+        .post("/webhooks", data=body, headers={"Fintoc-Signature": sign(body, secret=secret)})
+        .status_code
+    )
+
+
+@pytest.mark.both_databases
+def test_an_ended_secret_is_refused_by_the_next_request(installation: Installation, sign: Sign) -> None:
+    """A receiver that just knew the secret refuses it at once when another process ends it, and stores nothing."""
+    with installation.store.transaction() as session:
+        keep_secret(session, installation.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=NOW)
+    app = Flask("receiver")
+    app.register_blueprint(webhooks(installation, now=lambda: NOW))
+    assert knock(app, sign, 1, secret="whsec_rotated") == 200
+
+    with installation.store.transaction() as session:
+        end_secret(session, connection="main", endpoint_id="we_2", ends_at=NOW)
+
+    assert knock(app, sign, 2, secret="whsec_rotated") == 401
+    assert knock(app, sign, 3, secret="whsec_test_secret") == 200
+    with installation.store.reading() as session:
+        assert set(session.connection().execute(sa.text("SELECT id FROM event")).scalars()) == {"evt_1", "evt_3"}
+
+
+def test_a_new_secret_works_at_the_first_request_after_a_pause(
+    installation: Installation, sign: Sign, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known is older than its bound, so the database is asked before the answer and not after it."""
+    app = Flask("receiver")
+    app.register_blueprint(webhooks(installation, now=lambda: NOW))
+    assert knock(app, sign, 1, secret="whsec_test_secret") == 200
+    with installation.store.transaction() as session:
+        keep_secret(session, installation.settings, NewSecret("main", "october", "we_2", "whsec_rotated"), now=NOW)
+
+    monkeypatch.setattr(keyring, "_FRESH_SECONDS", 0.0)
+
+    assert knock(app, sign, 2, secret="whsec_rotated") == 200

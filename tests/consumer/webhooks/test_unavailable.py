@@ -30,7 +30,7 @@ def test_what_is_not_stored_asks_to_come_back(installation: Installation, sign: 
     """Without a commit there is no 200: the sender gets 503 and when to retry."""
 
     class Unable(Writer):
-        def store(self, arrival: object) -> Any:  # noqa: ARG002
+        def store(self, arrival: object, *, signed: object = None) -> Any:  # noqa: ARG002
             raise NotStoredError(reason)
 
     app = Flask("receiver")

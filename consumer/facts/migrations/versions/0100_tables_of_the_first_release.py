@@ -656,6 +656,7 @@ def upgrade() -> None:
         sa.Column("endpoint_id", sa.String(), nullable=False),
         sa.Column("encrypted", sa.LargeBinary(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
+        sa.Column("overlap_until", UtcDateTime(), nullable=True),
         sa.Column("ends_at", UtcDateTime(), nullable=True),
         sa.Column("last_used_at", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id"),

@@ -89,6 +89,7 @@ def transfers(rows: Iterable[Row], bank: Bank, connections: Mapping[str, Connect
             "movement_id": movement_id,
             "statement_period": _statement_period(movement, bank.statements, country.zone) if movement else None,
             "matched_to": bank.payouts.get(movement_id) if movement_id else None,
+            "transfer_batch_id": row.get("transfer_batch_id"),
             "connection": row["connection"],
         }
 

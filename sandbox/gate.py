@@ -162,8 +162,9 @@ def _operate(route: Route, call: Call) -> Answer:
     world.faults.check_server(call.key, call.path)
     world.version = world.faults.switched_version(call.key, call.path) or world.version
     call = replace(call, version=_version(call), body=read_body(request), files=request.files)
-    if route.needs_jws:
-        name = f"{world.header_prefix}-JWS-Signature"
+    name = f"{world.header_prefix}-JWS-Signature"
+    is_wanted = world.scenario.signed_transfers or name in request.headers
+    if route.needs_jws or (route.takes_jws and is_wanted):
         world.signatures.check(request.headers.get(name), request.get_data(), name)
     if route.since_version and call.version < route.since_version:
         raise RefusalError(403, "invalid_api_version", f"{route.name} needs API version {route.since_version} or later")

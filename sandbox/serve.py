@@ -130,7 +130,7 @@ def create_sandbox(scenario: str | Scenario = DEFAULT_SCENARIO, **settings: Unpa
     """Return a sandbox with the scenario of that name, or with this one."""
     seed, start_at = settings.get("seed", DEFAULT_SEED), settings.get("start_at", START_AT)
     if isinstance(scenario, str):
-        scenario = build_scenario(scenario, seed, settings.get("scale", 1.0), start_at, settings.get("damages"))
+        scenario = build_scenario(scenario, seed, settings.get("scale", 1.0), start_at, damages=settings.get("damages"))
     world = World(
         scenario,
         seed=seed,

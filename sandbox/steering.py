@@ -140,8 +140,9 @@ def begin_scenario(world: World) -> Response:
     if "name" not in body:
         raise missing_parameter("name")
     seed = body.get("seed", world.seed)
+    wishes = {name: body.get(name) for name in ("damages", "signed_transfers")}
     try:
-        scenario = build_scenario(body["name"], seed, body.get("scale", 1.0), world.start_at, body.get("damages"))
+        scenario = build_scenario(body["name"], seed, body.get("scale", 1.0), world.start_at, **wishes)
     except UnknownScenarioError as error:
         raise RefusalError(400, "invalid_scenario", str(error), param="name") from None
     world.restart(scenario, seed=seed)

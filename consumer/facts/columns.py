@@ -42,7 +42,7 @@ _NAMES = {
         doc_series doc_type doc_uuid document_number exception_id first_sha256 folio id issuer_id last_payment_id
         match_to matched_to movement_id number order_ref other_sha256 payout_id period receiver_id
         recipient_account_last4 resource_id return_code run_first run_id run_last series sha256 source_event_id
-        statement_period tax_period taxpayer_id tracking_key transfer_id uuid
+        statement_period tax_period taxpayer_id tracking_key transfer_batch_id transfer_id uuid
     """,
     Kind.MONEY: """
         adjustments amount amount_at_risk amount_signed applied_amount balance balance_owed bank_amount bank_difference

@@ -48,6 +48,7 @@ HANDLERS: dict[str, Handler] = {
     **_family("checkout_session", "finished expired", keeps("checkout_session")),
     **_family("transfer.inbound", "succeeded returned return_failed rejected reversed", keeps("transfer")),
     **_family("transfer.outbound", "succeeded partially_succeeded failed returned reversed", keeps("transfer")),
+    **_family("transfer_batch", "in_progress succeeded partially_succeeded failed", keeps("transfer_batch")),
     "account_number.deleted": keeps("account_number"),
     **_family("account_verification", "succeeded failed", keeps("account_verification")),
     **_family("payment_method", "activated canceled", keeps("payment_method")),

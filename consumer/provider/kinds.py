@@ -33,6 +33,7 @@ from consumer.facts.tables.provider import (
     TaxReturn,
     TaxStatement,
     Transfer,
+    TransferBatch,
     WebhookEndpoint,
 )
 from consumer.provider import fields
@@ -84,7 +85,7 @@ def money(data: Data) -> Row:
 
 
 def offer(data: Data) -> Row:
-    """An object whose amount the payer may still choose."""
+    """An object that may come without amount or currency, as where the payer still chooses."""
     return {
         "status": fields.text(data, "status"),
         "amount": fields.amount(data),
@@ -339,6 +340,12 @@ KINDS = {
             ("return_pending", "reverse_pending"),
             ("returned", "reversed"),
         ),
+    ),
+    "transfer_batch": Kind(
+        TransferBatch,
+        offer,
+        ("transfer_batch",),
+        (("pending_authorization",), ("in_progress",), ("failed", "partially_succeeded", "succeeded")),
     ),
     "link": Kind(Link, status_only, ("link",)),
     "link_account": Kind(LinkAccount, _link_account, ("account",)),

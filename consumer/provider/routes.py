@@ -66,6 +66,7 @@ PAYOUT_RESOURCES = Collection(
 )
 
 TRANSFERS = Collection("transfers", (_v1("transfers", cursor=True), _v2("transfers")))
+TRANSFER_BATCHES = Collection("transfer_batches", (_v2("transfer_batches"),))
 ACCOUNTS = Collection("accounts", (_v1("transfers/accounts"), _v2("accounts")))
 ACCOUNT_NUMBERS = Collection("account_numbers", (_v2("account_numbers"),))
 ACCOUNT_MOVEMENTS = Collection("account_movements", _of_account("movements"))

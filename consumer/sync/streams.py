@@ -184,6 +184,7 @@ _ALL = (
         look_over=sums.statement_sums,
     ),
     Stream("account-verifications", "account_verification", lists(routes.ACCOUNT_VERIFICATIONS)),
+    Stream("transfer-batches", "transfer_batch", lists(routes.TRANSFER_BATCHES), Again.MOMENTS),
     Stream("entities", "entity", lists(routes.ENTITIES)),
     # Links to outside bank accounts.
     Stream("links", "link", lists(routes.LINKS), unstable=frozenset({"accounts"})),  # null in lists

@@ -123,7 +123,7 @@ _CATALOGUE = (
         _with_connection(
             "transfer_id direction status amount currency counterparty_tax_id counterparty_name institution "
             "account_masked tracking_key operating_date calendar_ts return_code return_label return_raw returned_at "
-            "movement_id statement_period matched_to"
+            "movement_id statement_period matched_to transfer_batch_id"
         ),
         sort=("connection", "calendar_ts", "transfer_id"),
         range_on="operating_date",

@@ -80,4 +80,5 @@ class Route:
     operation: Operation
     since_version: str | None = None
     needs_jws: bool = False
+    takes_jws: bool = False  # checked where it comes, needed where the scenario asks for it
     query: tuple[str, ...] = ()  # the parameters it reads, where it is no `List`

@@ -14,6 +14,7 @@ from sandbox.api import (
     payment_intents,
     payouts,
     subscriptions,
+    transfer_batches,
     transfers,
 )
 from sandbox.api.call import Route
@@ -41,6 +42,7 @@ ROUTES: tuple[Route, ...] = (
     *accounts.ACCOUNT_ROUTES,
     *accounts.NUMBER_ROUTES,
     *transfers.ROUTES,
+    *transfer_batches.ROUTES,
     *accounts.VERIFICATION_ROUTES,
     *links.LINK_ROUTES,
     *links.FISCAL_ROUTES,

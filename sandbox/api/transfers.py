@@ -1,5 +1,7 @@
 """Transfers between accounts: sent, received, simulated, given back."""
 
+from dataclasses import dataclass
+
 from sandbox.api.call import Answer, Call, Route
 from sandbox.api.fields import (
     check_status,
@@ -34,9 +36,17 @@ COUNTERPARTY = {
 }
 
 
-def create_transfer(call: Call) -> Answer:
-    """Send money; the bank's answer comes a few seconds later."""
-    world, body = call.world, call.body
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A transfer that was asked for: the number it leaves from and what it says."""
+
+    number: Object
+    terms: Object
+
+
+def read_order(call: Call, body: Object) -> Order:
+    """Return what a body asks to be sent, from an account that may send it."""
+    world = call.world
     account = world.get(call.mode, "accounts", require_text(body, "account_id"))
     amount, currency = require_amount(body), require_currency(body)
     if currency != account["currency"]:
@@ -44,19 +54,24 @@ def create_transfer(call: Call) -> Answer:
     counterparty = _read_counterparty(require_mapping(body, "counterparty"), currency)
     if account["status"] != "active":
         raise RefusalError(403, "account_not_active", f"The account is {account['status']}", param="account_id")
-    if amount > account["available_balance"]:
-        raise RefusalError(409, "insufficient_balance", "The account does not hold enough", param="amount")
-    number = world.get(call.mode, "account_numbers", account["root_account_number_id"])
     terms = {
         "amount": amount,
         "currency": currency,
         "counterparty": counterparty,
         "comment": read_text(body, "comment"),
+        "reference_id": read_text(body, "reference_id"),
         "metadata": read_metadata(body),
     }
-    transfer = draft_transfer(world, number, "outbound", terms)
-    transfer["reference_id"] = read_text(body, "reference_id")
-    return Answer(send(world, transfer), 201)
+    return Order(world.get(call.mode, "account_numbers", account["root_account_number_id"]), terms)
+
+
+def create_transfer(call: Call) -> Answer:
+    """Send money; the bank's answer comes a few seconds later."""
+    order = read_order(call, call.body)
+    account = call.world.get(call.mode, "accounts", order.number["account_id"])
+    if order.terms["amount"] > account["available_balance"]:
+        raise RefusalError(409, "insufficient_balance", "The account does not hold enough", param="amount")
+    return Answer(send(call.world, draft_transfer(call.world, order.number, "outbound", order.terms)), 201)
 
 
 def _read_counterparty(given: Object, currency: str) -> Object:
@@ -110,6 +125,7 @@ def simulate_transfer(call: Call) -> Answer:
         "currency": currency,
         "counterparty": counterparty,
         "comment": read_text(body, "comment"),
+        "reference_id": None,
         "metadata": read_metadata(body),
     }
     return Answer(receive(world, draft_transfer(world, number, "inbound", terms), number), 201)
@@ -128,8 +144,8 @@ LIST = cursor_list(
 ROUTES = (
     Route("GET", "/v1/transfers", "list transfers", LIST),
     Route("GET", "/v2/transfers", "list transfers (v2)", LIST),
-    Route("POST", "/v2/transfers", "create transfer", create_transfer),
-    Route("POST", "/v1/transfers", "create transfer (v1)", create_transfer),
+    Route("POST", "/v2/transfers", "create transfer", create_transfer, takes_jws=True),
+    Route("POST", "/v1/transfers", "create transfer (v1)", create_transfer, takes_jws=True),
     Route("GET", "/v1/transfers/{id}", "get transfer (v1)", get_one(TRANSFERS)),
     Route("GET", "/v2/transfers/{id}", "get transfer", get_one(TRANSFERS)),
     Route("POST", "/v2/transfers/return", "return transfer", return_transfer, needs_jws=True),

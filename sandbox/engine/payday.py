@@ -207,7 +207,7 @@ class Payday:
             "institution": {"id": "cl_banco_bice", "name": None, "country": merchant.country},
         }  # fmt: skip
         terms = {"amount": payout.amount, "currency": till.currency, "counterparty": counterparty,
-                 "comment": f"Liquidacion {payout.id}", "metadata": {}}  # fmt: skip
+                 "comment": f"Liquidacion {payout.id}", "reference_id": None, "metadata": {}}  # fmt: skip
         receive(self.world, draft_transfer(self.world, number, "inbound", terms), number)
 
 

@@ -42,7 +42,7 @@ def draft_transfer(world: "World", number: Object, direction: str, terms: Object
         transaction_date=to_iso(world.now()),
         post_date=None,
         comment=terms["comment"],
-        reference_id=None,
+        reference_id=terms["reference_id"],
         tracking_key=world.new_secret("track") if currency == "MXN" else None,
         transfer_batch_id=None,
         receipt_url=None,
@@ -71,15 +71,20 @@ def _answer(world: "World", transfer: Object) -> None:
     wish = outcome(transfer["metadata"])
     if wish in REFUSALS:
         _book(world, transfer, transfer["amount"])
-        is_chilean = transfer["currency"] == "CLP"
-        reason = {"error_reason": "invalid_recipient_account", "failed_at": to_iso(world.now())} if is_chilean else {}
-        world.keep(TRANSFERS, {**transfer, **reason, "status": "failed"}, event="transfer.outbound.failed")
+        refuse(world, transfer)
         return
     done = succeed(world, transfer, event="transfer.outbound.succeeded")
     if wish == "reversed" and done["currency"] == "CLP":
         world.put_off(UNDONE_AFTER, lambda: _begin_reversal(world, done))
     elif wish in LATER:
         world.put_off(UNDONE_AFTER, lambda: _undo(world, done, wish))
+
+
+def refuse(world: "World", transfer: Object) -> None:
+    """Announce that an outbound transfer failed; its money is on the account."""
+    is_chilean = transfer["currency"] == "CLP"
+    reason = {"error_reason": "invalid_recipient_account", "failed_at": to_iso(world.now())} if is_chilean else {}
+    world.keep(TRANSFERS, {**transfer, **reason, "status": "failed"}, event="transfer.outbound.failed")
 
 
 def _begin_reversal(world: "World", transfer: Object) -> None:

@@ -1,6 +1,7 @@
 """Deterministic stretches of trade with a known truth."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 
@@ -28,6 +29,7 @@ _STREAMED: dict[str, tuple[str, Mapping[str, float]]] = {
     "month-end": ("cl", BASE),
     "chaos": ("cl", STRESS),
 }
+_SIGNED = {"mexico"}  # where the traffic was recorded that signs transfers too
 NAMES = (*_PLANTED, *_DAMAGED)
 LARGEST = 2_000
 LARGEST_WHOLE = 25  # the scale above which a scenario is told as it is walked through
@@ -37,7 +39,15 @@ class UnknownScenarioError(ValueError):
     """No scenario has that name, or it cannot be built like that."""
 
 
-def build_scenario(name: object, seed: object, scale: object, start_at: datetime, damages: object = None) -> Scenario:
+def build_scenario(
+    name: object,
+    seed: object,
+    scale: object,
+    start_at: datetime,
+    *,
+    damages: object = None,
+    signed_transfers: object = None,
+) -> Scenario:
     """Return the scenario of that name. Raise UnknownScenarioError with a sentence that lists the names."""
     is_flag = isinstance(seed, bool) or isinstance(scale, bool)
     if not isinstance(name, str) or not isinstance(seed, int) or not isinstance(scale, int | float) or is_flag:
@@ -47,8 +57,13 @@ def build_scenario(name: object, seed: object, scale: object, start_at: datetime
         raise UnknownScenarioError(message)
     if not isinstance(damages, Mapping | None):
         raise UnknownScenarioError("The damages of a scenario are names, each with its rate")
+    if not isinstance(signed_transfers, bool | None):
+        raise UnknownScenarioError("signed_transfers of a scenario is true or false")
+    is_signed = name in _SIGNED if signed_transfers is None else signed_transfers
     try:
-        return provide(name, seed=seed, scale=scale, start=start_at, damages=damages)
+        return replace(
+            provide(name, seed=seed, scale=scale, start=start_at, damages=damages), signed_transfers=is_signed
+        )
     except ValueError as error:
         raise UnknownScenarioError(str(error)) from None
 

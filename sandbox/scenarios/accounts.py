@@ -10,6 +10,7 @@ from sandbox.scenarios.chance import Chance
 from sandbox.scenarios.ledger import Ledger, Transfer
 from sandbox.scenarios.people import Merchant, to_millis, to_object, to_provider_tax_id, to_seconds
 from sandbox.state.happening import Happening
+from sandbox.state.ids import draw
 from sandbox.state.store import Object
 
 OPENING_BALANCE = 4_350_000
@@ -39,6 +40,13 @@ class Movement:
         return self.amount if self.inbound else -self.amount
 
 
+def batched(transfers: list[Transfer]) -> list[Transfer]:
+    """Return the transfers that are sent as a batch: the first the bank sent, and the first it refused."""
+    sent = sorted((each for each in transfers if not each.inbound and not each.sweeps), key=lambda each: each.at)
+    first = {each.undoing == "failed": each for each in reversed(sent)}
+    return list(first.values())
+
+
 @dataclass(slots=True)
 class Teller:
     """Tells everything about one account of one merchant."""
@@ -50,11 +58,13 @@ class Teller:
     account_number: str
     account_id: str = field(init=False)
     number_id: str = field(init=False)
+    batches: dict[str, str] = field(init=False)  # by transfer
     told: list[Happening] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.account_id = self.chance.id("acc")
         self.number_id = self.chance.id("acno", 24)
+        self.batches = {sent.id: draw("trbatch", sent.id) for sent in batched(self.ledger.transfers)}
 
     def tell(self) -> list[Happening]:
         """Return the account's whole life in this ledger."""
@@ -118,6 +128,8 @@ class Teller:
 
     def transfer(self, transfer: Transfer) -> list[Movement]:
         """Return one transfer through its states."""
+        if transfer.id in self.batches:
+            self.batch(transfer)
         way = DIRECTIONS[transfer.inbound]
         done = self.wire(transfer)
         if not transfer.inbound:
@@ -137,6 +149,29 @@ class Teller:
         back_id = self.chance.id("mov", 24)
         back = Movement(back_id, transfer.undone_at, transfer.amount, not transfer.inbound, transfer.id, moved.id)
         return [moved, back]
+
+    def batch(self, transfer: Transfer) -> None:
+        """Tell the batch of this one transfer: asked for, approved an hour later, ended with the bank's answer."""
+        sent_at = transfer.at - timedelta(seconds=20)
+        asked_at, failed = sent_at - timedelta(hours=1), transfer.undoing == "failed"
+        asked = to_object(
+            "transfer_batch",
+            self.batches[transfer.id],
+            created_at=to_millis(asked_at),
+            description="Pago a proveedores",
+            currency=transfer.currency,
+            amount=transfer.amount,
+            settled_amount=0,
+            status="pending_authorization",
+            authorized_at=None,
+        )
+        sent = asked | {"status": "in_progress", "authorized_at": to_millis(sent_at)}
+        ending = "failed" if failed else "succeeded"
+        ended_at = transfer.undone_at if failed and transfer.undone_at is not None else transfer.at
+        ended = sent | {"status": ending, "settled_amount": 0 if failed else transfer.amount}
+        self.say(asked_at, "transfer_batches", asked)
+        self.say(sent_at, "transfer_batches", sent, "transfer_batch.in_progress")
+        self.say(ended_at, "transfer_batches", ended, f"transfer_batch.{ending}")
 
     def ending(self, transfer: Transfer) -> Object:
         """Return the fields in which a transfer says how it ended."""
@@ -166,7 +201,7 @@ amount=transfer.amount,
             comment=transfer.comment,
             reference_id=self.chance.digits(7),
             tracking_key=transfer.tracking_key,
-            transfer_batch_id=None,
+            transfer_batch_id=self.batches.get(transfer.id),
             receipt_url=None,
             counterparty={
                 "holder_id": to_provider_tax_id(other.tax_id),

@@ -51,6 +51,9 @@ FAMILIES = {
     "transfer.outbound": Family(
         "transfer", "tr", ("succeeded", "partially_succeeded", "failed", "returned", "reversed")
     ),
+    "transfer_batch": Family(
+        "transfer_batch", "trbatch", ("in_progress", "succeeded", "partially_succeeded", "failed")
+    ),
     "account_number": Family("account_number", "acno", ("deleted",)),
     "account_verification": Family("account_verification", "accv", ("succeeded", "failed")),
     "payment_method": Family("payment_method", "pm", ("activated", "canceled")),

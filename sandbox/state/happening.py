@@ -13,7 +13,7 @@ COLLECTIONS = (
     "checkout_sessions", "customers", "disputes", "entities", "institutions", "invoices", "legacy_subscriptions",
     "link_accounts", "link_movements", "links", "onboardings", "payment_intents", "payment_links", "payment_methods",
     "payout_resources", "payouts", "previews", "refresh_intents", "refunds", "setup_intents", "subscription_intents",
-    "subscriptions", "tax_invoices", "tax_returns", "tax_statements", "transfers",
+    "subscriptions", "tax_invoices", "tax_returns", "tax_statements", "transfer_batches", "transfers",
 )  # fmt: skip
 
 
@@ -77,6 +77,7 @@ class Scenario:
     truth: Callable[[datetime], Iterable[Truth]]  # what a right reconciliation must find as of that moment
     bank_lines: tuple[dict[str, str], ...] = ()  # where the merchant's bank lies outside
     bank_file: BankFile | None = None
+    signed_transfers: bool = False  # whether sending money needs a signature, as recorded traffic has it
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ TRANSFER: dict[str, Any] = {
         "institution": {"id": "cl_prueba", "name": None},
     },
     "tracking_key": None,
+    "transfer_batch_id": "trbatch_1",
     "post_date": "2026-10-16T00:00:00Z",
     "transaction_date": "2026-10-16T01:30:00Z",
     "return_reason_code": "01",
@@ -125,6 +126,7 @@ def test_a_transfer_is_tied_to_movement_statement_and_payout(connections: dict[s
         "movement_id": "mov_1",
         "statement_period": "2026-10",
         "matched_to": "po_1",
+        "transfer_batch_id": "trbatch_1",
         "connection": "main",
     }
 

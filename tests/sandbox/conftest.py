@@ -10,6 +10,7 @@ import pytest
 
 from sandbox.serve import create_sandbox
 from sandbox.state.happening import Document, Happening, Scenario, Truth
+from tests.sandbox.signing import register_key
 
 if TYPE_CHECKING:
     from sandbox.serve import SandboxApp
@@ -247,6 +248,13 @@ def entity(id_: str, country: str, holder_id: str, **fields: Any) -> Happening:
 def bank(open_sandbox: Open) -> httpx.Client:
     """Two operational entities, one in each country."""
     return open_sandbox(trade(entity("ent_cl", "cl", "765432103"), entity("ent_mx", "mx", "ATP190301KX8")))
+
+
+@pytest.fixture
+def signing(bank: httpx.Client) -> httpx.Client:
+    """The bank's client, its public key known to the provider."""
+    register_key(bank)
+    return bank
 
 
 def open_account(client: httpx.Client, country: str) -> Object:

@@ -131,7 +131,7 @@ def test_every_list_of_the_busy_month_can_be_read_to_its_end(busy: SandboxApp) -
     assert [path for path, length in lengths.items() if not length] == ["/v1/webhook_endpoints", "/v2/products"]
 
 
-@pytest.mark.parametrize(("name", "kinds", "scale"), [("quiet", 3, 1.0), ("busy-month", 29, 0.3), ("mexico", 18, 1.0)])
+@pytest.mark.parametrize(("name", "kinds", "scale"), [("quiet", 3, 1.0), ("busy-month", 30, 0.3), ("mexico", 19, 1.0)])
 def test_every_object_of_a_scenario_can_be_read_by_its_id(name: str, kinds: int, scale: float) -> None:
     """Whatever a scenario puts into a collection has a route that answers it."""
     app = create_sandbox(name, seed=2, scale=scale)

@@ -1,17 +1,12 @@
-"""The calls that need a JSON Web Signature: returning a transfer, verifying an account."""
+"""The calls that need a JSON Web Signature: returning a transfer, verifying an account, sending where asked for."""
 
-import base64
 import json
-import time
 from typing import Any
 
 import httpx
 import pytest
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
 from tests.sandbox.conftest import (
-    Object,
     advance,
     open_account,
     read,
@@ -19,37 +14,7 @@ from tests.sandbox.conftest import (
     refusal,
     told,
 )
-
-HOUR = 3600
-
-
-KEY = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-
-
-def sign(body: bytes, **claims: Any) -> str:
-    """A signature made as the provider's own clients make it."""
-
-    def encode(raw: bytes) -> str:
-        return base64.urlsafe_b64encode(raw).decode().rstrip("=")
-
-    header = {"alg": "RS256", "nonce": "n" * 32, "ts": int(time.time()), "crit": ["ts", "nonce"], **claims}
-    protected = encode(json.dumps(header).encode())
-    signed = f"{protected}.{encode(body)}".encode()
-    return f"{protected}.{encode(KEY.sign(signed, padding.PKCS1v15(), hashes.SHA256()))}"
-
-
-@pytest.fixture
-def signing(bank: httpx.Client) -> httpx.Client:
-    """The bank's client, its public key known to the provider."""
-    kind = serialization.PublicFormat.SubjectPublicKeyInfo
-    pem = KEY.public_key().public_bytes(serialization.Encoding.PEM, kind).decode()
-    assert bank.put("/_sandbox/jws_key", json={"public_key": pem}).status_code == 200
-    return bank
-
-
-def post_signed(client: httpx.Client, path: str, body: Object, signature: str | None = None) -> httpx.Response:
-    raw = json.dumps(body).encode()
-    return client.post(path, content=raw, headers={"Fintoc-JWS-Signature": signature or sign(raw)})
+from tests.sandbox.signing import post_signed, sign
 
 
 def test_an_inbound_mexican_transfer_is_returned(signing: httpx.Client) -> None:
@@ -77,10 +42,7 @@ def test_a_return_may_fail_or_be_impossible(signing: httpx.Client) -> None:
 
     assert read(signing, f"/v2/transfers/{mexican['id']}")["status"] == "succeeded"
     assert told(signing, mexican["id"])[-1] == "transfer.inbound.return_failed"
-    raw = json.dumps({"transfer_id": chilean["id"]}).encode()
-    answer = signing.post(
-        "/v2/transfers/return", content=raw, headers={"Fintoc-JWS-Signature": sign(raw, nonce="m" * 32)}
-    )
+    answer = post_signed(signing, "/v2/transfers/return", {"transfer_id": chilean["id"]})
     assert refusal(answer) == (409, "invalid_transfer_direction", "transfer_id")
 
 
@@ -145,3 +107,33 @@ def test_without_a_public_key_nothing_is_verified(bank: httpx.Client) -> None:
     assert refusal(answer)[1] == "missing_active_jws_public_key"
     for pem in ("", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----", "no", None):
         assert bank.put("/_sandbox/jws_key", json={"public_key": pem}).status_code == 400
+
+
+TO = {
+    "holder_id": "1-9",
+    "holder_name": "Ana",
+    "account_number": "123",
+    "account_type": "checking",
+    "institution_id": "cl_banco_estado",
+}
+
+
+def test_a_scenario_may_ask_for_signed_transfers(signing: httpx.Client) -> None:
+    """The specification signs two calls and recorded traffic three: a signature that comes is checked in any case."""
+    account = open_account(signing, "cl")
+    receive(signing, account, 900)
+    body = {"account_id": account["id"], "amount": 300, "currency": "CLP", "counterparty": TO}
+
+    assert signing.post("/v2/transfers", json=body).status_code == 201
+    assert post_signed(signing, "/v2/transfers", body).status_code == 201
+    assert refusal(post_signed(signing, "/v2/transfers", body, sign(b"{}")))[1] == "invalid_jws_signature_header"
+    for name, wish, code in (
+        ("quiet", {}, "missing_parameter"),
+        ("quiet", {"signed_transfers": True}, "missing_jws_signature_header"),
+        ("mexico", {}, "missing_jws_signature_header"),
+        ("mexico", {"signed_transfers": False}, "missing_parameter"),
+        ("mexico", {"signed_transfers": "yes"}, "missing_parameter"),
+    ):
+        begun = signing.post("/_sandbox/scenario", json={"name": name, "scale": 0.1, **wish})
+        assert begun.status_code == (400 if wish == {"signed_transfers": "yes"} else 200)
+        assert refusal(signing.post("/v2/transfers", json={}))[1] == code

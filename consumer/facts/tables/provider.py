@@ -179,6 +179,12 @@ class Transfer(ProviderObject, table=True):
     direction: str | None = None
 
 
+class TransferBatch(ProviderObject, table=True):
+    """Outbound transfers that were asked for in one request and approved together."""
+
+    __tablename__ = "transfer_batch"
+
+
 class Link(ProviderObject, table=True):
     __tablename__ = "link"
 

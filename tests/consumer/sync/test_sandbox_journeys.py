@@ -145,7 +145,12 @@ def test_everything_the_provider_lists_is_kept(
     assert outcome.status is Completion.DONE, outcome.lines
     world = running.world
     with installation.store.reading() as session:
-        for name, kind in (("payouts", "payout"), ("refunds", "refund"), ("customers", "customer")):
+        for name, kind in (
+            ("payouts", "payout"),
+            ("refunds", "refund"),
+            ("customers", "customer"),
+            ("transfer_batches", "transfer_batch"),
+        ):
             held = session.execute(sa.select(sa.func.count()).select_from(KINDS[kind].table)).scalar_one()
             assert held == len(list(world.collection("test", name).newest_first())), name
         kept = {(item.payout_id, item.resource_id) for item in session.exec(select(PayoutItem))}

@@ -26,7 +26,7 @@ def test_a_sandbox_is_started_with_damages() -> None:
 def test_damages_that_make_no_sense_are_refused(damages: object, sentence: str) -> None:
     """As whoever asks over HTTP will read it."""
     with pytest.raises(UnknownScenarioError) as refused:
-        build_scenario("quiet-month", 1, 1.0, START_AT, damages)
+        build_scenario("quiet-month", 1, 1.0, START_AT, damages=damages)
     assert str(refused.value) == sentence
 
 

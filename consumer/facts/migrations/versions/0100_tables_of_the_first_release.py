@@ -647,6 +647,7 @@ def upgrade() -> None:
         "transfer",
         sa.Column("direction", sa.String(), nullable=True),
     )
+    create_object_table("transfer_batch")
     create_object_table("webhook_endpoint")
     op.create_table(
         "webhook_secret",

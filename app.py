@@ -47,7 +47,7 @@ from consumer.webhooks.blueprint import webhooks
 from cuadre import main
 from reconcile.books.bank_files import import_bank_file
 from reconcile.books.invoices import import_invoices
-from reconcile.reading.memory import save_memory
+from reconcile.reading.process import save_memory
 from reconcile.rules.streams import STREAMS as GATED
 from reconcile.rules.terms import check_terms
 from reconcile.runs import run as runs

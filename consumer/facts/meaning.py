@@ -1,4 +1,4 @@
-"""JSON: reading and writing it so that nothing is invented or lost, and a digest of what a text means.
+"""JSON: read and written so that nothing is invented or lost, what a text means, and what identifies a sale in it.
 
 The digest sees sorted keys and no spacing, and numbers by exact value: 1, 1.0 and 1e0 mean the same, 0.1 and
 0.10 too, and an integer of any size keeps every digit. Of a repeated key the last one counts, as for every reader
@@ -181,3 +181,46 @@ _QUICK_WRITER = msgspec.json.Encoder(order="sorted", enc_hook=_tag)
 _WRITER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), default=_tag)
 _decode: Callable[[str | bytes], object] = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder(order="sorted").encode
+
+
+_SHARE = ("entity_id", "amount", "charge_processing_fee")
+# Sums and differences of amounts are stored as eight bytes.
+_MOST = 2**62
+_encode_sorted = msgspec.json.Encoder(order="sorted").encode
+
+
+def sale_of(body: Mapping[str, object]) -> dict[str, str | None]:
+    """Give the columns of a sale: metadata and shares as canonical JSON, the texts a line each, the customer's id."""
+    metadata, shares, customer = body.get("metadata"), body.get("split_applied"), body.get("customer")
+    return {
+        "metadata_json": _canonical(metadata) if metadata and isinstance(metadata, dict) else None,
+        "texts": _texts((body.get("comment"), body.get("description"), body.get("reference_id"))),
+        "split_json": _split(shares) if shares and isinstance(shares, list) else None,
+        "customer_id": None if customer is None else _customer_id(customer),
+    }
+
+
+def _texts(values: tuple[object, ...]) -> str | None:
+    parts = [to_storable(value) for value in values if value and isinstance(value, str)]
+    return "\n".join(parts) if parts else None
+
+
+def _split(shares: list[object]) -> str | None:
+    """The resolved shares; a list with one that has no amount, or with more than any payment, gives None."""
+    known = [share for share in shares if isinstance(share, dict) and type(share.get("amount")) is int]
+    if len(known) < len(shares) or sum(abs(share["amount"]) for share in known) > _MOST:
+        return None
+    return _canonical([{name: share.get(name) for name in _SHARE} for share in known])
+
+
+def _customer_id(customer: object) -> str | None:
+    value = customer.get("id") if isinstance(customer, dict) else customer
+    return to_storable(value) if isinstance(value, str) else None
+
+
+def _canonical(value: object) -> str:
+    """Write JSON as it will be written again from the stored body, where half a character is already replaced."""
+    try:
+        return _encode_sorted(value).decode()
+    except UnicodeEncodeError:
+        return _encode_sorted(read_json(to_json({"it": value}))["it"]).decode()

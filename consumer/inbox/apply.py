@@ -22,7 +22,8 @@ from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventState
 from consumer.facts.versions import Change, Known, MixedModesError, merge_all
 from consumer.inbox.handlers import HANDLERS, Handler
-from consumer.provider.rows import Observation, UnusableObjectError
+from consumer.provider.fields import UnusableObjectError
+from consumer.provider.rows import Observation
 
 EVENT = core_of(Event)
 Now = Callable[[], datetime]

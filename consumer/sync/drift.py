@@ -18,10 +18,10 @@ from consumer.facts.tables.sync import Drift
 from consumer.facts.versions import KEPT, Known, merge_all, to_values
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
-from consumer.provider.fields import identity, to_data
+from consumer.provider.fields import UnusableObjectError, identity, to_data
 from consumer.provider.paging import Page
 from consumer.provider.routes import EVENTS
-from consumer.provider.rows import KINDS, Kind, Observation, UnusableObjectError, observe
+from consumer.provider.rows import KINDS, Kind, Observation, observe
 from consumer.sync.lists import Offer, was_unoffered
 from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
 from consumer.sync.payout_items import FINAL, Item, Money, items_here, items_there, read_again

@@ -16,10 +16,10 @@ from consumer.facts.tables.provider import Payout, PayoutCount, PayoutItem
 from consumer.facts.versions import Known, merge_all
 from consumer.provider.client import Provider
 from consumer.provider.errors import EndlessListError, ForeignLinkError, MissingError, ServerError, UnreadableError
-from consumer.provider.fields import identity, to_data
+from consumer.provider.fields import UnusableObjectError, identity, to_data
 from consumer.provider.paging import Page
 from consumer.provider.routes import PAYOUT_RESOURCES
-from consumer.provider.rows import Observation, UnusableObjectError, observe, to_payout_item
+from consumer.provider.rows import Observation, observe, to_payout_item
 from consumer.sync.windows import Step, Steps
 
 # The kind of object behind each type; both refund types hold refunds.

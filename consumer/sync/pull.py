@@ -16,9 +16,9 @@ from consumer.facts.tables.sync import Window, WindowState
 from consumer.facts.versions import Change, Known, merge_all
 from consumer.provider.client import Provider, is_cursor_gone, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
-from consumer.provider.fields import identity, to_data
+from consumer.provider.fields import UnusableObjectError, identity, to_data
 from consumer.provider.paging import Page, Walk
-from consumer.provider.rows import KINDS, Observation, UnusableObjectError, observe
+from consumer.provider.rows import KINDS, Observation, observe
 from consumer.sync.documents import fetch_documents
 from consumer.sync.lists import NotOfferedError, Offer, Tally, is_unoffered, resume
 from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly

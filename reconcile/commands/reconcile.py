@@ -31,13 +31,12 @@ from reconcile.commands import explanations, printed
 from reconcile.commands.printed import to_plain
 from reconcile.kept import records
 from reconcile.kept.chunks import Row
-from reconcile.reading.memory import save_memory
+from reconcile.reading.process import save_memory
 from reconcile.rules.outcomes import SEVERITIES
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.nightly import NightlyOutcome, join
-from reconcile.runs.run import TOTALS, RunOutcome, Watch, say_nothing
+from reconcile.runs.run import TOTALS, RunOutcome, UnknownPayoutError, Watch, say_nothing
 from reconcile.runs.run import run as start_run
-from reconcile.runs.scope import UnknownPayoutError
 from reconcile.tables import Run
 
 OUTCOME_KEYS = (

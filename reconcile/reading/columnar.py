@@ -19,8 +19,7 @@ import sqlalchemy as sa
 from pandas import DataFrame
 
 from consumer.facts.tables.columns import UtcDateTime
-from reconcile.reading.memory import release_arrow_memory
-from reconcile.reading.threads import background_thread
+from reconcile.reading.process import background_thread, release_arrow_memory
 from reconcile.rules.columns import BETWEEN, to_one_array
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Row, Schema, to_types
 

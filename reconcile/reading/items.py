@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pandas import DataFrame
 
 from consumer.facts.clock import to_instant
-from consumer.facts.sales import sale_of
+from consumer.facts.meaning import sale_of
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.reading.columnar import empty_table, in_order, places_of, to_frame
 from reconcile.rules.columns import to_one_array

@@ -5,9 +5,8 @@ from pandas import DataFrame, Series
 
 from reconcile.rules.columns import Words
 from reconcile.rules.inputs import Row, rows_of
-from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.ledger import LATEST, UNKNOWN, Ledger, Reason, to_instant
 from reconcile.rules.outcomes import Code, Outcome, Stage
-from reconcile.rules.payments import LATEST, UNKNOWN, to_instant
 
 MATCH, ADJUST = "match", "adjust"
 _LINKS = (MATCH, "unmatch", "decline")

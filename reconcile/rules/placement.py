@@ -9,9 +9,8 @@ import numpy as np
 from reconcile.rules.columns import Indices, Mask, Words
 from reconcile.rules.inputs import Evidence
 from reconcile.rules.keys import FOLIO, Keys
-from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.ledger import UNKNOWN, Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
-from reconcile.rules.payments import UNKNOWN
 
 Claims = dict[int, list[tuple[int, str]]]
 # Open documents by customer (and again by `_ANY_CUSTOMER`), currency and open balance, in the order of their first day.

@@ -8,14 +8,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from reconcile.rules.candidates import pair_in_order
+from reconcile.rules.candidates import find_void_rivals, leave_to_void, pair_in_order
 from reconcile.rules.columns import Indices, Ints, to_mask, to_texts
-from reconcile.rules.contradictions import find_void_rivals, leave_to_void
 from reconcile.rules.keys import list_loose_words
-from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.ledger import UNKNOWN, Ledger, Reason
 from reconcile.rules.names import are_split_alike, fold, simplify, simplify_column, split_words
 from reconcile.rules.outcomes import Code, Outcome, Stage
-from reconcile.rules.payments import UNKNOWN
 
 Edge = tuple[int, int]
 MOST_NODES = 200

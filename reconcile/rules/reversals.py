@@ -13,9 +13,8 @@ from reconcile.rules.columns import look_up
 from reconcile.rules.documents import Note
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, rows_of
-from reconcile.rules.ledger import Ledger
+from reconcile.rules.ledger import Ledger, Reversal
 from reconcile.rules.outcomes import CLOSED, DEAD, LOST, Code, FeeSource, Severity
-from reconcile.rules.payments import Reversal
 from reconcile.rules.payouts import DISPUTE
 
 _MOST_AT_ONCE = 12

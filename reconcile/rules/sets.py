@@ -9,12 +9,11 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from reconcile.rules.candidates import are_contradicted, find_void_rivals, leave_to_void
 from reconcile.rules.columns import Indices, Ints, Mask
-from reconcile.rules.contradictions import are_contradicted, find_void_rivals, leave_to_void
 from reconcile.rules.inputs import Evidence
-from reconcile.rules.ledger import Ledger, Reason
+from reconcile.rules.ledger import UNKNOWN, Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
-from reconcile.rules.payments import UNKNOWN
 from reconcile.rules.references import find_named_documents
 
 _MOST_LISTED = 20

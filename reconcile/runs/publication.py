@@ -33,7 +33,7 @@ from reconcile.exceptions.life import (
 )
 from reconcile.kept import chunks, extracts
 from reconcile.kept.chunks import Row
-from reconcile.reading.threads import ahead
+from reconcile.reading.process import ahead
 from reconcile.rules.inputs import Finding, Result
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, RunFinding
 

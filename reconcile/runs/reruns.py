@@ -16,8 +16,7 @@ from reconcile.kept import chunks, snapshots
 from reconcile.kept.snapshots import Snapshot
 from reconcile.rules.inputs import Finding, Result
 from reconcile.runs.publication import insert_results, payout_rows
-from reconcile.runs.run import RunOutcome, Watch, is_published, judge, say_nothing, to_outcome
-from reconcile.runs.scope import narrow
+from reconcile.runs.run import RunOutcome, Watch, is_published, judge, narrow, say_nothing, to_outcome
 from reconcile.tables import PayoutResult, Run, RunFinding
 
 Row: TypeAlias = Mapping[str, object]

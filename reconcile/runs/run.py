@@ -1,4 +1,4 @@
-"""One reconciliation run: a pure function of a snapshot, published in one transaction, once."""
+"""One reconciliation run: a pure function of a snapshot, narrowed to its scope, published in one transaction, once."""
 
 import json
 from collections import Counter
@@ -8,6 +8,7 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import Self, TypeAlias, TypeGuard
 
+import pandas as pd
 import sqlalchemy as sa
 from pandas import DataFrame, Series
 from sqlalchemy.orm import configure_mappers
@@ -18,17 +19,16 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
-from reconcile.exceptions.life import ExceptionState, Merge, Seen, left_open, merge
+from reconcile.exceptions.life import DATA_GAP, ExceptionState, Merge, Seen, left_open, merge
 from reconcile.kept import snapshots
 from reconcile.kept.records import Summary, read_summary
 from reconcile.kept.snapshots import Scope, Snapshot
 from reconcile.reading.frames import read_inputs, read_transfers
 from reconcile.reading.gaps import is_ahead_of_data
-from reconcile.reading.memory import release_arrow_memory
-from reconcile.reading.threads import background_thread
+from reconcile.reading.process import background_thread, release_arrow_memory
 from reconcile.reading.transfers import find_returned
 from reconcile.rules.at_risk import AtRisk, add_up_risks
-from reconcile.rules.inputs import Inputs, Result
+from reconcile.rules.inputs import Finding, Inputs, Result
 from reconcile.rules.outcomes import Code, Recon
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.streams import withheld_by
@@ -40,7 +40,6 @@ from reconcile.runs.publication import (
     prepare,
     write_merge,
 )
-from reconcile.runs.scope import Touched, narrow
 from reconcile.tables import Run
 
 Rules: TypeAlias = Callable[[Inputs], Result]
@@ -303,3 +302,58 @@ def _run_row(session: Session, snapshot: Snapshot, outcome: RunOutcome, *, start
 def _last_complete(session: Session, connection: str) -> date:
     days = select(sa.func.max(Run.as_of)).where(Run.connection == connection, col(Run.complete))
     return session.exec(days).one() or date.min
+
+
+class UnknownPayoutError(Exception):
+    """A payout that this connection does not have."""
+
+
+def narrow(result: Result, scope: Scope) -> Result:
+    """Keep what belongs to the payouts asked for; balances were computed from everything."""
+    if scope.is_everything:
+        return result
+    payouts = result.payouts
+    if scope.payout_id is not None:
+        payouts = payouts[payouts["payout_id"] == scope.payout_id]
+        if payouts.empty:
+            raise UnknownPayoutError(
+                f"there is no payout {scope.payout_id}: cuadre pull payouts, or look at its connection"
+            )
+    if scope.since is not None:
+        payouts = payouts[payouts["payout_date"] >= pd.Timestamp(scope.since)]
+    if scope.until is not None:
+        payouts = payouts[payouts["payout_date"] <= pd.Timestamp(scope.until)]
+    lines = result.lines[result.lines["payout_id"].isin(payouts["payout_id"])]
+    documents = result.documents[result.documents["doc_key"].isin(lines["doc_key"].dropna())]
+    narrowed = replace(
+        result,
+        payouts=payouts.reset_index(drop=True),
+        lines=lines.reset_index(drop=True),
+        documents=documents.reset_index(drop=True),
+    )
+    touched = Touched.by(narrowed)
+    return replace(narrowed, findings=tuple(found for found in result.findings if touched.holds(found)))
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """The ids a published result is about."""
+
+    payouts: frozenset[str]
+    resources: frozenset[str]
+    documents: frozenset[str]
+
+    @classmethod
+    def by(cls, result: Result) -> Self:
+        columns = (result.payouts["payout_id"], result.lines["resource_id"], result.documents["doc_key"])
+        return cls(*(frozenset(column.dropna()) for column in columns))
+
+    def holds(self, about: Finding | ExceptionState) -> bool:
+        """Return True if a run of this result would find this exception if it were still there."""
+        if about.code == DATA_GAP:
+            return True
+        if about.payout_id is not None:
+            return about.payout_id in self.payouts
+        if about.resource_id is not None:
+            return about.resource_id in self.resources
+        return about.doc_key in self.documents

@@ -14,7 +14,7 @@ from click.testing import Result as Answer
 from sqlmodel import SQLModel
 
 from consumer.facts.installation import Installation
-from consumer.facts.sales import sale_of
+from consumer.facts.meaning import sale_of
 from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event

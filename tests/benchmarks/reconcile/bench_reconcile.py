@@ -30,10 +30,10 @@ from consumer.facts.store import Store
 from consumer.facts.tables.columns import core_of
 from reconcile.reading.columnar import read_table
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
-from reconcile.reading.memory import save_memory
+from reconcile.reading.process import save_memory
 from reconcile.rules.inputs import DOCUMENTS
 from reconcile.rules.keys import find_keys, read_metadata
-from reconcile.rules.payments import choose_payments
+from reconcile.rules.ledger import choose_payments
 from reconcile.rules.payouts import place_items
 from reconcile.rules.pipeline import open_ledger
 from reconcile.rules.placement import place_keyed

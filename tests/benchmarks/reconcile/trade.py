@@ -8,7 +8,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlmodel import SQLModel
 
-from consumer.facts.sales import sale_of
+from consumer.facts.meaning import sale_of
 from consumer.facts.store import Store
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from consumer.facts.meaning import read_json, to_json
-from consumer.facts.sales import sale_of
+from consumer.facts.meaning import read_json, sale_of, to_json
 
 NOTHING = {"metadata_json": None, "texts": None, "split_json": None, "customer_id": None}
 HALVES = st.characters(categories=["Lu", "Cs", "Cc", "So"])

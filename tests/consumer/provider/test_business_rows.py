@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from consumer.facts.tables.provider import ProviderObject
-from consumer.provider.rows import Observation, UnusableObjectError
+from consumer.provider.fields import UnusableObjectError
+from consumer.provider.rows import Observation
 from tests.observing import to_row
 
 SEEN = Observation("main", "test", datetime(2026, 10, 5, 12, 0, tzinfo=UTC), "evt_1")

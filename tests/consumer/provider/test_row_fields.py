@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from consumer.provider.fields import instant
-from consumer.provider.rows import Observation, UnusableObjectError
+from consumer.provider.fields import UnusableObjectError, instant
+from consumer.provider.rows import Observation
 from tests.observing import to_row
 
 Payment = Callable[..., dict[str, Any]]

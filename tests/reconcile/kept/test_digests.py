@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from pandas import DataFrame
 
-from reconcile.kept.digests import digest_of
+from reconcile.kept.snapshots import digest_of
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, to_types
 
 KINDS = {"text": TEXT, "amount": MONEY, "at": MOMENT, "on": DAY}

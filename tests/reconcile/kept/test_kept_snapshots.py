@@ -13,9 +13,8 @@ import pytest
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.kept import snapshots
-from reconcile.kept.digests import digest_of
-from reconcile.kept.snapshots import DRAFT, Scope, Snapshot, SnapshotError
-from reconcile.reading.threads import background_thread
+from reconcile.kept.snapshots import DRAFT, Scope, Snapshot, SnapshotError, digest_of
+from reconcile.reading.process import background_thread
 from reconcile.rules.inputs import PAYOUTS, empty_frame
 from reconcile.runs.run import take_snapshot
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from reconcile.reading.threads import ahead, background_thread
+from reconcile.reading.process import ahead, background_thread
 
 
 def test_rows_come_in_their_order() -> None:

@@ -9,7 +9,7 @@ import pytest
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.facts.tables.provider import Customer, Entity, PayoutItem
-from reconcile.kept.digests import digest_of
+from reconcile.kept.snapshots import digest_of
 from reconcile.reading.frames import read_inputs
 from reconcile.rules.inputs import DOCUMENTS, ITEMS, PAYOUTS, Inputs
 from reconcile.rules.pipeline import reconcile

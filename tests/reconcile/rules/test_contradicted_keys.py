@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.contradictions import is_slip
+from reconcile.rules.candidates import is_slip
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

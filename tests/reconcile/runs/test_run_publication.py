@@ -19,8 +19,7 @@ from consumer.facts.work import Completion
 from reconcile.desk import decisions
 from reconcile.kept import chunks, records
 from reconcile.rules.pipeline import UnbalancedError
-from reconcile.runs.run import RunOutcome, run
-from reconcile.runs.scope import UnknownPayoutError
+from reconcile.runs.run import RunOutcome, UnknownPayoutError, run
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, Run, RunFinding
 
 pytestmark = pytest.mark.both_databases

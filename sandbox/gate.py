@@ -136,7 +136,7 @@ def _answer(world: World, route: Route, params: Mapping[str, str]) -> Response:
         except RefusalError as error:
             world.answers.remember(asked, world.now(), error.status, msgspec.json.encode(error.body()))
             raise
-        body = b"" if answer.body is None else msgspec.json.encode(answer.body)
+        body = msgspec.json.encode(answer.body)
         world.answers.remember(asked, world.now(), answer.status, body)
     return Response(body, answer.status, answer.headers, content_type=JSON)
 

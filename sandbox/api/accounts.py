@@ -20,7 +20,8 @@ from sandbox.api.lists import (
 )
 from sandbox.engine.settlement import outcome
 from sandbox.engine.world import World
-from sandbox.scenarios.people import CURRENCIES, clabe_check_digit
+from sandbox.scenarios.institutions import institution_of, is_clabe
+from sandbox.scenarios.people import ACCOUNT_TYPES, CURRENCIES, clabe_check_digit
 from sandbox.state.clock import to_day, to_iso, to_moment
 from sandbox.state.ids import digest
 from sandbox.state.refusal import RefusalError, invalid, missing_resource
@@ -216,13 +217,20 @@ def create_verification(call: Call) -> Answer:
     """Send the tiny transfer; an account number of zeros does not exist."""
     world = call.world
     number = require_text(call.body, "account_number")
+    country = "mx" if is_clabe(number) else "cl"
     verification = call.draft(
         "accv",
         "account_verification",
         status="pending",
         reason=None,
         transfer_id=world.new_id("tr"),
-        counterparty={"account_number": number, "holder_id": None, "holder_name": None, "institution": None},
+        counterparty={
+            "account_number": number,
+            "account_type": ACCOUNT_TYPES[country],
+            "holder_id": None,
+            "holder_name": None,
+            "institution": institution_of(country, number),
+        },
         receipt_url=None,
         transaction_date=to_iso(world.now()),
         metadata=read_metadata(call.body),

@@ -17,6 +17,7 @@ from sandbox.api.fields import (
 from sandbox.api.lists import Filter, cursor_list, exactly, get_one, read_routes
 from sandbox.engine.settlement import outcome
 from sandbox.engine.world import World
+from sandbox.scenarios.institutions import institution_of, is_clabe
 from sandbox.state.refusal import RefusalError, invalid_enum, missing_parameter
 from sandbox.state.store import Keep, Object
 
@@ -26,7 +27,6 @@ METHODS = "payment_methods"
 DOCUMENTS = "mx_direct_debit[consent_documents]"
 DOCUMENT_COUNT = 4
 SMALLEST_DOCUMENT, LARGEST_DOCUMENT = 100, 10 * MEGABYTE
-CLABE_LENGTH = 18
 CONFIRMED_AFTER = timedelta(days=1)
 EXPIRES_AFTER = timedelta(days=7)
 
@@ -99,11 +99,11 @@ def create_method(call: Call) -> Answer:
     read_choice(body, "type", ("mx_direct_debit",), default="mx_direct_debit")
     details = require_mapping(body, "mx_direct_debit")
     number = require_text(details, "account_number")
-    if len(number) != CLABE_LENGTH or not number.isdigit():
+    if not is_clabe(number):
         raise RefusalError(400, "invalid_clabe", "account_number must be a CLABE of 18 digits", param="account_number")
     mandate = {
         "status": "pending",
-        "institution": {"id": f"mx_{number[:3]}", "country": "mx", "name": None},
+        "institution": institution_of("mx", number),
         "account_number_last4": number[-4:],
         "max_amount": read_whole(details, "max_amount", least=1),
         "account_holder_id": require_text(details, "account_holder_id"),
@@ -150,5 +150,4 @@ METHOD_ROUTES = (
     *read_routes("/v2/payment_methods", "payment method", cursor_list(METHODS, exactly("customer"))),
     Route("GET", "/v2/setup_intents/{id}", "get setup intent", get_one("setup_intents")),
     Route("GET", "/v1/setup_intents/{id}", "get setup intent (v1)", get_one("setup_intents")),
-    *read_routes("/v2/products", "product", cursor_list("products")),
 )

@@ -9,6 +9,7 @@ from sandbox.api.fields import (
     check_file,
     check_status,
     read_choice,
+    read_list,
     require,
     require_mapping,
     require_text,
@@ -34,7 +35,8 @@ ONBOARDINGS = "onboardings"
 LARGEST_DOCUMENT = 30 * MEGABYTE
 REVIEWED_AFTER = timedelta(minutes=1)
 # What a submission must hold; the provider's own list is not published.
-REQUIRED_DATA = ("company_information", "legal_representatives", "business_activity")
+REQUIRED_DATA = ("company_information", "legal_representatives")
+PEOPLE = {"legal_representatives": "onblr", "shareholders": "onbsh"}  # and how their ids begin
 
 
 def create_entity(call: Call) -> Answer:
@@ -84,17 +86,25 @@ def create_onboarding(call: Call) -> Answer:
     entity = call.world.get(call.mode, "entities", call.params["entity"])
     require(call.body, "type")
     kind = read_choice(call.body, "type", ("account_holder",))
+    data = require_mapping(call.body, "data")
     onboarding = call.draft(
         "onb",
         "onboarding",
         entity_id=entity["id"],
         type=kind,
         status="in_progress",
-        data=require_mapping(call.body, "data"),
+        data=data,
         documents=[],
+        **{name: _with_ids(call, prefix, read_list(data, name)) for name, prefix in PEOPLE.items()},
         updated_at=to_iso(call.world.now()),
     )
     return Answer(call.world.keep(ONBOARDINGS, onboarding), 201)
+
+
+def _with_ids(call: Call, prefix: str, given: list[object]) -> list[Object]:
+    """Return the people as documents are uploaded for them: each with an id of its own."""
+    people = [person if isinstance(person, dict) else {} for person in given]
+    return [{**person, "id": call.world.new_id(prefix), "documents": []} for person in people]
 
 
 def list_onboardings(call: Call) -> Answer:
@@ -123,27 +133,46 @@ def _get_editable(call: Call) -> Object:
 
 def upload_step_document(call: Call) -> Answer:
     """Fill a slot; what was in it is replaced."""
-    return _upload(call, require_text(call.body, "slot_key"))
+    onboarding = _get_editable(call)
+    document = _read_document(call, call.params["slot_key"])
+    return _keep_onboarding(call, {**onboarding, "documents": _replaced(onboarding["documents"], document)})
 
 
 def upload_representative_document(call: Call) -> Answer:
-    return _upload(call, f"legal_representatives.{call.params['person']}")
+    return _upload_for(call, "legal_representatives", call.params["slot_key"])
 
 
 def upload_shareholder_document(call: Call) -> Answer:
-    return _upload(call, f"shareholders.{call.params['person']}")
+    """A shareholder has one slot."""
+    return _upload_for(call, "shareholders", "identification")
 
 
-def _upload(call: Call, slot: str) -> Answer:
-    onboarding, file = _get_editable(call), call.files.get("file")
+def _upload_for(call: Call, people: str, slot: str) -> Answer:
+    onboarding, id_ = _get_editable(call), call.params["person"]
+    if all(person["id"] != id_ for person in onboarding[people]):
+        raise missing_resource(people.removesuffix("s").replace("_", " "), id_)
+    document = _read_document(call, slot)
+    changed = [
+        {**person, "documents": _replaced(person["documents"], document)} if person["id"] == id_ else person
+        for person in onboarding[people]
+    ]
+    return _keep_onboarding(call, {**onboarding, people: changed})
+
+
+def _read_document(call: Call, slot: str) -> Object:
+    file = call.files.get("file")
     if file is None:
         raise missing_parameter("file")
     check_file(file, largest=LARGEST_DOCUMENT)
-    document = call.draft("doc", "onboarding_document", slot_key=slot, filename=file.filename)
-    others = [row for row in onboarding.get("documents", []) if row["slot_key"] != slot]
-    changed = {**onboarding, "documents": [*others, document], "updated_at": to_iso(call.world.now())}
-    call.world.keep(ONBOARDINGS, changed)
-    return Answer(document, 201)
+    return call.draft("doc", "onboarding_document", slot_key=slot, filename=file.filename, status="uploaded")
+
+
+def _replaced(documents: list[Object], document: Object) -> list[Object]:
+    return [*(row for row in documents if row["slot_key"] != document["slot_key"]), document]
+
+
+def _keep_onboarding(call: Call, changed: Object) -> Answer:
+    return Answer(call.world.keep(ONBOARDINGS, {**changed, "updated_at": to_iso(call.world.now())}))
 
 
 def submit_onboarding(call: Call) -> Answer:
@@ -152,6 +181,8 @@ def submit_onboarding(call: Call) -> Answer:
     for name in REQUIRED_DATA:
         if not onboarding["data"].get(name):
             raise missing_parameter(f"data.{name}")
+    if not _activity(onboarding):
+        raise missing_parameter("data.business_activity")
     if not onboarding.get("documents"):
         raise RefusalError(400, "missing_parameter", "Upload the documents first", param="documents")
     submitted = {**onboarding, "status": "submitted", "updated_at": to_iso(world.now())}
@@ -161,8 +192,15 @@ def submit_onboarding(call: Call) -> Answer:
     return Answer(submitted)
 
 
+def _activity(onboarding: Object) -> object:
+    """Return the business activity: the specification has it among the data, the client libraries in the company's."""
+    data = onboarding["data"]
+    company = data["company_information"]
+    return data.get("business_activity") or (company.get("business_activity") if isinstance(company, dict) else None)
+
+
 def _review(world: World, onboarding: Object) -> None:
-    activity = onboarding["data"]["business_activity"]
+    activity = _activity(onboarding)
     if activity == "suspicious":
         return
     status = "rejected" if activity == "illegal" else "approved"
@@ -181,14 +219,12 @@ ONBOARDING_ROUTES = (
     Route("GET", ALL, "list onboardings", list_onboardings, query=CURSORS),
     Route("GET", ONE, "get onboarding", get_onboarding),
     Route("POST", f"{ONE}/submit", "submit onboarding", submit_onboarding),
-    Route("POST", f"{ONE}/documents", "upload step document", upload_step_document),
+    Route("PUT", f"{ONE}/documents/{{slot_key}}", "upload step document", upload_step_document),
     Route(
-        "POST",
-        f"{ONE}/legal_representatives/{{person}}/documents",
+        "PUT",
+        f"{ONE}/legal_representatives/{{person}}/documents/{{slot_key}}",
         "upload legal representative document",
         upload_representative_document,
     ),
-    Route(
-        "POST", f"{ONE}/shareholders/{{person}}/documents", "upload shareholder document", upload_shareholder_document
-    ),
+    Route("PUT", f"{ONE}/shareholders/{{person}}/document", "upload shareholder document", upload_shareholder_document),
 )

@@ -110,10 +110,11 @@ def update_endpoint(call: Call) -> Answer:
 
 
 def delete_endpoint(call: Call) -> Answer:
-    id_ = call.world.get(call.mode, ENDPOINTS, call.params["id"])["id"]
-    call.world.collection(call.mode, ENDPOINTS).forget(id_)
-    del call.world.secrets[id_]
-    return Answer(None, 204)
+    """Forget an endpoint and answer what it was: the oldest library reads JSON of every answer."""
+    found = call.world.get(call.mode, ENDPOINTS, call.params["id"])
+    call.world.collection(call.mode, ENDPOINTS).forget(found["id"])
+    del call.world.secrets[found["id"]]
+    return Answer(found)
 
 
 def test_endpoint(call: Call) -> Answer:

@@ -78,8 +78,9 @@ def update_link(call: Call) -> Answer:
 
 
 def delete_link(call: Call) -> Answer:
-    call.world.collection(call.mode, LINKS).forget(_find_link(call)["id"])
-    return Answer(None, 204)
+    found = _find_link(call)
+    call.world.collection(call.mode, LINKS).forget(found["id"])
+    return Answer(_without_secrets(found))
 
 
 def _accounts(call: Call, link: Object) -> list[Object]:

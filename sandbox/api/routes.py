@@ -13,6 +13,7 @@ from sandbox.api import (
     links,
     payment_intents,
     payouts,
+    products,
     subscriptions,
     transfer_batches,
     transfers,
@@ -35,6 +36,7 @@ ROUTES: tuple[Route, ...] = (
     *checkout.SESSION_ROUTES,
     *checkout.LINK_ROUTES,
     *customers.METHOD_ROUTES,
+    *products.ROUTES,
     *subscriptions.ROUTES,
     *invoices.ROUTES,
     *entities.ENTITY_ROUTES,
@@ -48,7 +50,7 @@ ROUTES: tuple[Route, ...] = (
     *links.FISCAL_ROUTES,
     *links.INSTITUTION_ROUTES,
 )
-SUCCESSES = {"GET": ("200",), "POST": ("200", "201"), "PATCH": ("200",), "DELETE": ("200", "204")}
+SUCCESSES = {"GET": ("200",), "POST": ("200", "201"), "PUT": ("200",), "PATCH": ("200",), "DELETE": ("200",)}
 REFUSALS = {
     "400": "The request cannot be read",
     "401": "The key or the signature is not accepted",

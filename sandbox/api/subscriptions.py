@@ -20,6 +20,7 @@ from sandbox.api.fields import (
 from sandbox.api.invoices import INVOICES, draft_invoice, draft_line, finalize, total_of
 from sandbox.api.lists import cursor_list, exactly, one_of, read_routes
 from sandbox.api.payment_intents import is_active
+from sandbox.api.products import PRODUCTS, keep_product
 from sandbox.engine.world import World
 from sandbox.state.clock import to_iso
 from sandbox.state.refusal import RefusalError, invalid, missing_parameter, missing_resource
@@ -254,17 +255,8 @@ def _read_product(call: Call, data: Object) -> Object:
     """Return an existing product, or a new one given inline."""
     wanted = read_text(data, "product")
     if wanted:
-        return call.world.get(call.mode, "products", wanted)
-    given = require_mapping(data, "product_data")
-    product = call.draft(
-        "prod",
-        "product",
-        name=require_text(given, "name"),
-        description=read_text(given, "description"),
-        image_url=read_text(given, "image_url"),
-        metadata=read_metadata(given),
-    )
-    return call.world.keep("products", product)
+        return call.world.get(call.mode, PRODUCTS, wanted)
+    return keep_product(call, require_mapping(data, "product_data"))
 
 
 def _get_editable(call: Call) -> Object:

@@ -15,6 +15,8 @@ from sandbox.api.fields import (
 )
 from sandbox.api.lists import between, cursor_list, exactly, get_one, one_of
 from sandbox.engine.settlement import TRANSFERS, draft_transfer, give_back, receive, send
+from sandbox.scenarios.institutions import institution_of
+from sandbox.scenarios.people import ACCOUNT_TYPES
 from sandbox.state.refusal import RefusalError
 from sandbox.state.store import Object
 
@@ -79,13 +81,12 @@ def _read_counterparty(given: Object, currency: str) -> Object:
     if currency == "CLP":
         read_choice(given, "account_type", ("checking", "sight", "checking_account", "sight_account"))
     country = "cl" if currency == "CLP" else "mx"
-    bank = needed.get("institution_id") or f"mx_{needed['account_number'][:3]}"
     return {
         "holder_id": read_text(given, "holder_id"),
         "holder_name": read_text(given, "holder_name"),
         "account_number": needed["account_number"],
-        "account_type": read_text(given, "account_type") or "clabe",
-        "institution": {"id": bank, "name": None, "country": country},
+        "account_type": read_text(given, "account_type") or ACCOUNT_TYPES[country],
+        "institution": institution_of(country, needed["account_number"], read_text(given, "institution_id")),
         "email": read_text(given, "email"),
     }
 
@@ -112,12 +113,13 @@ def simulate_transfer(call: Call) -> Answer:
     if currency != account["currency"]:
         raise RefusalError(400, "currency_mismatch", f"The account holds {account['currency']}", param="currency")
     country = "cl" if currency == "CLP" else "mx"
+    number_there = read_text(body, "counterparty_account_number")
     counterparty = {
         "holder_id": read_text(body, "counterparty_holder_id"),
         "holder_name": read_text(body, "counterparty_holder_name"),
-        "account_number": read_text(body, "counterparty_account_number"),
+        "account_number": number_there,
         "account_type": read_text(body, "counterparty_account_type"),
-        "institution": {"id": read_text(body, "counterparty_institution_id"), "name": None, "country": country},
+        "institution": institution_of(country, number_there or "", read_text(body, "counterparty_institution_id")),
         "email": None,
     }
     terms = {

@@ -7,8 +7,9 @@ from datetime import date, datetime, time, timedelta
 
 from sandbox.scenarios.calendar import at_local, local_date, next_month, previous_month
 from sandbox.scenarios.chance import Chance
+from sandbox.scenarios.institutions import institution_of
 from sandbox.scenarios.ledger import Ledger, Transfer
-from sandbox.scenarios.people import Merchant, to_millis, to_object, to_provider_tax_id, to_seconds
+from sandbox.scenarios.people import ACCOUNT_TYPES, Merchant, to_millis, to_object, to_provider_tax_id, to_seconds
 from sandbox.state.happening import Happening
 from sandbox.state.ids import draw
 from sandbox.state.store import Object
@@ -189,8 +190,8 @@ class Teller:
 
     def wire(self, transfer: Transfer) -> Object:
         """Return a transfer that succeeded."""
-        other, mexican = transfer.counterparty, self.ledger.country == "mx"
-        posted_on = local_date(transfer.at, self.ledger.country)
+        other, country = transfer.counterparty, self.ledger.country
+        posted_on = local_date(transfer.at, country)
         return to_object("transfer", transfer.id,
 amount=transfer.amount,
             currency=transfer.currency,
@@ -207,8 +208,8 @@ amount=transfer.amount,
                 "holder_id": to_provider_tax_id(other.tax_id),
                 "holder_name": other.name,
                 "account_number": other.account,
-                "account_type": "clabe" if mexican else "checking",
-                "institution": {"id": other.institution, "name": None, "country": self.ledger.country},
+                "account_type": ACCOUNT_TYPES[country],
+                "institution": institution_of(country, other.account, other.institution),
                 "email": None,
             },
             account_number={"id": self.number_id, "object": "account_number", "account_id": self.account_id,

@@ -6,6 +6,7 @@ from datetime import date, datetime, time, timedelta
 
 from sandbox.scenarios.calendar import add_bank_days, next_month
 from sandbox.scenarios.chance import Chance
+from sandbox.scenarios.institutions import institution_of
 from sandbox.scenarios.ledger import Ledger, LocalDocument, Payment
 from sandbox.scenarios.payments import to_charge
 from sandbox.scenarios.people import Merchant, Person, to_customer, to_millis, to_object, to_provider_tax_id
@@ -253,7 +254,7 @@ def to_payment_method(chance: Chance, kind: str, owner: Person, at: datetime, *,
             "mfa_type": "app", "status": status,
         },
         "mx_direct_debit": {
-            "status": status, "institution": {"id": owner.institution, "country": "mx", "name": None},
+            "status": status, "institution": institution_of("mx", owner.account, owner.institution),
             "account_number_last4": owner.account[-4:], "max_amount": 500_000,
             "account_holder_id": to_provider_tax_id(owner.tax_id),
         },

@@ -3,37 +3,18 @@
 from datetime import datetime, timedelta
 
 from sandbox.scenarios.chance import Chance
-from sandbox.scenarios.people import Merchant, Person, to_millis, to_object, to_provider_tax_id, to_seconds
+from sandbox.scenarios.institutions import NAMES, country_of, institution_of
+from sandbox.scenarios.people import (
+    ACCOUNT_TYPES,
+    Merchant,
+    Person,
+    to_millis,
+    to_object,
+    to_provider_tax_id,
+    to_seconds,
+)
 from sandbox.state.happening import Happening
 from sandbox.state.store import Object
-
-NAMES = {
-    "cl_banco_estado": "Banco Estado",
-    "cl_banco_bci": "Banco BCI",
-    "cl_banco_bice": "Banco BICE",
-    "cl_banco_de_chile": "Banco de Chile",
-    "cl_banco_falabella": "Banco Falabella",
-    "cl_banco_itau": "Banco Itaú",
-    "cl_banco_ripley": "Banco Ripley",
-    "cl_banco_santander": "Banco Santander",
-    "cl_banco_consorcio": "Banco Consorcio",
-    "cl_banco_scotiabank": "Scotiabank",
-    "cl_mercado_pago": "Mercado Pago",
-    "cl_mach": "MACH",
-    "cl_tenpo": "Tenpo",
-    "cl_banco_security": "Banco Security",
-    "cl_tapp_caja_los_andes": "Tapp Caja Los Andes",
-    "cl_banco_internacional": "Banco Internacional",
-    "cl_banco_coopeuch": "Coopeuch",
-    "cl_copec_pay": "Copec Pay",
-    "cl_prepago_los_heroes": "Prepago Los Héroes",
-    "cl_banco_bbva": "BBVA Chile",
-    "cl_banco_hsbc": "HSBC Chile",
-    "mx_banco_bbva": "BBVA México",
-    "mx_banco_santander": "Santander México",
-    "mx_banco_banorte": "Banorte",
-    "mx_stp": "STP",
-}
 
 
 def to_entity(entity_id: str, name: str, tax_id: str, country: str, *, status: str, is_root: bool) -> Object:
@@ -86,7 +67,8 @@ status="pending",
         reason=None,
         transfer_id=chance.id("tr", 27),
         counterparty={"holder_id": to_provider_tax_id(payee.tax_id), "holder_name": payee.name,
-                         "account_number": payee.account, "institution": {"id": payee.institution, "country": country}},
+                         "account_number": payee.account, "account_type": ACCOUNT_TYPES[country],
+                         "institution": institution_of(country, payee.account, payee.institution)},
         receipt_url=None,
         transaction_date=to_seconds(at),
     )  # fmt: skip
@@ -102,7 +84,7 @@ status="pending",
 def tell_institutions(at: datetime) -> list[Happening]:
     """Return all of them, there from the beginning."""
     return [
-        Happening(at, "institutions", to_object("institution", id_, mode=mode, name=name, country=id_[:2]))
+        Happening(at, "institutions", to_object("institution", id_, mode=mode, name=name, country=country_of(id_)))
         for mode in ("test", "live")
         for id_, name in NAMES.items()
     ]

@@ -115,6 +115,7 @@ MEXICAN_MERCHANT = Merchant(
     "646180157000000004", "mx_stp",
 )  # fmt: skip
 MERCHANTS = {"cl": CHILEAN_MERCHANT, "mx": MEXICAN_MERCHANT}
+ACCOUNT_TYPES = {"cl": "checking", "mx": "clabe"}
 CURRENCIES = {"cl": "CLP", "mx": "MXN"}
 
 

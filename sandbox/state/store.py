@@ -33,7 +33,7 @@ CREATE TABLE attempts (at INTEGER, event TEXT, endpoint TEXT, attempt INTEGER, c
 """
 Row = tuple[Any, ...]
 Object = dict[str, Any]  # a JSON object
-Json = Object | list[Object] | None  # the body of an answer
+Json = Object | list[Object]  # the body of an answer
 Keep = Callable[[Object], bool]
 Place = tuple[int, int]  # moment of creation, order of arrival
 REMEMBERED = 8  # questions

@@ -16,7 +16,7 @@ def present(body: Json, version: str) -> Json:
     """Return an answer's body as that version of the API writes it."""
     if isinstance(body, list):
         return [to_version(row, version) for row in body]
-    return None if body is None else to_version(body, version)
+    return to_version(body, version)
 
 
 def to_version(found: Object, version: str) -> Object:

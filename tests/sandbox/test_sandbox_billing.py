@@ -248,3 +248,14 @@ def test_a_subscription_session_begins_a_subscription(billing: httpx.Client) -> 
     assert subscription["status"] == "active"
     assert invoices_of(billing, subscription["id"])[0]["total"] == 18_000
     assert told(billing, session["id"]) == ["checkout_session.finished"]
+
+
+def test_a_product_is_made_by_itself(billing: httpx.Client) -> None:
+    """It has a name at least, and an item can name it."""
+    made = make(billing, "/v2/products", name="Gym", metadata={"sku": "1"})
+
+    assert (made["object"], made["name"], made["description"], made["metadata"]) == (
+        "product", "Gym", None, {"sku": "1"}
+    )  # fmt: skip
+    assert read(billing, "/v2/products") == [made]
+    assert refusal(billing.post("/v2/products", json={})) == (400, "missing_parameter", "name")

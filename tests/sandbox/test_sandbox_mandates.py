@@ -33,7 +33,7 @@ def test_a_mandate_is_pending_until_the_bank_confirms_it(billing: httpx.Client) 
     made = answer.json()
     assert made["mx_direct_debit"] == {
         "status": "pending",
-        "institution": {"id": "mx_646", "country": "mx", "name": None},
+        "institution": {"id": "90646", "country": "mx", "name": "STP"},
         "account_number_last4": "0004",
         "max_amount": 500_000,
         "account_holder_id": "ATP190301KX8",
@@ -90,7 +90,7 @@ def test_an_older_version_has_the_former_names(billing: httpx.Client) -> None:
     assert older["mx_direct_debit"] == {
         "status": "pending",
         "account_holder_id": "ATP190301KX8",
-        "institution_id": "mx_646",
+        "institution_id": "90646",
         "last_four_digits": "0004",
         "max_amount_cents": 500_000,
         "max_amount_currency": "MXN",

@@ -7,12 +7,10 @@ import pytest
 
 from tests.sandbox.conftest import PDF, Object, advance, make, read, refusal, told
 
-HOUR = 3600
-
-
 DATA: Object = {
     "company_information": {"name": "Otra"},
-    "legal_representatives": [{"name": "Ana"}],
+    "legal_representatives": [{"first_name": "Ana"}],
+    "shareholders": [{"name": "Beto"}, {"name": "Cruz"}],
     "business_activity": "books",
 }
 
@@ -23,8 +21,8 @@ def onboard(client: httpx.Client, **data: Any) -> tuple[str, Object]:
     path = f"/v2/entities/{made['id']}/onboardings"
     onboarding = make(client, path, type="account_holder", data={**DATA, **data})
     path = f"{path}/{onboarding['id']}"
-    answer = client.post(f"{path}/documents", data={"slot_key": "bylaws"}, files={"file": ("a.pdf", PDF)})
-    assert answer.status_code == 201, answer.text
+    answer = client.put(f"{path}/documents/bylaws", files={"file": ("a.pdf", PDF)})
+    assert answer.status_code == 200, answer.text
     return path, onboarding
 
 
@@ -50,32 +48,52 @@ def test_the_simulated_review_follows_the_activity(
     assert told(bank, onboarding["id"]) == events
 
 
+def test_the_activity_may_stand_in_the_companys_information(bank: httpx.Client) -> None:
+    """As the client libraries send it; without any the onboarding is not complete."""
+    path, _ = onboard(bank, business_activity=None, company_information={"business_activity": "illegal"})
+    assert bank.post(f"{path}/submit").status_code == 200
+
+    advance(bank, 60)
+
+    assert read(bank, path)["status"] == "rejected"
+    silent = make(bank, path.rpartition("/")[0], type="account_holder", data={**DATA, "business_activity": None})
+    refused = bank.post(f"{path.rpartition('/')[0]}/{silent['id']}/submit")
+    assert refusal(refused)[2] == "data.business_activity"
+
+
 def test_a_submitted_onboarding_is_closed(bank: httpx.Client) -> None:
     """Neither documents nor a second submission are taken."""
     path, _ = onboard(bank)
     bank.post(f"{path}/submit")
 
-    upload = bank.post(f"{path}/documents", data={"slot_key": "bylaws"}, files={"file": ("a.pdf", PDF)})
+    upload = bank.put(f"{path}/documents/bylaws", files={"file": ("a.pdf", PDF)})
     assert refusal(upload) == (409, "invalid_onboarding_status", "id")
     assert refusal(bank.post(f"{path}/submit")) == (409, "invalid_onboarding_status", "id")
 
 
 def test_documents_go_into_slots(bank: httpx.Client) -> None:
-    """A second file replaces the first of its slot; people have slots of their own."""
-    path, _ = onboard(bank)
+    """A second file replaces the first of its slot; each person has slots of their own."""
+    path, onboarding = onboard(bank)
     file = {"file": ("b.pdf", PDF)}
-    bank.post(f"{path}/documents", data={"slot_key": "bylaws"}, files=file)
-    bank.post(f"{path}/legal_representatives/0/documents", files=file)
-    bank.post(f"{path}/shareholders/1/documents", files=file)
+    ana, cruz = onboarding["legal_representatives"][0]["id"], onboarding["shareholders"][1]["id"]
 
-    found = [(row["slot_key"], row["filename"]) for row in read(bank, path)["documents"]]
+    bank.put(f"{path}/documents/bylaws", files=file)
+    bank.put(f"{path}/legal_representatives/{ana}/documents/identification", files=file)
+    changed = bank.put(f"{path}/shareholders/{cruz}/document", files=file).json()
 
-    assert found == [("bylaws", "b.pdf"), ("legal_representatives.0", "b.pdf"), ("shareholders.1", "b.pdf")]
-    bad = bank.post(f"{path}/documents", data={"slot_key": "bylaws"}, files={"file": ("b.txt", b"text")})
+    def slots(found: Object) -> list[tuple[str, str, str]]:
+        return [(row["slot_key"], row["filename"], row["status"]) for row in found["documents"]]
+
+    assert read(bank, path) == changed
+    assert slots(changed) == [("bylaws", "b.pdf", "uploaded")]
+    assert slots(changed["legal_representatives"][0]) == [("identification", "b.pdf", "uploaded")]
+    assert [slots(person) for person in changed["shareholders"]] == [[], [("identification", "b.pdf", "uploaded")]]
+    bad = bank.put(f"{path}/documents/bylaws", files={"file": ("b.txt", b"text")})
     assert refusal(bad) == (422, "invalid_document", "file")
-    huge = bank.post(f"{path}/shareholders/1/documents", files={"file": ("c.pdf", PDF + bytes(30_000_000))})
+    huge = bank.put(f"{path}/shareholders/{cruz}/document", files={"file": ("c.pdf", PDF + bytes(30_000_000))})
     assert refusal(huge) == (422, "invalid_document", "file")
-    assert refusal(bank.post(f"{path}/documents", files=file)) == (400, "missing_parameter", "slot_key")
+    assert refusal(bank.put(f"{path}/documents/bylaws")) == (400, "missing_parameter", "file")
+    assert refusal(bank.put(f"{path}/shareholders/{ana}/document", files=file)) == (404, "missing_resource", "id")
 
 
 def test_what_an_onboarding_needs(bank: httpx.Client) -> None:

@@ -140,6 +140,11 @@ FIELDS = (
     "fields: account statement, account verification",
     "fields: link, refresh intent",
 )
+LIBRARIES = (
+    "business_activity within company_information",
+    "a deleted endpoint or link in the answer (1.1 reads JSON of it)",
+    "institutions of Mexico by the number of the CLABE",
+)
 BINDINGS = (
     "binding 1: checkout_session.expired",
     "binding 2: split_applied",
@@ -214,6 +219,12 @@ def test_every_row_of_the_specification_has_a_line(row: str) -> None:
     assert row in lines()
 
 
+@pytest.mark.parametrize("row", LIBRARIES)
+def test_what_only_the_client_libraries_show_has_a_line(row: str) -> None:
+    """Beyond routes and event types."""
+    assert row in lines()
+
+
 def test_every_route_event_type_and_fault_has_a_line() -> None:
     """Whatever the sandbox answers, announces or does wrong is in the table."""
     built = {f"{route.method} {route.path}" for route in ROUTES}
@@ -224,7 +235,7 @@ def test_every_route_event_type_and_fault_has_a_line() -> None:
 
 def test_no_line_is_about_nothing() -> None:
     """A row that is neither specified nor built has no business in the table."""
-    known = {*SPECIFICATION, *TYPES, *(f"fault {name}" for name in NAMES)}
+    known = {*SPECIFICATION, *LIBRARIES, *TYPES, *(f"fault {name}" for name in NAMES)}
     known |= {f"{route.method} {route.path}" for route in ROUTES}
 
     assert set(lines()) - known == set()

@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from tests.sandbox.conftest import Object, advance, make, open_account, read, receive, refusal, told
+from tests.sandbox.signing import post_signed
 
 HOUR = 3600
 
@@ -151,3 +152,29 @@ def test_an_inbound_chilean_transfer_may_be_reversed(bank: httpx.Client) -> None
     assert (found["status"], found["reversed_at"]) == ("reversed", "2026-10-01T04:00:00.000Z")
     assert told(bank, made["id"]) == ["transfer.inbound.succeeded", "transfer.inbound.reversed"]
     assert read(bank, f"/v2/accounts/{account['id']}")["available_balance"] == 0
+
+
+@pytest.mark.parametrize(
+    ("clabe", "institution"),
+    [
+        ("735969000000203297", {"id": "90735", "name": "Fintoc", "country": "mx"}),
+        ("012180004118359719", {"id": "40012", "name": "BBVA México", "country": "mx"}),
+        ("166180000000000008", {"id": "37166", "name": None, "country": "mx"}),
+    ],
+)
+def test_a_mexican_institution_is_named_by_the_clabe(signing: httpx.Client, clabe: str, institution: Object) -> None:
+    """As recorded answers have it, also where the request names another; a verified account bears it from the start."""
+    account = open_account(signing, "mx")
+    receive(signing, account, 900)
+
+    sent = send(signing, account, 5, counterparty={"account_number": clabe, "institution_id": "40012"}).json()
+    verified = post_signed(signing, "/v2/account_verifications", {"account_number": clabe}).json()
+
+    assert sent["counterparty"]["institution"] == institution
+    assert verified["counterparty"] == {
+        "account_number": clabe,
+        "account_type": "clabe",
+        "holder_id": None,
+        "holder_name": None,
+        "institution": institution,
+    }

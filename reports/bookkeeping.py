@@ -9,6 +9,7 @@ from consumer.facts.columns import Kind, to_columns
 from consumer.facts.money import format_decimal
 from reconcile.tables import (
     BANK_LINE_KEYS,
+    PERIOD_KEYS,
     BankFile,
     BankLine,
     ClosedFigure,
@@ -35,10 +36,6 @@ CHANGE_KEYS = ("connection", "doc_key", "at", "field", "before", "after", "file"
 DECISION_KEYS = (
     "connection", "decision", "at", "who", "kind", "resource_id", "doc_key", "amount", "currency", "reason_type",
     "reason", "state",
-)  # fmt: skip
-PERIOD_KEYS = (
-    "connection", "period", "since", "until", "state", "closed_by", "closed_at", "reason", "adjustments", "reopened_by",
-    "reopened_at", "reopened_for", "run_id",
 )  # fmt: skip
 FIGURE_KEYS = ("connection", "period", "kind", "subject", "words")
 ADJUSTMENT_KEYS = ("connection", "period", "found_at", "kind", "subject", "before", "after", "run_id")

@@ -49,9 +49,7 @@ def _run_row(run: Run) -> Row:
         "payouts_closed": summary["payouts_closed"],
         "payouts_no_bank": summary["payouts_no_bank"],
         "exceptions": sum(summary["exceptions"].values()),
-        "started_at": run.started_at,
         "finished_at": run.finished_at,
-        "calendar": run.calendar,
     }
 
 
@@ -141,16 +139,19 @@ def _trail_row(row: tuple[datetime, str, str, str]) -> Row:
     return dict(zip(TRAIL_KEYS, row, strict=True))
 
 
-RUN_KEYS = (
-    "number", "connection", "id", "as_of", "state", "payouts", "payouts_closed", "payouts_no_bank", "exceptions",
-    "finished_at",
-)  # fmt: skip
-
 _EVENT_STATES = ("waiting", "applied", "ignored", "failed", "quarantined")
 _OPEN = Listing("gaps", to_columns(GAP_KEYS), _gaps, to_gap, ("open", "failed"))
 LISTS = (
     Listing(
-        "runs", to_columns(RUN_KEYS, number=Kind.TEXT, payouts=Kind.INT), _runs, _run_row, ("complete", "incomplete")
+        "runs",
+        to_columns(
+            "number connection id as_of state payouts payouts_closed payouts_no_bank exceptions finished_at",
+            number=Kind.TEXT,
+            payouts=Kind.INT,
+        ),
+        _runs,
+        _run_row,
+        ("complete", "incomplete"),
     ),
     Listing("events", to_columns(EVENT_KEYS), _events, _event_row, _EVENT_STATES),
     Listing("conflicts", to_columns(CONFLICT_KEYS), _conflicts, _conflict_row),

@@ -13,17 +13,16 @@ from sqlmodel import Session, col
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Institution
 from reconcile.rules.at_risk import Stake, add_up_risks
-from reconcile.rules.outcomes import PAYOUT_COLUMNS
+from reconcile.rules.outcomes import PAYOUT_COLUMNS, SEVERITIES, Code
 from reconcile.tables import ExceptionRow, PayoutResult, Run, RunFinding
 from reports.frames import Select, decode, exception_rows, latest_runs, of_runs
 from reports.listing import PAGE_ROWS, Page
 from reports.shapes.spans import Row, Span
 
 _KEY = ("connection", "run_id", "payout_id")
-_GAP = "DATA_GAP"
 # Tables that name exceptions: those of the work list, those one run found.
 Findings: TypeAlias = type[ExceptionRow] | type[RunFinding]
-RANKS = {"high": 0, "medium": 1, "low": 2}
+_RANKS = {severity: rank for rank, severity in enumerate(SEVERITIES)}
 _ITEM_OF_A_PAYOUT = "resource:%@%"
 
 
@@ -94,7 +93,7 @@ def exceptions(session: Session, connections: Sequence[str], asked: ExceptionFil
     """Gravest first, then by what is at risk."""
     conditions = _exception_conditions(connections, asked)
     total = session.scalar(sa.select(sa.func.count()).select_from(ExceptionRow).where(*conditions)) or 0
-    rank = sa.case(RANKS, value=col(ExceptionRow.severity), else_=3)
+    rank = sa.case(_RANKS, value=col(ExceptionRow.severity))
     table = core_of(ExceptionRow)
     query = (
         sa.select(table)
@@ -131,11 +130,11 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
 def only_gaps(run: Run) -> bool:
     """Tell whether the list took nothing of a run but what is missing: its day lies ahead of the data."""
     said = json.loads(run.summary)
-    return not run.complete and (said["ahead_of_data"] or set(said["exceptions"]) == {_GAP})
+    return not run.complete and (said["ahead_of_data"] or set(said["exceptions"]) == {Code.DATA_GAP})
 
 
 def has_seen_more(session: Session, connection: str) -> bool:
-    mine = (col(ExceptionRow.connection) == connection, col(ExceptionRow.code) != _GAP)
+    mine = (col(ExceptionRow.connection) == connection, col(ExceptionRow.code) != Code.DATA_GAP)
     return session.scalar(sa.select(col(ExceptionRow.id)).where(*mine).limit(1)) is not None
 
 
@@ -149,7 +148,7 @@ def owners(session: Session, connections: Sequence[str]) -> list[str]:
 def exceptions_of(session: Session, connection: str, payout_id: str) -> list[Row]:
     table = core_of(ExceptionRow)
     query = sa.select(table).where(table.c.connection == connection, table.c.payout_id == payout_id)
-    rank = sa.case(RANKS, value=table.c.severity, else_=3)
+    rank = sa.case(_RANKS, value=table.c.severity)
     ordered = query.order_by(table.c.resolved_on.is_not(None), rank, table.c.amount_at_risk.desc(), table.c.id)
     return list(exception_rows(session, ordered))
 
@@ -222,7 +221,7 @@ def totals_by_code(
         CodeTotal(code, severity, currency, count, once.get((severity, code, currency), int(amount)), first)
         for severity, code, currency, count, amount, first, _ in rows
     ]
-    return sorted(found, key=lambda one: (RANKS.get(one.severity, len(RANKS)), -one.at_risk, one.code))
+    return sorted(found, key=lambda one: (_RANKS[one.severity], -one.at_risk, one.code))
 
 
 def _read_once(

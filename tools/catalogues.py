@@ -17,7 +17,7 @@ from jinja2 import Environment, nodes
 from consumer.facts.messages import is_translated
 from reconcile.rules.outcomes import Code
 from reports.control import SIDES
-from reports.list_catalogue import LISTINGS
+from reports.directory import LISTINGS
 from reports.shapes.definitions import CATALOGUE
 from reports.sheet import SHEET
 

@@ -13,6 +13,7 @@ from reconcile.books.figures import DecimalMark, FigureError, Written, to_amount
 from reconcile.books.headers import Header
 from reconcile.books.sheets import Row, to_text, why_spoilt
 from reconcile.books.words import WordError
+from reconcile.rules.kinds import CREDIT_NOTES
 
 AMOUNTS = ("net", "exempt", "vat", "total")
 _PLAIN = frozenset({*AMOUNTS, "issue_date", "due_date"})
@@ -66,7 +67,7 @@ class Document:
 
     @property
     def is_note(self) -> bool:
-        return self.doc_type in words.CREDIT_NOTES
+        return self.doc_type in CREDIT_NOTES
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +173,7 @@ class RowReader:
         if written is None:
             return None
         amount = self._read(field, lambda _: to_amount(written, self._convention.mark), None)
-        if amount is not None and kind in words.CREDIT_NOTES:
+        if amount is not None and kind in CREDIT_NOTES:
             amount *= self._convention.note_sign
         if amount is not None and amount < 0:
             self._reject(field, Message("books.negative_document"))

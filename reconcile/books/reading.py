@@ -17,6 +17,7 @@ from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, nor
 from reconcile.books.parts import find_unequal
 from reconcile.books.registers import find_strangers, is_summed_up, names_issuers, set_taxes_aside
 from reconcile.books.sheets import TILDE, Row, Sheet, SheetError, read_sheets, to_text
+from reconcile.rules.kinds import CREDIT_NOTES, NO_SALES
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +100,7 @@ def decide_convention(sheet: Sheet, rows: Sequence[Row], header: Header, *, coun
     """Decide by all cells together; raise FigureError where they could be read in two ways."""
     currency = COUNTRIES[country].currency
     home = DecimalMark.COMMA if country == "cl" and not header.is_canonical else DecimalMark.POINT
-    rows = [row for row in rows if kind_of(row, header, country) not in words.NOT_RECEIVABLE]
+    rows = [row for row in rows if kind_of(row, header, country) not in NO_SALES]
     amounts = [amount for row in rows for amount in _amounts(row, header, country)]
     mark = decide_mark(amounts, preferred=home)
     style = _date_style(rows, header, from_1904=sheet.from_1904)
@@ -130,7 +131,7 @@ def _note_sign(rows: Sequence[Row], header: Header, convention: Convention) -> i
     signs = set()
     for row in rows:
         written = to_written(row, header, "total", convention.currency)
-        if kind_of(row, header, convention.country) not in words.CREDIT_NOTES or written is None:
+        if kind_of(row, header, convention.country) not in CREDIT_NOTES or written is None:
             continue
         try:
             amount = to_amount(written, convention.mark)
@@ -301,7 +302,7 @@ def _read_documents(
     summed: Counter[str] = Counter()
     for row in rows:
         kind = kind_of(row, header, convention.country)
-        if kind in words.NOT_RECEIVABLE:
+        if kind in NO_SALES:
             left_out[kind] += 1
             continue
         if is_summed_up(row, header, kind):

@@ -7,12 +7,11 @@ from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.documents import Reject
 from reconcile.books.headers import Header, normalise, readings_of
 from reconcile.books.sheets import Row, to_text
+from reconcile.rules.kinds import RECEIPTS
 
 _PURCHASES = frozenset({"tipo compra", "rut proveedor", "rfc proveedor"})
 _ISSUERS = frozenset({"rfc emisor", "rut emisor", "rfc del emisor", "rut del emisor", "rfcemisor", "rutemisor"})
 _FURTHER_TAXES = ("codigo otro imp", "codigo otro impuesto")
-# Receipts that some registers sum up by month in a row that looks like a document.
-_SUMMED = frozenset({"35", "38", "39", "41"})
 
 
 def find_strangers(rows: Sequence[Row], header: Header, *, country: str, own: Collection[str]) -> Iterator[Reject]:
@@ -74,7 +73,7 @@ def set_taxes_aside(rows: Sequence[Row], header: Header) -> tuple[list[Row], dic
 
 def is_summed_up(row: Row, header: Header, kind: str) -> bool:
     """Tell the month's receipts in one row: folio 0 is no document's."""
-    return kind in _SUMMED and header.cell(row, "folio").strip("0") == "" and bool(header.cell(row, "folio"))
+    return kind in RECEIPTS and header.cell(row, "folio").strip("0") == "" and bool(header.cell(row, "folio"))
 
 
 def _identity(row: Row, header: Header) -> tuple[str, ...]:

@@ -8,50 +8,13 @@ from consumer.facts.messages import RefusalError
 from consumer.facts.money import DIGITS
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.books.headers import normalise
+from reconcile.rules.kinds import KINDS, VALID_STATES, VOID_STATES
 
 
 class WordError(RefusalError):
     """A word that no rule knows; guessing it would put money on the wrong side."""
 
 
-CHILE_KINDS = {
-    "30": ("factura",),
-    "32": ("factura exenta", "factura no afecta o exenta"),
-    "33": ("factura electronica", "factura afecta electronica"),
-    "34": ("factura exenta electronica", "factura no afecta o exenta electronica", "factura electronica exenta"),
-    "35": ("boleta",),
-    "38": ("boleta exenta",),
-    "39": ("boleta electronica", "boleta afecta electronica"),
-    "41": ("boleta exenta electronica", "boleta electronica exenta", "boleta no afecta o exenta electronica"),
-    "43": ("liquidacion factura electronica", "liquidacion factura"),
-    "46": ("factura de compra electronica", "factura de compra"),
-    "48": ("comprobante de pago electronico", "comprobantes de pago electronico"),
-    "50": ("guia de despacho",),
-    "52": ("guia de despacho electronica",),
-    "55": ("nota de debito",),
-    "56": ("nota de debito electronica",),
-    "60": ("nota de credito",),
-    "61": ("nota de credito electronica",),
-    "110": ("factura de exportacion electronica", "factura de exportacion"),
-    "111": ("nota de debito de exportacion electronica", "nota de debito de exportacion"),
-    "112": ("nota de credito de exportacion electronica", "nota de credito de exportacion"),
-}
-MEXICO_KINDS = {
-    "I": ("ingreso", "factura", "comprobante de ingreso"),
-    "E": ("egreso", "nota de credito", "comprobante de egreso"),
-    "P": ("pago", "recepcion de pagos", "complemento de pago"),
-    "T": ("traslado", "carta porte"),
-    "N": ("nomina",),
-}
-_KINDS = {"cl": CHILE_KINDS, "mx": MEXICO_KINDS}
-CREDIT_NOTES = frozenset({"60", "61", "112", "E"})
-# No money is owed on these: delivery notes, purchases, monthly totals, payment receipts, payroll.
-NOT_RECEIVABLE = frozenset({"46", "48", "50", "52", "P", "T", "N"})
-
-VALID_WORDS = frozenset(
-    {"valid", "valida", "valido", "vigente", "emitida", "emitido", "aceptada", "aceptado", "active", "activa", "activo"}
-)
-VOID_WORDS = frozenset({"void", "voided", "anulada", "anulado", "cancelada", "cancelado", "cancelled", "canceled"})
 _YES, _NO = frozenset({"si", "s", "1", "x", "true", "yes"}), frozenset({"", "no", "n", "0", "false"})
 
 _CURRENCY_NAMES = {
@@ -68,11 +31,11 @@ _FOLIO = re.compile(r"(?:(?P<series>[A-Z0-9]*[A-Z][A-Z0-9]*)[-/ ]+|(?P<letters>[
 @lru_cache(maxsize=1024)
 def to_kind(text: str, country: str) -> str:
     """Read a code, a name, or both in one cell (`33 - Factura electrónica`)."""
-    kinds, plain = _KINDS[country], normalise(text)
-    for code, names in kinds.items():
+    kinds, plain = KINDS[country], normalise(text)
+    for code, (_, names) in kinds.items():
         if plain in names or plain.lstrip("0") == code.lower():
             return code
-    named = [code for code, names in kinds.items() if _has_code_and_name(plain, code.lower(), names)]
+    named = [code for code, (_, names) in kinds.items() if _has_code_and_name(plain, code.lower(), names)]
     if len(named) == 1:
         return named[0]
     known = ", ".join(kinds)
@@ -88,9 +51,9 @@ def is_void(status: str, voided: str) -> bool | None:
     word, mark = normalise(status), normalise(voided)
     if mark not in _YES | _NO:
         raise WordError("books.yes_or_no")
-    if mark in _YES or word in VOID_WORDS:
+    if mark in _YES or word in VOID_STATES:
         return True
-    if word in VALID_WORDS or (not word and voided.strip()):
+    if word in VALID_STATES or (not word and voided.strip()):
         return False
     if not word:
         return None

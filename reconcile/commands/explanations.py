@@ -13,7 +13,7 @@ from consumer.facts.bankdays import BankCalendar
 from reconcile.commands.printed import to_words
 from reconcile.kept import chunks, records, snapshots
 from reconcile.kept.records import Fact
-from reconcile.rules.comparisons import check_pair, choose_candidates, name_first_failed
+from reconcile.rules.cross_checks import check_pair, choose_candidates, name_first_failed
 from reconcile.rules.inputs import rows_of
 from reconcile.rules.outcomes import Failure
 from reconcile.rules.payouts import PAYMENT_TYPES

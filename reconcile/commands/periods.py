@@ -10,12 +10,8 @@ from reconcile.closing import periods
 from reconcile.commands.decisions import author_option, signature
 from reconcile.runs import close_period as closing
 from reconcile.runs.close_period import PeriodError
-from reconcile.tables import Period
+from reconcile.tables import PERIOD_KEYS, Period
 
-PERIOD_KEYS = (
-    "connection", "period", "since", "until", "state", "run_id", "closed_by", "closed_at", "reason", "reopened_by",
-    "reopened_at", "reopened_for", "adjustments",
-)  # fmt: skip
 ADJUSTMENT_KEYS = ("period", "run_id", "found_at", "kind", "subject", "before", "after")
 
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 
 from consumer.facts.columns import Kind
 from consumer.facts.money import format_decimal
-from reconcile.exceptions.life import DATA_GAP
 from reconcile.kept.chunks import Row
 from reconcile.kept.records import Fact, kind_of_evidence
+from reconcile.rules.outcomes import Code
 
 
 def to_plain(fact: Fact) -> object:
@@ -47,7 +47,7 @@ def about(row: Row) -> str:
     if named:
         return str(named)
     kind, _, name = row["subject"].partition(":")
-    if row["code"] != DATA_GAP:
+    if row["code"] != Code.DATA_GAP:
         return f"{kind} {name}"
     starts = [gap["since"] for gap in json.loads(row["evidence"])["gaps"]]
     return f"{name}, since {'its beginning' if None in starts else min(starts)}"

@@ -22,12 +22,12 @@ from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, s
 from reconcile.kept import records
 from reconcile.kept.snapshots import NotKeptError, SnapshotError
 from reconcile.rules.pipeline import UnbalancedError
-from reconcile.runs import comparison, diffs, reruns
+from reconcile.runs import comparison, reruns
 from reconcile.runs.reruns import Difference, Held, Rerun
 from reconcile.runs.run import RunOutcome, is_published
 from reconcile.tables import Run
 
-DIFF_KEYS = (*diffs.KEYS, "connection")
+DIFF_KEYS = (*comparison.KEYS, "connection")
 RERUN_KEYS = ("connection", "run_id", "number", "as_of", "same", "changed_since", "rows_dropped_at", "restored", "rows",
               "differences")  # fmt: skip
 HELD_KEYS = ("kind", "published", "rerun", "differing", "columns")
@@ -91,7 +91,9 @@ def diff_runs(
             changes = list(comparison.diff(session, installation.settings.data_dir, old, new))
         except comparison.PrunedRunError as error:
             raise Refusal(str(error)) from None
-    rows = [{key: getattr(change, key) for key in diffs.KEYS} | {"connection": old.connection} for change in changes]
+    rows = [
+        {key: getattr(change, key) for key in comparison.KEYS} | {"connection": old.connection} for change in changes
+    ]
     print_rows(rows, DIFF_KEYS, as_json=as_json)
 
 

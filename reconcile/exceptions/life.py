@@ -18,6 +18,7 @@ import msgspec
 
 from reconcile.rules.at_risk import AtRisk
 from reconcile.rules.inputs import Finding
+from reconcile.rules.outcomes import Code
 
 # Values of an exception by column.
 Columns: TypeAlias = dict[str, Any]
@@ -38,7 +39,6 @@ class State(StrEnum):
 
 
 GONE = "gone"
-DATA_GAP = "DATA_GAP"
 
 
 class ExceptionState(NamedTuple):
@@ -122,7 +122,7 @@ def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[
     rows = {row.id: row for row in known}
     found = seen.found
     if seen.is_ahead:
-        found = {identity: finding for identity, finding in found.items() if finding.code == DATA_GAP}
+        found = {identity: finding for identity, finding in found.items() if finding.code == Code.DATA_GAP}
     for identity, finding in found.items():
         if identity not in rows:
             result.opened[identity] = finding
@@ -131,7 +131,7 @@ def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[
     for row in rows.values():
         if row.id in found or row.state != State.OPEN:
             continue
-        may_resolve = seen.complete or row.code == DATA_GAP
+        may_resolve = seen.complete or row.code == Code.DATA_GAP
         if may_resolve and not _is_newer(row, seen.as_of) and could_find(row):
             on = max(seen.as_of, row.last_seen_on)
             values = {"state": str(State.RESOLVED), "resolved_on": on, "resolution": GONE}
@@ -151,7 +151,7 @@ def left_open(known: Iterable[ExceptionState], merged: Merge) -> Iterator[AtRisk
 
 def _is_newer(row: ExceptionState, as_of: date) -> bool:
     # A gap is about the data, not about a day: the next run that looks says whether it is still there.
-    return row.code != DATA_GAP and max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
+    return row.code != Code.DATA_GAP and max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
 
 
 def opened_alike(seen: Seen) -> Columns:

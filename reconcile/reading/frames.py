@@ -33,15 +33,6 @@ from consumer.facts.tables.provider import (
 from consumer.facts.tables.sync import Checkpoint, Window, WindowState
 from reconcile.books.bank_statements import LAST_DIGITS
 from reconcile.reading.bank import account_name, read_bank
-from reconcile.reading.columnar import (
-    Column,
-    Statement,
-    in_order,
-    read_table,
-    to_frame,
-    to_known_frame,
-    without_index,
-)
 from reconcile.reading.gaps import Asked, Listed, clock_of_provider, find_gaps
 from reconcile.reading.items import (
     CHARGE_SUBTYPE,
@@ -58,6 +49,15 @@ from reconcile.reading.items import (
     unreadable_moments,
 )
 from reconcile.reading.process import background_thread
+from reconcile.reading.queries import (
+    Column,
+    Statement,
+    in_order,
+    read_table,
+    to_frame,
+    to_known_frame,
+    without_index,
+)
 from reconcile.reading.transfers import WENT_BACK, to_transfers
 from reconcile.rules.inputs import (
     CONFLICTS,

@@ -16,7 +16,7 @@ from pandas import DataFrame
 from consumer.facts.clock import to_instant
 from consumer.facts.meaning import sale_of
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reconcile.reading.columnar import empty_table, in_order, places_of, to_frame
+from reconcile.reading.queries import empty_table, in_order, places_of, to_frame
 from reconcile.rules.columns import to_one_array
 from reconcile.rules.inputs import ITEMS, MOMENT, MONEY, TEXT, UNKNOWN_CUSTOMERS, Schema
 

@@ -9,14 +9,10 @@ from pandas import DataFrame, Series
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import Cells, Indices, Ints, Mask, Texts, Words, share_texts, sort_rows
 from reconcile.rules.inputs import DAY, Inputs
-from reconcile.rules.outcomes import VOID_STATUSES
+from reconcile.rules.kinds import CREDIT_NOTES, DEBIT_NOTES, NO_CLAIMS, VOID_STATES
 from reconcile.rules.terms import RuleSet
 from reconcile.rules.timing import shift_days, to_day_numbers
 
-CREDIT_NOTES = frozenset({"60", "61", "112", "E"})
-DEBIT_NOTES = frozenset({"55", "56", "111"})
-# Delivery notes, payment receipts, payroll, goods in transit and totals of a period are no claims by themselves.
-NO_CLAIM = frozenset({"50", "52", "P", "N", "T", "35", "38", "48"})
 _MOST_REISSUES = 10
 _READ = ("doc_key", "doc_type", "folio", "uuid", "issue_date", "customer_tax_id", "total", "currency", "status",
          "payment_method", "ref_type", "ref_number")  # fmt: skip
@@ -110,9 +106,9 @@ def find_customers(frame: DataFrame, rules: RuleSet) -> Series:
 def to_books(frame: DataFrame, codes: tuple[Ints, Ints], inputs: Inputs) -> Books:
     currency, customer = codes
     kinds = frame["doc_type"].str.upper()
-    is_void = frame["status"].str.strip().str.lower().isin(VOID_STATUSES).to_numpy(dtype=bool)
+    is_void = frame["status"].str.strip().str.lower().isin(VOID_STATES).to_numpy(dtype=bool)
     is_note = kinds.isin(CREDIT_NOTES).to_numpy(dtype=bool)
-    claims = ~is_note & ~kinds.isin(NO_CLAIM).to_numpy(dtype=bool)
+    claims = ~is_note & ~kinds.isin(NO_CLAIMS).to_numpy(dtype=bool)
     total = frame["total"].to_numpy(dtype=np.int64)
     links = _link(frame)
     notes = _group_notes(links, frame, is_note & ~is_void, currency)

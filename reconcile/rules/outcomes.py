@@ -38,10 +38,6 @@ class DocumentOutcome(StrEnum):
     CREDITED = "credited"
 
 
-# What books write as the status of a document that is void.
-VOID_STATUSES = frozenset({"void", "anulada", "anulado", "cancelado", "cancelada", "cancelled", "canceled"})
-
-
 class Stage(StrEnum):
     KEY = "key"
     REFERENCE = "reference"

@@ -12,7 +12,7 @@ from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.payouts import DISPUTE
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.terms import RuleSet, Tariff
-from reconcile.runs.diffs import Published, compare
+from reconcile.runs.comparison import Published, compare
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
-from reconcile.exceptions.life import DATA_GAP, ExceptionState, Merge, Seen, left_open, merge
+from reconcile.exceptions.life import ExceptionState, Merge, Seen, left_open, merge
 from reconcile.kept import snapshots
 from reconcile.kept.records import Summary, read_summary
 from reconcile.kept.snapshots import Scope, Snapshot
@@ -350,7 +350,7 @@ class Touched:
 
     def holds(self, about: Finding | ExceptionState) -> bool:
         """Return True if a run of this result would find this exception if it were still there."""
-        if about.code == DATA_GAP:
+        if about.code == Code.DATA_GAP:
             return True
         if about.payout_id is not None:
             return about.payout_id in self.payouts

@@ -11,11 +11,12 @@ from reconcile.tables.books import (
     PayoutReport,
     ProviderFee,
 )
-from reconcile.tables.closing import ClosedFigure, Period, PeriodAdjustment
+from reconcile.tables.closing import PERIOD_KEYS, ClosedFigure, Period, PeriodAdjustment
 from reconcile.tables.runs import Decision, ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
 
 __all__ = [
     "BANK_LINE_KEYS",
+    "PERIOD_KEYS",
     "BankFile",
     "BankLine",
     "ClosedFigure",

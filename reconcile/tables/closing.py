@@ -7,6 +7,12 @@ from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.columns import moment
 
+# What lists show of a period, in their order.
+PERIOD_KEYS = (
+    "connection", "period", "since", "until", "state", "closed_by", "closed_at", "reason", "adjustments", "reopened_by",
+    "reopened_at", "reopened_for", "run_id",
+)  # fmt: skip
+
 
 class Period(SQLModel, table=True):
     """Days whose books a person closed; `ends_at` is the first instant after its last day. Reopening keeps the row."""

@@ -13,8 +13,8 @@ from sqlmodel import Session
 from consumer.facts.clock import format_instant
 from reports import catalogue, windows
 from reports.catalogue import NoRunError
+from reports.directory import LISTINGS
 from reports.export import to_json_rows
-from reports.list_catalogue import LISTINGS
 from reports.listing import Listing, Wanted, count, read
 from reports.pages import desk
 from reports.pages.desk import BadQueryError

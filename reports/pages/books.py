@@ -12,7 +12,7 @@ from reconcile.books.intake import Kind
 from reconcile.desk.decisions import Signature
 from reconcile.runs.close_period import PeriodError, close_period, reopen_period
 from reports import bookkeeping, run_history
-from reports.list_catalogue import LISTINGS
+from reports.directory import LISTINGS
 from reports.listing import BOOKS, Listing, Wanted, read
 from reports.pages import desk, staging
 from reports.pages.desk import BadQueryError

@@ -8,9 +8,9 @@ from flask.typing import ResponseReturnValue
 from consumer.facts.installation import Installation
 from reports import archive, catalogue, files, orders, standing
 from reports.catalogue import NoRunError
+from reports.directory import LISTINGS, TooLongError, to_report
 from reports.export import PROFILES, Format
 from reports.files import MIME, Shape, ShapeError
-from reports.list_catalogue import LISTINGS, TooLongError, to_report
 from reports.listing import Listing, Wanted
 from reports.pages import desk
 from reports.pages.desk import BadQueryError

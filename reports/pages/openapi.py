@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 from consumer.facts.columns import Column, Kind
 from reports.catalogue import AVAILABLE
-from reports.list_catalogue import LISTINGS
+from reports.directory import LISTINGS
 from reports.listing import Listing
 from reports.shapes.definitions import CATALOGUE, Definition, title_of
 

@@ -17,7 +17,7 @@ from reconcile.kept import records
 from reconcile.runs import comparison
 from reconcile.tables import Run
 from reports import operations, run_history, trends
-from reports.list_catalogue import LISTINGS
+from reports.directory import LISTINGS
 from reports.listing import OPERATION, Listing, Wanted, read
 from reports.pages import desk, drawing, staging
 from reports.pages.desk import BadQueryError

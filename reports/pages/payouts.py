@@ -6,7 +6,7 @@ from itertools import accumulate
 from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 
-from reconcile.rules.outcomes import Recon
+from reconcile.rules.outcomes import Code, Recon
 from reports import frames, standing
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
@@ -27,7 +27,6 @@ _STEPS = (
     ("Difference", "difference", 1),
 )
 _MOST_ITEMS = 500
-_NOT_IN_BANK = "PAYOUT_NOT_IN_BANK"
 
 
 @blueprint.get("")
@@ -103,6 +102,6 @@ def trace(payout: Row, open_codes: Sequence[str]) -> dict[str, object]:
         "sums_done": payout["difference"] == 0,
         "paid_done": payout["status"] == "succeeded",
         "bank_known": payout["bank_date"] is not None,
-        "bank_absent": _NOT_IN_BANK in open_codes,
+        "bank_absent": Code.PAYOUT_NOT_IN_BANK in open_codes,
         "bank_done": payout["bank_date"] is not None and not payout["bank_difference"],
     }

@@ -14,7 +14,7 @@ from reports.listing import Page
 from reports.pages import desk
 from reports.pages.drawing import Bar, bars
 from reports.query import Query
-from reports.shapes.build import CREDIT, CURRENCY
+from reports.shapes.build import AGES, CREDIT, CURRENCY
 from reports.windows import Window
 
 blueprint = Blueprint("views", __name__)
@@ -36,7 +36,6 @@ PLACES = {
     "control": "control",
 }
 _AGED = {"receivables"}
-_AGES = ("not due", "1-30", "31-60", "61-90", "over 90")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def shown(found: Window) -> list[Column]:
 def ageing(found: dict[str, dict[str, int]]) -> list[Ageing]:
     """Draw what is owed by age, youngest first, one picture a currency, with what it comes to."""
     by_age = {
-        currency: [(name, 0, sums[name]) for name in _AGES if name in sums] for currency, sums in sorted(found.items())
+        currency: [(name, 0, sums[name]) for name in AGES if name in sums] for currency, sums in sorted(found.items())
     }
     return [
         Ageing(currency, bars(rows), sum(amount for _, _, amount in rows)) for currency, rows in by_age.items() if rows

@@ -22,6 +22,9 @@ CURRENCY = "_currency"
 _UNTIL_DUE = {"open_not_due", "partly_paid"}
 
 _OVERDUE = ((0, "not due"), (30, "1-30"), (60, "31-60"), (90, "61-90"))
+_OLDEST = "over 90"
+# The ages of what is owed, youngest first.
+AGES = (*(name for _, name in _OVERDUE), _OLDEST)
 # What a customer has paid too much is owed by the merchant: it is no age of what is owed to them.
 CREDIT = "credit"
 
@@ -154,7 +157,7 @@ def days_overdue(row: Row, *, as_of: date, due_days: int) -> int:
 
 
 def overdue_bucket(days: int) -> str:
-    return next((name for edge, name in _OVERDUE if days <= edge), "over 90")
+    return next((name for edge, name in _OVERDUE if days <= edge), _OLDEST)
 
 
 def in_transit(items: pa.Table, calendar: BankCalendar, *, as_of: date) -> pa.Table:

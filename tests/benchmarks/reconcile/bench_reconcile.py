@@ -28,9 +28,9 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.columns import core_of
-from reconcile.reading.columnar import read_table
 from reconcile.reading.frames import read_documents, read_inputs, read_transfers
 from reconcile.reading.process import save_memory
+from reconcile.reading.queries import read_table
 from reconcile.rules.inputs import DOCUMENTS
 from reconcile.rules.keys import find_keys, read_metadata
 from reconcile.rules.ledger import choose_payments

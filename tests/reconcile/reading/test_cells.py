@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from consumer.facts.installation import Installation
 from consumer.facts.tables.columns import UtcDateTime, core_of
 from consumer.facts.tables.provider import Customer, PayoutItem
-from reconcile.reading import columnar
-from reconcile.reading.columnar import NOWHERE, SELDOM, Piece, parse, read_table
+from reconcile.reading import queries
+from reconcile.reading.queries import NOWHERE, SELDOM, Piece, parse, read_table
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT
 
 pytestmark = pytest.mark.both_databases
@@ -78,8 +78,8 @@ def test_a_mark_in_a_column_that_misses_nothing_is_a_text(installation: Installa
 
 def test_rows_on_many_pages_are_read_once(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stretch of pages is read once, those without a row and the last one too."""
-    monkeypatch.setattr(columnar, "PAGES", 1)
-    monkeypatch.setattr(columnar, "STRETCH", 7)
+    monkeypatch.setattr(queries, "PAGES", 1)
+    monkeypatch.setattr(queries, "STRETCH", 7)
     write(installation, [("ñ" * 900, number) for number in range(90)])
     with installation.store.connection() as database:
         database.execute(sa.delete(TABLE).where(TABLE.c.amount.between(20, 70)))
@@ -121,7 +121,7 @@ def test_moments_are_utc_in_any_zone_of_the_server(installation: Installation) -
 
 
 @pytest.mark.parametrize("marks", [SELDOM, NOWHERE])
-def test_cells_are_cut_where_the_marks_stand(marks: columnar.Marks) -> None:
+def test_cells_are_cut_where_the_marks_stand(marks: queries.Marks) -> None:
     """An empty cell is empty, a missing one is missing, and the last cell has no mark behind it."""
     end, missing = bytes([marks.end]), bytes([marks.missing])
     piece = Piece(4, [(end.join([b"", missing, "ñ".encode(), b""]), 3), (end.join([b"1", b"-2", missing, b"3"]), None)])

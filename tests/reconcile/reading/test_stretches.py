@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
-from reconcile.reading import columnar
+from reconcile.reading import queries
 from reconcile.reading.frames import read_inputs
 
 pytestmark = pytest.mark.both_databases
@@ -24,7 +24,7 @@ def test_rows_of_every_stretch_are_read_once(
     world: "World", installation: Installation, main: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows at the edges of stretches, after stretches without a row, and before the last one are all there."""
-    monkeypatch.setattr(columnar, "STRETCH", 2)
+    monkeypatch.setattr(queries, "STRETCH", 2)
     for number in range(1, 13):
         world.payment(f"pi_{number:02}", number)
     world.payout("po_1", 90, *(("payment_intent", f"pi_{number:02}", number) for number in range(1, 13)))
@@ -47,6 +47,6 @@ def test_a_piece_that_cannot_be_parsed_stops_the_reading(
         raise ValueError("a piece that is no CSV")
 
     world.payment("pi_1", 100)
-    monkeypatch.setattr(columnar, "parse", refuse)
+    monkeypatch.setattr(queries, "parse", refuse)
     with installation.store.reading() as session, pytest.raises(ValueError, match="no CSV"):
         read_inputs(session, main, installation.settings, as_of=AS_OF, now=NOW)

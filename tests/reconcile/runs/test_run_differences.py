@@ -12,7 +12,7 @@ from pandas import DataFrame
 from consumer.facts.installation import Installation
 from cuadre import Commands
 from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty_frame, to_types
-from reconcile.runs.diffs import find_causes
+from reconcile.runs.comparison import find_causes
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World

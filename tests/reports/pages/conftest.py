@@ -17,7 +17,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import BankFile, ClosedFigure, LocalInvoice, Period, PeriodAdjustment
-from reports.list_catalogue import LISTINGS
+from reports.directory import LISTINGS
 from reports.listing import BOOKS, OPERATION
 from reports.pages.views import PLACES
 

@@ -15,7 +15,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PaymentIntent
 from reconcile.tables import Decision, ExceptionRow, LocalInvoice
-from reports.list_catalogue import LISTINGS
+from reports.directory import LISTINGS
 from reports.listing import Wanted
 from reports.people import Role, add_user, to_user
 from tests.reports.pages.looking import kept

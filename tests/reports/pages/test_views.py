@@ -14,7 +14,7 @@ from consumer.facts.tables.inbox import Event, EventConflict
 from consumer.facts.tables.jobs import Tick
 from consumer.facts.tables.sync import Lateness, Window
 from reports import catalogue
-from reports.list_catalogue import LISTINGS
+from reports.directory import LISTINGS
 from reports.pages.views import PLACES
 from tests.reports.pages.looking import text_of
 

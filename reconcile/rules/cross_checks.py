@@ -15,8 +15,8 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.inputs import Row
 from reconcile.rules.keys import decode_metadata, list_loose_words, to_text
+from reconcile.rules.kinds import VOID_STATES
 from reconcile.rules.names import fold, normalize
-from reconcile.rules.outcomes import VOID_STATUSES
 from reconcile.rules.terms import RuleSet
 
 _NAMES = ("order_ref", "order_id", "uuid", "invoice", "invoice_id", "folio")
@@ -61,7 +61,7 @@ def check_pair(item: Row, document: Row, *, balance: int, rules: RuleSet, calend
     """Ask what the stages ask, in their order; `balance` is what the document asked for without this payment."""
     yield _check_reference(item, document)
     yield Check("currency", item.currency, document.currency, item.currency == document.currency)
-    is_valid = str(document.status).strip().lower() not in VOID_STATUSES
+    is_valid = str(document.status).strip().lower() not in VOID_STATES
     yield Check("state", "valid", str(document.status), is_valid)
     payer, owner = _find_payer(item, rules), _first_own((document.customer_tax_id,), rules)
     yield Check("customer", payer, owner, payer == owner if payer and owner else None)

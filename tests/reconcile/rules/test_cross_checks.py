@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reconcile.rules.comparisons import check_pair, choose_candidates, name_first_failed
+from reconcile.rules.cross_checks import check_pair, choose_candidates, name_first_failed
 from reconcile.rules.inputs import rows_of
 
 if TYPE_CHECKING:

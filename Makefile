@@ -9,7 +9,7 @@ CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 TESTS := $(BIN)/python tests/in_memory.py -n 2 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures wheel keep-release ways words golden format types lock clean
+.PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean
 
 help:  ## say what each command does
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /|/' | column -t -s '|'
@@ -105,6 +105,10 @@ golden: install-dev  ## write the approved files anew, reports, journeys and the
 format: install-dev  ## put the code in shape
 	$(BIN)/ruff format $(CODE)
 	$(BIN)/ruff check --fix $(CODE)
+
+migration: install-dev  ## write a migration for changed tables: make migration NAME=ledgers
+	PYTHONPATH=. $(BIN)/python tools/migration.py "$(NAME)"
+	$(BIN)/ruff format --quiet consumer/facts/migrations/versions
 
 wheel: install-dev  ## build dist/cuadre-VERSION-py3-none-any.whl
 	rm -rf build dist

@@ -15,6 +15,7 @@ from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment, nodes
 
 from consumer.facts.messages import is_translated
+from consumer.sync.streams import STREAMS
 from reconcile.rules.outcomes import Code
 from reports.control import SIDES
 from reports.directory import LISTINGS
@@ -162,6 +163,7 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
             own = f"column.{table}.{name}"
             yield "consumer/facts/columns.py", own if is_translated(own, "en") else f"column.{name}", set()
     yield from (("reports/control.py", f"column.{name}", set()) for name in SIDES)
+    yield from (("consumer/sync/streams.py", f"stream.{name}", set()) for name in STREAMS)
     yield from (
         ("reconcile/rules/outcomes.py", f"{part}.{code}", set()) for code in Code for part in ("title", "action")
     )

@@ -1,6 +1,7 @@
 """Write the tables of the documents that repeat the program: commands, reports, streams, event types: `make golden`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from inspect import getmodule, isfunction, ismodule
 from pathlib import Path
 
 import click
@@ -8,6 +9,9 @@ import click
 from cuadre import cli
 from reconcile.rules.streams import STREAMS, withheld_by
 from reports.shapes.definitions import CATALOGUE, title_of
+from sandbox.api import routes
+from sandbox.api.call import Route
+from sandbox.api.routes import ROUTES
 from sandbox.state.events import TYPES, Family
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -49,6 +53,31 @@ def _stream_rows() -> Iterator[Row]:
         yield f"`{name}`{'*' if gate.is_needed else ''}", f"`{' '.join(withheld_by([name]))}`", str(gate.touches)
 
 
+def _route_rows() -> Iterator[Row]:
+    """Yield the routes that no other section of the document has, with their function or the table they stand in."""
+    proof = "`test_sandbox_fuzzing.py::test_no_operation_breaks`"
+    sections = (DOCS / "spec-coverage.md").read_text(encoding="utf-8").split("\n## ")
+    others = "".join(section for section in sections if not section.startswith("Every other route\n"))
+    for route in ROUTES:
+        name = f"{route.method} {route.path}"
+        if f"\n| {name} |" not in others:
+            yield name, f"`{_place_of(route)}`", proof
+
+
+def _place_of(route: Route) -> str:
+    if isfunction(route.operation) and hasattr(getmodule(route.operation), route.operation.__qualname__):
+        return f"{route.operation.__module__}.{route.operation.__qualname__}"
+    tables = (
+        (module, name, value)
+        for module in vars(routes).values()
+        if ismodule(module)
+        for name, value in vars(module).items()
+    )
+    return next(
+        f"{module.__name__}.{name}" for module, name, value in tables if isinstance(value, tuple) and route in value
+    )
+
+
 def _event_rows() -> Iterator[Row]:
     proof = "test_sandbox_event_types.py::test_each_type_reaches_an_endpoint_with_its_object"
     return ((name, f"`{Family.__module__}.FAMILIES`", f"`{proof}`") for name in TYPES)
@@ -56,7 +85,7 @@ def _event_rows() -> Iterator[Row]:
 
 TABLES = {
     "reference.md": {"Commands": _command_rows, "Reports": _report_rows, "Streams a run reads": _stream_rows},
-    "spec-coverage.md": {"Events": _event_rows},
+    "spec-coverage.md": {"Every other route": _route_rows, "Events": _event_rows},
 }
 
 

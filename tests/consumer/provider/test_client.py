@@ -20,10 +20,11 @@ from consumer.provider.errors import (
     UnreadableError,
 )
 from consumer.provider.paging import read_in_time
-from consumer.provider.routes import EVENTS, LINK_ACCOUNTS, REFUNDS, TRANSFERS, WEBHOOK_ENDPOINTS
+from consumer.provider.routes import EVENTS, LINK_ACCOUNTS, REFUNDS, WEBHOOK_ENDPOINTS, Collection, v1, v2
 
 Answers = Callable[[httpx.Request], httpx.Response]
 Open = Callable[..., Provider]
+TRANSFERS = Collection("transfers", (v1("transfers", cursor=True), v2("transfers")))
 
 
 class Dripping(httpx.SyncByteStream):

@@ -34,6 +34,10 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         {r"^\| (SQLite|PostgreSQL) \| alone \|": 2, r"^\| (SQLite|PostgreSQL) \| beside a night \|": 2,
          r"^Books of 1,000 documents": 1},
     ),
+    "ingest/bench_bodies.py": (
+        ["--bodies", "2", "--megabytes", "2"],
+        {r"^\| /(login|books/look|webhooks)[ ,]": 6},
+    ),
     "ingest/bench_drain.py": (
         ["--events", "1000", "--rounds", "1"],
         {r"^\| SQLite \| 1,000 \|": 1, r"^\| PostgreSQL \| 1,000 \|": 1},

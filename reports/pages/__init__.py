@@ -34,6 +34,7 @@ from reports.pages import (
     views,
     words,
 )
+from reports.pages.bodies import limit_bodies, refuse_body
 from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
 from reports.pages.protection import find_machine, protect
 from reports.pages.words import refusal
@@ -43,7 +44,8 @@ from reports.wording import cells, evidence, histories, phrases
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
-_TITLES = {400: "This cannot be read", 403: "Not allowed", 404: "Not found", 500: _FAILED[0]}
+_UNREADABLE = "This cannot be read"
+_TITLES = {400: _UNREADABLE, 403: "Not allowed", 404: "Not found", 413: _UNREADABLE, 500: _FAILED[0]}
 
 
 def pages() -> list[Blueprint]:
@@ -83,6 +85,7 @@ def register(
     app.config["SESSION_COOKIE_SECURE"] = (installation.settings.public_url or "").startswith("https://")
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.finalize = _shorten
+    limit_bodies(app)
     protect(app, public)
     for blueprint in pages():
         app.register_blueprint(blueprint)
@@ -91,6 +94,7 @@ def register(
     app.register_error_handler(CSRFError, _bad_form)
     for status in (403, 404):
         app.register_error_handler(status, _error)
+    app.register_error_handler(413, _too_large)
     app.register_error_handler(DamagedRowsError, _damaged)
     app.register_error_handler(500, _failure)
 
@@ -217,6 +221,10 @@ def _error(error: HTTPException) -> ResponseReturnValue:
     own = error.description if error.description != type(error).description else None
     plain = {403: Message("Your role does not allow this."), 404: Message("There is nothing at this address.")}
     return _answer(error.code or 500, own or plain[error.code or 404])
+
+
+def _too_large(_error: HTTPException) -> ResponseReturnValue:
+    return _answer(413, refuse_body())
 
 
 def _damaged(error: DamagedRowsError) -> ResponseReturnValue:

@@ -16,6 +16,7 @@ from reports.pages import desk, staging
 from reports.pages.decisions import BULK, decide_one
 from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
+from reports.pages.staging import LARGEST
 from reports.pages.words import refusal
 from reports.people import Role, note
 from reports.query import calendars_of
@@ -25,7 +26,6 @@ blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 
 STATES = ("open", "closed", "all")
 _MOST_PICKED = 500
-_LARGEST_SHEET = 10_000_000
 NOBODY = "-"
 _ONLY_GAPS = "The newest run looks at a day whose data has not come yet. The list shows what earlier days left open."
 _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what is missing is shown."
@@ -136,10 +136,10 @@ def take_sheet() -> ResponseReturnValue:
     """Take a filled sheet back, row by row; a row that somebody changed meanwhile is refused alone."""
     need(Role.FINANCE)
     given = request.files.get("sheet")
-    content = given.read(_LARGEST_SHEET + 1) if given else b""
+    content = given.read(LARGEST + 1) if given else b""
     if not content:
         raise BadQueryError("Choose a file first.")
-    if len(content) > _LARGEST_SHEET:
+    if len(content) > LARGEST:
         raise BadQueryError("The file is too large.")
     who, now = desk.reader().name, desk.now()
     try:

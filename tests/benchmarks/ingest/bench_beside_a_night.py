@@ -104,13 +104,14 @@ def measure(port: int, numbers: Iterator[int], seconds: float) -> Times:
 
 
 @contextmanager
-def serving(environ: dict[str, str], log: Path) -> Iterator[int]:
+def serving(environ: dict[str, str], log: Path) -> Iterator[tuple[int, int]]:
+    """Run `cuadre serve` on a port of its own; yields the port and the process."""
     port = free_port()
     command = [sys.executable, "-m", "cuadre", "serve", "--no-nights", "--port", str(port)]
     with log.open("wb") as file, subprocess.Popen(command, env=environ, cwd=ROOT, stderr=file) as server:
         try:
             wait_for_port(port, server)
-            yield port
+            yield port, server.pid
         finally:
             server.terminate()
 
@@ -133,7 +134,7 @@ def measure_store(url: str, folder: Path, rows: int, rounds: int, seconds: float
     }
     found: dict[str, list[Times]] = {ALONE: [], BESIDE: []}
     nights, numbers = Nights(environ), count(10_000_000)
-    with serving(environ, folder / "serve.log") as port:
+    with serving(environ, folder / "serve.log") as (port, _pid):
         measure(port, numbers, min(1.0, seconds))
         for _ in range(rounds):
             found[ALONE].append(measure(port, numbers, seconds))

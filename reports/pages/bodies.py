@@ -1,0 +1,58 @@
+"""How large a body each route takes, held before anything reads it."""
+
+from io import BytesIO
+
+from flask import Flask, abort, request
+
+from consumer.facts.messages import Message
+from reports.pages.staging import LARGEST
+
+# A form of a page brings texts and choices; a route that takes files takes its form beside them.
+_FORM = 65_536
+_LARGEST = {"books.look": LARGEST + _FORM, "exceptions.take_sheet": LARGEST + _FORM}
+_MEGABYTE, _KILOBYTE = 1_000_000, 1024
+# A sender that is refused before it has finished sees a broken connection instead of the answer.
+_DRAINED = 16 * 1024 * 1024
+
+
+def limit_bodies(app: Flask) -> None:
+    """Refuse a body over the limit of its route with 413; one without a length is counted while it is read."""
+
+    @app.before_request
+    def _limit() -> None:
+        limit = request.max_content_length = _limit_here()
+        if (request.content_length or 0) > limit:
+            abort(413)
+        if request.content_length is None and request.environ.get("wsgi.input_terminated"):
+            _count_chunks(limit)
+
+
+def _count_chunks(limit: int) -> None:
+    """Refuse a body in chunks that grows past the limit; a form would be read as if it ended there.
+
+    Files are left to the reader of forms, which refuses them itself and keeps them out of memory.
+    """
+    if limit > _FORM:
+        return
+    body = bytearray()
+    while len(body) <= limit and (piece := request.environ["wsgi.input"].read(_FORM)):
+        body += piece
+    if len(body) > limit:
+        abort(413)
+    request.environ["wsgi.input"] = BytesIO(body)
+
+
+def refuse_body() -> Message:
+    """Read and drop a reasonable rest of a body that is too large, and return what to say of it."""
+    limit, announced = _limit_here(), request.content_length
+    left = _DRAINED if announced is None else min(announced, _DRAINED)
+    # A body within the limit was refused for what is in it, and was read.
+    while left > 0 and (announced is None or announced > limit):
+        piece = request.environ["wsgi.input"].read(min(left, _FORM))
+        left -= len(piece) or left
+    size = f"{limit // _MEGABYTE} MB" if limit > _MEGABYTE else f"{limit // _KILOBYTE} KB"
+    return Message("pages.too_large", {"size": size})
+
+
+def _limit_here() -> int:
+    return _LARGEST.get(request.endpoint or "", _FORM)

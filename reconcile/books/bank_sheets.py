@@ -11,11 +11,12 @@ from consumer.facts.messages import Message
 from consumer.facts.money import MoneyError, format_decimal
 from reconcile.books import words
 from reconcile.books.bank_statements import NO_LINE, Balance, BankFileError, BankReading, BankRow, Statement
+from reconcile.books.cells import Row, Sheet, SheetError, to_text, why_spoilt
 from reconcile.books.dates import DateError, decide_style, to_date
 from reconcile.books.documents import Reject, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
 from reconcile.books.headers import Header, Vocabulary, find_header, normalise, set_headers_aside
-from reconcile.books.sheets import Row, Sheet, SheetError, read_sheets, to_text, why_spoilt
+from reconcile.books.sheets import read_sheets
 
 COLUMNS: Vocabulary = {
     "booked_on": (

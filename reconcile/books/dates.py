@@ -7,7 +7,7 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from consumer.facts.messages import Message, RefusalError
-from reconcile.books.sheets import Cell, to_text
+from reconcile.books.cells import Cell, to_text
 
 # Excel counts from a day that makes its false leap day of 1900 come out right.
 _SERIAL_ZERO = date(1899, 12, 30)

@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 
 from consumer.facts.messages import Message
 from reconcile.books import words
+from reconcile.books.cells import Row, to_text, why_spoilt
 from reconcile.books.dates import DateError, to_date, to_term
 from reconcile.books.figures import DecimalMark, FigureError, Written, to_amount
 from reconcile.books.headers import Header
-from reconcile.books.sheets import Row, to_text, why_spoilt
 from reconcile.books.words import WordError
 from reconcile.rules.kinds import CREDIT_NOTES
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from consumer.facts.messages import RefusalError
-from reconcile.books.sheets import Cell, Row, to_text
+from reconcile.books.cells import Cell, Row, to_text
 
 REQUIRED = ("doc_type", "issue_date", "total")
 KNOWN_NAMES_OF_A_HEADER = 4

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
+from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import Convention, Document, Reject, written_at
 from reconcile.books.figures import FigureError, to_amount
 from reconcile.books.headers import FURTHER_PARTS, Header, readings_of
-from reconcile.books.sheets import Row, to_text
 
 _PARTS = ("net", "exempt", "vat")
 # Further taxes by the whole name of their column: these are in every total.

@@ -20,9 +20,10 @@ from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.provider import PayoutItem
 from consumer.facts.work import Completion
+from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.documents import Reject
 from reconcile.books.headers import normalise
-from reconcile.books.sheets import Row, Sheet, SheetError, read_sheets, to_text
+from reconcile.books.sheets import read_sheets
 from reconcile.tables import PayoutReport, ProviderFee
 
 COLUMNS = ("id", "amount", "fee", "resource_type")

@@ -9,11 +9,12 @@ from consumer.facts.countries import COUNTRIES
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import put
+from reconcile.books.cells import SheetError
 from reconcile.books.dates import DateError, decide_style, to_date
 from reconcile.books.documents import Reject, to_written
 from reconcile.books.figures import FigureError, decide_rate_mark, to_rate
 from reconcile.books.headers import Vocabulary, find_header
-from reconcile.books.sheets import SheetError, read_sheets
+from reconcile.books.sheets import read_sheets
 from reconcile.tables import ExchangeRate
 
 COLUMNS: Vocabulary = {"on": ("date", "fecha", "dia"), "value": ("valor", "value", "rate", "tipo de cambio", "uf")}

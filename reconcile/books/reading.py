@@ -10,13 +10,14 @@ from consumer.facts.countries import COUNTRIES
 from consumer.facts.messages import Message
 from consumer.facts.money import MoneyError, format_decimal
 from reconcile.books import words
+from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.dates import decide_style, to_term
 from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, RowReader, find_clashes, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
 from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise, set_headers_aside
 from reconcile.books.parts import find_unequal
 from reconcile.books.registers import find_strangers, is_summed_up, names_issuers, set_taxes_aside
-from reconcile.books.sheets import TILDE, Row, Sheet, SheetError, read_sheets, to_text
+from reconcile.books.sheets import TILDE, read_sheets
 from reconcile.rules.kinds import CREDIT_NOTES, NO_SALES
 
 

@@ -4,9 +4,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from consumer.facts.messages import Message
 from consumer.facts.taxids import TaxIdError, to_tax_id
+from reconcile.books.cells import Row, to_text
 from reconcile.books.documents import Reject
 from reconcile.books.headers import Header, normalise, readings_of
-from reconcile.books.sheets import Row, to_text
 from reconcile.rules.kinds import RECEIPTS
 
 _PURCHASES = frozenset({"tipo compra", "rut proveedor", "rfc proveedor"})

@@ -11,7 +11,8 @@ from sqlmodel import Session
 from consumer.facts.messages import Message, RefusalError
 from consumer.facts.store import Store
 from consumer.facts.texts import defuse, restore, shorten
-from reconcile.books.sheets import SheetError, read_sheets, to_text
+from reconcile.books.cells import SheetError, to_text
+from reconcile.books.sheets import read_sheets
 from reconcile.desk import decisions
 from reconcile.desk.decisions import DecisionError, Kind, Pair, Signature
 from reconcile.exceptions.life import State

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import openpyxl
 import pytest
 
-from reconcile.books import sheets
+from reconcile.books import workbooks
 from reconcile.books.reading import read_invoices
 
 HEADER = ["doc_type", "folio", "issue_date", "customer_tax_id", "total"]
@@ -71,7 +71,7 @@ def test_a_row_beyond_the_last_is_refused() -> None:
     """A row numbered in the billions would be reached by counting up to it."""
     content = with_row(b'<row r="99999999999"><c r="A99999999999"><v>1</v></c></row>')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sheets, "_MOST_ROWS", 100)
+        patch.setattr(workbooks, "_MOST_ROWS", 100)
         (reject,) = read_invoices(content, country="cl", mapping={}).rejects
     assert str(reject.reason).startswith("the workbook numbers a row beyond the last one")
 
@@ -80,7 +80,7 @@ def test_a_sheet_of_empty_cells_is_refused() -> None:
     """A cell far to the right makes thousands of empty ones before it; rows of these alone would fill the memory."""
     content = with_row(b"".join(b'<row r="%d"><c r="XFD%d"><v>1</v></c></row>' % (line, line) for line in range(3, 9)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sheets, "_MOST_CELLS", 80_000)
+        patch.setattr(workbooks, "_MOST_CELLS", 80_000)
         (reject,) = read_invoices(content, country="cl", mapping={}).rejects
     assert str(reject.reason) == (
         "sheet Sheet has more than 80,000 cells, empty ones too: delete the empty columns on the right, "

@@ -59,6 +59,7 @@ HOMES = {
     "granian": ("consumer.commands.serving",),
     "xlsxwriter": ("reports",),
     "openpyxl": ("reconcile.books",),
+    "xlrd": ("reconcile.books",),
     "mt940": ("reconcile.books",),
     "defusedxml": ("reconcile.books",),
     "cryptography": ("consumer.webhooks", "sandbox"),

@@ -6,17 +6,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
 from consumer.facts.clock import utc_now
+from consumer.facts.countries import COUNTRIES
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.store import Turn, batches, take_turn
 from consumer.facts.tables.provider import Payout
 from reconcile.books.bank_overlaps import Said, find_place, lines_said
-from reconcile.books.bank_sheets import COLUMNS, read_bank_sheet
+from reconcile.books.bank_sheets import read_bank_sheet
 from reconcile.books.bank_statements import (
     LAST_DIGITS,
     NO_LINE,
@@ -26,9 +28,12 @@ from reconcile.books.bank_statements import (
     check_statements,
 )
 from reconcile.books.camt import is_xml, read_camt
+from reconcile.books.dialects import ADVICE_FORMS, COLUMNS, Holds
 from reconcile.books.documents import Reject
 from reconcile.books.headers import MappingError, read_mapping
-from reconcile.books.sheets import is_web_page
+from reconcile.books.ofx import is_ofx, read_ofx
+from reconcile.books.page_tables import is_spreadsheet_xml, is_web_page
+from reconcile.books.sheets import beginning_of
 from reconcile.books.swift import is_mt940, read_mt940
 from reconcile.tables import BankFile, BankLine
 
@@ -78,6 +83,8 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
     except (BankFileError, MappingError) as error:
         return _refused(outcome, error.message)
     rejects = reading.rejects or tuple(check_statements(reading.statements, account))
+    if not rejects and not reading.statements:
+        rejects = (Reject(NO_LINE, "", "", Message("books.no_movements")),)
     outcome = replace(outcome, reading=reading, rejects=rejects)
     if rejects:
         return outcome
@@ -88,7 +95,10 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
 
 def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
     """Tell the format by its content, whatever the file is called; pure."""
-    if is_xml(content) and not is_web_page(content):
+    beginning = beginning_of(content)
+    if is_ofx(beginning):
+        return read_ofx(content, zone=ZoneInfo(COUNTRIES[country].zone))
+    if is_xml(content) and not is_web_page(beginning) and not is_spreadsheet_xml(beginning):
         return read_camt(content)
     for encoding in ("utf-8-sig", "cp1252"):
         try:
@@ -180,7 +190,11 @@ def _earlier(session: Session, file: BankFile) -> Sequence[BankFile]:
 def _kept(session: Session, file: BankFile, since: date) -> list[Said]:
     names = (BankLine.booked_on, BankLine.amount, BankLine.currency, BankLine.text, BankLine.reference)
     mine = (col(BankLine.connection) == file.connection, col(BankLine.account) == file.account)
+    form = col(BankFile.file_format)
+    of_kind = form.in_(ADVICE_FORMS) if file.file_format in ADVICE_FORMS else form.not_in(ADVICE_FORMS)
+    files = sa.select(col(BankFile.sha256)).where(col(BankFile.connection) == file.connection, of_kind)
     wanted = sa.select(*map(col, names)).where(*mine, col(BankLine.booked_on) >= since)
+    wanted = wanted.where(col(BankLine.file_sha256).in_(files))
     return [Said(*row) for row in session.execute(wanted)]
 
 
@@ -190,7 +204,9 @@ def _lines(lines: Iterable[Said], file: BankFile, before: Counter[Said]) -> Iter
     for said in lines:
         seen[said] += 1
         words = (file.account, said.booked_on, said.amount, said.currency, said.text, said.reference, seen[said])
-        digest = hashlib.sha256("|".join(map(str, words)).encode()).hexdigest()[:_ID_LENGTH]
+        # A statement repeats what advice said before it, and its line must stand when that of the advice does not.
+        kind = (Holds.ADVICE,) if file.file_format in ADVICE_FORMS else ()
+        digest = hashlib.sha256("|".join(map(str, (*words, *kind))).encode()).hexdigest()[:_ID_LENGTH]
         yield {
             "connection": file.connection, "id": f"bank_{digest}", "account": file.account,
             "booked_on": said.booked_on, "amount": said.amount, "currency": said.currency, "text": said.text,

@@ -8,10 +8,9 @@ from itertools import accumulate
 
 from consumer.facts.messages import Message, Value
 from reconcile.books.bank_statements import NO_LINE, Statement
+from reconcile.books.dialects import ADVICE_FORMS, SHEET_FORMS
 from reconcile.books.documents import Reject
 from reconcile.tables import BankFile
-
-_SHEETS = {"CSV", "XLSX"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,7 @@ def find_place(file: BankFile, lines: Sequence[Said], earlier: Sequence[BankFile
 
     A wrong guess loses a deposit or counts it twice, so what balances contradict is refused.
     """
-    touching = [other for other in earlier if other.currency == file.currency and _common(file, other)]
+    touching = [other for other in earlier if _may_share_lines(file, other) and _common(file, other)]
     same = Counter(lines) & Counter(kept)
     split = set(_split_days(file, lines, touching))
     # Lines of the whole day again that happen to sum to nothing look like a day that was split.
@@ -72,6 +71,12 @@ def find_place(file: BankFile, lines: Sequence[Said], earlier: Sequence[BankFile
     if agree:
         return place
     return Place(rejects=(_contradicted(stated[-1], same),))
+
+
+def _may_share_lines(file: BankFile, other: BankFile) -> bool:
+    """Return False for advice and a statement: the lines of advice count only on days without a statement."""
+    is_same_kind = (file.file_format in ADVICE_FORMS) == (other.file_format in ADVICE_FORMS)
+    return is_same_kind and other.currency == file.currency
 
 
 def _sums_to_nothing(same: Counter[Said], on: date) -> bool:
@@ -145,7 +150,7 @@ def _counts_from_one_point(file: BankFile, other: BankFile, lines: Sequence[Said
 
 
 def _family(file: BankFile) -> str:
-    return "sheet" if file.file_format in _SHEETS else file.file_format
+    return "sheet" if file.file_format in SHEET_FORMS else file.file_format
 
 
 def _written_otherwise(file: BankFile, other: BankFile) -> Reject:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 from consumer.facts.countries import COUNTRIES
@@ -13,39 +12,12 @@ from reconcile.books import words
 from reconcile.books.bank_statements import NO_LINE, Balance, BankFileError, BankReading, BankRow, Statement
 from reconcile.books.cells import Row, Sheet, SheetError, to_text, why_spoilt
 from reconcile.books.dates import DateError, decide_style, to_date
+from reconcile.books.dialects import COLUMNS
 from reconcile.books.documents import Reject, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
-from reconcile.books.headers import Header, Vocabulary, find_header, normalise, set_headers_aside
+from reconcile.books.headers import Header, find_header, normalise, set_headers_aside
 from reconcile.books.sheets import read_sheets
 
-COLUMNS: Vocabulary = {
-    "booked_on": (
-        "date", "fecha movimiento", "fecha contable", "fecha operacion", "fecha de operacion", "fecha transaccion",
-        "fecha", "dia",
-    ),
-    "amount": ("monto", "importe", "valor", "monto movimiento"),
-    "credit": (
-        "abono", "abonos", "monto abono", "deposito", "depositos", "depositos y abonos", "haber", "ingreso",
-        "depositos abonos", "depositos y abono", "depositos o abonos", "deposito o abono", "depositos y otros abonos",
-        "abonos clp",
-    ),
-    "debit": (
-        "cargo", "cargos", "monto cargo", "retiro", "retiros", "giros y cargos", "debe", "egreso", "cheques cargos",
-        "cheques y otros cargos", "cheque o cargo", "giros o cargos", "cargos clp",
-    ),
-    "direction": ("cargo abono", "abono cargo", "c a", "tipo movimiento", "tipo de movimiento", "naturaleza", "signo"),
-    "text": (
-        "description", "descripcion", "detalle", "glosa", "concepto", "descripcion movimiento", "detalle movimiento",
-        "detalle de transaccion", "concepto referencia",
-    ),
-    "reference": (
-        "referencia", "n documento", "no documento", "nro documento", "numero documento", "numero de documento",
-        "documento", "clave de rastreo", "n operacion", "numero de operacion", "docto nro", "n dcto",
-    ),
-    "balance": ("saldo", "saldo contable", "saldo disponible", "saldo clp"),
-    "currency": ("moneda",),
-    "account": ("cuenta", "n cuenta", "numero de cuenta", "nro cuenta", "clabe"),
-}  # fmt: skip
 _LEAST_NAMES = 2
 _IN = {"a", "abono", "abonos", "credito", "haber", "deposito", "cr", "h", "crdt", "ingreso", "in", "inbound"}
 _OUT = {"cargo", "cargos", "debito", "debe", "retiro", "d", "db", "dr", "dbit", "egreso", "out", "outbound"}
@@ -83,8 +55,11 @@ def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str])
     usable = [(sheet, header) for sheet, header in sheets if header is not None]
     if not usable:
         raise BankFileError("books.no_bank_header")
+    lists = [sheet.encoding for sheet, _ in usable if not sheet.separator]
+    if len(lists) > 1:
+        raise BankFileError("books.several_lists", count=len(lists), sheets="; ".join(lists))
     sheet, header = max(usable, key=lambda pair: len(pair[1].at))
-    name = "CSV" if sheet.separator else "XLSX"
+    name = sheet.form
     doubled = tuple(_doubled(header))
     if doubled:
         return BankReading(name, rejects=doubled)
@@ -110,7 +85,7 @@ def _doubled(header: Header) -> Iterator[Reject]:
 
 
 def _read(sheet: Sheet, rows: Sequence[Row], totals: Sequence[Row], header: Header, *, country: str) -> BankReading:
-    name = "CSV" if sheet.separator else "XLSX"
+    name = sheet.form
     try:
         convention = _decide(sheet, rows, header, country)
     except FigureError as error:
@@ -148,7 +123,7 @@ def _decide(sheet: Sheet, rows: Sequence[Row], header: Header, country: str) -> 
         if (written := to_written(row, header, field, currency)) is not None
     ]
     preferred = DecimalMark.COMMA if country == "cl" and not header.is_canonical else DecimalMark.POINT
-    style = decide_style((header.raw(row, "booked_on") for row in rows), from_1904=sheet.from_1904)
+    style = decide_style((header.raw(row, "booked_on") for row in rows), from_1904=sheet.from_1904, may_be_short=True)
     flags = {normalise(header.cell(row, "direction")) for row in rows} - {""}
     c_is_credit = True if flags & {"d", "debito"} else False if flags & {"a", "abono"} else None
     zone = ZoneInfo(COUNTRIES[country].zone)
@@ -179,7 +154,9 @@ def _to_row(row: Row, header: Header, convention: _Convention, rejects: list[Rej
         if "saldo" not in normalise(text):
             refuse("amount" if "amount" in header.at else "credit", Message("books.empty"))
         return None
-    return BankRow(row.line, booked_on, amount, " ".join(text.split()), header.cell(row, "reference"))
+    words = " ".join(f"{text} {header.cell(row, 'detail')}".split())
+    references = dict.fromkeys(header.cell(row, field) for field in ("reference", "tracking"))
+    return BankRow(row.line, booked_on, amount, words, " ".join(filter(None, references)))
 
 
 def _to_day(text: str, convention: _Convention) -> date:
@@ -243,31 +220,52 @@ def _find_reversals(rows: Sequence[Row], header: Header, convention: _Convention
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """A line with the balance after it, None where the file leaves that empty; some banks state one a day."""
+
+    line: BankRow
+    balance: int | None
+
+
 def _balances(
     pairs: Sequence[tuple[Row, BankRow]], header: Header, convention: _Convention
 ) -> tuple[Balance | None, Balance | None, tuple[Reject, ...]]:
     """Follow the running balance, down the file or up it; where it is broken the file is not whole."""
-    stated: list[tuple[BankRow, int]] = []
+    stated: list[_Stated] = []
     for row, line in pairs:
         written = to_written(row, header, "balance", convention.currency)
-        if written is None:
-            return None, None, ()
         try:
-            stated.append((line, to_amount(written, convention.mark)))
+            stated.append(_Stated(line, None if written is None else to_amount(written, convention.mark)))
         except FigureError as error:
-            return None, None, (Reject(row.line, header.name("balance"), written.text, error.message),)
+            return None, None, (Reject(row.line, header.name("balance"), header.cell(row, "balance"), error.message),)
+    if all(one.balance is None for one in stated):
+        return None, None, ()
     down, up = _breaks(stated), _breaks(stated[::-1])
     ordered, breaks = (stated, down) if len(down) <= len(up) else (stated[::-1], up)
     if breaks:
-        line, balance = breaks[0]
-        reason = Message("books.balance_broken")
-        return None, None, (Reject(line.line, header.name("balance"), str(balance), reason),)
-    first, last = ordered[0], ordered[-1]
-    return Balance(first[1] - first[0].amount, first[0].booked_on), Balance(last[1], last[0].booked_on), ()
+        line, balance, expected = breaks[0]
+        shown = format_decimal(expected, convention.currency)
+        written_as = format_decimal(balance, convention.currency)
+        reason = Message("books.balance_broken", {"expected": shown})
+        return None, None, (Reject(line.line, header.name("balance"), written_as, reason),)
+    known = next(place for place, one in enumerate(ordered) if one.balance is not None)
+    opening = (ordered[known].balance or 0) - sum(one.line.amount for one in ordered[: known + 1])
+    closing = opening + sum(one.line.amount for one in ordered)
+    return Balance(opening, ordered[0].line.booked_on), Balance(closing, ordered[-1].line.booked_on), ()
 
 
-def _breaks(stated: Sequence[tuple[BankRow, int]]) -> list[tuple[BankRow, int]]:
-    return [after for before, after in pairwise(stated) if before[1] + after[0].amount != after[1]]
+def _breaks(stated: Sequence[_Stated]) -> list[tuple[BankRow, int, int]]:
+    """List the lines whose balance is not the one before with what moved since: line, balance, what it would be."""
+    found: list[tuple[BankRow, int, int]] = []
+    running: int | None = None
+    for one in stated:
+        running = None if running is None else running + one.line.amount
+        if one.balance is not None:
+            if running is not None and running != one.balance:
+                found.append((one.line, one.balance, running))
+            running = one.balance
+    return found
 
 
 _TOTALS = frozenset({"total", "totales", "subtotal"})

@@ -119,4 +119,5 @@ def _check_sum(statement: Statement) -> Iterator[Reject]:
     if opening.amount + total != closing.amount:
         first, moved, last = (format_decimal(amount, currency) for amount in (opening.amount, total, closing.amount))
         values: dict[str, Value] = {"opening": first, "lines": len(statement.rows), "sum": moved, "closing": last}
-        yield Reject(NO_LINE, "closing", last, Message("books.balances_do_not_close", values))
+        line = statement.rows[0].line if statement.rows else NO_LINE
+        yield Reject(line, "closing", last, Message("books.balances_do_not_close", values))

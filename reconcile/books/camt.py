@@ -1,4 +1,4 @@
-"""camt.053 files: booked entries and their balances, from XML that may hold no entities; pure."""
+"""camt.053, .052 and .054 files: booked entries, and balances where they are whole days; no entities; pure."""
 
 from collections.abc import Iterator
 from datetime import date
@@ -11,7 +11,13 @@ from consumer.facts.messages import Message
 from consumer.facts.money import MoneyError, to_minor
 from reconcile.books.bank_statements import Balance, BankFileError, BankReading, BankRow, Statement
 
-NAME = "camt.053"
+STATEMENT, REPORT, NOTIFICATION = "camt.053", "camt.052", "camt.054"
+# By the name of the message: which it is, and what its parts are called.
+_MESSAGES = {
+    "BkToCstmrStmt": (STATEMENT, "Stmt"),
+    "BkToCstmrAcctRpt": (REPORT, "Rpt"),
+    "BkToCstmrDbtCdtNtfctn": (NOTIFICATION, "Ntfctn"),
+}
 _DAY = len("2026-10-31")
 _OPENING, _CLOSING = ("OPBD", "PRCD"), ("CLBD",)
 _BOOKED = "BOOK"
@@ -22,7 +28,7 @@ def is_xml(content: bytes) -> bool:
 
 
 def read_camt(content: bytes) -> BankReading:
-    """Read each statement; entries that are only announced are left out, and a note says so."""
+    """Read each statement or advice; entries that are only announced are left out, and a note says so."""
     try:
         root = fromstring(content, forbid_dtd=True)
     except DefusedXmlException:
@@ -30,31 +36,55 @@ def read_camt(content: bytes) -> BankReading:
     except (ParseError, ValueError, LookupError) as error:
         raise BankFileError("books.xml_unreadable", reason=str(error)) from None
     # Banks also send the message inside an envelope of their own, or several in one.
-    parts = [part for part in root.iter() if _name(part) == "BkToCstmrStmt"]
-    if not parts:
+    messages = [message for message in root.iter() if _name(message) in _MESSAGES]
+    if not messages:
         raise BankFileError("books.no_camt")
-    found = [_statement(one) for part in parts for one in _all(part, "Stmt")]
+    kinds = sorted({_MESSAGES[_name(message)] for message in messages})
+    if len(kinds) > 1:
+        raise BankFileError("books.mixed_messages", kinds=", ".join(kind for kind, _ in kinds))
+    kind, part = kinds[0]
+    read = _statement if kind == STATEMENT else _advice
+    found = [read(one) for message in messages for one in _all(message, part)]
     if not found:
         raise BankFileError("books.no_statement")
     waiting = sum(count for _, count in found)
     notes = (Message("books.not_booked_yet", {"entries": waiting}),) if waiting else ()
-    return BankReading(NAME, tuple(statement for statement, _ in found), notes=notes)
+    statements = (statement for statement, _ in found if statement.rows or kind == STATEMENT)
+    return BankReading(kind, tuple(statements), notes=notes)
 
 
 def _statement(element: Element) -> tuple[Statement, int]:
     balances = {_text(balance, "Tp", "CdOrPrtry", "Cd"): balance for balance in _all(element, "Bal")}
     opening, closing = _edge(balances, _OPENING), _edge(balances, _CLOSING)
     currency = _amount_of(opening).get("Ccy", "")
-    entries = list(_all(element, "Ntry"))
-    booked = [(place, entry) for place, entry in enumerate(entries, start=1) if _state(entry) == _BOOKED]
+    rows, waiting = _rows(element, currency)
     statement = Statement(
-        account=_text(element, "Acct", "Id", "IBAN") or _text(element, "Acct", "Id", "Othr", "Id"),
+        account=_account(element),
         currency=currency,
-        rows=tuple(_named_row(place, entry, currency) for place, entry in booked),
+        rows=rows,
         opening=Balance(_signed(opening, currency), _day(opening, "Dt")),
         closing=Balance(_signed(closing, currency), _day(closing, "Dt")),
     )
-    return statement, len(entries) - len(booked)
+    return statement, waiting
+
+
+def _advice(element: Element) -> tuple[Statement, int]:
+    """Read lines of the running day: their balances are those of a moment and prove nothing."""
+    first = next(_all(element, "Ntry"), None)
+    currency = _text(element, "Acct", "Ccy") or (_amount_of(first).get("Ccy", "") if first is not None else "")
+    rows, waiting = _rows(element, currency)
+    return Statement(_account(element), currency, rows), waiting
+
+
+def _account(element: Element) -> str:
+    return _text(element, "Acct", "Id", "IBAN") or _text(element, "Acct", "Id", "Othr", "Id")
+
+
+def _rows(element: Element, currency: str) -> tuple[tuple[BankRow, ...], int]:
+    """Return the booked entries, and how many are only announced."""
+    entries = list(_all(element, "Ntry"))
+    booked = [(place, entry) for place, entry in enumerate(entries, start=1) if _state(entry) == _BOOKED]
+    return tuple(_named_row(place, entry, currency) for place, entry in booked), len(entries) - len(booked)
 
 
 def _edge(balances: dict[str, Element], codes: tuple[str, ...]) -> Element:

@@ -43,6 +43,11 @@ class Sheet:
     notes: tuple[Message, ...] = ()
     from_1904: bool = False
 
+    @property
+    def form(self) -> str:
+        """Name the form of the file: CSV, or that of the workbook or page."""
+        return "CSV" if self.separator else self.encoding.partition(",")[0]
+
 
 def to_text(cell: Cell) -> str:
     """Show a cell as the person who made the file would read it."""

@@ -33,13 +33,22 @@ FORMATS: dict[str, re.Pattern[str]] = {
     "dd-mmm-yyyy": re.compile(
         rf"(?P<d>\d{{1,2}})[-/ ](?P<name>{'|'.join(_MONTHS)})[a-z]*\.?[-/ ](?P<y>\d{{4}})" + _TIME, re.IGNORECASE
     ),
+    "dd-mmm-yy": re.compile(
+        rf"(?P<d>\d{{1,2}})[-/ ](?P<name>{'|'.join(_MONTHS)})[a-z]*\.?[-/ ](?P<y>\d{{2}})" + _TIME, re.IGNORECASE
+    ),
+    "dd/mm/yy": re.compile(r"(?P<d>\d{1,2})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<y>\d{2})" + _TIME),
     _WITH_ZONE: re.compile(_ISO + _INSTANT),
     _SERIAL: re.compile(r"(?P<serial>[2-7]\d{4})(?:\.\d+)?"),
     _SERIAL_1904: re.compile(r"(?P<serial>[2-7]\d{4})(?:\.\d+)?"),
     _CELLS: re.compile(_ISO + _TIME),
 }
 _UNKNOWN = "unknown"
-_TWO_DIGIT_YEAR = re.compile(r"\d{1,2}[-/.]\d{1,2}[-/.]\d{2}")
+_SHORT_STYLES = frozenset({"dd-mmm-yy", "dd/mm/yy"})
+_TWO_DIGIT_YEAR = re.compile(r"\d{1,2}[-/. ](?:\d{1,2}|[a-z]{3,})\.?[-/. ]\d{2}", re.IGNORECASE)
+# Where two digits may be a year: statements of these years, no file of more than one.
+_SHORT_YEARS = range(2015, 2050)
+_CENTURY = 2000
+_LONGEST_FILE = timedelta(days=366)
 _TERMS = re.compile(r"(?:credito\s+)?(?:a\s+)?(\d{1,3})\s*d[ií]as?(?:\s+credito)?", re.IGNORECASE)
 _AT_ONCE = {"contado", "al contado", "pue"}
 # Programs write 0001-01-01 or 9999-12-31 for no date; no calendar of banks reaches there.
@@ -60,7 +69,7 @@ def to_date(text: str, style: str, zone: ZoneInfo) -> date:
     if style in (_SERIAL, _SERIAL_1904):
         return (_SERIAL_ZERO if style == _SERIAL else _SERIAL_ZERO_1904) + timedelta(days=int(match["serial"]))
     try:
-        on = date(int(match["y"]), _month(match), int(match["d"]))
+        on = date(int(match["y"]) + (_CENTURY if style in _SHORT_STYLES else 0), _month(match), int(match["d"]))
         on = _local(on, match, zone) if style == _WITH_ZONE and match["offset"] else on
     except (ValueError, OverflowError):
         raise DateError("books.not_in_calendar", style=Message(style)) from None
@@ -94,8 +103,11 @@ def _local(on: date, match: re.Match[str], zone: ZoneInfo) -> date:
     return datetime.fromisoformat(written).astimezone(zone).date()
 
 
-def decide_style(cells: Iterable[Cell], *, from_1904: bool = False) -> str:
-    """Choose the style that reads most of the file's dates; the rest are then refused by name."""
+def decide_style(cells: Iterable[Cell], *, from_1904: bool = False, may_be_short: bool = False) -> str:
+    """Choose the style that reads most of the file's dates; the rest are then refused by name.
+
+    Years of two digits are read if `may_be_short` is set and the file's dates cannot mean other days.
+    """
     written = list(cells)
     if any(isinstance(cell, date) for cell in written):
         return _CELLS
@@ -104,7 +116,26 @@ def decide_style(cells: Iterable[Cell], *, from_1904: bool = False) -> str:
     best = max(FORMATS, key=lambda style: fits[style])
     if counts and not fits[best]:
         return _UNKNOWN
+    if best in _SHORT_STYLES and not (may_be_short and _is_one_reading(counts, best)):
+        return _UNKNOWN
     return _SERIAL_1904 if best == _SERIAL and from_1904 else best
+
+
+def _is_one_reading(texts: Iterable[str], style: str) -> bool:
+    """Return True if two digits at the end are plausible years, and those at the beginning are not."""
+    matches = [match for text in texts if (match := FORMATS[style].fullmatch(text))]
+    day_first = [(match["y"], _month(match), match["d"]) for match in matches]
+    if not _are_plausible(day_first):
+        return False
+    return style == "dd-mmm-yy" or not _are_plausible([(day, month, year) for year, month, day in day_first])
+
+
+def _are_plausible(written: Iterable[tuple[str, int, str]]) -> bool:
+    try:
+        days = [date(_CENTURY + int(year), month, int(day)) for year, month, day in written]
+    except ValueError:
+        return False
+    return max(days) - min(days) <= _LONGEST_FILE and all(day.year in _SHORT_YEARS for day in days)
 
 
 def to_term(text: str, issued_on: date) -> date | None:

@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 from consumer.facts.messages import Message
 from reconcile.books.cells import Row, Sheet, SheetError
-from reconcile.books.workbooks import workbook_sheets
+from reconcile.books.page_tables import is_spreadsheet_xml, is_web_page, page_sheets, spreadsheet_xml_sheets
+from reconcile.books.workbooks import old_workbook_sheets, workbook_sheets
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-_ZIP = b"PK\x03\x04"
+_ZIP, _OLD_WORKBOOK = b"PK\x03\x04", b"\xd0\xcf\x11\xe0"
 # The Mexican tax authority's own lists, in which a quotation mark is a letter like any other.
 TILDE = "~"
 SEPARATORS = (";", ",", "\t", "|", TILDE)
@@ -23,7 +24,6 @@ _ENDLESS = "books.endless_cell"
 _END_OF_FILE = "\x1a"
 # Files that go by the name of a sheet and are none, by how they begin.
 _OTHERS = (
-    (b"\xd0\xcf\x11\xe0", Message("books.old_workbook")),
     (b"%pdf", Message("books.is_pdf")),
     (b"<?xml", Message("books.is_xml")),
     (b"<", Message("books.is_web_page")),
@@ -37,12 +37,19 @@ def read_sheets(content: bytes) -> Iterator[Sheet]:
 
     Where quotation marks keep the likely separator from cutting it, that is said after the ways that worked.
     """
-    if content.startswith(_ZIP):
-        yield from workbook_sheets(content)
+    if content.startswith((_ZIP, _OLD_WORKBOOK)):
+        yield from workbook_sheets(content) if content.startswith(_ZIP) else old_workbook_sheets(content)
         return
-    if (other := why_no_sheet(content)) is not None:
+    beginning = beginning_of(content)
+    if is_spreadsheet_xml(beginning):
+        yield from spreadsheet_xml_sheets(content)
+        return
+    if not is_web_page(beginning) and (other := why_no_sheet(content)) is not None:
         raise SheetError(other)
     text, encoding, notes = _decode(content)
+    if is_web_page(beginning):
+        yield from page_sheets(text)
+        return
     if not text.strip():
         raise SheetError("books.file_empty")
     if max(text.count("\n"), text.count("\r")) > _MOST_LINES:
@@ -62,10 +69,10 @@ def read_sheets(content: bytes) -> Iterator[Sheet]:
         raise failure
 
 
-def is_web_page(content: bytes) -> bool:
-    """Banks and tax authorities give out web pages that bear the name of a workbook."""
-    start = content[:_BEGINNING].lower()
-    return start.lstrip().startswith(b"<") and (b"<html" in start or b"<table" in start)
+def beginning_of(content: bytes) -> str:
+    """Return how a file begins, in lower case, to tell what it is whatever it is called."""
+    encoding = next((name for bom, name in _BOMS if content.startswith(bom)), "utf-8")
+    return content[:_BEGINNING].decode(encoding, errors="ignore").lower()
 
 
 def why_no_sheet(content: bytes) -> Message | None:
@@ -102,9 +109,16 @@ def _text_rows(text: str, separator: str) -> Iterator[Row]:
     try:
         for cells in reader:
             if cells:  # millions of empty lines would fill the memory for nothing
-                yield Row(line, tuple(cells))
+                yield Row(line, _cut_quoted_line(cells, separator))
             line = reader.line_num + 1
     except csv.Error as error:
         if "field limit" in str(error):
             raise SheetError("books.endless_cell", line=line, most=csv.field_size_limit()) from None
         raise SheetError("books.open_quotation", line=line) from None
+
+
+def _cut_quoted_line(cells: list[str], separator: str) -> tuple[str, ...]:
+    """Cut a line that was quoted as a whole, as one bank writes each movement."""
+    if len(cells) > 1 or separator not in cells[0] or "\n" in cells[0] or "\r" in cells[0]:
+        return tuple(cells)
+    return tuple(next(csv.reader(cells, delimiter=separator, strict=True)))

@@ -2,6 +2,7 @@
 
 import io
 import re
+import struct
 import zlib
 from collections.abc import Iterator
 from typing import IO, Any, TypeAlias
@@ -9,11 +10,13 @@ from xml.etree.ElementTree import ParseError
 from zipfile import BadZipFile, ZipFile
 
 import openpyxl
+import xlrd
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.utils.exceptions import InvalidFileException
+from xlrd.compdoc import CompDocError
 
 from consumer.facts.messages import Message
-from reconcile.books.cells import Row, Sheet, SheetError, to_cell
+from reconcile.books.cells import Cell, Row, Sheet, SheetError, to_cell
 
 # A sheet of the reader, whose types do not show all that is used of it.
 _Page: TypeAlias = Any
@@ -102,3 +105,40 @@ def _rows_of(page: _Page) -> Iterator[Row]:
         if cells > _MOST_CELLS:
             raise SheetError("books.too_many_cells", sheet=page.title, most=_MOST_CELLS)
         yield Row(line, tuple(to_cell(value) for value in values))
+
+
+_BROKEN_OLD = (*_BROKEN, xlrd.XLRDError, CompDocError, struct.error, AssertionError, ValueError)
+# A cell of the reader of old workbooks, which ships no types.
+_OldCell: TypeAlias = Any
+_EMPTY = frozenset({xlrd.XL_CELL_EMPTY, xlrd.XL_CELL_BLANK})
+
+
+def old_workbook_sheets(content: bytes) -> Iterator[Sheet]:
+    """Read every sheet of an XLS; one with a password, of any version, has the same beginning and is refused."""
+    try:
+        # With rows of their own length a cell far to the right makes no empty ones in all the others.
+        book = xlrd.open_workbook(file_contents=content, logfile=io.StringIO(), ragged_rows=True)
+        sheets = [_old_sheet(page) for page in book.sheets()]
+    except _BROKEN_OLD:
+        raise SheetError("books.old_workbook") from None
+    yield from sheets
+
+
+def _old_sheet(page: _Page) -> Sheet:
+    from_1904 = bool(page.book.datemode)
+    rows = [
+        Row(line, tuple(_to_old_cell(cell, from_1904=from_1904) for cell in page.row(line - 1)))
+        for line in range(1, page.nrows + 1)
+    ]
+    hidden = " (hidden)" if page.visibility else ""
+    return Sheet(tuple(rows), f"XLS, sheet {page.name}{hidden}", "", (), from_1904)
+
+
+def _to_old_cell(cell: _OldCell, *, from_1904: bool) -> Cell:
+    if cell.ctype in _EMPTY:
+        return ""
+    if cell.ctype == xlrd.XL_CELL_ERROR:
+        return str(xlrd.error_text_from_code.get(cell.value, "#N/A"))
+    if cell.ctype == xlrd.XL_CELL_DATE:
+        return to_cell(xlrd.xldate_as_datetime(cell.value, int(from_1904)))
+    return to_cell(bool(cell.value) if cell.ctype == xlrd.XL_CELL_BOOLEAN else cell.value)

@@ -12,6 +12,7 @@ from consumer.facts.installation import OpenInstallation
 from consumer.facts.money import format_decimal
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
+from reconcile.books.dialects import DIALECTS
 from reconcile.books.rates import import_rates
 from reconcile.commands.files import print_files, show_rejects, status_of
 from reconcile.tables import BANK_LINE_KEYS, BankLine
@@ -23,6 +24,7 @@ FILE_KEYS = (
 STATEMENT_KEYS = (
     "currency", "since", "until", "lines", "opening", "inbound", "outbound", "closing", "closing_stated",
 )  # fmt: skip
+FORMAT_KEYS = ("name", "bank", "country", "forms", "holds", "learned", "real_file_seen")
 RATE_KEYS = ("connection", "file", "currency", "accepted", "rates", "rejects")
 
 
@@ -44,7 +46,7 @@ def import_files(
     open_installation: OpenInstallation, *, files: tuple[Path, ...], account: str, mapping: str | None,
     is_new_account: bool, dry_run: bool, connection_name: str, as_json: bool,
 ) -> None:  # fmt: skip
-    """Bring bank files (CSV, XLSX, MT940, camt.053) in, each whole or not at all."""
+    """Bring bank files (sheets, OFX, MT940, camt) in, each whole or not at all."""
     installation = open_installation()
     connection = installation.settings.connection(connection_name)
     outcomes = [
@@ -87,6 +89,20 @@ def list_lines(
         for line in found
     ]
     print_rows(rows, BANK_LINE_KEYS, as_json=as_json)
+
+
+@bank.command("formats")
+@json_option
+def list_formats(*, as_json: bool) -> None:
+    """The bank files that are known, where each was learned, and if a real one was seen."""
+    rows = [
+        {
+            "name": one.name, "bank": one.bank, "country": one.country, "forms": " ".join(one.forms),
+            "holds": one.holds.value, "learned": one.learned, "real_file_seen": one.is_real_seen,
+        }
+        for one in DIALECTS
+    ]  # fmt: skip
+    print_rows(rows, FORMAT_KEYS, as_json=as_json)
 
 
 def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
@@ -19,6 +19,7 @@ from consumer.facts.installation import Connection
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import AccountMovement, AccountNumber, LinkAccount, LinkMovement, Payout
 from reconcile.books.bank_statements import LAST_DIGITS, account_digits
+from reconcile.books.dialects import ADVICE_FORMS
 from reconcile.rules.inputs import BANK, to_types
 from reconcile.tables import BankFile, BankLine
 
@@ -217,24 +218,32 @@ def _accounts(
 
 
 def _file_lines(imported: Imported, calendar: BankCalendar) -> Iterator[_Row]:
-    """Yield a row without money for each stretch of days that files cover, then the lines with those of their file."""
+    """Yield a row without money for each stretch of days that files cover, then the lines with those of their file.
+
+    Advice covers no day: its lines count until a statement speaks of their day, and bear an empty stretch of days.
+    """
     known: dict[str, tuple[date, date]] = {}
-    for number, files in enumerate(join_files(imported.files, calendar), start=1):
+    covered: dict[tuple[str, str], list[tuple[date, date]]] = {}
+    statements = [file for file in imported.files if file.file_format not in ADVICE_FORMS]
+    for number, files in enumerate(join_files(statements, calendar), start=1):
         account, currency, since = files[0].account, files[0].currency, files[0].since
         until = max(file.until for file in files)
         known |= {file.sha256: (since, until) for file in files}
+        covered.setdefault((account, currency), []).append((since, until))
         yield (
             f"known_{number}", account_name(account), account[-LAST_DIGITS:], 0, currency, since, None, None, None,
             since, until,
         )  # fmt: skip
     for line in imported.lines:
-        if line.amount <= 0:
+        is_advice = line.file_sha256 not in known
+        spans = covered.get((line.account, line.currency), ())
+        if line.amount <= 0 or (is_advice and any(since <= line.booked_on <= until for since, until in spans)):
             continue
         text = "\n".join(filter(None, (line.text, line.reference))) or None
         name, last4 = account_name(line.account), line.account[-LAST_DIGITS:]
         yield (
             line.id, name, last4, line.amount, line.currency, line.booked_on, None, text, line.reference or None,
-            *known[line.file_sha256],
+            *known.get(line.file_sha256, (line.booked_on, line.booked_on - timedelta(days=1))),
         )  # fmt: skip
 
 

@@ -88,7 +88,7 @@ def test_mexican_sheets(header: str, row: str, amount: int) -> None:
     ("text", "reason"),
     [
         ("Fecha;Detalle;Monto\n05/10/2026;X;abc\n", "is not an amount written with a decimal comma"),
-        ("Fecha;Detalle;Monto\n05/10/26;X;10\n", "has a year of two digits: write four"),
+        ("Fecha;Detalle;Monto\n26/10/20;X;10\n", "has a year of two digits: write four"),
         ("Fecha;Detalle;Monto\n05/10/2026;X;\n", "is empty"),
         ("Fecha;Detalle;Cargos;Abonos\n05/10/2026;X;5;6\n", "stands beside a charge: a line is one of the two"),
         ("Fecha;Detalle;Monto\n05/10/2026;X;10;\n",
@@ -163,7 +163,7 @@ def test_balances_and_accounts_must_agree(
         (b"<a", "the file is not XML that can be read"),
         (b'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/hosts">]><d>&x;</d>',
          "the file declares entities or a document type"),
-        (b"<Document><BkToCstmrAcctRpt/></Document>", "the file is not a bank statement (camt.053)"),
+        (b"<Document><CstmrCdtTrfInitn/></Document>", "the file is not a bank statement (camt.053)"),
         (b"<Document><BkToCstmrStmt/></Document>", "the file holds no statement"),
         (b"<Document><BkToCstmrStmt><Stmt/></BkToCstmrStmt></Document>", "a statement states no opening balance"),
         (b":20:X\n:25:1\n:60F:C261005CLP1000,\n", "a statement states no closing (:62F:) balance"),

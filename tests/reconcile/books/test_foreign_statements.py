@@ -55,20 +55,37 @@ def test_a_statement_of_two_currencies_is_refused() -> None:
     assert _refusal(text) == "a statement opens in USD and closes in CLP: it is not whole"
 
 
-def test_an_interim_report_is_no_statement() -> None:
-    """MT942 lists lines between two balances that it does not state."""
-    text = ":20:S\r\n:25:1\r\n:28C:1\r\n:34F:CLP0,\r\n:61:2610051005C48000,NTRFNONREF\r\n:90C:1CLP48000,\r\n"
-    assert _refusal(text).startswith("a statement states no opening (:60F:) balance")
-
-
 def test_pieces_of_words_stay_words() -> None:
     """A short piece ends where it ends, so what names a payout is still a word of its own; a full one goes on."""
     words = "166?00GUTSCHRIFT?20po_1?21RECHNUNG 7 VOM OKTOBER 2026?22?30BANK?32ACME?33SPA"
     (row,) = _read(_mt940(f":61:2610051005C48000,NTRFNONREF\r\n:86:{words}")).statements[0].rows
-    assert row.text == "po_1 RECHNUNG 7 VOM OKTOBER 2026 ACME SPA"
+    assert row.text == "GUTSCHRIFT po_1 RECHNUNG 7 VOM OKTOBER 2026 BANK ACME SPA"
     full = "166?20REFERENCIA PO_2ABCDEFGHIJKL?21MNOP FIN"
     (row,) = _read(_mt940(f":61:2610051005C48000,NTRFNONREF\r\n:86:{full}")).statements[0].rows
     assert row.text == "REFERENCIA PO_2ABCDEFGHIJKLMNOP FIN"
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "reference"),
+    [
+        ("EREF+po_1 KREF+K7 SVWZ+PAGO 40 ABWA+DOS SPA", "PAGO 40 DOS SPA", "po_1 K7"),
+        ("166?20EREF+NOTPROVIDED?21SVWZ+PAGO", "PAGO", ""),
+        ("PAGO EREF po_1", "PAGO EREF po_1", ""),
+        ("166?20MREF+M 1?21SVWZ+A+B = C", "A+B = C", "M 1"),
+    ],
+)
+def test_marked_parts_of_a_purpose_keep_every_word(words: str, text: str, reference: str) -> None:
+    """What names the payment is its reference, everything else stays text."""
+    (row,) = _read(_mt940(f":61:2610051005C48000,NTRFNONREF\r\n:86:{words}")).statements[0].rows
+    assert (row.text, row.reference) == (text, reference)
+
+
+def test_an_interim_report_whose_sums_differ_is_refused() -> None:
+    """It counts and adds up its own lines; where these are others, some are missing."""
+    text = ":20:S\r\n:25:1\r\n:28C:1\r\n:34F:CLP0,\r\n:61:2610051005C48000,NTRFNONREF\r\n:90C:2CLP49000,\r\n"
+    assert _refusal(text) == (
+        "the lines of field :90C: add up to something else than it says, of 1 listed: lines are missing or were changed"
+    )
 
 
 @pytest.mark.parametrize("version", range(1, 14))

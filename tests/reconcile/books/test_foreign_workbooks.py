@@ -133,7 +133,7 @@ def _archive(name: str) -> bytes:
     [
         (
             b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600),
-            "the file is an old workbook (XLS) or one with a password: ",
+            "the file is a workbook with a password, or one that cannot be opened: ",
         ),
         (_archive("ventas.csv"), "the file is a ZIP archive: unpack it and import the files in it"),
         (_archive("content.xml"), "the file is an OpenDocument sheet: save it as XLSX or CSV"),

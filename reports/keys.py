@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.store import Store
+from consumer.facts.tables.columns import core_of
 from reports.people import PeopleError, Role, add_user, to_user
 from reports.tables import Invitation, LoginSession, Token, User
 
@@ -135,9 +136,9 @@ def accept_invitation(store: Store, key: str, email: str, password: str, *, now:
     with store.transaction() as session:
         if not _is_open(session, key, now):
             raise InvitationOverError("people.link_used")
-        mine = (col(Invitation.sha256) == digest(key), col(Invitation.used_at).is_(None))
-        used = session.execute(sa.update(Invitation).where(*mine).values(used_at=now))
-        if used.rowcount != 1:  # type: ignore[attr-defined]
+        table = core_of(Invitation)
+        using = sa.update(table).where(table.c.sha256 == digest(key), table.c.used_at.is_(None)).values(used_at=now)
+        if session.connection().execute(using).rowcount != 1:
             raise InvitationOverError("people.link_used")
         return add_user(session, admin)
 

@@ -109,39 +109,40 @@ def _write_cells(sheet: Worksheet, styles: _Styles, report: Report) -> None:
 
 def _writer(sheet: Worksheet, kind: Kind) -> Callable[..., object]:
     if kind in {Kind.MONEY, Kind.INT, Kind.DECIMAL, Kind.DATE}:
-        return sheet.write_number  # type: ignore[no-any-return]
-    return sheet.write_datetime if kind is Kind.INSTANT else sheet.write_string  # type: ignore[no-any-return]
+        writer: Callable[..., object] = sheet.write_number
+    else:
+        writer = sheet.write_datetime if kind is Kind.INSTANT else sheet.write_string
+    return writer
 
 
 def _values(table: pa.Table, column: Column, currencies: Sequence[str]) -> Sequence[object]:
     """Give a column as the cells hold it; what no sheet may hold is looked for once a column."""
     found = table.column(column.name)
-    match column.kind:
-        case Kind.MONEY:
-            digits = {currency: digits_of(currency) for currency in set(currencies)}
-            if not any(digits.values()):
-                return found.to_pylist()  # type: ignore[no-any-return]
-            pairs = zip(found.to_pylist(), currencies, strict=True)
-            return [None if value is None else Decimal(value).scaleb(-digits[currency]) for value, currency in pairs]
-        case Kind.DECIMAL:
-            return [None if value is None else Decimal(value) for value in found.to_pylist()]
-        case Kind.DATE:
-            # A sheet counts days from the end of 1899; as numbers they need no conversion cell by cell.
-            return pc.add(found.cast(pa.int32()), _DAYS_BEFORE_1970).to_pylist()  # type: ignore[no-any-return]
-        case Kind.INSTANT:
-            return found.cast(pa.timestamp("us")).to_pylist()  # type: ignore[no-any-return]
-        case Kind.TEXT | Kind.ID:
-            return _printable(found)
-    return found.to_pylist()  # type: ignore[no-any-return]
+    if column.kind is Kind.DATE:
+        # A sheet counts days from the end of 1899; as numbers they need no conversion cell by cell.
+        found = pc.add(found.cast(pa.int32()), _DAYS_BEFORE_1970)
+    elif column.kind is Kind.INSTANT:
+        found = found.cast(pa.timestamp("us"))
+    elif column.kind in {Kind.TEXT, Kind.ID}:
+        return _printable(found)
+    values: list[object] = found.to_pylist()
+    if column.kind is Kind.DECIMAL:
+        return [None if value is None else Decimal(str(value)) for value in values]
+    digits = {currency: digits_of(currency) for currency in set(currencies)}
+    if column.kind is Kind.MONEY and any(digits.values()):
+        pairs = zip(values, currencies, strict=True)
+        return [None if value is None else Decimal(str(value)).scaleb(-digits[currency]) for value, currency in pairs]
+    return values
 
 
 def _printable(texts: pa.ChunkedArray) -> Sequence[str | None]:
     strange = pc.match_substring_regex(texts, r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
     # No text has more units than bytes.
     may_be_long = pc.greater(pc.binary_length(texts), LONGEST_CELL)
+    values: list[str | None] = texts.to_pylist()
     if not pc.any(pc.or_kleene(strange, may_be_long), min_count=0).as_py():
-        return texts.to_pylist()  # type: ignore[no-any-return]
-    return [None if text is None else fit_cell(text.translate(_UNPRINTABLE)) for text in texts.to_pylist()]
+        return values
+    return [None if text is None else fit_cell(text.translate(_UNPRINTABLE)) for text in values]
 
 
 def _set_print(sheet: Worksheet, report: Report) -> None:

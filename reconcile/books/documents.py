@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, TypeVar
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from consumer.facts.messages import Message
@@ -35,7 +35,7 @@ class Reject:
     value: str
     reason: Message
 
-    def to_row(self) -> dict[str, Any]:
+    def to_row(self) -> dict[str, object]:
         """Return it for the terminal and for programs."""
         return {"line": self.line, "column": self.column, "value": self.value, "reason": str(self.reason)}
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 from sqlmodel import col, select
@@ -105,7 +104,7 @@ def list_formats(*, as_json: bool) -> None:
     print_rows(rows, FORMAT_KEYS, as_json=as_json)
 
 
-def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, Any]:
+def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, object]:
     reading = outcome.reading
     return {
         "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "imported": outcome.kept,
@@ -116,7 +115,7 @@ def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, An
     }  # fmt: skip
 
 
-def _to_statement_row(statement: Statement) -> dict[str, Any]:
+def _to_statement_row(statement: Statement) -> dict[str, object]:
     """Control totals as the bank's own screen shows them; amounts are empty where the file states none."""
     since, until = statement.days
     inbound = sum(row.amount for row in statement.rows if row.amount > 0)
@@ -130,7 +129,7 @@ def _to_statement_row(statement: Statement) -> dict[str, Any]:
     shown = {
         name: None if amount is None else format_decimal(amount, statement.currency) for name, amount in amounts.items()
     }
-    own = {"currency": statement.currency, "since": since.isoformat(), "until": until.isoformat()}
+    own: dict[str, object] = {"currency": statement.currency, "since": since.isoformat(), "until": until.isoformat()}
     return own | {"lines": len(statement.rows)} | shown
 
 

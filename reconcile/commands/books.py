@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -143,7 +142,7 @@ def import_reports(
     leave(status_of(outcomes))
 
 
-def _to_report_row(connection: str, outcome: ReportOutcome) -> dict[str, Any]:
+def _to_report_row(connection: str, outcome: ReportOutcome) -> dict[str, object]:
     fees = format_decimal(outcome.fee_total, outcome.currency) if outcome.currency else None
     return {
         "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "payout_id": outcome.payout_id,
@@ -152,7 +151,7 @@ def _to_report_row(connection: str, outcome: ReportOutcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, Any]:
+def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, object]:
     reading = outcome.reading
     return {
         "connection": connection, "file": outcome.name, "accepted": outcome.accepted, "imported": outcome.kept,
@@ -165,7 +164,7 @@ def to_file_row(connection: str, outcome: ImportOutcome) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _to_total_row(total: ControlTotal) -> dict[str, Any]:
+def _to_total_row(total: ControlTotal) -> dict[str, object]:
     amounts = {name: format_decimal(getattr(total, name), total.currency) for name in TOTAL_KEYS[3:]}
     return {"doc_type": total.doc_type, "currency": total.currency, "count": total.count} | amounts
 

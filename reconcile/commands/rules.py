@@ -3,7 +3,6 @@
 import tomllib
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -81,7 +80,7 @@ def preview_rules(
     say(f"run {found.number}: {counted(len(changes), 'change')}, {closed} of them in closed periods")
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> dict[str, dict[str, object]]:
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:

@@ -15,6 +15,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.store import Turn, take_turn
+from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Charge, PaymentIntent
 from reconcile.exceptions.life import GONE, State
 from reconcile.kept.records import last_closed
@@ -262,18 +263,13 @@ def _edit(
     row = _exception(session, connection, exception_id)
     if version is not None and version != row.version:
         raise DecisionError("desk.changed_since_seen", exception=exception_id, version=row.version, seen=version)
-    key = (
-        col(ExceptionRow.connection) == connection,
-        col(ExceptionRow.id) == exception_id,
-        col(ExceptionRow.version) == row.version,
-    )
-    # The update refreshes the row in the session, so what it was is noted first.
-    befores = {name: getattr(row, name) for name in changes}
-    moved = session.execute(sa.update(ExceptionRow).where(*key).values(**changes, version=row.version + 1))
-    if moved.rowcount != 1:  # type: ignore[attr-defined]
+    table = core_of(ExceptionRow)
+    key = (table.c.connection == connection, table.c.id == exception_id, table.c.version == row.version)
+    moving = sa.update(table).where(*key).values(**changes, version=row.version + 1)
+    if session.connection().execute(moving).rowcount != 1:
         raise DecisionError("desk.changed_meanwhile", exception=exception_id)
     for name, after in changes.items():
-        before = befores[name]
+        before = getattr(row, name)
         if before != after:
             session.add(
                 ExceptionChange(

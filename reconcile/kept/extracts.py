@@ -7,7 +7,6 @@ A run that was published without them gives the same from its lines, at the pric
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 import pandas as pd
@@ -36,7 +35,7 @@ _FIGURES = pa.schema(
     {"source": pa.string(), "name": pa.string(), "on": pa.date32(), "currency": pa.string(), "amount": pa.int64()}
 )
 _NEVER = datetime.min.replace(tzinfo=UTC)
-_decode = msgspec.json.Decoder(dict[str, Any]).decode
+_decode = msgspec.json.Decoder(dict[str, object]).decode
 
 
 @dataclass(frozen=True, slots=True)

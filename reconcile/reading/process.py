@@ -26,7 +26,6 @@ def release_arrow_memory() -> None:
 
 
 T = TypeVar("T")
-_END = object()
 
 
 @contextmanager
@@ -45,14 +44,15 @@ def ahead(rows: Iterable[T]) -> Iterator[Iterator[T]]:
 
     When the block ends early, the row that was begun is the last one made.
     """
-    made: SimpleQueue[T | object] = SimpleQueue()
+    # Each row in a tuple of its own; None is the end.
+    made: SimpleQueue[tuple[T] | None] = SimpleQueue()
     stopped = Event()
     with background_thread() as pool:
         making = pool.submit(_make, rows, made, stopped)
 
         def taken() -> Iterator[T]:
-            while (row := made.get()) is not _END:
-                yield row  # type: ignore[misc]  # the end is the one other thing in the queue
+            while (row := made.get()) is not None:
+                yield row[0]
             making.result()
 
         try:
@@ -61,11 +61,11 @@ def ahead(rows: Iterable[T]) -> Iterator[Iterator[T]]:
             stopped.set()
 
 
-def _make(rows: Iterable[T], made: "SimpleQueue[T | object]", stopped: Event) -> None:
+def _make(rows: Iterable[T], made: "SimpleQueue[tuple[T] | None]", stopped: Event) -> None:
     try:
         for row in rows:
             if stopped.is_set():
                 return
-            made.put(row)
+            made.put((row,))
     finally:
-        made.put(_END)
+        made.put(None)

@@ -23,9 +23,9 @@ from reconcile.reading.process import background_thread, release_arrow_memory
 from reconcile.rules.columns import BETWEEN, to_one_array
 from reconcile.rules.inputs import DAY, MOMENT, MONEY, TEXT, Row, Schema, to_types
 
-# Columns and statements whose types only the database knows.
+# A column whose type only the database knows; statements of any columns.
 Column: TypeAlias = sa.ColumnElement[Any]
-Statement: TypeAlias = sa.Select[Any]
+Statement: TypeAlias = sa.Select[*tuple[object, ...]]
 
 # Both databases write moments in UTC, without a zone.
 _WRITTEN = {TEXT: pa.large_string(), MONEY: pa.int64(), MOMENT: pa.timestamp("us"), DAY: pa.timestamp("us")}

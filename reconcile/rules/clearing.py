@@ -49,7 +49,8 @@ PAYOUTS = pa.schema(
     }
 )
 
-Row: TypeAlias = Any
+# A day's row of the roll-forward; the types of its cells are those of its columns.
+Row: TypeAlias = dict[str, Any]
 Days = dict[date, Counter[str]]
 
 
@@ -81,29 +82,30 @@ def carry_forward(account: Account) -> Iterator[Row]:
     _check(items, pc.invert(pc.is_in(items["resource_type"], value_set=_KINDS)), "is of a kind that has no column")
     dated = items.append_column("on", on)
     kinds = dated.group_by(["currency", "on", "resource_type"]).aggregate([("amount_signed", "sum"), ([], "count_all")])
-    for row in kinds.to_pylist():
-        day = moved[row["currency"]][row["on"]]
-        day[_COLUMN_OF[row["resource_type"]]] += row["amount_signed_sum"]
-        day["count"] += row["count_all"]
+    for currency, on, kind, amount, count in _rows_of(kinds):
+        day = moved[currency][on]
+        day[_COLUMN_OF[kind]] += amount
+        day["count"] += count
     paid = dated.filter(pc.is_valid(dated["paid_on"])).group_by(["currency", "paid_on"]).aggregate([([], "count_all")])
-    for row in paid.to_pylist():
-        moved[row["currency"]][row["paid_on"]]["count"] -= row["count_all"]
-    for payout in _sum_paid(account.payouts):
-        day = moved[payout["currency"]][payout["payout_date"]]
-        day["payouts"] -= payout["payout_amount_sum"]
-        day["fees"] -= payout["fee_total_sum"]
-        day["other"] += payout["difference_sum"]
+    for currency, on, count in _rows_of(paid):
+        moved[currency][on]["count"] -= count
+    for currency, on, amount, fees, difference in _rows_of(_sum_paid(account.payouts)):
+        moved[currency][on].update(payouts=-amount, fees=-fees, other=difference)
     for currency, days in moved.items():
         yield from _carry(currency, days)
 
 
-def _sum_paid(payouts: pa.Table) -> list[Row]:
+def _rows_of(groups: pa.Table) -> Iterator[tuple[Any, ...]]:
+    """Return groups as rows: what they are grouped by, then what was counted."""
+    return zip(*(column.to_pylist() for column in groups.columns), strict=True)
+
+
+def _sum_paid(payouts: pa.Table) -> pa.Table:
     sums = [(name, "sum") for name in ("payout_amount", "fee_total", "difference")]
     paid = payouts.filter(pc.equal(payouts["status"], _PAID))
     for name in ("payout_date", "payout_amount", "fee_total", "difference"):
         _check(paid, pc.is_null(paid[name]), f"has succeeded and has no {name}", "payout_id")
-    rows: list[Row] = paid.group_by(["currency", "payout_date"]).aggregate(sums).to_pylist()
-    return rows
+    return paid.group_by(["currency", "payout_date"]).aggregate(sums)
 
 
 def _carry(currency: str, days: Days) -> Iterator[Row]:
@@ -111,7 +113,7 @@ def _carry(currency: str, days: Days) -> Iterator[Row]:
     for on in sorted(days):
         moves = {name: days[on][name] for name in MOVES}
         closing, count = opening + sum(moves.values()), count + days[on]["count"]
-        row = {"currency": currency, "date": on, "opening": opening, **moves}
+        row: Row = {"currency": currency, "date": on, "opening": opening, **moves}
         yield {**row, "closing": closing, "closing_items_count": count}
         opening = closing
 

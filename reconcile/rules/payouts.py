@@ -1,7 +1,7 @@
 """Which payout carries which item, and how much of a split payment is the merchant's own."""
 
 import json
-from typing import Any
+from typing import Required, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,14 @@ SAID = ("metadata", "texts")
 _TYPES = (*PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT)
 _REFUND_MOVES_MONEY = ("succeeded", "in_progress")
 NO_PAYOUT_YET = 1 << 40
-Share = dict[str, Any]
+
+
+class Share(TypedDict, total=False):
+    """One party's part of a split payment; `own` marks the merchant's."""
+
+    amount: Required[int]
+    charge_processing_fee: bool
+    own: bool
 
 
 def place_items(inputs: Inputs) -> DataFrame:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import partial
 from typing import Protocol
 
 from consumer.facts.clock import utc_now
@@ -91,7 +92,7 @@ def nightly(installation: Installation, connection: Connection, *, on: date, ste
         return outcome
     before: Mapping[str, Step] = {"backfill": steps.backfill, "pull": steps.pull, "drift": steps.drift}
     for name, step in before.items():
-        _take(outcome, name, lambda step=step: step(connection), is_named=False)  # type: ignore[misc]
+        _take(outcome, name, partial(step, connection), is_named=False)
     _reconcile(installation, connection, outcome)
     _prune(installation, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))

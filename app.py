@@ -152,7 +152,7 @@ def run_cut(installation: Installation, connection: Connection, on: date) -> Nig
         drift=lambda _c: Outcome(),
         report=lambda c, day: archive.night(installation, c, on=day, now=utc_now()),
     )
-    return nightly(installation, connection, on=on, steps=steps)
+    return nightly(installation, connection, on=on, steps=steps, is_cut=True)
 
 
 def cut_streams(installation: Installation, connection: Connection) -> list[str]:

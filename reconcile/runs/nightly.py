@@ -6,10 +6,15 @@ from datetime import date, timedelta
 from functools import partial
 from typing import Protocol
 
-from consumer.facts.clock import utc_now
+import sqlalchemy as sa
+
+from consumer.facts.clock import day_start, utc_now
 from consumer.facts.installation import Connection, Installation
+from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.work import Completion, WorkError
 from reconcile.kept.retention import drop_inputs, prune
+from reconcile.reading.gaps import clock_of_provider
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.run import RunOutcome, run
 
@@ -71,7 +76,9 @@ def join(statuses: Iterable[Completion]) -> Completion:
     return Completion.PARTLY_DONE if len(set(found)) > 1 else worst
 
 
-def nightly(installation: Installation, connection: Connection, *, on: date, steps: Steps) -> NightlyOutcome:
+def nightly(
+    installation: Installation, connection: Connection, *, on: date, steps: Steps, is_cut: bool = False
+) -> NightlyOutcome:
     """Bring everything in, reconcile the day and hand out its reports.
 
     1. Check the database's file. On a damaged one the night ends here: nothing is published from it.
@@ -81,6 +88,7 @@ def nightly(installation: Installation, connection: Connection, *, on: date, ste
     5. Reconcile as of the day. On incomplete data the run says so and calls nothing missing.
     6. Drop the rows of runs that need not be kept any longer.
     7. Build the day's reports, of an incomplete run too: they carry its state.
+    8. Say whether the day is over at the provider. The night of a day that still runs is incomplete; a cut's is not.
 
     No other step that fails stops the night: the next one works on what is there, and the outcome says which failed.
     The same night again reads less, finds the same run and the same files.
@@ -96,10 +104,24 @@ def nightly(installation: Installation, connection: Connection, *, on: date, ste
     _reconcile(installation, connection, outcome)
     _prune(installation, connection, outcome)
     _take(outcome, "report", lambda: steps.report(connection, on))
+    if not is_cut and not _is_over(installation, connection, on):
+        outcome.statuses["day"] = Completion.PARTLY_DONE
+        outcome.lines.append(f"{connection.name}: {on} is not over at the provider: repeat its night once it is")
     if not outcome.complete:
         failed = ", ".join(name for name, status in outcome.statuses.items() if status is not Completion.DONE)
         outcome.lines.append(f"{connection.name}: the night of {on} is incomplete: {failed}")
     return outcome
+
+
+def _is_over(installation: Installation, connection: Connection, on: date) -> bool:
+    """Return True if the provider's clock has passed the end of a day."""
+    read = core_of(Checkpoint).c
+    asked = sa.select(read.complete_until, read.pulled_at).where(read.connection == connection.name)
+    with installation.store.reading() as session:
+        reached = [(row.complete_until, row.pulled_at) for row in session.execute(asked)]
+    clock = clock_of_provider(reached, now=utc_now())
+    ends = day_start(on + timedelta(days=1), connection.country.zone)
+    return clock is not None and clock + timedelta(seconds=installation.settings.settle_seconds) >= ends
 
 
 def _take(outcome: NightlyOutcome, name: str, step: Callable[[], StepOutcome], *, is_named: bool = True) -> None:

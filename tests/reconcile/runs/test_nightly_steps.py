@@ -46,7 +46,7 @@ def _steps(called: list[str], **answers: Completion) -> Steps:
 
 def test_a_good_night_runs_every_step_in_order(world: "World", installation: Installation, main: Connection) -> None:
     """Everything comes in, is reconciled as of the day and reported; the same night again finds the same run."""
-    world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
+    world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))
     called: list[str] = []
     outcome = nightly(installation, main, on=ON, steps=_steps(called))
     assert called == ["backfill", "pull", "drift", "report"]
@@ -62,7 +62,7 @@ def test_a_good_night_runs_every_step_in_order(world: "World", installation: Ins
 
 def test_a_failed_step_does_not_stop_the_night(world: "World", installation: Installation, main: Connection) -> None:
     """What is there is reconciled and reported all the same, and the night says it is incomplete."""
-    world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
+    world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))
     called: list[str] = []
     outcome = nightly(installation, main, on=ON, steps=_steps(called, pull=Completion.NOTHING_DONE))
     assert called == ["backfill", "pull", "drift", "report"]
@@ -70,9 +70,23 @@ def test_a_failed_step_does_not_stop_the_night(world: "World", installation: Ins
     assert outcome.lines[-1] == "main: the night of 2026-09-11 is incomplete: pull"
 
 
+def test_the_night_of_a_day_that_still_runs_is_incomplete(
+    world: "World", installation: Installation, main: Connection
+) -> None:
+    """Read at local midnight a day has only begun; the run after its banking cut claims no whole day."""
+    world.complete(datetime(2026, 9, 11, 3, tzinfo=UTC))
+    outcome = nightly(installation, main, on=ON, steps=_steps([]))
+    assert outcome.status is Completion.PARTLY_DONE
+    assert outcome.lines[-2:] == [
+        "main: 2026-09-11 is not over at the provider: repeat its night once it is",
+        "main: the night of 2026-09-11 is incomplete: day",
+    ]
+    assert nightly(installation, main, on=ON, steps=_steps([]), is_cut=True).complete
+
+
 def test_nothing_is_made_of_a_damaged_database(world: "World", installation: Installation, main: Connection) -> None:
     """Where the check of the file fails the night ends: nothing is read, no run is published, no report is made."""
-    world.complete(datetime(2026, 9, 11, 6, tzinfo=UTC))
+    world.complete(datetime(2026, 9, 12, 6, tzinfo=UTC))
     called: list[str] = []
     outcome = nightly(installation, main, on=ON, steps=_steps(called, disk=Completion.PARTLY_DONE))
     assert (called, outcome.run) == ([], None)

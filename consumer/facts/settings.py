@@ -161,6 +161,7 @@ class Settings(BaseModel):
     settle_seconds: Seconds = 60
     overlap_seconds: Seconds = 3600
     nightly_at: TimeOfDay = time(3, 15)
+    night_hours: float = Field(default=12, gt=0, le=168)
     max_body_bytes: int = Field(default=1048576, gt=0, le=1_000_000_000)
     max_attempts: int = Field(default=8, gt=0, le=1_000)
     retention_days: int = Field(default=400, gt=0, le=36_500)

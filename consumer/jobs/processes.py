@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import NamedTuple, Protocol
 
@@ -26,6 +26,8 @@ log = structlog.get_logger("cuadre.jobs")
 _COMMAND = (sys.executable, "-P", "-c", "import app; app.work_for_parent()")
 _STOPPING = {signal.SIGINT, signal.SIGTERM}
 _ORPHANED = 1
+# Below the ten seconds that jobs have when the command is stopped.
+_GRACE_SECONDS = 5
 
 
 class Task(NamedTuple):
@@ -54,47 +56,36 @@ class Answer(NamedTuple):
     failure: str = ""
 
 
-class _Children:
-    """The children of this process: none is begun once they were told to stop."""
+class Ending(NamedTuple):
+    """What a child wrote and its exit status, and whether it took longer than it may."""
 
-    def __init__(self) -> None:
+    said: bytes
+    status: int
+    is_late: bool
+
+
+class Children:
+    """The children of this process: none begins once they are to stop, and none outlives that by more than `grace`."""
+
+    def __init__(self, command: Sequence[str], *, grace: float) -> None:
+        self._command = command
+        self._grace = grace
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[bytes]] = set()
         self._is_stopping = False
 
-    def begin(self, task: Task) -> "subprocess.Popen[bytes]":
-        with self._lock:
-            if self._is_stopping:
-                raise JobStoppedError
-            command = [*_COMMAND, task.work, task.connection, task.on.isoformat()]
-            # A group of its own: Ctrl-C in a terminal reaches the worker alone, which passes it on.
-            child = subprocess.Popen(  # noqa: S603 - a fixed command
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
-            )
-            self._running.add(child)
-        return child
+    def run(self, task: Task, *, limit: float) -> Ending:
+        """Run one child to its end, or kill it after `limit` seconds; raise JobStoppedError if it was stopped."""
+        child = self._begin(task)
+        is_late = threading.Event()
 
-    def forget(self, child: "subprocess.Popen[bytes]") -> None:
-        with self._lock:
-            self._running.discard(child)
+        def end_late() -> None:
+            is_late.set()
+            child.kill()
 
-    def stop(self) -> None:
-        with self._lock:
-            self._is_stopping = True
-            for child in self._running:
-                child.terminate()
-
-
-_children = _Children()
-stop_children = _children.stop
-
-
-def run_in_child(work: str) -> Callable[[Installation, Connection, date], Answer]:
-    """Return what does a piece of work in a process of its own, with the settings of this one."""
-
-    def run(_installation: Installation, connection: Connection, on: date) -> Answer:
-        task = Task(work, connection.name, on)
-        child = _children.begin(task)
+        timer = threading.Timer(limit, end_late)
+        timer.daemon = True
+        timer.start()
         try:
             with child:
                 assert child.stdout is not None
@@ -102,24 +93,70 @@ def run_in_child(work: str) -> Callable[[Installation, Connection, date], Answer
                 # Its input is held open until it has ended, or it would take its parent for dead.
                 child.wait()
         finally:
-            _children.forget(child)
-        return _answer_of(task, said, child.returncode)
+            timer.cancel()
+            with self._lock:
+                self._running.discard(child)
+        if -child.returncode in _STOPPING or (child.returncode < 0 and self._is_stopping):
+            raise JobStoppedError
+        return Ending(said, child.returncode, is_late.is_set())
+
+    def _begin(self, task: Task) -> "subprocess.Popen[bytes]":
+        with self._lock:
+            if self._is_stopping:
+                raise JobStoppedError
+            command = [*self._command, task.work, task.connection, task.on.isoformat()]
+            # A group of its own: Ctrl-C in a terminal reaches the worker alone, which passes it on.
+            child = subprocess.Popen(  # noqa: S603 - a fixed command
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0
+            )
+            self._running.add(child)
+        return child
+
+    def stop(self) -> None:
+        """Ask every child to end, and kill what still runs after the grace: a suspended process hears no request."""
+        with self._lock:
+            self._is_stopping = True
+            for child in self._running:
+                child.terminate()
+        timer = threading.Timer(self._grace, self._kill)
+        timer.daemon = True
+        timer.start()
+
+    def _kill(self) -> None:
+        with self._lock:
+            for child in self._running:
+                child.kill()
+
+
+_children = Children(_COMMAND, grace=_GRACE_SECONDS)
+stop_children = _children.stop
+
+
+def run_in_child(work: str) -> Callable[[Installation, Connection, date], Answer]:
+    """Return what does a piece of work in a process of its own, with the settings of this one."""
+
+    def run(installation: Installation, connection: Connection, on: date) -> Answer:
+        task = Task(work, connection.name, on)
+        hours = installation.settings.night_hours
+        return _answer_of(task, _children.run(task, limit=hours * 3600), hours)
 
     return run
 
 
-def _answer_of(task: Task, said: bytes, status: int) -> Answer:
-    """Return what a child said of its work; raise JobStoppedError or JobFailedError if it did not do it."""
-    if -status in _STOPPING:
-        raise JobStoppedError
+def _answer_of(task: Task, ending: Ending, hours: float) -> Answer:
+    """Return what a child said of its work; raise JobFailedError if it did not do it."""
+    said, status, is_late = ending
     if status == 0 and said:
         # What a library printed while it was loaded stands before its line.
         answer = Answer(*json.loads(said.splitlines()[-1]))
         if not answer.failure:
             return answer
         raise JobFailedError(answer.failure)
-    how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
-    failure = f"its process {how} before the end: see the log, and whether memory ran out"
+    if is_late:
+        failure = f"it took longer than {hours:g} hours and was ended (CUADRE_NIGHT_HOURS); what it read is kept"
+    else:
+        how = f"was killed by signal {-status}" if status < 0 else f"ended with status {status}"
+        failure = f"its process {how} before the end: see the log, and whether memory ran out"
     log.error("job failed", job=f"{task.work}:{task.connection}", business_date=str(task.on), why=failure)
     raise JobFailedError(failure)
 

@@ -33,6 +33,8 @@ FINAL = {"succeeded", "canceled", "returned"}
 MOST_READS = 4
 # What may be wrong with one payout alone; a key that is refused or a provider that is away ends the reading of all.
 _OF_ONE_PAYOUT = (MissingError, ServerError, UnreadableError, EndlessListError, ForeignLinkError)
+# Each has been asked for several times over minutes; a whole month of such answers would take hours.
+MOST_FAILURES = 3
 _ITEM = core_of(PayoutItem)
 _COUNT_KEY = ("connection", "payout_id", "resource_type")
 _ITEM_KEY = (*_COUNT_KEY, "resource_id")
@@ -54,17 +56,24 @@ def read_payout_items(
 ) -> ItemsRead:
     """Read the items of these payouts; what does not add up is named.
 
-    A place is the last list of items that was read to its end; a killed reading goes on behind it.
+    A place is the last list of items that was read to its end; a killed reading goes on behind it. Raise ServerError
+    where the provider itself fails at `MOST_FAILURES` lists in a row.
     """
     done = ItemsRead()
     kinds = list(enumerate(RESOURCE_KINDS))
+    failures = 0
     places = sorted((f"{payout} {number}", payout, kind) for payout in payouts for number, kind in kinds)
     for place, payout_id, resource_type in places:
         if after is not None and place <= after:
             continue
         try:
             _Items(provider, steps, payout_id, resource_type).read(done)
+            failures = 0
         except _OF_ONE_PAYOUT as error:
+            failures = failures + 1 if isinstance(error, ServerError) else 0
+            if failures == MOST_FAILURES:
+                why = f"the provider failed at {failures} lists of items in a row, and the rest were not asked for"
+                raise ServerError(f"{why}: {error}") from error
             done.problems.append(f"{payout_id}: its items of type {resource_type}: {error}")
         if not done.problems:  # who goes on behind a place must not lose what went wrong before it
             steps.add(keep_place(place))

@@ -1,0 +1,55 @@
+"""Children that do not end by themselves: suspended ones when the worker stops, and nights without end."""
+
+import os
+import signal
+import sys
+import threading
+from datetime import date
+
+import pytest
+
+from consumer.jobs.processes import Children, Task
+from consumer.jobs.schedule import JobStoppedError
+
+TASK = Task("nightly", "main", date(2026, 10, 1))
+# Waits for its input, which is held open.
+WAIT = (sys.executable, "-c", "import sys; sys.stdin.read()")
+SUSPEND = (sys.executable, "-c", "import os, signal; os.kill(os.getpid(), signal.SIGSTOP)")
+
+
+def is_suspended_child_there() -> bool:
+    """Wait for a child of this process to be suspended; return False while there is no child at all."""
+    try:
+        return os.waitid(os.P_ALL, 0, os.WSTOPPED | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return False
+
+
+def test_a_suspended_child_is_killed_after_the_grace_and_counts_as_stopped() -> None:
+    """It hears no request to end; another child does not begin after the stop."""
+    children = Children(SUSPEND, grace=0.1)
+    ended: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            children.run(TASK, limit=60)
+        except JobStoppedError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not is_suspended_child_there():
+        assert thread.is_alive()
+    children.stop()
+    thread.join(30)
+
+    assert len(ended) == 1
+    with pytest.raises(JobStoppedError):
+        children.run(TASK, limit=60)
+
+
+def test_a_child_that_takes_too_long_is_killed_and_says_so() -> None:
+    """Its ending tells it from one that something else killed."""
+    _, status, is_late = Children(WAIT, grace=0.1).run(TASK, limit=0.1)
+
+    assert (status, is_late) == (-signal.SIGKILL, True)

@@ -12,7 +12,7 @@ from consumer.facts.messages import LANGUAGES, RefusalError
 from reports import export, workbook
 from reports.export import PROFILES, Format
 from reports.shapes.build import Report
-from reports.wording.cells import in_words
+from reports.wording.cells import in_english, in_words
 
 MIME = {
     Format.CSV: "text/csv; charset=utf-8",
@@ -61,6 +61,8 @@ def pieces(reports: Sequence[Report], shape: Shape) -> Iterator[bytes]:
     profile = PROFILES[shape.profile]
     if profile.for_people and shape.format is not Format.PARQUET:
         reports = [export.in_short(in_words(report, shape.language)) for report in reports]
+    else:
+        reports = [in_english(report) for report in reports]
     match shape.format:
         case Format.CSV:
             yield from export.to_csv(reports[0], profile, shape.language)

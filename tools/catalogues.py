@@ -15,8 +15,11 @@ from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment, nodes
 
 from consumer.facts.messages import is_translated
+from consumer.facts.tables.jobs import DIED
 from consumer.sync.streams import STREAMS
-from reconcile.rules.outcomes import Code
+from reconcile.closing.figures import FIGURES
+from reconcile.rules.outcomes import Code, Failure
+from reconcile.runs.comparison import OF_FRAMES, OF_ROWS, OF_SETTINGS
 from reports.control import SIDES
 from reports.directory import LISTINGS
 from reports.shapes.definitions import CATALOGUE
@@ -110,7 +113,6 @@ SECTIONS = {
     "title": "Titles of exceptions.",
     "action": "What to do about an exception.",
     "rule": "Parts of a matching rule's name.",
-    "figure": "Totals of the control report.",
     "stream": "Data fetched from the provider.",
     "job": "Jobs.",
     "subject": "What an exception is about.",
@@ -118,14 +120,13 @@ SECTIONS = {
     "country": "Countries.",
     "tolerance": "Tolerances of the matching rules.",
     "input": "What a run read.",
-    "note": "What rules and jobs leave in rows, by the English they store.",
+    "note": "What rules and jobs say of a row.",
+    "figure": "Totals of the control report, and figures of a run or of a closed day: states and amounts in one line.",
     "history": "What runs write into the history of an exception.",
-    "cause": "Why something changed between two runs; words of a sentence, put in one after another.",
+    "cause": "Why something changed between two runs.",
     "unit": "Units after a number.",
     "workbook": "The sheet of a workbook that says what it was made from.",
     "evidence": "Names of evidence of an exception.",
-    "closed_figure": "Figures of a closed day.",
-    "run_figure": "Figures that differ between two runs.",
 }
 
 
@@ -164,6 +165,11 @@ def _find_declared() -> Iterator[tuple[str, str, set[str] | None]]:
             yield "consumer/facts/columns.py", own if is_translated(own, "en") else f"column.{name}", set()
     yield from (("reports/control.py", f"column.{name}", set()) for name in SIDES)
     yield from (("consumer/sync/streams.py", f"stream.{name}", set()) for name in STREAMS)
+    yield "consumer/facts/tables/jobs.py", DIED, set()
+    yield from (("reconcile/rules/outcomes.py", code.value, set()) for code in Failure)
+    yield from (("reconcile/closing/figures.py", code, set(names)) for code, names in FIGURES.items())
+    causes = {OF_ROWS: {"id"}, OF_FRAMES: set(), OF_SETTINGS: {"before", "after"}}
+    yield from (("reconcile/runs/comparison.py", code, names) for codes, names in causes.items() for code in codes)
     yield from (
         ("reconcile/rules/outcomes.py", f"{part}.{code}", set()) for code in Code for part in ("title", "action")
     )

@@ -25,6 +25,7 @@ from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.embedded import INSTALL, UnsafeJournalError
 from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.messages import say_all_stored
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick, to_shown
 from consumer.facts.work import Completion
@@ -101,7 +102,8 @@ def jobs(open_installation: OpenInstallation, *, limit: int | None, as_json: boo
     ]
     with installation.store.reading() as session:
         past = session.exec(select(Tick).order_by(col(Tick.planned_at).desc(), Tick.job).limit(limit)).all()
-    print_rows([*rows, *(to_shown(tick, now=now) for tick in past)], JOB_KEYS, as_json=as_json)
+    rows += [{name: say_all_stored(value) for name, value in to_shown(tick, now=now).items()} for tick in past]
+    print_rows(rows, JOB_KEYS, as_json=as_json)
 
 
 def _not_here(_installation: Installation, _connection: Connection, _on: date) -> NoReturn:

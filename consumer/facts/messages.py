@@ -3,19 +3,24 @@ is shown.
 
 The sentences stand in `locale/<language>/LC_MESSAGES/cuadre.po`. A message's id is its code; the id of a text that a
 page writes itself is its English. A catalogue is read when the first sentence is needed.
+
+What is stored to be shown later is the code too, one message a line: `note.lost_dispute_of {"item":"pi_7"}`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import TypeAlias, Union
 
+import msgspec
 from babel.messages.pofile import read_po
 
 LANGUAGES = ("es-CL", "es-MX", "en")
-Value: TypeAlias = Union[str, int, date, "Message"]
+_decode_values = msgspec.json.Decoder(dict[str, str | int | None]).decode
+# A value that is not known is None.
+Value: TypeAlias = Union[str, int, date, "Message", None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,10 @@ class Message:
 
     def __str__(self) -> str:
         return translate(self, "en")
+
+    def to_text(self) -> str:
+        """Return what is stored of the message; its values are texts and numbers."""
+        return f"{self.code} {msgspec.json.encode(self.values).decode()}" if self.values else self.code
 
 
 class RefusalError(ValueError):
@@ -48,6 +57,50 @@ def translate(message: Message | str, language: str, /, **values: Value) -> str:
     return sentence.format(**{name: _show(value, language) for name, value in values.items()}) if values else sentence
 
 
+def parse_message(text: str) -> Message | None:
+    """Return the message that `to_text` wrote; None for any other text, such as a sentence of an earlier version."""
+    code, _, values = text.partition(" ")
+    if "." not in code or not is_translated(code, "en"):
+        return None
+    try:
+        found = _decode_values(values) if values else {}
+    except msgspec.DecodeError:
+        return None
+    return Message(code, found)
+
+
+def say_stored(text: str, language: str = "en", prepare: Callable[[Message], Message] | None = None) -> str:
+    """Return stored messages as sentences joined by semicolons; text without one stays as it is.
+
+    `prepare` returns a message with its values as a reader expects them, such as amounts with their currency.
+    """
+    lines = text.split("\n")
+    messages = {line: message for line in lines if (message := parse_message(line)) is not None}
+    said = {line: translate(prepare(one) if prepare else one, language) for line, one in messages.items()}
+    return "; ".join(said.get(line, line) for line in lines) if said else text
+
+
+def say_all_stored(value: object) -> object:
+    """Return decoded JSON with every stored message in it as its English sentence."""
+    match value:
+        case str():
+            return say_stored(value)
+        case dict():
+            return {key: say_all_stored(part) for key, part in value.items()}
+        case list():
+            return [say_all_stored(part) for part in value]
+    return value
+
+
+def say_stored_in_json(text: str) -> str:
+    """Return JSON text as programs read it: stored messages in it as their English sentences."""
+    try:
+        decoded = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    return msgspec.json.format(msgspec.json.encode(say_all_stored(decoded)), indent=0).decode()
+
+
 def is_translated(text: str, language: str) -> bool:
     """Return True if the language's catalogue has the text or the code."""
     return text in _read_catalogue(language)
@@ -59,6 +112,8 @@ def word(group: str, key: str, language: str) -> str:
 
 
 def _show(value: Value, language: str) -> str | int | date:
+    if value is None:
+        return translate(Message("note.unknown"), language)
     return translate(value, language) if isinstance(value, Message) else value
 
 

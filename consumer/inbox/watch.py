@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.messages import say_stored
 from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import Event, EventConflict, EventState, Source
@@ -71,7 +72,7 @@ def endpoint_trouble(session: Session, connection: str) -> str | None:
     ended = _TICK.c.job == f"endpoint:{connection}", _TICK.c.finished_at.is_not(None)
     newest = sa.select(_TICK.c.state, _TICK.c.outcome).where(*ended).order_by(_TICK.c.planned_at.desc()).limit(1)
     row = session.connection().execute(newest).one_or_none()
-    return row.outcome or row.state if row is not None and row.state in _TROUBLED else None
+    return say_stored(row.outcome or row.state) if row is not None and row.state in _TROUBLED else None
 
 
 def silence(session: Session, connection: str, *, now: datetime) -> timedelta | None:

@@ -1,19 +1,36 @@
 """The figures a closed period keeps of a result, and how those of another result differ; pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
+import msgspec
 import pandas as pd
 from pandas import DataFrame, Series
 
+from consumer.facts.columns import Kind, kind_of
 from reconcile.rules.inputs import Result
+from reconcile.rules.outcomes import DocumentOutcome
 from reconcile.rules.payouts import DISPUTE
 
 KEYS = ["kind", "subject", "words"]
-_PAYOUT = ("status", "payout_amount", "computed_amount", "fee_total", "difference")
-_DOCUMENT = ("total", "currency")
-_VOID = "void"
+# The messages that figures are kept as, with the columns that are their values.
+PAYOUT, DOCUMENT, VOID = "figure.payout", "figure.document", "figure.void"
+PAYOUT_OF_RUN, DOCUMENT_OF_RUN = "figure.payout_of_run", "figure.document_of_run"
+LINE, LINE_OF_DOCUMENT, LINE_APPLIED = "figure.line", "figure.line_of_document", "figure.line_applied"
+_ITEM, _ITEM_APPLIED = "figure.item", "figure.item_applied"
+FIGURES: Mapping[str, tuple[str, ...]] = {
+    PAYOUT: ("status", "payout_amount", "computed_amount", "fee_total", "difference"),
+    PAYOUT_OF_RUN: ("status_recon", "difference", "fee_total"),
+    DOCUMENT: ("total", "currency"),
+    DOCUMENT_OF_RUN: ("outcome", "balance"),
+    VOID: (),
+    LINE: ("outcome",),
+    LINE_OF_DOCUMENT: ("outcome", "doc_key"),
+    LINE_APPLIED: ("outcome", "doc_key", "applied_amount"),
+    _ITEM: ("amount_signed", "outcome"),
+    _ITEM_APPLIED: ("amount_signed", "outcome", "doc_key", "applied_amount"),
+}
 GONE = ""
 
 
@@ -36,10 +53,10 @@ def figures_of(result: Result, since: date | None, until: date) -> DataFrame:
     payouts = _within(result.payouts, "payout_date", since, until)
     lines = _within(result.lines[result.lines["resource_type"] != DISPUTE], "local_date", since, until)
     documents = _within(result.documents, "issue_date", since, until)
-    is_void = documents["outcome"] == _VOID
-    totals = _words(documents, _DOCUMENT).where(~is_void, _VOID)
+    is_void = documents["outcome"] == DocumentOutcome.VOID
+    totals = to_messages(DOCUMENT, documents).where(~is_void, VOID)
     frames = [
-        DataFrame({"kind": "payout", "subject": payouts["payout_id"], "words": _words(payouts, _PAYOUT)}),
+        DataFrame({"kind": "payout", "subject": payouts["payout_id"], "words": to_messages(PAYOUT, payouts)}),
         item_words(lines),
         DataFrame({"kind": "document", "subject": documents["doc_key"], "words": totals}),
     ]
@@ -63,24 +80,40 @@ def _within(frame: DataFrame, column: str, since: date | None, until: date) -> D
     return DataFrame(frame[mask])
 
 
-def _words(frame: DataFrame, names: tuple[str, ...]) -> "Series[str]":
-    """Write columns as `name value` parts, amounts in minor units."""
-    first, *others = [f"{name.replace('_', ' ')} " + frame[name].astype("string").fillna("unknown") for name in names]
-    words = first
-    for part in others:
-        words = words + ", " + part
-    return words
+def to_messages(code: str, frame: DataFrame) -> "Series[str]":
+    """Return for each row the stored form of a message with the columns that are its values."""
+    parts = [f'"{name}":' + _to_json(frame[name]) for name in FIGURES[code]]
+    written = parts[0]
+    for part in parts[1:]:
+        written = written + "," + part
+    return code + " {" + written + "}"
+
+
+def _to_json(column: Series) -> "Series[str]":
+    """Write numbers and texts as JSON does, a missing one as null."""
+    if kind_of(str(column.name)) is Kind.MONEY:
+        return column.astype("string").fillna("null")
+    texts = column.astype("string")
+    written = {text: msgspec.json.encode(text).decode() for text in texts.dropna().unique()}
+    return texts.map(written).astype("string").fillna("null")
 
 
 def item_words(lines: DataFrame) -> DataFrame:
     """Return what became of each item: its outcome, and each document with the amount applied."""
-    applied = lines["doc_key"].astype("string") + " " + lines["applied_amount"].astype("string")
-    words = lines["outcome"].astype("string") + (" " + applied).fillna("")
-    amount = "amount " + lines["amount_signed"].astype("string")
-    words = words.where(lines["amount_signed"].isna(), amount + ", " + words)
+    is_applied = lines["doc_key"].notna() & lines["applied_amount"].notna()
+    has_amount = lines["amount_signed"].notna()
+    words = Series("", index=lines.index, dtype="string")
+    for mask, code in (
+        (has_amount & is_applied, _ITEM_APPLIED),
+        (has_amount & ~is_applied, _ITEM),
+        (~has_amount & is_applied, LINE_APPLIED),
+        (~has_amount & ~is_applied, LINE),
+    ):
+        if mask.any():
+            words = words.where(~mask, to_messages(code, lines))
     frame = DataFrame({"kind": "item", "subject": lines["resource_type"] + " " + lines["resource_id"], "words": words})
     frame = frame.drop_duplicates()
     is_single = ~frame["subject"].duplicated(keep=False)
     several = frame[~is_single].sort_values(["subject", "words"])
-    joined = several.groupby("subject", sort=True)["words"].agg("; ".join).reset_index().assign(kind="item")
+    joined = several.groupby("subject", sort=True)["words"].agg("\n".join).reset_index().assign(kind="item")
     return pd.concat([frame[is_single], joined[KEYS]], ignore_index=True)

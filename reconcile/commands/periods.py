@@ -8,6 +8,7 @@ from consumer.commands.terminal import LocalDate, Refusal, connection_option, js
 from consumer.facts.installation import OpenInstallation
 from reconcile.closing import periods
 from reconcile.commands.decisions import author_option, signature
+from reconcile.commands.printed import in_english
 from reconcile.runs import close_period as closing
 from reconcile.runs.close_period import PeriodError
 from reconcile.tables import PERIOD_KEYS, Period
@@ -103,7 +104,7 @@ def show_period(open_installation: OpenInstallation, *, period: int, connection_
             {name: getattr(line, name) for name in ADJUSTMENT_KEYS if name != "period"} | {"period": period}
             for line in periods.adjustments(session, found)
         ]
-    print_rows(rows, ADJUSTMENT_KEYS, as_json=as_json)
+    print_rows(list(map(in_english, rows)), ADJUSTMENT_KEYS, as_json=as_json)
 
 
 def _to_row(period: Period, adjustments: int) -> dict[str, object]:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from consumer.facts.columns import Kind
+from consumer.facts.messages import say_all_stored, say_stored
 from consumer.facts.money import format_decimal
 from reconcile.kept.chunks import Row
 from reconcile.kept.records import Fact, kind_of_evidence
@@ -17,7 +18,7 @@ def to_plain(fact: Fact) -> object:
     if isinstance(fact.value, list):
         return [to_plain(fact._replace(value=value)) for value in fact.value]
     amount = _amount_of(fact)
-    return fact.value if amount is None else amount
+    return say_all_stored(fact.value) if amount is None else amount
 
 
 def to_words(fact: Fact) -> str:
@@ -34,7 +35,7 @@ def to_words(fact: Fact) -> str:
         words = [to_words(fact._replace(value=part)) for part in value]
         return _listed(words, are_sets=isinstance(next(iter(value), None), list))
     amount = _amount_of(fact)
-    return str(value) if amount is None else f"{amount} {fact.currency}"
+    return say_stored(str(value)) if amount is None else f"{amount} {fact.currency}"
 
 
 def _parts(fact: Fact, values: Mapping[str, object]) -> Iterator[Fact]:
@@ -51,6 +52,11 @@ def about(row: Row) -> str:
         return f"{kind} {name}"
     starts = [gap["since"] for gap in json.loads(row["evidence"])["gaps"]]
     return f"{name}, since {'its beginning' if None in starts else min(starts)}"
+
+
+def in_english(row: Mapping[str, object]) -> Row:
+    """Return a row with its stored messages as sentences."""
+    return {name: say_all_stored(value) for name, value in row.items()}
 
 
 def _amount_of(fact: Fact) -> str | None:

@@ -153,7 +153,7 @@ def _finding_rows(outcome: RunOutcome) -> Iterator[Row]:
         about = printed.about({**values, "subject": found.subject, "evidence": json.dumps(found.evidence)})
         days = {name: values[name] and values[name].isoformat() for name in ("fact_on", "due_on")}
         amount = format_decimal(found.amount_at_risk, found.currency)
-        yield values | days | {"amount_at_risk": amount, "about": about}
+        yield printed.in_english(values | days | {"amount_at_risk": amount, "about": about})
 
 
 def _to_glance(found: Row) -> Row:

@@ -10,6 +10,7 @@ from consumer.commands.terminal import Refusal, connection_option, counted, json
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
+from reconcile.commands import printed
 from reconcile.kept import records, snapshots
 from reconcile.rules.terms import RulesError, TariffError, to_rules, to_tariff
 from reconcile.runs.previews import preview
@@ -73,7 +74,7 @@ def preview_rules(
     except (RulesError, TariffError) as problem:
         raise Refusal(f"{file.name}: {problem}", Completion.MISUSED) from None
     until = period.until if period else None
-    changes = [asdict(one) for one in preview(kept, rules=rules, tariff=tariff, closed_until=until)]
+    changes = [printed.in_english(asdict(one)) for one in preview(kept, rules=rules, tariff=tariff, closed_until=until)]
     shown = [change for change in changes if change["closed"] or not only_closed]
     print_rows(shown, PREVIEW_KEYS, as_json=as_json)
     closed = sum(change["closed"] for change in changes)

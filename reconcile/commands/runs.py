@@ -1,6 +1,7 @@
 """Commands of the history of runs: what each found, what changed between two, and one made again from its inputs."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,6 +19,7 @@ from consumer.commands.terminal import (
 from consumer.facts.clock import format_instant
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
+from reconcile.commands import printed
 from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, show_steps, standings_of, to_outcome_row
 from reconcile.kept import records
 from reconcile.kept.snapshots import NotKeptError, SnapshotError
@@ -91,9 +93,7 @@ def diff_runs(
             changes = list(comparison.diff(session, installation.settings.data_dir, old, new))
         except comparison.PrunedRunError as error:
             raise Refusal(str(error)) from None
-    rows = [
-        {key: getattr(change, key) for key in comparison.KEYS} | {"connection": old.connection} for change in changes
-    ]
+    rows = [printed.in_english(asdict(change)) | {"connection": old.connection} for change in changes]
     print_rows(rows, DIFF_KEYS, as_json=as_json)
 
 

@@ -10,6 +10,7 @@ from sqlmodel import Session, col, select
 
 from consumer.facts.bankdays import BankCalendar
 from consumer.facts.columns import Column, Kind, kind_of
+from consumer.facts.messages import say_stored_in_json
 from consumer.facts.money import format_decimal
 from reconcile.kept import chunks
 from reconcile.kept.chunks import Row
@@ -164,7 +165,7 @@ def exceptions(session: Session, connection: str, filters: dict[str, str | None]
 
 
 def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> Row:
-    """Return an exception as the report shows it; its age stops on the day it was resolved."""
+    """Return an exception as programs read its report; its age stops on the day it was resolved."""
     age = count_bank_days(row.aged_from, row.resolved_on or on, calendar)
     own = {name: getattr(row, name) for name in EXCEPTION_KEYS if hasattr(row, name)}
     return own | {
@@ -173,6 +174,7 @@ def to_exception_row(row: ExceptionRow, on: date, calendar: BankCalendar) -> Row
         "age_business_days": age,
         "age_bucket": to_age_bucket(age),
         "amount_at_risk": format_decimal(row.amount_at_risk, row.currency),
+        "evidence": say_stored_in_json(row.evidence),
     }
 
 

@@ -17,6 +17,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pandas import DataFrame
 
 from consumer.facts.clock import day_start, format_instant
+from consumer.facts.messages import Message, Value
 from reconcile.rules.inputs import GAPS, empty_frame, to_types
 from reconcile.rules.streams import ITEMS_STREAM, NEEDED, STREAMS
 
@@ -97,20 +98,20 @@ def _open_window(stream: str, asked: Sequence[Asked], ends: datetime) -> Row | N
     if not mine:
         return None
     first = min(mine, key=lambda window: (window.since or datetime.min.replace(tzinfo=UTC), window.until))
-    reasons = sorted({window.reason or "not read to its end" for window in mine})
-    return stream, first.since, max(window.until for window in mine), "; ".join(reasons), None
+    reasons = sorted({window.reason or Message("note.not_read_to_end").code for window in mine})
+    return stream, first.since, max(window.until for window in mine), "\n".join(reasons), None
 
 
 def _short_reach(stream: str, reached: Mapping[str, datetime | None], needed: datetime, ends: datetime) -> Row | None:
     if stream not in reached:
-        never = (stream, None, ends, "never read: cuadre backfill and cuadre pull all", None)
+        never = (stream, None, ends, Message("note.never_read").code, None)
         return never if STREAMS[stream].is_needed else None
     until = reached[stream]
     if until is None:
-        return stream, None, ends, "not complete from its beginning", None
+        return stream, None, ends, Message("note.not_complete").code, None
     if until >= needed:
         return None
-    return stream, until, ends, f"read only up to {format_instant(until)}", None
+    return stream, until, ends, Message("note.read_up_to", {"until": format_instant(until)}).to_text(), None
 
 
 def _items(listed: Iterable[Listed]) -> list[Row]:
@@ -119,8 +120,10 @@ def _items(listed: Iterable[Listed]) -> list[Row]:
     for row in sorted(listed, key=lambda row: row.payout_id):
         if row.kept is not None and row.announced in {None, row.kept}:
             continue
-        counts = f"{row.announced} items announced, {row.kept} kept"
-        reason = "its items were never listed" if row.kept is None else counts
+        reason = Message("note.items_never_listed", {"payout": row.payout_id})
+        if row.kept is not None and row.announced is not None:
+            counts: dict[str, Value] = {"payout": row.payout_id, "announced": row.announced, "kept": row.kept}
+            reason = Message("note.items_short", counts)
         until = None if row.created_at is None else row.created_at + _MOMENT
-        rows.append((ITEMS_STREAM, row.created_at, until, f"{row.payout_id}: {reason}", row.payout_id))
+        rows.append((ITEMS_STREAM, row.created_at, until, reason.to_text(), row.payout_id))
     return rows

@@ -15,6 +15,7 @@ from pandas import DataFrame
 
 from consumer.facts.clock import to_instant
 from consumer.facts.meaning import sale_of
+from consumer.facts.messages import Message
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from reconcile.reading.queries import empty_table, in_order, places_of, to_frame
 from reconcile.rules.columns import to_one_array
@@ -210,10 +211,9 @@ def unreadable_moments(listed: pa.Table, bodies: Sequence[Body]) -> Iterator[tup
     for row, body in zip(names, bodies, strict=True):
         for field in _MOMENTS:
             if isinstance(body.get(field), str) and _moment(body, field) is None:
-                reason = (
-                    f"{row['payout_id']}: {row['resource_id']}: {field} {body[field]!r} is not a moment with a zone"
-                )
-                yield row["payout_id"], reason
+                values = {"payout": row["payout_id"], "item": row["resource_id"], "field": field}
+                reason = Message("note.unreadable_moment", values | {"value": repr(body[field])})
+                yield row["payout_id"], reason.to_text()
 
 
 def _subtype(kind: str, body: Body) -> object:

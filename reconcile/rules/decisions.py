@@ -3,6 +3,7 @@
 import pandas as pd
 from pandas import DataFrame, Series
 
+from consumer.facts.messages import Message
 from reconcile.rules.columns import Words
 from reconcile.rules.inputs import Row, rows_of
 from reconcile.rules.ledger import LATEST, UNKNOWN, Ledger, Reason, to_instant
@@ -107,7 +108,7 @@ def _follow_reissues(ledger: Ledger, payment: int, pairs: list[tuple[int, int | 
 
 
 def _leave_cancelled(ledger: Ledger, payment: int, doc: int) -> None:
-    evidence = {"document": ledger.books.keys[doc], "document_state": "void", "valid_reissue": None}
+    evidence = {"document": ledger.books.keys[doc], "document_state": Message("note.void").code, "valid_reissue": None}
     reason = Reason(Stage.NONE, "manual:match:cancelled", (doc,), evidence)
     ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAID_CANCELLED_DOC)
 

@@ -8,6 +8,7 @@ import pandas as pd
 from msgspec import Struct
 from pandas import DataFrame, Series
 
+from consumer.facts.messages import Message
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.columns import ArrowTexts, Indices, Ints, Mask, Texts, Words, share_texts, sort_places
 from reconcile.rules.documents import Books
@@ -296,9 +297,9 @@ class Ledger:
             self._reopen(int(payments[place]), int(docs[place]), int(amounts[place]))
         self.bulk.append((payments, docs, amounts, self.balances()[docs]))
 
-    def leave_unsearched(self, payment: int, what: str, pool: str) -> None:
+    def leave_unsearched(self, payment: int, what: str, why: Message) -> None:
         """Note of what there was too much to search."""
-        self.unsearched.setdefault(payment, {})[what] = f"not searched: {pool}"
+        self.unsearched.setdefault(payment, {})[what] = why.to_text()
 
     def leave_rest(self) -> None:
         """Decide every payment that is left: it has no document."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas import DataFrame
 
+from consumer.facts.messages import Message
 from reconcile.rules.columns import (
     Cells,
     Indices,
@@ -57,7 +58,7 @@ _SAME = ("doc_key", "doc_type", "series", "folio", "uuid", "issue_date", "due_da
 
 
 def write_notes(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: Inputs) -> Cells:
-    """Write one short text per item, its parts separated by semicolons."""
+    """Return what is to be said of each item: codes of messages, one a line."""
     is_payment = rows["resource_type"].isin(PAYMENT_TYPES)
     other = rows["customer_tax_id"].notna() & rows["sender_tax_id"].notna()
     is_open = ~inputs.disputes["status"].isin(CLOSED)
@@ -65,18 +66,18 @@ def write_notes(rows: DataFrame, payment_at: Indices, ledger: Ledger, inputs: In
     refunded = np.zeros(len(ledger.payments) + 1, dtype=bool)
     refunded[[at for at, made in ledger.payments.reversals.items() if not all(one.is_dispute for one in made)]] = True
     lost = inputs.disputes[inputs.disputes["status"].isin(LOST)]["resource_id"]
-    marks = {
-        "its payout was canceled or returned; the item waits again": rows["place"] == "dead",
-        "freed by a payout that was canceled or returned": rows["freed_at"].notna() & rows["payout_id"].isna(),
-        "paid from another's account": is_payment & other & (rows["customer_tax_id"] != rows["sender_tax_id"]),
-        "open dispute": is_payment & rows["resource_id"].isin(disputed),
-        "lost dispute": is_payment & rows["resource_id"].isin(lost),
-        "refunded": refunded[payment_at],
-    }
+    marks = [
+        (Message("note.payout_dead"), rows["place"] == "dead"),
+        (Message("note.freed"), rows["freed_at"].notna() & rows["payout_id"].isna()),
+        (Message("note.another_payer"), is_payment & other & (rows["customer_tax_id"] != rows["sender_tax_id"])),
+        (Message("note.open_dispute"), is_payment & rows["resource_id"].isin(disputed)),
+        (Message("note.lost_dispute"), is_payment & rows["resource_id"].isin(lost)),
+        (Message("note.refunded"), refunded[payment_at]),
+    ]
     # Each set of marks is a number, and few of the numbers occur.
-    sets = sum((np.asarray(mask, dtype=np.int64) << bit for bit, mask in enumerate(marks.values())), start=0)
+    sets = sum((np.asarray(mask, dtype=np.int64) << bit for bit, (_, mask) in enumerate(marks)), start=0)
     distinct, codes = np.unique(sets, return_inverse=True)
-    texts = ["; ".join(text for bit, text in enumerate(marks) if chosen >> bit & 1) for chosen in distinct.tolist()]
+    texts = ["\n".join(note.code for bit, (note, _) in enumerate(marks) if chosen >> bit & 1) for chosen in distinct]
     return decode(codes, [text or None for text in texts])
 
 
@@ -264,7 +265,7 @@ def _to_dispute_lines(disputes: list[DisputeLine], inputs: Inputs) -> DataFrame:
     frame["net_amount"] = frame["amount_signed"]
     frame["currency"] = [dispute.currency for dispute in disputes]
     frame["outcome"], frame["match_stage"], frame["match_rule"] = str(Outcome.ADJUSTMENT), str(Stage.NONE), DISPUTE
-    frame["note"] = [f"lost dispute of {dispute.resource_id}" for dispute in disputes]
+    frame["note"] = [Message("note.lost_dispute_of", {"item": one.resource_id}).to_text() for one in disputes]
     return to_types(frame, LINES)
 
 

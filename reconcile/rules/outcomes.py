@@ -75,17 +75,17 @@ CLOSED = ("won", "canceled", *LOST)
 
 
 class Failure(StrEnum):
-    """The first test that a payment and its nearest document do not pass."""
+    """The first test that a payment and its nearest document do not pass, by the code of its words."""
 
-    DECLINED = "declined by a person"
-    VOID = "the document is void"
-    CURRENCY = "currency"
-    NO_TAX_ID = "no tax id"
-    CUSTOMER = "customer"
-    AMOUNT = "amount"
-    DATE = "date"
-    ANOTHER_SALE = "the payment names another sale"
-    NOT_ALONE = "not the only candidate"
+    DECLINED = "note.declined"
+    VOID = "note.document_is_void"
+    CURRENCY = "note.currency"
+    NO_TAX_ID = "note.no_tax_id"
+    CUSTOMER = "note.customer"
+    AMOUNT = "note.amount"
+    DATE = "note.date"
+    ANOTHER_SALE = "note.another_sale"
+    NOT_ALONE = "note.not_alone"
 
 
 class Severity(StrEnum):

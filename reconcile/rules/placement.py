@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from consumer.facts.messages import Message
 from reconcile.rules.columns import Indices, Mask, Words
 from reconcile.rules.inputs import Evidence
 from reconcile.rules.keys import FOLIO, Keys
@@ -84,7 +85,7 @@ def _follow_reissue(ledger: Ledger, payment: int, doc: int, rule: str) -> int | 
     target = books.successor(doc)
     if target is not None and (payment, target) not in ledger.forbidden:
         return target
-    state = "void" if books.is_void[doc] else "fully credited before the payment"
+    state = Message("note.void" if books.is_void[doc] else "note.fully_credited").code
     evidence = {"key": rule, "document": books.keys[doc], "document_state": state, "valid_reissue": None}
     reason = Reason(Stage.NONE, f"key:{rule}:cancelled", (doc,), evidence)
     ledger.decide(payment, Outcome.NO_DOCUMENT, reason, Code.PAID_CANCELLED_DOC)
@@ -431,7 +432,7 @@ def _leave_shared(ledger: Ledger, named: _Named) -> None:
         why, outcome, code, evidence = "currency", Outcome.NO_DOCUMENT, Code.CURRENCY_DIFF, listed
     elif all(books.is_void[doc] for doc in named.rivals):
         why, outcome, code = "cancelled", Outcome.NO_DOCUMENT, Code.PAID_CANCELLED_DOC
-        evidence = listed | {"document_state": "void"}
+        evidence = listed | {"document_state": Message("note.void").code}
     elif not named.open_ones and any(ledger.paid[doc] for doc in named.common):
         stage, rivals = Stage.KEY, named.common
         why, outcome, code = "already_paid", Outcome.DUPLICATE, Code.DUPLICATE_PAYMENT

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
+from consumer.facts.messages import Message
 from reconcile.rules.candidates import are_contradicted, find_void_rivals, leave_to_void
 from reconcile.rules.columns import Indices, Ints, Mask
 from reconcile.rules.inputs import Evidence
@@ -142,7 +143,7 @@ def _search(ledger: Ledger) -> dict[int, Fits]:
         if len(pool) < _SMALLEST:
             continue
         if len(pool) > ledger.rules.set_pool:
-            ledger.leave_unsearched(payment, "sets", f"{len(pool)} open documents")
+            ledger.leave_unsearched(payment, "sets", Message("note.too_many_documents", {"count": len(pool)}))
             continue
         amounts, target = balance[pool], int(ledger.payments.amount[payment])
         if int(np.sort(amounts)[-ledger.rules.set_size :].sum()) < target:
@@ -285,7 +286,7 @@ def _search_sums(ledger: Ledger) -> list[Sum]:
             found += _find_sums(ledger, group.to_numpy(), docs, balance[docs])
         elif len(docs):
             for payment in group.tolist():
-                ledger.leave_unsearched(payment, "parts", f"{len(group)} payments of one day")
+                ledger.leave_unsearched(payment, "parts", Message("note.too_many_payments", {"count": len(group)}))
     return found
 
 

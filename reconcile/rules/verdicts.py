@@ -8,6 +8,7 @@ from decimal import Decimal
 import numpy as np
 from pandas import DataFrame
 
+from consumer.facts.messages import Message
 from consumer.facts.money import digits_of
 from reconcile.rules.candidates import are_contradicted, find_void_rivals
 from reconcile.rules.columns import Indices, Ints, Words
@@ -291,7 +292,7 @@ def _gather_evidence(
         return evidence | _name_customers(ledger, payment, docs_of[payment])
     if code == Code.AMBIGUOUS:
         rivals = [str(ledger.books.keys[doc]) for doc in reason.rivals]
-        decisive = "the document the customer meant, or a key in the payment's metadata"
+        decisive = Message("note.would_decide").code
         return evidence | {"rivals": rivals[:_MOST_LISTED], "rivals_count": len(rivals), "would_decide": decisive}
     if code == Code.PAYMENT_NO_INVOICE:
         return evidence | missing[payment]

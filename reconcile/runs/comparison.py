@@ -15,6 +15,16 @@ from pandas import DataFrame
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
+from consumer.facts.columns import Kind, kind_of
+from consumer.facts.messages import Message
+from reconcile.closing.figures import (
+    DOCUMENT_OF_RUN,
+    FIGURES,
+    LINE,
+    LINE_APPLIED,
+    LINE_OF_DOCUMENT,
+    PAYOUT_OF_RUN,
+)
 from reconcile.kept import chunks, extracts, snapshots
 from reconcile.kept.snapshots import Manifest
 from reconcile.rules.columns import BETWEEN, to_one_array
@@ -38,12 +48,17 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One run's published words by subject: payouts, lines, documents, exceptions."""
+    """What one run published, as stored messages by subject: payouts, lines, documents, exceptions."""
 
     payouts: Mapping[str, str]
     lines: Mapping[str, str]
     documents: Mapping[str, str]
     exceptions: Mapping[str, str]
+
+
+def to_risk(severity: str, amount: int) -> str:
+    """Return what an exception weighs, as a stored message."""
+    return Message("figure.exception", {"severity": severity, "amount_at_risk": amount}).to_text()
 
 
 def compare(before: Published, after: Published) -> Iterator[Change]:
@@ -61,10 +76,10 @@ def compare(before: Published, after: Published) -> Iterator[Change]:
 
 @dataclass(frozen=True, slots=True)
 class Causes:
-    """Which rows of the inputs differ between two runs, by the ids that results are known by."""
+    """What differs between the inputs of two runs: codes by the ids that results are known by, and what is for all."""
 
     by_id: Mapping[str, tuple[str, ...]]
-    everywhere: tuple[str, ...]
+    everywhere: tuple[Message, ...]
 
 
 # Which columns of an input row name things that results are about.
@@ -78,17 +93,11 @@ _IDS = {
     "decisions": ("resource_id", "doc_key"),
     "unknown_customers": ("resource_id",),
 }
-_WORDS = {
-    "payouts": "payout",
-    "items": "item",
-    "documents": "document",
-    "disputes": "dispute",
-    "fees": "fee",
-    "conflicts": "event conflict",
-    "decisions": "decision",
-    "unknown_customers": "unknown customer",
-}
+# Codes of causes: a row of these frames that changed, and whole frames that did.
+OF_ROWS = tuple(f"cause.{name}_{how}" for name in _IDS for how in ("changed", "gone", "new"))
+OF_FRAMES = tuple(f"cause.{name}" for name in ("gaps", "bank", "rates", "transfers"))
 _EVERYWHERE = ("as_of", "calendar", "tariff", "rules", "rules_code", "scope")
+OF_SETTINGS = tuple(f"cause.{name}" for name in _EVERYWHERE)
 
 
 def find_causes(
@@ -96,7 +105,7 @@ def find_causes(
 ) -> Causes:
     """Compare two manifests and those input frames whose digests differ."""
     everywhere = [
-        f"{name.replace('_', ' ')} {_short(old[name])} → {_short(new[name])}"
+        Message(f"cause.{name}", {"before": _short(old[name]), "after": _short(new[name])})
         for name in _EVERYWHERE
         if old[name] != new[name]
     ]
@@ -104,12 +113,12 @@ def find_causes(
     for name, before, after in frames:
         if name not in _IDS:
             # Two versions may give different digests of the same cells.
-            everywhere += [] if before.equals(after) else [f"{name} changed"]
+            everywhere += [] if before.equals(after) else [Message(f"cause.{name}")]
             continue
-        for word, row in _changed_rows(name, before, after):
+        for how, row in _changed_rows(name, before, after):
             for column in _IDS[name]:
                 if isinstance(identity := row[column], str):
-                    by_id.setdefault(identity, []).append(word)
+                    by_id.setdefault(identity, []).append(f"cause.{name}_{how}")
     return Causes({key: tuple(dict.fromkeys(words)) for key, words in by_id.items()}, tuple(everywhere))
 
 
@@ -130,7 +139,7 @@ def _changed_rows(name: str, before: DataFrame, after: DataFrame) -> Iterator[tu
         if is_repeated and is_old:
             continue
         how = "changed" if is_repeated else ("gone" if is_old else "new")
-        yield f"{_WORDS[name]} {how}", {column: row[column] for column in identity}
+        yield how, {column: row[column] for column in identity}
 
 
 def _narrowed(before: DataFrame, after: DataFrame, identity: list[str]) -> tuple[DataFrame, DataFrame]:
@@ -162,9 +171,10 @@ def explain(changes: Iterable[Change], causes: Causes, related: Mapping[str, Ite
     """Yield each change with its cause: its own input row, one it was matched with, else what changed for all."""
     for change in changes:
         ids = [change.subject, *related.get(change.subject, ())]
-        words = [f"{word} ({identity})" for identity in ids for word in causes.by_id.get(identity, ())]
-        named = list(dict.fromkeys(words)) or list(causes.everywhere) or ["another row of the same block changed"]
-        yield Change(change.kind, change.subject, change.before, change.after, "; ".join(named))
+        own = [Message(code, {"id": identity}) for identity in ids for code in causes.by_id.get(identity, ())]
+        found = own or causes.everywhere or [Message("cause.another_row")]
+        cause = "\n".join(dict.fromkeys(one.to_text() for one in found))
+        yield Change(change.kind, change.subject, change.before, change.after, cause)
 
 
 # A finding's code and subject.
@@ -179,7 +189,7 @@ _DOCUMENT = ("doc_key", "outcome", "balance")
 _PAYOUT = ("payout_id", "status_recon", "difference", "fee_total")
 _TEXT = pa.large_string()
 
-NOT_KEPT = Causes({}, ("the inputs of one of the runs are not kept on this machine",))
+NOT_KEPT = Causes({}, (Message("cause.inputs_not_kept"),))
 
 
 class PrunedRunError(Exception):
@@ -218,14 +228,13 @@ def _whole(related: dict[str, set[str]], old: Published, new: Published) -> dict
 
 
 def _published(rows: _Rows, findings: Iterable[tuple[Finding, str]], related: dict[str, set[str]]) -> Published:
-    payouts = {str(row["payout_id"]): _payout_words(row) for row in rows.payouts}
-    documents = {str(row["doc_key"]): f"{row['outcome']}, balance {row['balance']}" for row in rows.documents}
+    payouts = {str(row["payout_id"]): _to_figure(PAYOUT_OF_RUN, row) for row in rows.payouts}
+    documents = {str(row["doc_key"]): _to_figure(DOCUMENT_OF_RUN, row) for row in rows.documents}
     lines: dict[str, str] = {}
     for row in rows.lines:
         resource, key = str(row["resource_id"]), row["doc_key"]
         subject = f"{resource}@{row['payout_id']}" if row["payout_id"] else resource
-        words = filter(None, [row["outcome"], key, row["applied_amount"]])
-        lines[subject] = "; ".join(filter(None, [lines.get(subject, ""), " ".join(words)]))
+        lines[subject] = "\n".join(filter(None, [lines.get(subject, ""), _to_line(row)]))
         for one, other in ((subject, resource), (subject, key), (key, resource), (resource, key)):
             if one and other:
                 related.setdefault(one, set()).add(other)
@@ -246,11 +255,23 @@ def _findings(session: Session, run: Run, other: Run) -> list[tuple[Finding, str
     again = sa.select(col(twin.exception_id)).where(*theirs, *same).exists()
     asked = sa.select(col(row.code), col(row.subject), col(row.severity), col(row.amount_at_risk))
     found = session.execute(asked.where(*mine, ~again))
-    return [((code, subject), f"{severity} {amount}") for code, subject, severity, amount in found]
+    return [((code, subject), to_risk(severity, amount)) for code, subject, severity, amount in found]
 
 
-def _payout_words(row: _Row) -> str:
-    return f"{row['status_recon']}, difference {row['difference']}, fees {row['fee_total']}"
+def _to_figure(code: str, row: _Row) -> str:
+    """Return a row as the stored message that a preview of rules writes of it."""
+    return Message(code, {name: _to_value(name, row[name]) for name in FIGURES[code]}).to_text()
+
+
+def _to_value(name: str, text: str | None) -> str | int | None:
+    return int(text) if text is not None and kind_of(name) is Kind.MONEY else text
+
+
+def _to_line(row: _Row) -> str:
+    """Return a line as a stored message; a document it was not applied to has no amount."""
+    if row["doc_key"] is None:
+        return _to_figure(LINE, row)
+    return _to_figure(LINE_OF_DOCUMENT if row["applied_amount"] is None else LINE_APPLIED, row)
 
 
 def _causes(data_dir: Path, before: Run, after: Run) -> Causes:

@@ -7,12 +7,12 @@ from datetime import date
 import pandas as pd
 from pandas import Series
 
-from reconcile.closing.figures import item_words
+from reconcile.closing.figures import DOCUMENT_OF_RUN, PAYOUT_OF_RUN, item_words, to_messages
 from reconcile.rules.inputs import Inputs, Result
 from reconcile.rules.payouts import DISPUTE
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.terms import RuleSet, Tariff
-from reconcile.runs.comparison import Published, compare
+from reconcile.runs.comparison import Published, compare, to_risk
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,15 +39,12 @@ def preview(inputs: Inputs, *, rules: RuleSet, tariff: Tariff | None, closed_unt
 
 def _words(result: Result) -> Published:
     payouts, documents = result.payouts, result.documents
-    standing = payouts["status_recon"] + ", difference " + payouts["difference"].astype("string")
-    standing = standing + ", fees " + payouts["fee_total"].astype("string")
     items = item_words(result.lines[result.lines["resource_type"] != DISPUTE])
-    balances = documents["outcome"] + ", balance " + documents["balance"].astype("string")
     return Published(
-        payouts=_pairs(payouts["payout_id"], standing),
+        payouts=_pairs(payouts["payout_id"], to_messages(PAYOUT_OF_RUN, payouts)),
         lines=_pairs(items["subject"].str.split(" ").str[-1], items["words"]),
-        documents=_pairs(documents["doc_key"], balances),
-        exceptions={f"{one.code} {one.subject}": f"{one.severity} {one.amount_at_risk}" for one in result.findings},
+        documents=_pairs(documents["doc_key"], to_messages(DOCUMENT_OF_RUN, documents)),
+        exceptions={f"{one.code} {one.subject}": to_risk(one.severity, one.amount_at_risk) for one in result.findings},
     )
 
 

@@ -40,7 +40,7 @@ from reports.pages.protection import find_machine, protect
 from reports.pages.words import refusal
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
-from reports.wording import cells, evidence, histories, phrases
+from reports.wording import cells, evidence, phrases, stored
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
@@ -141,7 +141,7 @@ def _words() -> dict[str, object]:
         "stream_word": lambda name: phrases.stream(name, language),
         "job_word": lambda name: phrases.job(name, language),
         "subject_word": lambda text: phrases.subject(text, language),
-        "note_word": lambda text: phrases.sentence(text, language),
+        "stored_words": lambda text, own: stored.sentence(text, language, desk.currency_of(own)),
         "history_word": lambda text: phrases.history(text, language),
         # Files keep UTC; a page writes the same moment in the zone of its connection.
         "heading": lambda table, name: label_of(table, name, language).removesuffix(" (UTC)"),
@@ -151,10 +151,7 @@ def _words() -> dict[str, object]:
         "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),
         "trail_word": lambda action: word("trail", action, language),
         "trail_subject": links.of_trail,
-        "frozen_words": lambda kind, text, own: histories.format_figure(text, language, kind, desk.currency_of(own)),
-        "changed_words": lambda kind, text, own: histories.format_change(text, language, kind, desk.currency_of(own)),
-        "changed_subject": lambda change: histories.changed_subject(change.subject, language, change.kind),
-        "cause_words": lambda text: histories.cause(text, language),
+        "changed_subject": lambda change: stored.subject_of_change(change.subject, language, change.kind),
         "intake_word": lambda text: refusal(text, language),
         "figure": lambda text: notation.format_figure(text, language),
         "bank_name": desk.bank_name,

@@ -24,6 +24,7 @@ from reports.people import Role
 from reports.query import Query
 from reports.shapes.build import Report
 from reports.shapes.spans import Row
+from reports.wording.cells import cell_in_english, in_english
 
 blueprint = Blueprint("api", __name__, url_prefix="/api/v1")
 
@@ -76,7 +77,7 @@ def _report(name: str) -> ResponseReturnValue:
     if of_runs and of_runs != state:
         is_same_run = of_runs.startswith(f"{report.facts['runs']}|")
         raise BadQueryError("pages.list_changed" if is_same_run else "pages.newer_run")
-    rows = to_json_rows(report, 0, limit)
+    rows = to_json_rows(in_english(report), 0, limit)
     return _page(rows, start + limit, found.total, anchor=state, meta=_meta(report))
 
 
@@ -95,7 +96,9 @@ def _list(listing: Listing) -> ResponseReturnValue:
         total = count(session, listing, wanted)
         skip = _after(session, listing, wanted, start, anchor=anchor, total=total)
         page = read(session, listing, wanted, skip=skip)
-    rows = [{name: _plain(row[name]) for name in listing.names} for row in page.rows]
+    rows = [
+        {name: _plain(cell_in_english(listing.name, name, row[name])) for name in listing.names} for row in page.rows
+    ]
     last = _mark(listing, page.rows[-1]) if page.rows else ""
     return _page(rows, skip + limit, total, anchor=f"{total}:{last}", meta={})
 

@@ -3,16 +3,16 @@
 Only the columns named here hold words; a name, a reference or a tax id that happens to look like one stays as it is.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from consumer.facts.messages import word
+from consumer.facts.messages import say_stored, say_stored_in_json, word
 from reports.shapes.build import CURRENCY, Report
 from reports.shapes.spans import Row
-from reports.wording import evidence, histories, phrases
+from reports.wording import evidence, phrases, stored
 
 # What a cell's words depend on beside its text and the language: other cells of its row.
 Say = Callable[..., str]
@@ -26,9 +26,21 @@ class Wording:
     beside: tuple[str, ...] = ()
 
 
+# What a stored message begins with, in a cell or inside evidence.
+_CODE = r'(^|\n|")(note|figure|cause)\.'
+
+
 def _of(group: str) -> Wording:
     return Wording(lambda text, language: word(group, text, language))
 
+
+_STORED = Wording(stored.sentence)
+_WITH_AMOUNTS = Wording(stored.sentence, (CURRENCY,))
+_EVIDENCE = Wording(evidence.format_evidence, (CURRENCY,))
+# How programs are given the columns that hold stored messages.
+_TO_ENGLISH: Mapping[Wording, Callable[[str], str]] = {
+    _STORED: say_stored, _WITH_AMOUNTS: say_stored, _EVIDENCE: say_stored_in_json,
+}  # fmt: skip
 
 _EVERYWHERE = {
     "mode": _of("mode"),
@@ -51,12 +63,12 @@ _EVERYWHERE = {
     "ties_to": Wording(phrases.source),
     "title": Wording(phrases.title_of, ("code",)),
     "suggested_action": Wording(phrases.action_of, ("code",)),
-    "evidence": Wording(evidence.format_evidence, (CURRENCY,)),
+    "evidence": _EVIDENCE,
 }
 _HERE = {
     ("payout-summary", "status"): _of("payout"),
     ("payout-detail", "resource_subtype"): _of("means"),
-    ("payout-detail", "note"): Wording(phrases.sentence),
+    ("payout-detail", "note"): _STORED,
     ("documents", "outcome"): _of("document"),
     ("receivables", "state"): _of("document"),
     ("exceptions", "state"): _of("exception"),
@@ -66,22 +78,25 @@ _HERE = {
     ("transfers", "return_label"): _of("return"),
     ("drift", "kind"): _of("drift"),
     ("run-diff", "kind"): _of("about"),
-    ("run-diff", "subject"): Wording(histories.changed_subject, ("kind",)),
-    ("run-diff", "before"): Wording(histories.format_change, ("kind", CURRENCY)),
-    ("run-diff", "after"): Wording(histories.format_change, ("kind", CURRENCY)),
-    ("run-diff", "cause"): Wording(histories.cause),
+    ("run-diff", "subject"): Wording(stored.subject_of_change, ("kind",)),
+    ("run-diff", "before"): _WITH_AMOUNTS,
+    ("run-diff", "after"): _WITH_AMOUNTS,
+    ("run-diff", "cause"): _STORED,
     **{(name, "state"): _of("op") for name in ("events", "jobs", "gaps", "runs", "decisions", "periods")},
     ("people", "state"): _of("op"),
     ("tokens", "state"): _of("op"),
     ("events", "source"): _of("op"),
     ("conflicts", "source"): _of("op"),
-    ("jobs", "outcome"): Wording(phrases.sentence),
+    ("jobs", "outcome"): _STORED,
     ("jobs", "job"): Wording(phrases.job),
     ("gaps", "stream"): Wording(phrases.stream),
-    ("gaps", "reason"): Wording(phrases.sentence),
+    ("gaps", "reason"): _STORED,
     ("decisions", "kind"): _of("decision"),
     ("decisions", "reason_type"): _of("adjustment"),
     ("closed-figures", "kind"): _of("about"),
+    ("closed-figures", "words"): _WITH_AMOUNTS,
+    ("adjustments", "before"): _WITH_AMOUNTS,
+    ("adjustments", "after"): _WITH_AMOUNTS,
     ("adjustments", "kind"): _of("about"),
     ("document-changes", "field"): _of("field"),
 }
@@ -109,6 +124,31 @@ def in_words(report: Report, language: str) -> Report:
         if column is not None:
             table = table.set_column(place, name, _said(report.table, name, column, language))
     return replace(report, table=table)
+
+
+def in_english(report: Report) -> Report:
+    """Write the messages that runs stored as programs read them: in English, with values as they are."""
+    table = report.table
+    for place, name in enumerate(report.definition.names):
+        column = _column(report.definition.name, name)
+        write = _TO_ENGLISH.get(column) if column else None
+        if write is not None and _may_hold_messages(table[name]):
+            texts = table[name].combine_chunks().dictionary_encode()
+            words = pa.array([write(text) for text in texts.dictionary.to_pylist()], pa.string())
+            table = table.set_column(place, name, pc.take(words, texts.indices))
+    return replace(report, table=table)
+
+
+def _may_hold_messages(texts: pa.ChunkedArray) -> bool:
+    """Return False for a column without a code, as most have none: reading each cell would take longer than a file."""
+    return bool(pc.any(pc.match_substring_regex(texts, _CODE), min_count=0).as_py())
+
+
+def cell_in_english(report: str, name: str, value: object) -> object:
+    """Return a cell of a list as programs read it."""
+    column = _column(report, name)
+    write = _TO_ENGLISH.get(column) if column else None
+    return write(value) if write is not None and isinstance(value, str) else value
 
 
 def _said(table: pa.Table, name: str, column: Wording, language: str) -> pa.Array:

@@ -1,19 +1,13 @@
 """Evidence of an exception in a reader's words: names said, whole numbers told apart as amounts or counts. Pure."""
 
-import re
-from datetime import date, datetime
-
 import msgspec
 
 from consumer.facts.columns import Kind, kind_of
 from consumer.facts.messages import is_translated, word
 from reports.shapes import notation
-from reports.wording import phrases
+from reports.wording import phrases, stored
 
 _RULES = {"rule", "key"}
-# Texts that rules write; all others are names, which stay as they are whatever they look like.
-_SENTENCES = {"failed", "would_decide", "document_state", "reason", "sets", "parts"}
-_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _GROUPS = {
     "direction": "direction", "dispute_state": "dispute", "fee_source": "fee", "return_reason": "return",
     "status": "transfer",
@@ -57,27 +51,15 @@ def shown(name: str, value: object, currency: str, language: str) -> str:
             return "; ".join(shown(name, part, currency, language) for part in value)
         case None:
             return "–"
-    return _text(name, str(value), language)
+    return _text(name, str(value), currency, language)
 
 
-def _text(name: str, text: str, language: str) -> str:
+def _text(name: str, text: str, currency: str, language: str) -> str:
     if name in _RULES:
         return phrases.rule(text, language)
     if name == "withheld":
         return phrases.code_title(text, language)
     if name in _GROUPS:
         return word(_GROUPS[name], text, language)
-    if name in _SENTENCES:
-        text = phrases.sentence(text, language)
-        return _INSTANT.sub(lambda found: _moment(found[0], language), text)
-    if _INSTANT.fullmatch(text):
-        return _moment(text, language)
-    try:
-        return notation.format_date(date.fromisoformat(text), language)
-    except ValueError:
-        return text
-
-
-def _moment(text: str, language: str) -> str:
-    """Write an instant in UTC and say so: evidence is read beside runs of several zones."""
-    return f"{notation.format_moment(datetime.fromisoformat(text), language, 'UTC')} UTC"
+    said = stored.sentence(text, language, currency)
+    return stored.format_text(text, language) if said == text else said

@@ -1,32 +1,13 @@
-"""What rules, runs and jobs leave in rows, in a reader's words; what has no words stays as it is stored. Pure."""
+"""Keys that rules, runs and jobs store, in a reader's words; a key without words stays as it is. Pure."""
 
 import re
 
 from consumer.facts.messages import is_translated, translate, word
 from reports.shapes.definitions import CATALOGUE
 
-# Stored sentences with a value in them.
-_NAMED = re.compile(r"(lost dispute of|read only up to) (.+)")
-_NOT_SEARCHED = re.compile(r"not searched: (\d+) (open documents|payments of one day)")
 _SIGNS = (" + ", " - ")
 # What the name of a night ends with that a command started.
 _BY_HAND = " by hand"
-
-
-def sentence(text: str, language: str) -> str:
-    """Say a stored sentence, or several joined by semicolons."""
-    if is_translated(f"note.{text}", language):
-        return word("note", text, language)
-    return "; ".join(_part(part, language) for part in text.split("; "))
-
-
-def _part(text: str, language: str) -> str:
-    """Say one sentence, which may name an item at its end, or how much there was."""
-    if found := _NOT_SEARCHED.fullmatch(text):
-        return f"{word('note', 'not searched', language)}: {found[1]} {word('note', found[2], language)}"
-    if found := _NAMED.fullmatch(text):
-        return f"{word('note', found[1], language)} {found[2]}"
-    return word("note", text, language)
 
 
 def history(text: str, language: str) -> str:
@@ -53,8 +34,8 @@ def source(text: str, language: str) -> str:
     if report not in CATALOGUE:
         return text
     title = CATALOGUE[report].title(language)
-    told = "".join(part if part in _SIGNS else _column(part, language) for part in re.split(r"( [+-] )", names))
-    return f"{title}: {told}" if names else title
+    named = "".join(part if part in _SIGNS else _column(part, language) for part in re.split(r"( [+-] )", names))
+    return f"{title}: {named}" if names else title
 
 
 def _column(name: str, language: str) -> str:
@@ -72,8 +53,8 @@ def job(name: str, language: str) -> str:
     kind, _, rest = name.removesuffix(_BY_HAND).partition(":")
     connection, _, part = rest.partition(":")
     asked = word("job", "by hand", language) if name.endswith(_BY_HAND) else ""
-    told = (word("job", kind, language), connection, stream(part, language) if part else "", asked)
-    return " · ".join(filter(None, told))
+    parts = (word("job", kind, language), connection, stream(part, language) if part else "", asked)
+    return " · ".join(filter(None, parts))
 
 
 def subject(text: str, language: str) -> str:

@@ -12,6 +12,7 @@ from reconcile.tables import PayoutResult, RunFinding
 from reports import catalogue
 from reports.query import Query
 from reports.shapes.spans import Span
+from reports.wording.cells import in_english
 
 NOW = datetime(2026, 10, 9, 6, 30, tzinfo=UTC)
 TODAY = date(2026, 10, 9)
@@ -50,7 +51,7 @@ def a_day_later(reconciled: Installation, keep_run: Callable[..., None]) -> Inst
 
 
 def rows(installation: Installation, name: str, **asked: Any) -> list[dict[str, Any]]:
-    report = catalogue.make(installation, Query(name, installation.connections(None), TODAY, **asked))
+    report = in_english(catalogue.make(installation, Query(name, installation.connections(None), TODAY, **asked)))
     found: list[dict[str, Any]] = report.table.select(list(report.definition.names)).to_pylist()
     return found
 

@@ -33,7 +33,8 @@ class Tick(SQLModel, table=True):
     outcome: str | None = None
 
 
-DIED = "its worker stopped before the end"
+# The code of what is said of it.
+DIED = "note.worker_stopped"
 
 
 def is_in_state(state: str, *, now: datetime) -> sa.ColumnElement[bool]:

@@ -104,9 +104,9 @@ def test_a_job_whose_process_died_is_failed_and_may_begin_again(store: Store) ->
         end(True, "6 lines")
     assert sorted(ticks_of(store)) == [
         ("backfill:main", "complete", "done"),
-        ("backfill:main", "failed", "its worker stopped before the end"),
+        ("backfill:main", "failed", "note.worker_stopped"),
         ("nightly:main by hand", "complete", "6 lines"),
-        ("nightly:main by hand", "failed", "its worker stopped before the end"),
+        ("nightly:main by hand", "failed", "note.worker_stopped"),
     ]
 
 

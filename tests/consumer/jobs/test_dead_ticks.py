@@ -19,7 +19,7 @@ BEGUN = datetime(2026, 10, 5, 9, tzinfo=UTC)
 
 @pytest.mark.parametrize(
     ("minutes", "state", "outcome"),
-    [(14, "running", None), (16, "dead", "its worker stopped before the end")],
+    [(14, "running", None), (16, "dead", "note.worker_stopped")],
     ids=["within its lease", "lease over"],
 )
 def test_a_running_tick_is_dead_when_its_lease_is_over(

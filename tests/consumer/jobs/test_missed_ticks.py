@@ -49,7 +49,7 @@ def test_a_tick_whose_worker_died_is_settled_by_the_next_night(store: Store) -> 
     """A worker that was killed and never replaced leaves a failed tick, not one that runs for ever."""
     ticks.claim(store, "nightly:main", FIFTH, worker="dead", now=FIFTH)
     run_due(nightly([]), store, worker="w", clock=lambda: FIFTH + timedelta(days=1))
-    assert log_of(store)[0] == (FIFTH, "failed", "its worker stopped before the end")
+    assert log_of(store)[0] == (FIFTH, "failed", "note.worker_stopped")
 
 
 def test_a_first_night_has_missed_nothing(store: Store) -> None:

@@ -25,10 +25,10 @@ GAP = '{"gaps": [{"since": "2026-09-30T12:00:00Z", "until": "2026-10-02T03:00:00
         ("rivals", ["mx:uuid:a", "mx:uuid:b"], "mx:uuid:a, mx:uuid:b"),
         ("rivals", [], ""),
         ("sets", [["a", "b"], ["c", "d"]], "a + b; c + d"),
-        ("sets", "not searched: 30 open documents", "not searched: 30 open documents"),
+        ("sets", 'note.too_many_documents {"count":30}', "not searched: 30 open documents"),
         (
             "nearest",
-            {"document": "mx:A:7", "open_balance": 1500, "failed": "no tax id", "payment": None},
+            {"document": "mx:A:7", "open_balance": 1500, "failed": "note.no_tax_id", "payment": None},
             "document mx:A:7, open balance 15.00 MXN, failed no tax id",
         ),
     ],
@@ -62,7 +62,7 @@ def test_the_same_word_may_be_an_amount_or_names() -> None:
 
 def test_a_program_reads_amounts_in_major_units() -> None:
     """As every other answer in JSON writes them, inside of evidence too."""
-    (fact,) = evidence_of("x", "MXN", '{"nearest": {"open_balance": 1500, "failed": "amount"}}')
+    (fact,) = evidence_of("x", "MXN", '{"nearest": {"open_balance": 1500, "failed": "note.amount"}}')
     assert to_plain(fact) == {"open_balance": "15.00", "failed": "amount"}
     assert [to_plain(fact) for fact in facts_of("x", {"line": 1, "currency": "MXN"}, LINE_COLUMNS)] == [1, "MXN"]
 

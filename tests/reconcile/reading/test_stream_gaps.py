@@ -53,7 +53,7 @@ def test_data_pulled_at_the_first_moment_of_the_day_is_todays(zone: str) -> None
 def test_yesterdays_data_is_not_todays() -> None:
     """A stream that ends before the as-of day is a gap."""
     gaps = _gaps(_all("2026-10-01T12:00:00", refunds="2026-09-30T12:00:00"))
-    assert gaps == [("refunds", "read only up to 2026-09-30T12:00:00Z")]
+    assert gaps == [("refunds", 'note.read_up_to {"until":"2026-09-30T12:00:00Z"}')]
 
 
 def test_a_day_that_is_over_must_be_whole() -> None:
@@ -61,7 +61,7 @@ def test_a_day_that_is_over_must_be_whole() -> None:
     ends = "2026-10-02T03:00:00"
     assert _gaps(_all("2026-10-02T02:59:00")) == []
     gaps = _gaps(_all(ends, disputes="2026-10-01T18:00:00"))
-    assert gaps == [("disputes", "read only up to 2026-10-01T18:00:00Z")]
+    assert gaps == [("disputes", 'note.read_up_to {"until":"2026-10-01T18:00:00Z"}')]
 
 
 def test_a_day_ahead_of_all_data_is_incomplete() -> None:
@@ -91,7 +91,7 @@ def test_a_stream_never_read_is_a_gap() -> None:
     """What nobody pulled may hold anything."""
     reached = _all("2026-10-01T12:00:00")
     del reached["charges"]
-    assert _gaps(reached) == [("charges", "never read: cuadre backfill and cuadre pull all")]
+    assert _gaps(reached) == [("charges", "note.never_read")]
 
 
 def test_a_stream_that_is_not_offered_is_no_gap() -> None:
@@ -100,7 +100,7 @@ def test_a_stream_that_is_not_offered_is_no_gap() -> None:
     reached["charges"] = None
 
     assert _gaps(reached, left_out={"charges"}) == []
-    assert _gaps(reached) == [("charges", "not complete from its beginning")]
+    assert _gaps(reached) == [("charges", "note.not_complete")]
 
 
 def test_a_window_that_is_not_closed_is_a_gap() -> None:
@@ -118,8 +118,8 @@ def test_payouts_whose_items_are_short_or_unlisted_are_gaps() -> None:
         Listed("po_3", _at("2026-09-30T18:00:00"), None, 4),
     )
     assert _gaps(_all("2026-10-01T12:00:00"), listed=listed) == [
-        ("payout-items", "po_1: 3 items announced, 2 kept"),
-        ("payout-items", "po_2: its items were never listed"),
+        ("payout-items", 'note.items_short {"payout":"po_1","announced":3,"kept":2}'),
+        ("payout-items", 'note.items_never_listed {"payout":"po_2"}'),
     ]
 
 
@@ -131,7 +131,9 @@ def test_a_further_stream_is_a_gap_once_it_was_asked_for(stream: str) -> None:
     """Who has no business accounts never asks for them; what was asked for must reach the day like any other."""
     reached = _all("2026-10-01T12:00:00")
     assert _gaps(reached) == []
-    assert _gaps(reached | {stream: _at("2026-09-30T12:00:00")}) == [(stream, "read only up to 2026-09-30T12:00:00Z")]
+    assert _gaps(reached | {stream: _at("2026-09-30T12:00:00")}) == [
+        (stream, 'note.read_up_to {"until":"2026-09-30T12:00:00Z"}')
+    ]
     failed = Asked(stream, None, _at("2026-10-01T12:00:00"), "503 three times")
     assert _gaps(reached, asked=(failed,)) == [(stream, "503 three times")]
     assert _gaps(reached, asked=(failed,), left_out={stream}) == []

@@ -35,7 +35,7 @@ def test_a_month_missing_from_the_books_is_not_paid_with_another_one(case: "Case
     run = case.run()
     assert run.line("pi_1", "outcome", "match_stage") == UNFOUND
     assert run.found() == {("PAYMENT_NO_INVOICE", "resource:pi_1", 50_000)}
-    nearest = {"document": "cl:33::1042", "open_balance": 50_000, "failed": "the payment names another sale"}
+    nearest = {"document": "cl:33::1042", "open_balance": 50_000, "failed": "note.another_sale"}
     assert run.finding("PAYMENT_NO_INVOICE").evidence["nearest"] == nearest
 
 

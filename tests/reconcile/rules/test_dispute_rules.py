@@ -36,7 +36,7 @@ def test_a_lost_dispute_opens_its_document_again(case: "Case", status: str) -> N
     run = case.run()
     assert run.document("cl:33::1", "outcome", "paid", "balance") == ("open_not_due", 0, 100_000)
     assert run.line("pi_1", "outcome", "doc_key", "applied_amount", "doc_balance_after", "note") == (
-        "matched", "cl:33::1", 100_000, 100_000, "lost dispute",
+        "matched", "cl:33::1", 100_000, 100_000, "note.lost_dispute",
     )  # fmt: skip
     found = run.finding("DISPUTE_LOST")
     assert (found.severity, found.subject, found.amount_at_risk) == ("high", "dispute:dp_1", 100_000)

@@ -208,7 +208,7 @@ def test_a_pool_above_the_cap_is_not_searched_and_said(case: "Case") -> None:
     case.payment("pi_1", 20_007, sender_tax_id=ANA)
     run = case.run()
     assert run.line("pi_1", "outcome") == ("no_document",)
-    assert run.finding("PAYMENT_NO_INVOICE").evidence["sets"] == "not searched: 26 open documents"
+    assert run.finding("PAYMENT_NO_INVOICE").evidence["sets"] == 'note.too_many_documents {"count":26}'
 
 
 def test_no_tax_id_and_amount_unique_on_both_sides_is_only_suggested(case: "Case") -> None:
@@ -250,7 +250,7 @@ def test_nothing_matches(case: "Case") -> None:
     assert run.finding("PAYMENT_NO_INVOICE").evidence["nearest"] == {
         "document": "cl:33::1",
         "open_balance": 50_000,
-        "failed": "amount",
+        "failed": "note.amount",
         "amount_difference": -1_000,
     }
 
@@ -261,7 +261,7 @@ def test_the_nearest_miss_may_be_another_customers_document(case: "Case") -> Non
     case.payment("pi_1", 50_000, sender_tax_id=BRUNO)
     nearest = case.run().finding("PAYMENT_NO_INVOICE").evidence["nearest"]
     assert isinstance(nearest, dict)
-    assert (nearest["document"], nearest["failed"]) == ("cl:33::1", "customer")
+    assert (nearest["document"], nearest["failed"]) == ("cl:33::1", "note.customer")
 
 
 def test_nothing_matches_across_currencies(case: "Case") -> None:

@@ -53,7 +53,12 @@ def test_of_two_equally_close_documents_the_one_due_first_is_the_nearest(case: "
     case.invoice("2", 11_000, due_date=date(2026, 10, 30))
     case.payment("pi_1", 10_000, customer_tax_id=ANA)
     nearest = case.run().finding("PAYMENT_NO_INVOICE").evidence["nearest"]
-    assert nearest == {"document": "cl:33::2", "open_balance": 11_000, "failed": "amount", "amount_difference": -1_000}
+    assert nearest == {
+        "document": "cl:33::2",
+        "open_balance": 11_000,
+        "failed": "note.amount",
+        "amount_difference": -1_000,
+    }
 
 
 def test_the_nearest_of_equal_amounts_is_the_one_due_first(case: "Case") -> None:
@@ -63,7 +68,12 @@ def test_the_nearest_of_equal_amounts_is_the_one_due_first(case: "Case") -> None
     case.invoice("3", 50_000, due_date=date(2026, 10, 27))
     case.payment("pi_1", 10_000, customer_tax_id=ANA)
     nearest = case.run().finding("PAYMENT_NO_INVOICE").evidence["nearest"]
-    assert nearest == {"document": "cl:33::2", "open_balance": 9_000, "failed": "amount", "amount_difference": 1_000}
+    assert nearest == {
+        "document": "cl:33::2",
+        "open_balance": 9_000,
+        "failed": "note.amount",
+        "amount_difference": 1_000,
+    }
 
 
 def test_without_a_customer_only_an_equal_amount_is_near(case: "Case") -> None:
@@ -74,7 +84,7 @@ def test_without_a_customer_only_an_equal_amount_is_near(case: "Case") -> None:
     found = {finding.resource_id: finding.evidence["nearest"] for finding in case.run().result.findings
              if finding.code == "PAYMENT_NO_INVOICE"}  # fmt: skip
     assert found == {
-        "pi_1": {"document": "cl:33::1", "open_balance": 9_000, "failed": "no tax id", "amount_difference": 0},
+        "pi_1": {"document": "cl:33::1", "open_balance": 9_000, "failed": "note.no_tax_id", "amount_difference": 0},
         "pi_2": None,
     }
 

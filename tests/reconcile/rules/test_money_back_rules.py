@@ -227,4 +227,4 @@ def test_an_open_dispute_is_a_note(case: "Case") -> None:
     """It is said on the payment and moves no money."""
     case.payment("pi_1", 100_000)
     _dispute(case, "needs_response", ended_at=None)
-    assert case.run().line("pi_1", "note") == ("open dispute",)
+    assert case.run().line("pi_1", "note") == ("note.open_dispute",)

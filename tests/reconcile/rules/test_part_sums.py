@@ -143,7 +143,7 @@ def test_more_payments_on_a_day_than_are_searched_are_told(case: "Case") -> None
     run = case.run()
     assert run.line("pi_0", "outcome") == ("no_document",)
     assert {found.evidence["parts"] for found in run.result.findings if found.code == "PAYMENT_NO_INVOICE"} == {
-        "not searched: 26 payments of one day"
+        'note.too_many_payments {"count":26}'
     }
     case.rows["items"].pop()
     run = case.run()

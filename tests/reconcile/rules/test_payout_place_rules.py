@@ -63,8 +63,8 @@ def test_items_of_a_canceled_payout_are_in_transit_again(case: "Case") -> None:
     _paid_out(case, "po_1", 50_000, status="canceled", succeeded_at=None, ended_at="2026-10-07T15:00:00Z")
     run = case.run()
     assert run.lines("pi_1", "payout_id", "outcome", "applied_amount", "note") == [
-        ("po_1", "matched", None, "its payout was canceled or returned; the item waits again"),
-        (None, "matched", 50_000, "freed by a payout that was canceled or returned"),
+        ("po_1", "matched", None, "note.payout_dead"),
+        (None, "matched", 50_000, "note.freed"),
     ]
     assert run.found() == set()
     assert run.payout("po_1", "status_recon", "difference") == ("canceled", 0)

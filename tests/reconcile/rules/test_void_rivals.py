@@ -96,7 +96,7 @@ def test_a_key_is_believed_beside_a_void_document(case: "Case") -> None:
     assert run.line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1")
     assert run.line("pi_2", "outcome", "doc_key") == ("no_document", None)
     assert run.finding("PAYMENT_NO_INVOICE").evidence["nearest"] == {
-        "document": "cl:33::2", "total": 50_000, "failed": "the document is void",
+        "document": "cl:33::2", "total": 50_000, "failed": "note.document_is_void",
     }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def test_a_void_document_of_the_amount_is_the_nearest_miss(case: "Case") -> None
     run = case.run()
     assert run.line("pi_1", "outcome", "match_stage") == ("no_document", "none")
     found = run.finding("PAYMENT_NO_INVOICE")
-    assert found.evidence["nearest"] == {"document": "cl:33::1", "total": 50_000, "failed": "the document is void"}
+    assert found.evidence["nearest"] == {"document": "cl:33::1", "total": 50_000, "failed": "note.document_is_void"}
     english = "Refund the payment, or issue the document again: the customer's document of this amount is void"
     spanish = "Reembolsar el pago o emitir de nuevo el documento: el del cliente por este monto está anulado"
     assert found.suggested_action == english
@@ -123,4 +123,4 @@ def test_an_open_document_of_the_amount_is_nearer_than_a_void_one(case: "Case") 
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
     nearest = case.run().finding("PAYMENT_NO_INVOICE").evidence["nearest"]
     assert isinstance(nearest, dict)
-    assert (nearest["document"], nearest["failed"]) == ("cl:33::2", "date")
+    assert (nearest["document"], nearest["failed"]) == ("cl:33::2", "note.date")

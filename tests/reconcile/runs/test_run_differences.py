@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 from pandas import DataFrame
 
 from consumer.facts.installation import Installation
+from consumer.facts.messages import Message
 from cuadre import Commands
 from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty_frame, to_types
 from reconcile.runs.comparison import find_causes
@@ -66,7 +67,7 @@ def test_inputs_that_say_the_same_are_no_cause() -> None:
     alike = dict.fromkeys(("as_of", "calendar", "tariff", "rules", "rules_code", "scope"), "the same")
     rates = to_types(DataFrame({"currency": ["CLF"], "on": [date(2026, 9, 11)], "value": ["39485.65"]}), RATES)
     assert find_causes(alike, alike, [("rates", rates, rates.copy())]).everywhere == ()
-    assert find_causes(alike, alike, [("rates", rates, empty_frame(RATES))]).everywhere == ("rates changed",)
+    assert find_causes(alike, alike, [("rates", rates, empty_frame(RATES))]).everywhere == (Message("cause.rates"),)
 
 
 def test_a_customer_who_came_is_the_cause_of_what_became_of_the_payment() -> None:
@@ -74,4 +75,4 @@ def test_a_customer_who_came_is_the_cause_of_what_became_of_the_payment() -> Non
     alike = dict.fromkeys(("as_of", "calendar", "tariff", "rules", "rules_code", "scope"), "the same")
     unknown = to_types(DataFrame({"resource_id": ["pi_1"]}), UNKNOWN_CUSTOMERS)
     causes = find_causes(alike, alike, [("unknown_customers", unknown, empty_frame(UNKNOWN_CUSTOMERS))])
-    assert (causes.by_id, causes.everywhere) == ({"pi_1": ("unknown customer gone",)}, ())
+    assert (causes.by_id, causes.everywhere) == ({"pi_1": ("cause.unknown_customers_gone",)}, ())

@@ -112,12 +112,12 @@ def _of_september(now: datetime) -> list[SQLModel]:
     until = date(2026, 9, 30)
     named: dict[str, Any] = {"connection": "main", "until": until, "closed_by": "ana@tienda.test", "closed_at": now}
     again: dict[str, Any] = {"reopened_by": "ana@tienda.test", "reopened_at": now, "reopened_for": "una nota"}
-    words = "total 75000, currency CLP"
+    words = 'figure.document {"total":75000,"currency":"CLP"}'
     return [
         Period(id=1, ends_at=now, run_id="run-1", reason="cierre", **named, **again),
         ClosedFigure(period_id=1, kind="document", subject="cl:33::1105", words=words),
         PeriodAdjustment(period_id=1, run_id="run-1", kind="document", subject="cl:33::1105", before=words,
-                         after="void", found_at=now),
+                         after="figure.void", found_at=now),
         BankFile(connection="main", sha256="b" * 64, name="cartola.csv", account="000071402296", file_format="CSV",
                  since=until, until=until, currency="CLP", opening=0, closing=100, last_opening=0, imported_at=now,
                  rows=1, added=1),

@@ -16,6 +16,11 @@ from tests.reports.pages.looking import kept, text_in
 
 Csrf = Callable[..., str]
 Login = Callable[..., FlaskClient]
+PAYOUT = 'figure.payout {"status":"succeeded","payout_amount":137590,"computed_amount":137590,"fee_total":2410,"difference":0}'  # noqa: E501 - one stored line
+ITEM = (
+    'figure.item_applied {"amount_signed":100000,"outcome":"matched","doc_key":"cl:33::1102","applied_amount":100000}'
+)
+DOCUMENT = 'figure.document {"total":100000,"currency":"CLP"}'
 
 
 @pytest.fixture
@@ -36,17 +41,17 @@ def closed(reconciled: Installation) -> int:
         session.flush()
         number = period.id or 0
         frozen = {
-            ("payout", "po_1"): "status succeeded, payout amount 137590, fee total 2410, difference 0",
-            ("item", "payment_intent pi_1"): "amount 100000, matched cl:33::1102 100000",
-            ("document", "cl:33::1102"): "total 100000, currency CLP",
+            ("payout", "po_1"): PAYOUT,
+            ("item", "payment_intent pi_1"): ITEM,
+            ("document", "cl:33::1102"): DOCUMENT,
         }
         session.add_all(
             ClosedFigure(period_id=number, kind=kind, subject=subject, words=words)
             for (kind, subject), words in frozen.items()
         )
         line: dict[str, Any] = {"period_id": number, "run_id": "run-2", "found_at": at}
-        session.add(PeriodAdjustment(kind="document", subject="cl:33::1102", before="total 100000, currency CLP",
-                                     after="void", **line))  # fmt: skip
+        session.add(PeriodAdjustment(kind="document", subject="cl:33::1102", before=DOCUMENT,
+                                     after="figure.void", **line))  # fmt: skip
     return number
 
 
@@ -56,7 +61,9 @@ def test_a_closed_period_shows_what_it_froze_and_what_came_later(client: FlaskCl
     page = text_in(raw)
     assert "Todo hasta el 30-09-2026 Cerrado" in page
     assert "ana@tienda.test · 02-10-2026 09:00" in page
-    assert "Liquidación po_1 estado exitosa, liquidado 137.590, comisiones 2.410, diferencia 0" in page
+    assert (
+        "Liquidación po_1 estado exitosa, liquidado 137.590, calculado 137.590, comisiones 2.410, diferencia 0" in page
+    )
     assert "Movimiento payment_intent pi_1 monto 100.000, Conciliado cl:33::1102 100.000" in page
     assert "Documento cl:33::1102 total 100.000, moneda CLP Anulado" in page
     assert 'href="/documents/main/cl:33::1102"' in raw

@@ -9,7 +9,7 @@ from sqlmodel import Session
 
 from consumer.facts.installation import Installation
 from reconcile.tables import PayoutResult, RunFinding
-from reports.wording import histories, phrases
+from reports.wording import phrases, stored
 from tests.reports.pages.looking import text_of
 
 
@@ -85,21 +85,23 @@ def test_rules_are_told_in_words(said: str, told: str) -> None:
 
 def test_figures_of_a_run_keep_their_currency() -> None:
     """Minor units become amounts, also where there are cents."""
-    words = "partly_paid, balance 1050"
-    assert histories.format_change(words, "en", "document", "MXN") == "Partly paid, balance 10.50"
-    assert histories.format_change("high 99900", "es-CL", "exception", "CLP") == "Alta 99.900"
-    assert histories.format_figure("total 1050, currency MXN", "es-MX", "document", "CLP") == "total 10.50, moneda MXN"
+    document = 'figure.document_of_run {"outcome":"partly_paid","balance":1050}'
+    assert stored.sentence(document, "en", "MXN") == "Partly paid, balance 10.50"
+    exception = 'figure.exception {"severity":"high","amount_at_risk":99900}'
+    assert stored.sentence(exception, "es-CL", "CLP") == "Alta 99.900"
+    total = 'figure.document {"total":1050,"currency":"MXN"}'
+    assert stored.sentence(total, "es-MX", "CLP") == "total 10.50, moneda MXN"
 
 
 def test_a_digest_is_told_by_its_beginning() -> None:
     """A cause names which program or rules changed without a line of digits."""
-    text = "rules code 0123456789abcdef0123 → fedcba9876543210fedc"
-    assert histories.cause(text, "es-CL") == "programa 01234567… → fedcba98…"
+    text = 'cause.rules_code {"before":"0123456789abcdef0123","after":"fedcba9876543210fedc"}'
+    assert stored.sentence(text, "es-CL") == "programa 01234567… → fedcba98…"
 
 
 def test_an_identity_in_a_cause_stays_as_it_is() -> None:
     """A document's key with words, a day or many digits is no text to translate or shorten."""
     key = "cl:33:new fee (2026-10-31):1234567890123456"
-    text = f"document changed ({key}); item new (item; gone)"
-    assert histories.cause(text, "en") == text
-    assert histories.cause(text, "es-CL") == f"documento cambió ({key}); movimiento nuevo (item; gone)"
+    text = f'cause.documents_changed {{"id":"{key}"}}\ncause.items_new {{"id":"2026-10-31"}}'
+    assert stored.sentence(text, "en") == f"document changed ({key}); item new (2026-10-31)"
+    assert stored.sentence(text, "es-CL") == f"documento que cambió ({key}); movimiento nuevo (2026-10-31)"

@@ -1,6 +1,7 @@
 """What people's files and pages say of a row: words where rules and states stand, and names as they are."""
 
 import io
+import json
 import re
 from datetime import UTC, date, datetime
 from typing import Any
@@ -9,6 +10,7 @@ import openpyxl
 import pytest
 
 from consumer.facts.installation import Installation
+from consumer.facts.messages import Message
 from consumer.facts.tables.provider import Institution
 from reconcile.tables import Run
 from reports import catalogue, files
@@ -53,7 +55,7 @@ def test_a_name_that_looks_like_a_word_stays() -> None:
 )
 def test_evidence_is_a_line_to_read(language: str, line: str) -> None:
     """No braces and no codes: each part is named, amounts are grouped, Mexico says importe."""
-    text = '{"amount": 1500, "document": "cl:33::7", "nearest": {"failed": "amount"}}'
+    text = '{"amount": 1500, "document": "cl:33::7", "nearest": {"failed": "note.amount"}}'
     assert told("exceptions", language, evidence=text)["evidence"] == line
 
 
@@ -66,7 +68,8 @@ def test_evidence_is_a_line_to_read(language: str, line: str) -> None:
 )
 def test_a_gap_is_told_with_its_moments(language: str, line: str) -> None:
     """Why data is missing is a sentence, and its moments are written as people write them."""
-    text = '{"gaps": [{"reason": "read only up to 2026-11-01T03:00:00Z", "since": "2026-11-01T03:00:00Z"}]}'
+    reason = Message("note.read_up_to", {"until": "2026-11-01T03:00:00Z"}).to_text()
+    text = json.dumps({"gaps": [{"reason": reason, "since": "2026-11-01T03:00:00Z"}]})
     assert told("exceptions", language, evidence=text)["evidence"] == line
 
 
@@ -74,12 +77,12 @@ def test_a_gap_is_told_with_its_moments(language: str, line: str) -> None:
     ("text", "spanish", "english"),
     [
         (
-            '{"parts": "not searched: 26 payments of one day"}',
+            '{"parts": "note.too_many_payments {\\"count\\":26}"}',
             "pagos que sumen un documento: no se buscó: 26 pagos de un mismo día",
             "parts: not searched: 26 payments of one day",
         ),
         (
-            '{"sets": "not searched: 30 open documents"}',
+            '{"sets": "note.too_many_documents {\\"count\\":30}"}',
             "conjuntos: no se buscó: 30 documentos abiertos",
             "sets: not searched: 30 open documents",
         ),
@@ -99,7 +102,7 @@ def test_evidence_that_nobody_wrote_as_an_object_stays() -> None:
 
 def test_rules_notes_and_checks_are_told_in_spanish() -> None:
     """What a rule leaves in a row, and what a total ties to, are words in people's files."""
-    row = told("payout-detail", "es-CL", match_rule="key:order_ref:part", note="open dispute; refunded")
+    row = told("payout-detail", "es-CL", match_rule="key:order_ref:part", note="note.open_dispute\nnote.refunded")
     assert (row["match_rule"], row["note"]) == (
         "clave: pedido, una parte del saldo",
         "disputa abierta; reembolsado",
@@ -110,15 +113,17 @@ def test_rules_notes_and_checks_are_told_in_spanish() -> None:
 
 def test_a_change_between_runs_is_told_in_spanish() -> None:
     """The file says of a change what the page of the run says."""
-    row = told("run-diff", "es-CL", kind="payout", subject="po_1", before="closed, difference 0, fees 2410",
-               after="open, difference -5, fees 0", cause="payout changed (po_1)")  # fmt: skip
+    row = told("run-diff", "es-CL", kind="payout", subject="po_1", cause='cause.payouts_changed {"id":"po_1"}',
+               before='figure.payout_of_run {"status_recon":"closed","difference":0,"fee_total":2410}',
+               after='figure.payout_of_run {"status_recon":"open","difference":-5,"fee_total":null}')  # fmt: skip
     assert (row["kind"], row["before"], row["after"]) == (
         "Liquidación",
         "Cuadra, diferencia 0, comisiones 2.410",
-        "Abierta, diferencia -5, comisiones 0",
+        "Abierta, diferencia -5, comisiones sin dato",
     )
-    assert row["cause"] == "liquidación cambió (po_1)"
-    row = told("run-diff", "es-CL", kind="payout", subject="po_1", cause="as of 2026-11-01 → 2026-11-21; gaps changed")
+    assert row["cause"] == "liquidación que cambió (po_1)"
+    moved = 'cause.as_of {"before":"2026-11-01","after":"2026-11-21"}\ncause.gaps'
+    row = told("run-diff", "es-CL", kind="payout", subject="po_1", cause=moved)
     assert row["cause"] == "al día 01-11-2026 → 21-11-2026; cambiaron los vacíos"
 
 
@@ -190,4 +195,7 @@ def test_a_lost_dispute_is_told_in_spanish() -> None:
     row = told("exceptions", "es-CL", code="DISPUTE_LOST", title="A dispute was lost", suggested_action="Collect")
     action = "Cobrar otra vez el documento, emitir su nota de crédito o aceptar la pérdida con un motivo"
     assert (row["title"], row["suggested_action"]) == ("Disputa perdida", action)
-    assert told("payout-detail", "es-CL", note="lost dispute; refunded")["note"] == "disputa perdida; reembolsado"
+    assert (
+        told("payout-detail", "es-CL", note="note.lost_dispute\nnote.refunded")["note"]
+        == "disputa perdida; reembolsado"
+    )

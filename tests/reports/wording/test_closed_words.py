@@ -3,15 +3,13 @@
 from datetime import date
 from typing import Any
 
-import pytest
-
 from consumer.facts.messages import word
 from reports.business import RETURNS
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import CATALOGUE
 from reports.shapes.spans import Span
-from reports.wording import cells, phrases
+from reports.wording import cells
 
 
 def made(name: str, **values: Any) -> Report:
@@ -44,20 +42,3 @@ def test_how_a_payment_was_made_is_told_in_spanish() -> None:
 def test_every_reason_of_a_return_has_its_spanish() -> None:
     """No label of the return codes reaches a Spanish page in English."""
     assert {label for label in RETURNS.values() if word("return", label, "es-MX") == label} == set()
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ("lost dispute of pi_7", "disputa perdida de pi_7"),
-        (
-            "its payout was canceled or returned; the item waits again; lost dispute of pi_7",
-            "su liquidación fue cancelada o devuelta; el movimiento espera otra; disputa perdida de pi_7",
-        ),
-        ("a note of tomorrow", "a note of tomorrow"),
-    ],
-)
-def test_a_note_that_names_an_item_is_told_in_spanish(said: str, told: str) -> None:
-    """The words change and the name stays; English is as it was written."""
-    assert phrases.sentence(said, "es-CL") == told
-    assert phrases.sentence(said, "en") == said

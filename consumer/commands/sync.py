@@ -17,12 +17,12 @@ from consumer.commands.terminal import (
     json_option,
     leave,
     limit_option,
+    on_connection,
     print_rows,
     say,
 )
 from consumer.facts.clock import to_utc, utc_now
-from consumer.facts.installation import OpenInstallation
-from consumer.facts.settings import Connection
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.work import Completion
 from consumer.inbox.apply import drain
@@ -102,22 +102,15 @@ _UNTIL = click.option("--until", type=Moment(), help="Up to here, not included."
 
 
 @click.command()
-@connection_option("main")
+@on_connection
 @_SINCE
 @_UNTIL
 @json_option
-@click.pass_obj
 def backfill(
-    open_installation: OpenInstallation,
-    *,
-    connection_name: str,
-    since: date | datetime | None,
-    until: date | datetime | None,
+    installation: Installation, connection: Connection, *, since: date | datetime | None, until: date | datetime | None,
     as_json: bool,
-) -> None:
+) -> None:  # fmt: skip
     """Read the event log until no event is missing and apply it; without dates, all of it and later what is new."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)
     with show_pages() as on_page:
         outcome = run_backfill(installation, connection, since=first, until=last, on_page=on_page)
@@ -130,23 +123,15 @@ def backfill(
     help=f"Fetch and keep what the provider lists: STREAM is a name of the list below, or all.\n\n{' '.join(STREAMS)}"
 )
 @click.argument("streams", metavar="STREAM...", nargs=-1, required=True, type=click.Choice([*STREAMS, ALL]))
-@connection_option("main")
+@on_connection
 @_SINCE
 @_UNTIL
 @json_option
-@click.pass_obj
 def pull(
-    open_installation: OpenInstallation,
-    *,
-    streams: Sequence[str],
-    connection_name: str,
-    since: date | datetime | None,
-    until: date | datetime | None,
-    as_json: bool,
-) -> None:
+    installation: Installation, connection: Connection, *, streams: Sequence[str], since: date | datetime | None,
+    until: date | datetime | None, as_json: bool,
+) -> None:  # fmt: skip
     """Fetch and keep what the provider lists."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     first, last = _to_range(connection, since, until)
     wanted = [name for name in STREAMS if name in streams or ALL in streams]
     with show_streams(len(wanted)) as on_read:
@@ -163,15 +148,9 @@ def pull(
 @json_option
 @click.pass_obj
 def drift(
-    open_installation: OpenInstallation,
-    *,
-    connection_name: str,
-    days: int,
-    repair: bool,
-    check: bool,
-    limit: int | None,
-    as_json: bool,
-) -> None:
+    open_installation: OpenInstallation, *, connection_name: str, days: int, repair: bool, check: bool,
+    limit: int | None, as_json: bool,
+) -> None:  # fmt: skip
     """Hold our mirror against the provider, for every object touched in the last days."""
     installation = open_installation()
     connection = installation.settings.connection(connection_name)

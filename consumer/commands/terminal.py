@@ -5,6 +5,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
+from functools import wraps
 from textwrap import wrap
 from typing import NoReturn, TypeVar
 
@@ -15,6 +16,7 @@ from rich.text import Text
 
 from consumer.facts.clock import format_instant
 from consumer.facts.columns import Kind, kind_of
+from consumer.facts.installation import OpenInstallation
 from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
 
@@ -191,3 +193,16 @@ def connection_option(default: str | None = "main") -> Callable[[Command], Comma
     """Name one connection; with default None the command covers all of them."""
     scope = f"default {default}" if default else "default all"
     return click.option("--connection", "connection_name", default=default, help=f"One connection ({scope}).")
+
+
+def on_connection(command: Callable[..., None]) -> Callable[..., None]:
+    """Call a command with the installation and the connection it is about: the one named, else `main`."""
+
+    @connection_option("main")
+    @click.pass_obj
+    @wraps(command)
+    def with_connection(open_installation: OpenInstallation, /, *, connection_name: str, **options: object) -> None:
+        installation = open_installation()
+        command(installation, installation.settings.connection(connection_name), **options)
+
+    return with_connection

@@ -7,9 +7,9 @@ from datetime import timedelta
 
 import click
 
-from consumer.commands.terminal import Refusal, connection_option, json_option, print_rows, say
+from consumer.commands.terminal import Refusal, connection_option, json_option, on_connection, print_rows, say
 from consumer.facts.clock import format_instant, utc_now
-from consumer.facts.installation import Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.work import Completion
 from consumer.inbox.handlers import HANDLERS
 from consumer.provider.client import Provider, open_provider
@@ -44,13 +44,9 @@ def _at_provider(open_installation: OpenInstallation, connection_name: str) -> I
 @json_option
 @click.pass_obj
 def create(
-    open_installation: OpenInstallation,
-    *,
-    connection_name: str,
-    events: tuple[str, ...],
-    name: str | None,
+    open_installation: OpenInstallation, *, connection_name: str, events: tuple[str, ...], name: str | None,
     as_json: bool,
-) -> None:
+) -> None:  # fmt: skip
     """Open the endpoint for CUADRE_PUBLIC_URL; its secret is kept encrypted in the database."""
     with _at_provider(open_installation, connection_name) as (installation, provider):
         endpoint = create_endpoint(installation, provider, events=events or sorted(HANDLERS), name=name)
@@ -79,16 +75,9 @@ def list_(open_installation: OpenInstallation, *, connection_name: str, as_json:
 @json_option
 @click.pass_obj
 def update(
-    open_installation: OpenInstallation,
-    *,
-    endpoint_id: str,
-    connection_name: str,
-    enabled: bool | None,
-    url: str | None,
-    name: str | None,
-    events: tuple[str, ...],
-    as_json: bool,
-) -> None:
+    open_installation: OpenInstallation, *, endpoint_id: str, connection_name: str, enabled: bool | None,
+    url: str | None, name: str | None, events: tuple[str, ...], as_json: bool,
+) -> None:  # fmt: skip
     """Change an endpoint; events given replace its list as a whole."""
     given: dict[str, object] = {"disabled": None if enabled is None else not enabled, "url": url, "name": name}
     given["enabled_events"] = list(events) or None
@@ -125,12 +114,9 @@ def rotate(open_installation: OpenInstallation, *, connection_name: str, overlap
 
 @webhook.command("revoke")
 @click.argument("label")
-@connection_option("main")
-@click.pass_obj
-def revoke(open_installation: OpenInstallation, *, label: str, connection_name: str) -> None:
+@on_connection
+def revoke(installation: Installation, connection: Connection, *, label: str) -> None:
     """End a secret at once on every machine, by its label in `cuadre doctor` or the id of its endpoint."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     with installation.store.transaction() as session:
         ended = revoke_secret(session, connection, label, now=utc_now())
     advice = "cuadre webhook rotate --overlap-hours 0 makes a new one and deletes it"

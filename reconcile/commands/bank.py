@@ -6,8 +6,17 @@ from pathlib import Path
 import click
 from sqlmodel import col, select
 
-from consumer.commands.terminal import connection_option, counted, json_option, leave, limit_option, print_rows, say
-from consumer.facts.installation import OpenInstallation
+from consumer.commands.terminal import (
+    connection_option,
+    counted,
+    json_option,
+    leave,
+    limit_option,
+    on_connection,
+    print_rows,
+    say,
+)
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.money import format_decimal
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
@@ -38,16 +47,13 @@ def bank() -> None:
 @click.option("--mapping", help="A saved mapping of columns, mappings/NAME.toml in the data folder.")
 @click.option("--new-account", "is_new_account", is_flag=True, help="The number is right though no payout goes there.")
 @click.option("--dry-run", is_flag=True, help="Read and show balances and rejects; keep nothing.")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def import_files(
-    open_installation: OpenInstallation, *, files: tuple[Path, ...], account: str, mapping: str | None,
-    is_new_account: bool, dry_run: bool, connection_name: str, as_json: bool,
+    installation: Installation, connection: Connection, *, files: tuple[Path, ...], account: str, mapping: str | None,
+    is_new_account: bool, dry_run: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Bring bank files (sheets, OFX, MT940, camt) in, each whole or not at all."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     outcomes = [
         import_bank_file(
             installation,
@@ -161,15 +167,12 @@ def rates() -> None:
 @rates.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--currency", type=click.Choice(["CLF", "USD", "EUR"]), default="CLF", show_default=True)
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def import_rate_files(
-    open_installation: OpenInstallation, *, files: tuple[Path, ...], currency: str, connection_name: str, as_json: bool
+    installation: Installation, connection: Connection, *, files: tuple[Path, ...], currency: str, as_json: bool
 ) -> None:
     """Bring rates in (CSV or XLSX with fecha and valor), each file whole or not at all."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     outcomes = [import_rates(installation, connection, path, currency=currency) for path in files]
     rows = [
         {

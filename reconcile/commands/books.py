@@ -12,11 +12,12 @@ from consumer.commands.terminal import (
     json_option,
     leave,
     limit_option,
+    on_connection,
     print_rows,
     say,
 )
 from consumer.facts.clock import format_instant
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.invoices import ImportOutcome, import_invoices
@@ -44,22 +45,13 @@ def invoices() -> None:
 @click.option("--mapping", help="A saved mapping of columns, mappings/NAME.toml in the data folder.")
 @click.option("--dry-run", is_flag=True, help="Read and show totals and rejects; keep nothing.")
 @click.option("--accept-totals", is_flag=True, help="Take documents in whose parts do not add up to their total.")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def import_files(
-    open_installation: OpenInstallation,
-    *,
-    files: tuple[Path, ...],
-    mapping: str | None,
-    dry_run: bool,
-    accept_totals: bool,
-    connection_name: str,
-    as_json: bool,
-) -> None:
+    installation: Installation, connection: Connection, *, files: tuple[Path, ...], mapping: str | None, dry_run: bool,
+    accept_totals: bool, as_json: bool,
+) -> None:  # fmt: skip
     """Bring invoice files (CSV or XLSX) into the books, each whole or not at all."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     outcomes = [
         import_invoices(installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
         for path in files
@@ -92,13 +84,10 @@ def list_invoices(
 
 @invoices.command("history")
 @click.argument("doc_key")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
-def show_history(open_installation: OpenInstallation, *, doc_key: str, connection_name: str, as_json: bool) -> None:
+def show_history(installation: Installation, connection: Connection, *, doc_key: str, as_json: bool) -> None:
     """What later files changed of one document, field by field."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     with installation.store.reading() as session:
         document = session.get(LocalInvoice, (connection.name, doc_key))
         if document is None:
@@ -118,22 +107,14 @@ def payout_report() -> None:
 @payout_report.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--payout", "payout_id", help="The payout of the file; found by its rows where it is not said.")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def import_reports(
-    open_installation: OpenInstallation,
-    *,
-    files: tuple[Path, ...],
-    payout_id: str | None,
-    connection_name: str,
-    as_json: bool,
+    installation: Installation, connection: Connection, *, files: tuple[Path, ...], payout_id: str | None, as_json: bool
 ) -> None:
     """Bring payout reports (CSV) in, each whole or not at all."""
     if payout_id is not None and len(files) > 1:
         raise Refusal("--payout names the payout of one file", Completion.MISUSED)
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     outcomes = [import_payout_report(installation, connection, path, payout_id=payout_id) for path in files]
     print_files([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
     for outcome in outcomes:

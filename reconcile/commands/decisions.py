@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 import click
 
-from consumer.commands.terminal import Command, Refusal, connection_option, json_option, print_rows
+from consumer.commands.terminal import Command, Refusal, json_option, on_connection, print_rows
 from consumer.facts.clock import utc_now
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
 from consumer.facts.work import Completion
 from reconcile.desk import decisions
@@ -51,15 +51,12 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
     @click.option("--reason", required=True)
     @click.option("--seen", type=int, help="The newest decision about it you looked at; 0 for none.")
     @author_option
-    @connection_option("main")
+    @on_connection
     @json_option
-    @click.pass_obj
     def command(
-        open_installation: OpenInstallation, *, one: str, other: str, reason: str, seen: int | None, author: str | None,
-        connection_name: str, as_json: bool, amount: str | None = None,
+        installation: Installation, connection: Connection, *, one: str, other: str, reason: str, seen: int | None,
+        author: str | None, as_json: bool, amount: str | None = None,
     ) -> None:  # fmt: skip
-        installation = open_installation()
-        connection = installation.settings.connection(connection_name)
         resource_id, doc_key = (other, one) if is_doc_key(one) else (one, other)
         pair, signed = Pair(connection.name, resource_id, doc_key), signature(author, reason)
         try:
@@ -84,16 +81,13 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
 @click.option("--reason", required=True)
 @click.option("--seen", type=int, help="The newest decision about it you looked at; 0 for none.")
 @author_option
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def adjust(
-    open_installation: OpenInstallation, *, subject: str, kind: str, amount: str | None, reason: str, seen: int | None,
-    author: str | None, connection_name: str, as_json: bool,
+    installation: Installation, connection: Connection, *, subject: str, kind: str, amount: str | None, reason: str,
+    seen: int | None, author: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
     try:
         with installation.store.transaction() as session:

@@ -3,12 +3,21 @@
 import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 import click
 from sqlmodel import Session
 
-from consumer.commands.terminal import Refusal, connection_option, json_option, leave, limit_option, print_rows
+from consumer.commands.terminal import (
+    Refusal,
+    connection_option,
+    json_option,
+    leave,
+    limit_option,
+    on_connection,
+    print_rows,
+)
 from consumer.facts.bankdays import BankCalendar, read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
@@ -17,7 +26,7 @@ from consumer.facts.work import Completion
 from reconcile.commands import printed
 from reconcile.commands.decisions import author_option, login_name, signature, signed
 from reconcile.desk import decisions, worklist
-from reconcile.desk.decisions import DecisionError
+from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.exceptions.life import State
 from reconcile.kept import records
 from reconcile.kept.chunks import Row
@@ -49,14 +58,9 @@ def exceptions() -> None:
 @json_option
 @click.pass_obj
 def list_exceptions(
-    open_installation: OpenInstallation,
-    /,
-    *,
-    connection_name: str | None,
-    limit: int | None,
-    as_json: bool,
+    open_installation: OpenInstallation, /, *, connection_name: str | None, limit: int | None, as_json: bool,
     **filters: str | None,
-) -> None:
+) -> None:  # fmt: skip
     """Every exception, open ones first, newest first."""
     installation = open_installation()
     rows: list[Row] = []
@@ -94,15 +98,10 @@ def reference_day(session: Session, connection: Connection) -> date:
 
 @exceptions.command("show")
 @click.argument("exception_id")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
-def show_exception(
-    open_installation: OpenInstallation, *, exception_id: str, connection_name: str, as_json: bool
-) -> None:
+def show_exception(installation: Installation, connection: Connection, *, exception_id: str, as_json: bool) -> None:
     """One exception with its evidence and its history."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     with installation.store.reading() as session:
         row = session.get(ExceptionRow, (connection.name, exception_id))
         if row is None:
@@ -159,75 +158,58 @@ def _fields(shown: Row) -> Iterator[Row]:
 @click.argument("owner")
 @click.option("--reason", default="assigned")
 @signed
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def assign_exception(
-    open_installation: OpenInstallation, *, exception_id: str, owner: str, reason: str, author: str | None,
-    version: int | None, connection_name: str, as_json: bool,
+    installation: Installation, connection: Connection, *, exception_id: str, owner: str, reason: str,
+    author: str | None, version: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Give an exception to an owner; an empty owner takes it away."""
-    installation = open_installation()
-
-    def edit(session: Session, connection: str) -> ExceptionRow:
-        signed = signature(author, reason)
-        return decisions.assign(session, connection, exception_id, signed, owner=owner, version=version)
-
-    _edit(installation, connection_name, edit, as_json=as_json)
+    signed = signature(author, reason)
+    edit = partial(decisions.assign, owner=owner, version=version)
+    _edit(installation, connection, exception_id, signed, edit, as_json=as_json)
 
 
 @exceptions.command("note")
 @click.argument("exception_id")
 @click.argument("text")
 @signed
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def note_exception(
-    open_installation: OpenInstallation, *, exception_id: str, text: str, author: str | None, version: int | None,
-    connection_name: str, as_json: bool,
+    installation: Installation, connection: Connection, *, exception_id: str, text: str, author: str | None,
+    version: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Write the note of an exception."""
-    installation = open_installation()
-
-    def edit(session: Session, connection: str) -> ExceptionRow:
-        signed = signature(author, "noted")
-        return decisions.note(session, connection, exception_id, signed, text=text, version=version)
-
-    _edit(installation, connection_name, edit, as_json=as_json)
+    signed = signature(author, "noted")
+    edit = partial(decisions.note, text=text, version=version)
+    _edit(installation, connection, exception_id, signed, edit, as_json=as_json)
 
 
 @exceptions.command("resolve")
 @click.argument("exception_id")
 @click.option("--reason", required=True, help="Why it needs no more work.")
 @signed
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def resolve_exception(
-    open_installation: OpenInstallation, *, exception_id: str, reason: str, author: str | None, version: int | None,
-    connection_name: str, as_json: bool,
+    installation: Installation, connection: Connection, *, exception_id: str, reason: str, author: str | None,
+    version: int | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Close an exception; it opens again when what is at risk changes."""
-    installation = open_installation()
-
-    def edit(session: Session, connection: str) -> ExceptionRow:
-        on = reference_day(session, installation.settings.connection(connection))
-        signed = signature(author, reason)
-        return decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
-
-    _edit(installation, connection_name, edit, as_json=as_json)
+    signed = signature(author, reason)
+    with installation.store.reading() as session:
+        on = reference_day(session, connection)
+    edit = partial(decisions.resolve, on=on, version=version)
+    _edit(installation, connection, exception_id, signed, edit, as_json=as_json)
 
 
 @exceptions.command("export")
 @click.option("--state", type=click.Choice(_STATES), default=State.OPEN.value, show_default=True)
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False, allow_dash=True), default="-", show_default=True)
-@connection_option("main")
-@click.pass_obj
-def export_exceptions(open_installation: OpenInstallation, *, state: str, out: Path, connection_name: str) -> None:
+@on_connection
+def export_exceptions(installation: Installation, connection: Connection, *, state: str, out: Path) -> None:
     """The work list as a CSV sheet: fill in owner, note, state and resolution, and import it."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     with installation.store.reading() as session:
         on, calendar = reference_day(session, connection), _calendar(installation, connection)
         found = records.exceptions(session, connection.name, {"state": state})
@@ -245,15 +227,12 @@ def export_exceptions(open_installation: OpenInstallation, *, state: str, out: P
 @exceptions.command("import")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @author_option
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def import_exceptions(
-    open_installation: OpenInstallation, *, file: Path, author: str | None, connection_name: str, as_json: bool
+    installation: Installation, connection: Connection, *, file: Path, author: str | None, as_json: bool
 ) -> None:
     """Take an exported sheet back, row by row; a row that somebody changed meanwhile is refused alone."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     with installation.store.reading() as session:
         on = reference_day(session, connection)
     try:
@@ -279,12 +258,12 @@ def import_exceptions(
 
 
 def _edit(
-    installation: Installation, name: str, edit: Callable[[Session, str], ExceptionRow], *, as_json: bool
-) -> None:
-    connection = installation.settings.connection(name)
+    installation: Installation, connection: Connection, exception_id: str, signed: Signature,
+    edit: Callable[[Session, str, str, Signature], ExceptionRow], *, as_json: bool,
+) -> None:  # fmt: skip
     try:
         with installation.store.transaction() as session:
-            row = edit(session, connection.name)
+            row = edit(session, connection.name, exception_id, signed)
             on = reference_day(session, connection)
             shown = records.to_exception_row(row, on, _calendar(installation, connection))
     except DecisionError as error:

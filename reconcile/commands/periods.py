@@ -4,8 +4,8 @@ from datetime import date
 
 import click
 
-from consumer.commands.terminal import LocalDate, Refusal, connection_option, json_option, print_rows
-from consumer.facts.installation import OpenInstallation
+from consumer.commands.terminal import LocalDate, Refusal, connection_option, json_option, on_connection, print_rows
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from reconcile.closing import periods
 from reconcile.commands.decisions import author_option, signature
 from reconcile.commands.printed import in_english
@@ -26,16 +26,13 @@ def period_group() -> None:
 @click.option("--as-of", type=LocalDate(), help="The day of the run that stands for it (default today).")
 @click.option("--reason", required=True)
 @author_option
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def close_period(
-    open_installation: OpenInstallation, *, until: date, as_of: date | None, reason: str, author: str | None,
-    connection_name: str, as_json: bool,
+    installation: Installation, connection: Connection, *, until: date, as_of: date | None, reason: str,
+    author: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Close every day up to one: decisions about it are refused, later facts become adjustment lines."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     try:
         period = closing.close_period(
             installation,
@@ -53,15 +50,12 @@ def close_period(
 @period_group.command("reopen")
 @click.option("--reason", required=True)
 @author_option
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def reopen_period(
-    open_installation: OpenInstallation, *, reason: str, author: str | None, connection_name: str, as_json: bool
+    installation: Installation, connection: Connection, *, reason: str, author: str | None, as_json: bool
 ) -> None:
     """Open the newest closed period again; the closing stays in the history."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     try:
         with installation.store.transaction() as session:
             period = periods.reopen(session, connection.name, signature(author, reason))
@@ -89,13 +83,10 @@ def list_periods(open_installation: OpenInstallation, *, connection_name: str | 
 
 @period_group.command("show")
 @click.argument("period", type=int)
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
-def show_period(open_installation: OpenInstallation, *, period: int, connection_name: str, as_json: bool) -> None:
+def show_period(installation: Installation, connection: Connection, *, period: int, as_json: bool) -> None:
     """The adjustment lines of one period: what later runs found otherwise, before and after."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     with installation.store.reading() as session:
         found = session.get(Period, period)
         if found is None or found.connection != connection.name:

@@ -18,12 +18,13 @@ from consumer.commands.terminal import (
     connection_option,
     json_option,
     leave,
+    on_connection,
     print_rows,
     say,
 )
 from consumer.facts.bankdays import read_calendar
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.installation import Installation, OpenInstallation
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.money import format_decimal
 from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
@@ -75,17 +76,14 @@ def show_steps() -> Iterator[Watch]:
 @click.option("--dry-run", is_flag=True, help="The full result, and nothing written.")
 @click.option("--whole", is_flag=True, expose_value=False, help="Closed periods too, as every run does today.")
 @click.option("--fail-on", type=click.Choice(SEVERITIES), help="Exit 3 on an exception this severe or worse.")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def reconcile(
-    open_installation: OpenInstallation, *, since: date | None, until: date | None, as_of: date | None,
-    payout_id: str | None, dry_run: bool, fail_on: str | None, connection_name: str, as_json: bool,
+    installation: Installation, connection: Connection, *, since: date | None, until: date | None, as_of: date | None,
+    payout_id: str | None, dry_run: bool, fail_on: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Match payouts, payments and documents once, and say what does not tie out."""
     check_range(since, until, "--from and --to")
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     day = as_of or local_date(utc_now(), connection.country.zone)
     try:
         with show_steps() as watch:
@@ -174,8 +172,7 @@ def figures_of(row: Row) -> Iterator[Row]:
             yield {"figure": _FIGURES.get(key, key), "value": row[key]}
 
 
-def run_called(session: Session, installation: Installation, connection_name: str, name: str) -> Run:
-    connection = installation.settings.connection(connection_name)
+def run_called(session: Session, connection: Connection, name: str) -> Run:
     found = records.find_run(session, connection.name, name)
     if found is None:
         raise Refusal(f"no single run of connection {connection.name} is called {name}: cuadre runs list")
@@ -185,19 +182,16 @@ def run_called(session: Session, installation: Installation, connection_name: st
 @click.command()
 @click.argument("identity")
 @click.option("--run", "run_id", help="A run other than the newest.")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def explain(
-    open_installation: OpenInstallation, *, identity: str, run_id: str | None, connection_name: str, as_json: bool
-) -> None:  # fmt: skip
+    installation: Installation, connection: Connection, *, identity: str, run_id: str | None, as_json: bool
+) -> None:
     """Why a payout, resource or document is what it is, as the newest run says."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     with installation.store.reading() as session:
         today = local_date(utc_now(), connection.country.zone)
         last = records.last_run(session, connection.name, today=today)
-        found = run_called(session, installation, connection_name, run_id) if run_id else last
+        found = run_called(session, connection, run_id) if run_id else last
         if found is None:
             raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
         calendar = read_calendar(installation.settings.data_dir, connection.country_code)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from consumer.commands.terminal import Refusal, connection_option, counted, json_option, print_rows, say
+from consumer.commands.terminal import Refusal, counted, json_option, on_connection, print_rows, say
 from consumer.facts.clock import local_date, utc_now
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.commands import printed
 from reconcile.kept import records, snapshots
@@ -42,21 +42,13 @@ def _plain(value: object) -> object:
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False, exists=True))
 @click.option("--run", "run_id", help="The run to try it on (default the newest).")
 @click.option("--closed", "only_closed", is_flag=True, help="Only what it would alter in closed periods.")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def preview_rules(
-    open_installation: OpenInstallation,
-    *,
-    file: Path,
-    run_id: str | None,
-    only_closed: bool,
-    connection_name: str,
+    installation: Installation, connection: Connection, *, file: Path, run_id: str | None, only_closed: bool,
     as_json: bool,
-) -> None:
+) -> None:  # fmt: skip
     """What the [rules] or [tariff] of a TOML FILE would alter of a run that was made; nothing is written."""
-    installation = open_installation()
-    connection = installation.settings.connection(connection_name)
     given = _read(file)
     with installation.store.reading() as session:
         name = connection.name

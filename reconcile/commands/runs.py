@@ -13,11 +13,12 @@ from consumer.commands.terminal import (
     json_option,
     leave,
     limit_option,
+    on_connection,
     print_rows,
     say,
 )
 from consumer.facts.clock import format_instant
-from consumer.facts.installation import OpenInstallation
+from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.work import Completion
 from reconcile.commands import printed
 from reconcile.commands.reconcile import OUTCOME_KEYS, figures_of, run_called, show_steps, standings_of, to_outcome_row
@@ -58,14 +59,12 @@ def list_runs(
 
 @runs.command("show")
 @click.argument("run_id")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
-def show_run(open_installation: OpenInstallation, *, run_id: str, connection_name: str, as_json: bool) -> None:
+def show_run(installation: Installation, connection: Connection, *, run_id: str, as_json: bool) -> None:
     """One run by its id, the beginning of it, or its number."""
-    installation = open_installation()
     with installation.store.reading() as session:
-        found = RunOutcome.of(run_called(session, installation, connection_name, run_id))
+        found = RunOutcome.of(run_called(session, connection, run_id))
         row = to_outcome_row(found, standings_of(session, found), dry_run=False)
     if as_json:
         print_rows([row], OUTCOME_KEYS, as_json=True)
@@ -76,19 +75,12 @@ def show_run(open_installation: OpenInstallation, *, run_id: str, connection_nam
 @runs.command("diff")
 @click.argument("before")
 @click.argument("after")
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
-def diff_runs(
-    open_installation: OpenInstallation, *, before: str, after: str, connection_name: str, as_json: bool
-) -> None:
+def diff_runs(installation: Installation, connection: Connection, *, before: str, after: str, as_json: bool) -> None:
     """What changed between two runs, and why."""
-    installation = open_installation()
     with installation.store.reading() as session:
-        old, new = (
-            run_called(session, installation, connection_name, before),
-            run_called(session, installation, connection_name, after),
-        )
+        old, new = (run_called(session, connection, name) for name in (before, after))
         try:
             changes = list(comparison.diff(session, installation.settings.data_dir, old, new))
         except comparison.PrunedRunError as error:
@@ -107,16 +99,14 @@ def diff_runs(
     show_default=True,
     help="Print only the first N values that differ.",
 )
-@connection_option("main")
+@on_connection
 @json_option
-@click.pass_obj
 def rerun_run(
-    open_installation: OpenInstallation, *, run_id: str, restore: bool, limit: int, connection_name: str, as_json: bool
-) -> None:  # fmt: skip
+    installation: Installation, connection: Connection, *, run_id: str, restore: bool, limit: int, as_json: bool
+) -> None:
     """Make a run again from its kept inputs and say whether every row is as it was published; 3 if any is not."""
-    installation = open_installation()
     with installation.store.reading() as session:
-        found = run_called(session, installation, connection_name, run_id)
+        found = run_called(session, connection, run_id)
     made = _made_again(installation.settings.data_dir, found)
     with installation.store.reading() as session:
         held = list(reruns.compare(session, found, made, most=limit))

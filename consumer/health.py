@@ -10,6 +10,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from consumer.facts import schema
+from consumer.facts.addresses import is_forwarded
 from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.store import SchemaError
@@ -49,7 +50,7 @@ def health(
     @blueprint.get("/metrics")
     def metrics() -> ResponseReturnValue:
         # A proxy on the same machine makes everybody look like loopback, so a forwarded request needs a token.
-        is_local = request.remote_addr in LOOPBACK and "X-Forwarded-For" not in request.headers
+        is_local = request.remote_addr in LOOPBACK and not is_forwarded(request.environ)
         if not (is_local or is_allowed()):
             abort(403)
         return Response(map(generate_latest, registries), content_type=CONTENT_TYPE_LATEST)

@@ -107,7 +107,7 @@ def _job_row(tick: Tick) -> Row:
     return {key: shown[key] for key in JOB_KEYS}
 
 
-TRAIL_KEYS = ("at", "who", "action", "subject")
+TRAIL_KEYS = ("at", "who", "action", "subject", "address")
 
 
 def _trail(wanted: Wanted) -> Statement:
@@ -116,26 +116,33 @@ def _trail(wanted: Wanted) -> Statement:
     What runs change of an exception is no person's doing and is left out.
     """
     space = sa.literal(" ")
-    own = sa.select(col(AuditEntry.at), col(AuditEntry.who), col(AuditEntry.action), col(AuditEntry.subject))
+    nowhere = sa.literal("")
+    own = sa.select(*(getattr(AuditEntry, key) for key in TRAIL_KEYS))
     pair = col(Decision.connection) + space + col(Decision.resource_id) + space + col(Decision.doc_key)
-    decided = sa.select(col(Decision.at), col(Decision.author), col(Decision.kind), pair)
+    decided = sa.select(col(Decision.at), col(Decision.author), col(Decision.kind), pair, nowhere)
     about = sa.literal("exception ") + col(ExceptionChange.connection) + space + col(ExceptionChange.exception_id)
     changed = sa.select(
-        col(ExceptionChange.at), col(ExceptionChange.author), sa.literal("change ") + col(ExceptionChange.change), about
+        col(ExceptionChange.at),
+        col(ExceptionChange.author),
+        sa.literal("change ") + col(ExceptionChange.change),
+        about,
+        nowhere,
     ).where(~col(ExceptionChange.author).startswith("run "))
     event = sa.literal("event ") + col(EventReplay.connection) + space + col(EventReplay.event_id)
-    replayed = sa.select(col(EventReplay.replayed_at), col(EventReplay.replayed_by), sa.literal("replay"), event)
+    replayed = sa.select(
+        col(EventReplay.replayed_at), col(EventReplay.replayed_by), sa.literal("replay"), event, nowhere
+    )
     named = [query.with_only_columns(*(c.label(k) for c, k in zip(query.selected_columns, TRAIL_KEYS, strict=True)))
              for query in (own, decided, changed, replayed)]  # fmt: skip
     whole = sa.union_all(*named).subquery()
     query = sa.select(*(whole.c[key] for key in TRAIL_KEYS))
     if wanted.search:
-        columns = (whole.c.who, whole.c.action, whole.c.subject)
+        columns = (whole.c.who, whole.c.action, whole.c.subject, whole.c.address)
         query = query.where(sa.or_(*(column.contains(wanted.search, autoescape=True) for column in columns)))
     return query.order_by(whole.c.at.desc(), whole.c.subject)
 
 
-def _trail_row(row: tuple[datetime, str, str, str]) -> Row:
+def _trail_row(row: tuple[datetime, str, str, str, str]) -> Row:
     return dict(zip(TRAIL_KEYS, row, strict=True))
 
 

@@ -1,7 +1,8 @@
-"""People who may look: passwords, roles, the lock after failures of an account or an address, and the audit trail."""
+"""People who may look: passwords, roles, logins that slow down after failures, and the audit trail."""
 
 import secrets
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 import sqlalchemy as sa
@@ -11,16 +12,17 @@ from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
 from consumer.facts.messages import RefusalError
-from consumer.facts.store import Store, insert_once
-from reports.tables import AuditEntry, LoginAddress, User
+from consumer.facts.store import Store
+from reports import attempts
+from reports.tables import AuditEntry, User
 
 SHORTEST_PASSWORD = 12
-FAILURES_BEFORE_LOCK = 5
-LOCKED_FOR = timedelta(minutes=15)
 
 _hasher = PasswordHasher()
 # Verified when nobody has that name, so that the time taken does not tell who exists.
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$/MUcRA+hU5TauPgnFiAIdw$+r8R5dKEE2edxutZuFGqYGFjSKXhfC23+Q+uo7UZ7kg"
+
+_NO_PERSON = 0
 
 
 class Role(StrEnum):
@@ -41,15 +43,11 @@ class LoginRefusedError(Exception):
     """Wrong name or password; which of the two is not said."""
 
 
-class AddressShutError(LoginRefusedError):
-    """Too many failures from one address, whatever the names; nobody's account is locked by it."""
-
-
-class LockedError(LoginRefusedError):
-    """Too many failures; the door stays shut until `until`, whatever the password."""
+class SlowedError(LoginRefusedError):
+    """Too many failures; no password is looked at before `until`."""
 
     def __init__(self, until: datetime) -> None:
-        super().__init__("locked")
+        super().__init__("slowed")
         self.until = until
 
 
@@ -93,7 +91,7 @@ def ensure_user(store: Store, email: str, password: str, role: Role | str) -> No
             add_user(session, wanted)
             return
         user.password_hash, user.role, user.disabled_at = wanted.password_hash, wanted.role, None
-        user.failed_logins, user.locked_until = 0, None
+        attempts.unlock(session, attempts.account_of(user.email))
         session.add(user)
 
 
@@ -110,43 +108,49 @@ def disable_user(session: Session, email: str, *, now: datetime) -> None:
     session.add(user)
 
 
-def login(store: Store, email: str, password: str, *, now: datetime, address: str = "") -> User:
-    """Check a password and count failures of the account and the address, kept even though the login is refused."""
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """Where a login comes from: a network address, and the key of a device; empty where it is unknown."""
+
+    address: str = ""
+    device: str = ""
+
+
+def login(store: Store, email: str, password: str, *, now: datetime, visitor: Visitor = Visitor()) -> User:
+    """Check a password; raises SlowedError where it must wait, else LoginRefusedError.
+
+    1. A known device is never made to wait. Others wait as their account, their network and both demand.
+    2. An attempt is counted before its password is hashed, and taken back if it is right.
+    3. An unknown name takes the same steps in the same time.
+    """
     email = email.strip().lower()
-    with store.reading() as session:
-        # Hashing takes a tenth of a second, too long to hold the one write lock of SQLite.
-        if is_address_shut(session, address, now=now):
-            raise AddressShutError
-        refusal = _refusal(find_user(session, email), password, now)
+    origin = attempts.origin_of(email, visitor.address)
     with store.transaction() as session:
-        # Guesses made side by side all hashed before the first of them was counted.
-        if is_address_shut(session, address, now=now):
-            raise AddressShutError
-        user = session.scalar(sa.select(User).where(col(User.email) == email).with_for_update())
-        if user is not None:
-            refusal = _lock_of(user, now) or refusal
-            _count(user, refusal, now)
-            session.add(user)
-        if refusal is not None:
-            count_failure(session, address, now=now)
-        session.add(AuditEntry(at=now, who=user.email if user else "unknown", action=_action(refusal), subject="login"))
-    if refusal is not None or user is None:
-        raise refusal or LoginRefusedError
+        user = find_user(session, email)
+        is_known = attempts.is_known(session, visitor.device, _NO_PERSON if user is None else _id_of(user), now=now)
+        until = None if is_known else attempts.wait_until(session, origin, now=now)
+        if until is not None:
+            raise SlowedError(until)
+        if not is_known:
+            attempts.count_attempt(session, origin, now=now)
+    # Hashing takes a tenth of a second, too long to hold the one write lock of SQLite.
+    is_right = _is_right(user.password_hash if user else _NOBODY, password)
+    may_enter = user is not None and user.disabled_at is None and is_right
+    with store.transaction() as session:
+        if may_enter and not is_known:
+            attempts.forgive(session, origin)
+        elif is_known and user is not None and not is_right:
+            attempts.count_wrong(session, visitor.device, _id_of(user))
+        action = "login" if may_enter else "login refused"
+        note_in(session, user.email if user else "unknown", action, "login", now=now, address=visitor.address)
+    if user is None or not may_enter:
+        raise LoginRefusedError
     return user
 
 
-def _refusal(user: User | None, password: str, now: datetime) -> LoginRefusedError | None:
-    lock = _lock_of(user, now) if user else None
-    if lock is not None:
-        return lock
-    right = _is_right(user.password_hash if user else _NOBODY, password)
-    if user is None or user.disabled_at is not None or not right:
-        return LoginRefusedError()
-    return None
-
-
-def _lock_of(user: User, now: datetime) -> LockedError | None:
-    return LockedError(user.locked_until) if user.locked_until and user.locked_until > now else None
+def _id_of(user: User) -> int:
+    assert user.id is not None
+    return user.id
 
 
 def _is_right(password_hash: str, password: str) -> bool:
@@ -156,51 +160,20 @@ def _is_right(password_hash: str, password: str) -> bool:
         return False
 
 
-def _count(user: User, refusal: LoginRefusedError | None, now: datetime) -> None:
-    if refusal is None:
-        user.failed_logins, user.locked_until = 0, None
-    elif not isinstance(refusal, LockedError):
-        user.failed_logins += 1
-        if user.failed_logins >= FAILURES_BEFORE_LOCK:
-            user.failed_logins, user.locked_until = 0, now + LOCKED_FOR
+def unlock_user(session: Session, email: str) -> User:
+    """Let a person try again at once, from everywhere."""
+    user = find_user(session, to_email(email))
+    if user is None:
+        raise PeopleError("people.unknown_user", email=email)
+    attempts.unlock(session, attempts.account_of(user.email))
+    return user
 
 
-def _action(refusal: LoginRefusedError | None) -> str:
-    if refusal is None:
-        return "login"
-    return "login locked" if isinstance(refusal, LockedError) else "login refused"
-
-
-# An office behind one address mistypes a few times a morning; a machine that guesses needs thousands.
-MOST_FAILURES_OF_AN_ADDRESS = 30
-FAILURES_LAST = timedelta(minutes=15)
-
-
-def is_address_shut(session: Session, address: str, *, now: datetime) -> bool:
-    """Return True if an address has to wait; an unknown address, which is empty, never has to."""
-    if not address:
-        return False
-    row = session.get(LoginAddress, address)
-    return row is not None and row.failures >= MOST_FAILURES_OF_AN_ADDRESS and now - row.since < FAILURES_LAST
-
-
-def count_failure(session: Session, address: str, *, now: datetime) -> None:
-    """Count one failure of an address in the caller's transaction, and forget failures older than a window."""
-    if not address:
-        return
-    session.execute(sa.delete(LoginAddress).where(col(LoginAddress.since) <= now - FAILURES_LAST))
-    insert_once(
-        session.connection(), LoginAddress, [{"address": address, "failures": 0, "since": now}], keys=["address"]
-    )
-    one_more = sa.update(LoginAddress).where(col(LoginAddress.address) == address)
-    session.execute(one_more.values(failures=LoginAddress.failures + 1))
-
-
-def note(store: Store, who: str, action: str, subject: str, *, now: datetime) -> None:
+def note(store: Store, who: str, action: str, subject: str, *, now: datetime, address: str = "") -> None:
     """Add what has no record of its own, such as a download; decisions are written by those who take them."""
     with store.transaction() as session:
-        note_in(session, who, action, subject, now=now)
+        note_in(session, who, action, subject, now=now, address=address)
 
 
-def note_in(session: Session, who: str, action: str, subject: str, *, now: datetime) -> None:
-    session.add(AuditEntry(at=now, who=who, action=action, subject=subject))
+def note_in(session: Session, who: str, action: str, subject: str, *, now: datetime, address: str = "") -> None:
+    session.add(AuditEntry(at=now, who=who, action=action, subject=subject, address=address))

@@ -17,8 +17,6 @@ class User(SQLModel, table=True):
     role: str
     created_at: datetime = moment(optional=False)
     disabled_at: datetime | None = moment()
-    failed_logins: int = 0
-    locked_until: datetime | None = moment()
 
 
 class LoginSession(SQLModel, table=True):
@@ -45,14 +43,26 @@ class Invitation(SQLModel, table=True):
     used_at: datetime | None = moment()
 
 
-class LoginAddress(SQLModel, table=True):
-    """Failed logins from one network address since a moment; the row goes when the address behaves again."""
+class LoginFailure(SQLModel, table=True):
+    """Failed logins of an account (by digest), of a network, or of both; an empty text stands for any."""
 
-    __tablename__ = "login_address"
+    __tablename__ = "login_failure"
 
-    address: str = Field(primary_key=True)
+    account: str = Field(primary_key=True)
+    network: str = Field(primary_key=True)
     failures: int = 0
-    since: datetime = moment(optional=False)
+    last_at: datetime = moment(optional=False)
+
+
+class KnownDevice(SQLModel, table=True):
+    """A browser that a person has logged in with; it holds a key of which only the digest is kept."""
+
+    __tablename__ = "known_device"
+
+    sha256: str = Field(primary_key=True)
+    person_id: int = Field(primary_key=True)
+    failures: int = 0
+    seen_at: datetime = moment(optional=False)
 
 
 class Token(SQLModel, table=True):
@@ -120,3 +130,4 @@ class AuditEntry(SQLModel, table=True):
     who: str
     action: str
     subject: str
+    address: str = ""

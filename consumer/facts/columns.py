@@ -29,13 +29,13 @@ class Column:
 # A name has one kind wherever it stands; the few tables that mean something else by it say so themselves.
 _NAMES = {
     Kind.TEXT: """
-        action age_bucket author bucket calendars cause closed_by code connection counterparty_name country currency
-        customer_name direction doc_country document_type email error evidence exception_code expected_doc fee_source
-        field figure file file_format has_note institution issue_type job kind local_time match_rule match_stage mode
-        name note ours outcome owner path reason reason_type recipient_institution reference reopened_by reopened_for
-        resolution resource_subtype resource_type return_label return_raw rivals role run_ids scopes severity source
-        state status status_recon stream subject suggested_action text theirs ties_to title type verdict who words
-        before after
+        action address age_bucket author bucket calendars cause closed_by code connection counterparty_name
+        country currency customer_name direction doc_country document_type email error evidence exception_code
+        expected_doc fee_source field figure file file_format has_note institution issue_type job kind
+        local_time match_rule match_stage mode name note ours outcome owner path reason reason_type
+        recipient_institution reference reopened_by reopened_for resolution resource_subtype resource_type
+        return_label return_raw rivals role run_ids scopes severity source state status status_recon stream
+        subject suggested_action text theirs ties_to title type verdict who words before after
     """,
     Kind.ID: """
         account_id account_last4 account_masked bank_movement_id counterparty_tax_id customer_tax_id doc_folio doc_key

@@ -1,5 +1,6 @@
 """The settings of one installation and of its connections: their names, types and limits."""
 
+import ipaddress
 import re
 from datetime import time
 from pathlib import Path
@@ -18,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from consumer.facts.addresses import Network
 from consumer.facts.countries import COUNTRIES, Country
 from consumer.facts.taxids import TaxIdError, to_tax_id
 
@@ -65,6 +67,15 @@ def _check_database(value: str) -> str:
     return value
 
 
+def _to_networks(value: object) -> object:
+    if not isinstance(value, (list, tuple)):
+        return value
+    try:
+        return tuple(ipaddress.ip_network(part) for part in value)
+    except ValueError:
+        raise ValueError("must be addresses or networks such as 10.0.0.5 or 10.0.0.0/8") from None
+
+
 def _check_engine(value: str) -> str:
     if value != "local":
         raise ValueError("only local is there; runs on an existing cluster are not built yet")
@@ -96,6 +107,8 @@ Key = Annotated[SecretStr, Field(min_length=1), AfterValidator(_check_key)]
 # A year at most, so that no sum of times leaves the calendar.
 Seconds = Annotated[int, Field(ge=0, le=31_536_000)]
 Database = Annotated[str, AfterValidator(_check_database)]
+Networks = Annotated[tuple[Network, ...], BeforeValidator(_to_networks), BeforeValidator(_to_list)]
+_LOOPBACK = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1"))
 Engine = Annotated[str, AfterValidator(_check_engine)]
 TimeOfDay = Annotated[time, BeforeValidator(_to_time)]
 
@@ -167,6 +180,7 @@ class Settings(BaseModel):
     retention_days: int = Field(default=400, gt=0, le=36_500)
     secret_key: SecretStr = Field(min_length=1)
     public_url: Url | None = None
+    trusted_proxies: Networks = _LOOPBACK
     engine: Engine = "local"
     download_hosts: Texts = ()
     tax_id: str | None = Field(default=None, repr=False)

@@ -1,6 +1,7 @@
 """The commands that say who may log in or download: people and the tokens of programs."""
 
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import click
@@ -10,8 +11,9 @@ from sqlmodel import col
 from consumer.commands.terminal import Refusal, json_option, limit_option, print_rows, say
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation, OpenInstallation
+from reports import attempts
 from reports.keys import Scope, create_token, invite, revoke_token
-from reports.people import PeopleError, Role, add_user, disable_user, new_password, to_user
+from reports.people import PeopleError, Role, add_user, disable_user, new_password, to_user, unlock_user
 from reports.shapes.spans import Row
 from reports.tables import User
 
@@ -63,17 +65,18 @@ def users_list(open_installation: OpenInstallation, *, as_json: bool, limit: int
     """List people, newest first."""
     with open_installation().store.reading() as session:
         newest = sa.select(User).order_by(col(User.created_at).desc(), col(User.id).desc()).limit(limit)
-        rows = [_user_row(user) for user in session.scalars(newest)]
+        waits = attempts.waits_of_accounts(session, now=utc_now())
+        rows = [_user_row(user, waits.get(attempts.account_of(user.email))) for user in session.scalars(newest)]
     print_rows(rows, ("email", "role", "created_at", "disabled_at", "locked_until"), as_json=as_json)
 
 
-def _user_row(user: User) -> Row:
+def _user_row(user: User, waits_until: datetime | None) -> Row:
     return {
         "email": user.email,
         "role": str(user.role),
         "created_at": user.created_at,
         "disabled_at": user.disabled_at,
-        "locked_until": user.locked_until,
+        "locked_until": waits_until,
     }
 
 
@@ -88,6 +91,19 @@ def users_disable(open_installation: OpenInstallation, *, email: str) -> None:
     except PeopleError as error:
         raise Refusal(str(error)) from None
     say(f"{email} can no longer log in")
+
+
+@users.command("unlock")
+@click.argument("email")
+@click.pass_obj
+def users_unlock(open_installation: OpenInstallation, *, email: str) -> None:
+    """Let a person whose logins are slowed down try again at once."""
+    try:
+        with open_installation().store.transaction() as session:
+            user = unlock_user(session, email)
+    except PeopleError as error:
+        raise Refusal(str(error)) from None
+    say(f"{user.email} may try again at once")
 
 
 @click.group()

@@ -36,7 +36,7 @@ from reports.pages import (
 )
 from reports.pages.bodies import limit_bodies, refuse_body
 from reports.pages.desk import ERRANDS, EXTENSION, BadQueryError
-from reports.pages.protection import find_machine, protect
+from reports.pages.protection import Sessions, find_machine, protect
 from reports.pages.words import refusal
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
@@ -83,6 +83,7 @@ def register(
     app.extensions[EXTENSION] = installation
     app.extensions[ERRANDS] = errands
     app.config["SESSION_COOKIE_SECURE"] = (installation.settings.public_url or "").startswith("https://")
+    app.session_interface = Sessions(installation.settings.trusted_proxies)
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     app.jinja_env.finalize = _shorten
     limit_bodies(app)

@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from flask import abort, current_app, g, request, session, url_for
 from flask_login import current_user
 
+from consumer.facts.addresses import client_address
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import ConfigError, Connection, Installation
 from consumer.facts.messages import LANGUAGES, RefusalError
@@ -19,7 +20,6 @@ from reports.shapes.spans import Span
 
 EXTENSION = "cuadre_pages"
 ERRANDS = "cuadre_errands"
-_THIS_MACHINE = {"127.0.0.1", "::1"}
 # Nine digits fit 32 bits, and int() refuses some thousands with an error of its own.
 _LONGEST_NUMBER = 9
 _LONGEST_TEXT = 2000
@@ -68,10 +68,8 @@ def now() -> datetime:
 
 
 def address() -> str:
-    """Name where a request comes from; a proxy on this machine writes that last, whatever the client claims."""
-    told = request.headers.get("X-Forwarded-For", "").rpartition(",")[2].strip()
-    here = request.remote_addr or ""
-    return (told if told and here in _THIS_MACHINE else here)[:64]
+    """Name where a request comes from, seen through the proxies that the settings trust."""
+    return client_address(request.environ, installation().settings.trusted_proxies)
 
 
 def connections() -> tuple[Connection, ...]:
@@ -98,7 +96,7 @@ def known(name: str) -> Connection:
 
 def note(action: str, subject: str) -> None:
     """Write into the trail what the reader just did."""
-    people.note(installation().store, reader().name, action, subject, now=now())
+    people.note(installation().store, reader().name, action, subject, now=now(), address=address())
 
 
 def home_connection() -> Connection:

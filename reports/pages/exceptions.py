@@ -18,7 +18,7 @@ from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
 from reports.pages.staging import LARGEST
 from reports.pages.words import refusal
-from reports.people import Role, note
+from reports.people import Role
 from reports.query import calendars_of
 from reports.standing import ExceptionFilter
 
@@ -149,7 +149,7 @@ def take_sheet() -> ResponseReturnValue:
     except WorklistError as error:
         flash(refusal(error.message, desk.language()), "alert")
         return redirect(url_for("exceptions.index"))
-    note(desk.installation().store, who, "upload", f"exceptions-sheet of {len(taken)} rows", now=now)
+    desk.note("upload", f"exceptions-sheet of {len(taken)} rows")
     touched = [(name, row) for name, row in taken if row.changed or row.refused]
     rows = [(name, row.line, row.exception_id, row.changed, row.refused and refusal(row.refused, desk.language()))
             for name, row in touched]  # fmt: skip

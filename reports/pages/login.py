@@ -1,19 +1,24 @@
 """The door: log in, log out, choose a language, and the first admin's one-time link."""
 
-from flask import Blueprint, abort, redirect, render_template, request, session, url_for
+import math
+
+from flask import Blueprint, abort, current_app, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import login_user, logout_user
+from werkzeug.wrappers import Response
 
 from consumer.facts.messages import LANGUAGES
-from reports import keys
+from reports import attempts, keys
 from reports.keys import InvitationOverError
 from reports.pages import desk
 from reports.pages.desk import BadQueryError, Person
 from reports.pages.words import refusal
-from reports.people import AddressShutError, LoginRefusedError, PeopleError, Role, login, note
+from reports.people import LoginRefusedError, PeopleError, Role, SlowedError, Visitor, login, note
 from reports.tables import User
 
 blueprint = Blueprint("login", __name__)
+_DEVICE = "device"
+_LONGEST_KEY = 100
 
 
 @blueprint.get("/login")
@@ -25,14 +30,30 @@ def form() -> ResponseReturnValue:
 def enter() -> ResponseReturnValue:
     email, password = request.form.get("email", ""), request.form.get("password", "")
     target = request.form.get("next", "")
+    visitor = Visitor(desk.address(), request.cookies.get(_DEVICE, "")[:_LONGEST_KEY])
     try:
-        user = login(desk.installation().store, email, password, now=desk.now(), address=desk.address())
-    except AddressShutError:
-        return render_template("login.html", failed="login.shut", next=target, email=email), 429
+        user = login(desk.installation().store, email, password, now=desk.now(), visitor=visitor)
+    except SlowedError as error:
+        wait = error.until - desk.now()
+        seconds = max(1, math.ceil(wait.total_seconds()))
+        page = render_template("login.html", failed="login.slowed", wait=seconds, next=target, email=email)
+        return page, 429, {"Retry-After": str(seconds)}
     except LoginRefusedError:
         return render_template("login.html", failed="login.failed", next=target, email=email), 401
     _open(user)
-    return redirect(_own_address(target) or url_for("today.show"))
+    return _remember(user, redirect(_own_address(target) or url_for("today.show")))
+
+
+def _remember(user: User, answer: Response) -> Response:
+    """Let this browser be known to its person from here on, for half a year after its last login."""
+    assert user.id is not None
+    key = request.cookies.get(_DEVICE, "")[:_LONGEST_KEY] or attempts.new_device()
+    with desk.installation().store.transaction() as opened:
+        attempts.remember_device(opened, key, user.id, now=desk.now())
+    is_secure = current_app.session_interface.get_cookie_secure(current_app)
+    lasts = int(attempts.DEVICE_LASTS.total_seconds())
+    answer.set_cookie(_DEVICE, key, max_age=lasts, secure=is_secure, httponly=True, samesite="Lax", path="/login")
+    return answer
 
 
 def _open(user: User) -> None:
@@ -65,7 +86,7 @@ def accept(key: str) -> ResponseReturnValue:
         return render_template(
             "welcome.html", key=key, refusal=refusal(error.message, desk.language()), email=email
         ), 400
-    note(desk.installation().store, user.email, "first admin", "login", now=desk.now())
+    note(desk.installation().store, user.email, "first admin", "login", now=desk.now(), address=desk.address())
     _open(user)
     return redirect(url_for("today.show"))
 

@@ -1,12 +1,14 @@
 """Who may see a page: login on every route that is not named as open, roles, and security headers on every answer."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from flask import Flask, Request, Response, abort, redirect, request, url_for
+from flask.sessions import SecureCookieSessionInterface
 from flask.typing import ResponseReturnValue
 from flask_login import LoginManager, current_user
 from flask_wtf import CSRFProtect
 
+from consumer.facts.addresses import Network, is_secure
 from consumer.facts.store import Store
 from reports.keys import SESSION_LASTS, Scope, find_token, user_of_session
 from reports.pages import desk
@@ -72,6 +74,16 @@ def protect(app: Flask, public: Collection[str]) -> None:
         else:
             response.headers.setdefault("Cache-Control", "no-store")
         return response
+
+
+class Sessions(SecureCookieSessionInterface):
+    """Cookies that are sent over encrypted connections alone wherever the reader's own is one."""
+
+    def __init__(self, trusted: Sequence[Network]) -> None:
+        self._trusted = trusted
+
+    def get_cookie_secure(self, app: Flask) -> bool:
+        return super().get_cookie_secure(app) or is_secure(request.environ, self._trusted)
 
 
 def is_public(endpoint: str, public: Collection[str]) -> bool:

@@ -6,15 +6,17 @@ from datetime import time
 from decimal import Decimal
 
 import sqlalchemy as sa
-from flask import Blueprint, render_template
+from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from pydantic import SecretStr
 from sqlmodel import col
 
 from consumer.facts.messages import translate
+from reports import attempts
 from reports.pages import desk
+from reports.pages.desk import BadQueryError
 from reports.pages.protection import need
-from reports.people import Role
+from reports.people import PeopleError, Role, unlock_user
 from reports.shapes import notation
 from reports.tables import Token, User
 
@@ -94,4 +96,19 @@ def show_people() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         users = session.scalars(sa.select(User).order_by(col(User.email))).all()
         tokens = session.scalars(sa.select(Token).order_by(col(Token.name))).all()
-    return render_template("people.html", users=users, tokens=tokens)
+        waits = attempts.waits_of_accounts(session, now=desk.now())
+    slowed = {user.email: waits[key] for user in users if (key := attempts.account_of(user.email)) in waits}
+    return render_template("people.html", users=users, tokens=tokens, slowed=slowed)
+
+
+@people.post("/unlock")
+def unlock() -> ResponseReturnValue:
+    """Let a person whose logins are slowed down try again at once."""
+    need(Role.ADMIN)
+    try:
+        with desk.installation().store.transaction() as session:
+            user = unlock_user(session, request.form.get("email", ""))
+    except PeopleError as error:
+        raise BadQueryError(error.message) from None
+    desk.note("unlock", user.email)
+    return redirect(url_for("people.show"))

@@ -1,14 +1,14 @@
-"""People: who gets in, and how long the door stays shut after failures of an account or an address."""
+"""People: who gets in, and what the trail says of it."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import pytest
 import sqlalchemy as sa
 
 from consumer.facts.store import Store
 from reports import people
-from reports.people import AddressShutError, LockedError, LoginRefusedError, PeopleError, Role
-from reports.tables import AuditEntry, LoginAddress, User
+from reports.people import LoginRefusedError, PeopleError, Role, Visitor
+from reports.tables import AuditEntry, User
 
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
 EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
@@ -41,89 +41,12 @@ def test_a_wrong_pair_is_refused(ana: Store, email: str, password: str) -> None:
         people.login(ana, email, password, now=NOW)
 
 
-def test_five_failures_shut_the_door_for_a_quarter_of_an_hour(ana: Store) -> None:
-    """Even the right password is refused while the account is locked, and works again after."""
-    fail(ana, 5)
-    with pytest.raises(LockedError):
-        people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=14))
-    assert people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=15)).email == EMAIL
-
-
-@pytest.mark.both_databases
-def test_guesses_side_by_side_meet_the_same_lock(ana: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A right guess that was being hashed while others shut the door stays outside, and does not open it."""
-
-    def hash_slowly(_hash: str, _password: str) -> bool:
-        with ana.transaction() as session:
-            session.execute(sa.update(User).values(locked_until=NOW + timedelta(minutes=15)))
-        return True
-
-    with monkeypatch.context() as patch:
-        patch.setattr(people, "_is_right", hash_slowly)
-        with pytest.raises(LockedError):
-            people.login(ana, EMAIL, PASSWORD, now=NOW)
-    with pytest.raises(LockedError):
-        people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=14))
-
-
-@pytest.mark.both_databases
-def test_processes_count_the_same_failures(ana: Store) -> None:
-    """Guesses that are spread over several processes meet one lock: they are counted in the database."""
-    other = Store(ana.url.render_as_string(hide_password=False))
-    for store in (ana, other, ana, other, ana):
-        fail(store, 1)
-    for store in (ana, other):
-        with pytest.raises(LockedError):
-            people.login(store, EMAIL, PASSWORD, now=NOW)
-    other.close()
-
-
-def test_a_success_forgets_earlier_failures(ana: Store) -> None:
-    """Four slips, a success and four slips lock nobody out."""
-    fail(ana, 4)
-    people.login(ana, EMAIL, PASSWORD, now=NOW)
-    fail(ana, 4)
-    assert people.login(ana, EMAIL, PASSWORD, now=NOW).failed_logins == 0
-
-
 def test_a_disabled_person_stays_outside(ana: Store) -> None:
     """Disabling shuts out at once, also with the right password."""
     with ana.transaction() as session:
         people.disable_user(session, EMAIL, now=NOW)
     with pytest.raises(LoginRefusedError):
         people.login(ana, EMAIL, PASSWORD, now=NOW)
-
-
-def guess(store: Store, times: int, address: str, at: datetime = NOW) -> None:
-    for number in range(times):
-        with pytest.raises(LoginRefusedError):
-            people.login(store, f"nadie{number}@tienda.test", "una clave cualquiera", now=at, address=address)
-
-
-def test_an_address_that_guesses_waits_and_nobody_else_does(ana: Store) -> None:
-    """After thirty failures of any names an address is refused with the right password too; another comes in."""
-    guess(ana, 30, "203.0.113.9")
-    with pytest.raises(AddressShutError):
-        people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=14), address="203.0.113.9")
-    assert people.login(ana, EMAIL, PASSWORD, now=NOW, address="198.51.100.7").email == EMAIL
-    assert people.login(ana, EMAIL, PASSWORD, now=NOW + timedelta(minutes=15), address="203.0.113.9").email == EMAIL
-
-
-def test_addresses_that_behave_again_are_forgotten(ana: Store) -> None:
-    """A count lasts a quarter of an hour and its row goes with it."""
-    guess(ana, 3, "203.0.113.9")
-    guess(ana, 1, "198.51.100.7", NOW + timedelta(minutes=15))
-    with ana.reading() as session:
-        rows = session.scalars(sa.select(LoginAddress)).all()
-    assert [(row.address, row.failures) for row in rows] == [("198.51.100.7", 1)]
-
-
-def test_without_an_address_nobody_is_held_back(ana: Store) -> None:
-    """Logins that come from no known address are not counted together: each account's own lock still holds."""
-    guess(ana, 31, "")
-    assert people.login(ana, EMAIL, PASSWORD, now=NOW, address="").email == EMAIL
-    with ana.reading() as session:
-        assert session.scalars(sa.select(LoginAddress)).all() == []
 
 
 def test_the_same_person_is_not_added_twice(ana: Store) -> None:
@@ -162,15 +85,15 @@ def test_roles_reach_downwards() -> None:
 
 
 def test_every_attempt_is_in_the_trail(ana: Store) -> None:
-    """Who came in and who was refused can be read later; a stranger's text is not kept, it may be a password."""
-    people.login(ana, EMAIL, PASSWORD, now=NOW)
+    """Who came in or was refused, and from where; a stranger's text is not kept, it may be a password."""
+    people.login(ana, EMAIL, PASSWORD, now=NOW, visitor=Visitor("203.0.113.9"))
     fail(ana, 1)
     with pytest.raises(LoginRefusedError):
-        people.login(ana, "una clave larga", "", now=NOW)
+        people.login(ana, "una clave larga", "", now=NOW, visitor=Visitor("2001:db8::1"))
     with ana.reading() as session:
         rows = session.scalars(sa.select(AuditEntry).order_by(sa.text("id"))).all()
-    assert [(row.who, row.action) for row in rows] == [
-        (EMAIL, "login"),
-        (EMAIL, "login refused"),
-        ("unknown", "login refused"),
+    assert [(row.who, row.action, row.address) for row in rows] == [
+        (EMAIL, "login", "203.0.113.9"),
+        (EMAIL, "login refused", ""),
+        ("unknown", "login refused", "2001:db8::1"),
     ]

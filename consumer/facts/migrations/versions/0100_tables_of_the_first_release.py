@@ -74,6 +74,7 @@ def upgrade() -> None:
         sa.Column("who", sa.String(), nullable=False),
         sa.Column("action", sa.String(), nullable=False),
         sa.Column("subject", sa.String(), nullable=False),
+        sa.Column("address", sa.String(), nullable=False),
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("audit_entry_at", "audit_entry", ["at"])
@@ -366,11 +367,20 @@ def upgrade() -> None:
     )
     op.create_index("local_invoice_change_document", "local_invoice_change", ["connection", "doc_key"])
     op.create_table(
-        "login_address",
-        sa.Column("address", sa.String(), nullable=False),
+        "known_device",
+        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("person_id", sa.Integer(), nullable=False),
         sa.Column("failures", sa.Integer(), nullable=False),
-        sa.Column("since", UtcDateTime(), nullable=False),
-        sa.PrimaryKeyConstraint("address"),
+        sa.Column("seen_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("sha256", "person_id"),
+    )
+    op.create_table(
+        "login_failure",
+        sa.Column("account", sa.String(), nullable=False),
+        sa.Column("network", sa.String(), nullable=False),
+        sa.Column("failures", sa.Integer(), nullable=False),
+        sa.Column("last_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("account", "network"),
     )
     op.create_table(
         "login_session",
@@ -478,8 +488,6 @@ def upgrade() -> None:
         sa.Column("role", sa.String(), nullable=False),
         sa.Column("created_at", UtcDateTime(), nullable=False),
         sa.Column("disabled_at", UtcDateTime(), nullable=True),
-        sa.Column("failed_logins", sa.Integer(), nullable=False),
-        sa.Column("locked_until", UtcDateTime(), nullable=True),
         sa.PrimaryKeyConstraint("id"),
         sa.UniqueConstraint("email"),
     )

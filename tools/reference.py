@@ -79,7 +79,7 @@ def _place_of(route: Route) -> str:
 
 
 def _event_rows() -> Iterator[Row]:
-    proof = "test_sandbox_event_types.py::test_each_type_reaches_an_endpoint_with_its_object"
+    proof = "state/test_event_types.py::test_each_type_reaches_an_endpoint_with_its_object"
     return ((name, f"`{Family.__module__}.FAMILIES`", f"`{proof}`") for name in TYPES)
 
 

@@ -9,7 +9,7 @@ import httpx
 
 from sandbox.engine.world import NO_SCENARIO
 from sandbox.state.happening import Happening
-from tests.sandbox.conftest import START, Open, payment, trade
+from tests.sandbox.conftest import START, Open, advance, payment, trade
 
 Object = dict[str, Any]
 HOUR, DAY = 3_600, 86_400
@@ -20,10 +20,6 @@ def sell(client: httpx.Client, amount: int = 100_000, **fields: Any) -> str:
     made = client.post("/v1/payment_intents", json={"amount": amount, "currency": "CLP", **fields}).json()
     assert client.post("/_sandbox/pay", json={"id": made["id"]}).json()["status"] == "succeeded"
     return str(made["id"])
-
-
-def advance(client: httpx.Client, seconds: float) -> None:
-    assert client.post("/_sandbox/clock/advance", json={"seconds": seconds}).status_code == 200
 
 
 def payouts(client: httpx.Client) -> list[Object]:

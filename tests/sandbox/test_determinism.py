@@ -69,7 +69,7 @@ def plans() -> str:
 
 def test_two_processes_with_one_seed_answer_alike() -> None:
     """Neither a plan nor an answer depends on how a process happens to scatter its sets and dictionaries."""
-    names = "from tests.sandbox.test_sandbox_determinism import digest_of, plans"
+    names = "from tests.sandbox.test_determinism import digest_of, plans"
     start = f"{names}; print(plans() + digest_of('busy-month', 5))"
     told = [
         subprocess.run(

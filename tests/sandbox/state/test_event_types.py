@@ -8,7 +8,7 @@ import pytest
 from sandbox.state.events import TYPES
 from tests.sandbox.conftest import Receiver, advance, make, refusal, subscribe
 
-_SPECIFICATION = Path(__file__).parents[1] / "data" / "event_types.txt"
+_SPECIFICATION = Path(__file__).parents[2] / "data" / "event_types.txt"
 OBJECTS = {line.split()[0]: line.split()[1] for line in _SPECIFICATION.read_text(encoding="utf-8").splitlines()}
 
 

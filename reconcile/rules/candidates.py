@@ -28,6 +28,8 @@ _MOST_RIVALS = 50
 def match_customers(ledger: Ledger) -> None:
     """Match tax id, amount and window: unique both ways, or interchangeable where all is equal."""
     left, right = _number_blocks(ledger, ["currency", "amount", "customer"], ledger.payments.customer != UNKNOWN)
+    if left.empty:
+        return
     is_large = _count_pairs(left, right) > _LARGE_BLOCK
     large = set(is_large.index[is_large])
     edges = _list_edges(ledger, left[~left["block"].isin(large)], right[~right["block"].isin(large)])
@@ -59,6 +61,8 @@ def match_customers(ledger: Ledger) -> None:
 def suggest_documents(ledger: Ledger) -> None:
     """Suggest a document to a payment without tax id, where amount and window, or its own day, leave one each."""
     left, right = _number_blocks(ledger, ["currency", "amount"], ledger.payments.customer == UNKNOWN)
+    if left.empty:
+        return
     left["candidates"] = _count_before(
         right["block"] * _DAYS + right["since"], left["block"] * _DAYS + left["day"], "right"
     )

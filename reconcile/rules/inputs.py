@@ -187,7 +187,7 @@ def empty_frame(schema: Schema) -> DataFrame:
 
 def rows_of(frame: DataFrame) -> list[Row]:
     """Return the rows as named tuples of Python's own values."""
-    return list(frame.astype(object).itertuples(name="row"))
+    return [] if frame.empty else list(frame.astype(object).itertuples(name="row"))
 
 
 def _to_dtype(values: Series, dtype: str) -> Series:

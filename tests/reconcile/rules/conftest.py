@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from consumer.facts.bankdays import calendar_of
+from reconcile.rules.identity import choose_fees
 from reconcile.rules.inputs import (
     BANK,
     CONFLICTS,
@@ -27,8 +28,11 @@ from reconcile.rules.inputs import (
     Schema,
     to_types,
 )
-from reconcile.rules.pipeline import reconcile
+from reconcile.rules.lines import build_documents, build_lines
+from reconcile.rules.payouts import place_items
+from reconcile.rules.pipeline import match_payments, reconcile
 from reconcile.rules.terms import to_rules, to_tariff
+from reconcile.rules.verdicts import decide_documents
 
 Row = dict[str, Any]
 
@@ -137,7 +141,18 @@ class Case:
         )
 
     def run(self) -> "Run":
-        return Run(reconcile(self.inputs()))
+        result = reconcile(self.inputs())
+        return Run(result.lines, result.documents, result)
+
+    def match(self) -> "Matched":
+        """Enter where payments meet documents: no sums of payouts, no findings, and so no codes of exceptions."""
+        inputs = self.inputs()
+        rows = place_items(inputs)
+        ledger = match_payments(rows, inputs)
+        applied = ledger.applications()
+        lines = build_lines(rows, choose_fees(rows, inputs), ledger, applied, disputes=[], inputs=inputs)
+        documents = build_documents(ledger, decide_documents(ledger, inputs), applied, ())
+        return Matched(*(table.drop(columns="exception_code") for table in (lines, documents)))
 
 
 _SCHEMAS: dict[str, Schema] = {
@@ -156,24 +171,32 @@ _SCHEMAS: dict[str, Schema] = {
 
 
 @dataclass(frozen=True)
-class Run:
-    """The result, asked in the words of the tests; a missing value reads as None."""
+class Matched:
+    """What became of payments and documents, asked in the words of the tests; a missing value reads as None."""
 
-    result: Result
+    all_lines: pd.DataFrame
+    all_documents: pd.DataFrame
 
     def lines(self, resource_id: str, *names: str) -> list[tuple[Any, ...]]:
-        return _picked(self.result.lines, "resource_id", resource_id, names)
+        return _picked(self.all_lines, "resource_id", resource_id, names)
 
     def line(self, resource_id: str, *names: str) -> tuple[Any, ...]:
         (only,) = self.lines(resource_id, *names)
         return only
 
-    def payout(self, payout_id: str, *names: str) -> tuple[Any, ...]:
-        (only,) = _picked(self.result.payouts, "payout_id", payout_id, names)
+    def document(self, doc_key: str, *names: str) -> tuple[Any, ...]:
+        (only,) = _picked(self.all_documents, "doc_key", doc_key, names)
         return only
 
-    def document(self, doc_key: str, *names: str) -> tuple[Any, ...]:
-        (only,) = _picked(self.result.documents, "doc_key", doc_key, names)
+
+@dataclass(frozen=True)
+class Run(Matched):
+    """The whole result."""
+
+    result: Result
+
+    def payout(self, payout_id: str, *names: str) -> tuple[Any, ...]:
+        (only,) = _picked(self.result.payouts, "payout_id", payout_id, names)
         return only
 
     def found(self) -> set[tuple[str, str, int]]:

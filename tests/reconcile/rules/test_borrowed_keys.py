@@ -36,9 +36,9 @@ def test_key_against_tax_id_and_amount_is_ambiguous(plans: "Case") -> None:
 def test_the_one_it_was_named_for_can_still_pay_it(plans: "Case") -> None:
     """Bruno's own payment is no duplicate because Ana wrote his number on hers."""
     plans.payment("pi_2", 19_990, sender_tax_id=BRUNO, metadata=PED_1, occurred_at="2026-10-05T18:00:00Z")
-    run = plans.run()
-    assert run.line("pi_2", *SHOWN) == BRUNOS
-    assert run.line("pi_1", "outcome") == ("ambiguous",)
+    matched = plans.match()
+    assert matched.line("pi_2", *SHOWN) == BRUNOS
+    assert matched.line("pi_1", "outcome") == ("ambiguous",)
 
 
 @pytest.mark.parametrize("said", [{"metadata": '{"order_ref": "PED-2"}'}, {"texts": "PED-2"}, {}])
@@ -66,16 +66,16 @@ def test_another_document_of_the_payer_says_nothing(case: "Case", own: dict[str,
     case.invoice("1", 19_990, customer_tax_id=BRUNO)
     case.invoice("2", **({"total": 19_990, "customer_tax_id": ANA} | own))  # type: ignore[arg-type]
     case.payment("pi_1", 19_990, sender_tax_id=ANA, metadata=PED_1)
-    assert case.run().line("pi_1", *SHOWN) == BRUNOS
+    assert case.match().line("pi_1", *SHOWN) == BRUNOS
 
 
 def test_a_declined_document_of_the_payer_says_nothing(plans: "Case") -> None:
     """A person said that Ana's own invoice is not meant."""
     plans.add("decisions", kind="decline", resource_id="pi_1", doc_key="cl:33::2", decision_id=1)
-    assert plans.run().line("pi_1", *SHOWN) == BRUNOS
+    assert plans.match().line("pi_1", *SHOWN) == BRUNOS
 
 
 def test_a_declined_key_leaves_the_payer_and_the_amount(plans: "Case") -> None:
     """A person said that Bruno's invoice is not meant: tax id and amount decide."""
     plans.add("decisions", kind="decline", resource_id="pi_1", doc_key="cl:33::1", decision_id=1)
-    assert plans.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
+    assert plans.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")

@@ -63,7 +63,7 @@ def test_amounts_to_the_peso_prove_a_set(case: "Case") -> None:
     """As many documents of uneven amounts: a sum that is exact is no accident."""
     _invoices(case, EXACT)
     case.payment("pi_1", 1_250_159, sender_tax_id=ANA)
-    assert {line[0] for line in case.run().lines("pi_1", "outcome")} == {"set"}
+    assert {line[0] for line in case.match().lines("pi_1", "outcome")} == {"set"}
 
 
 @pytest.mark.parametrize(("bound", "outcome"), [(8_822, "ambiguous"), (8_823, "set")])
@@ -72,14 +72,14 @@ def test_the_bound_is_a_rule(case: "Case", bound: int, outcome: str) -> None:
     case.rules = {"set_chance_bps": bound}
     _invoices(case, ROUND)
     case.payment("pi_1", 1_020_000, sender_tax_id=ANA)
-    assert {line[0] for line in case.run().lines("pi_1", "outcome")} == {outcome}
+    assert {line[0] for line in case.match().lines("pi_1", "outcome")} == {outcome}
 
 
 def test_a_set_the_texts_name_is_no_accident(case: "Case") -> None:
     """Of the sets that hold both documents the payment names there is one near its amount in three."""
     _invoices(case, ROUND)
     case.payment("pi_1", 1_020_000, sender_tax_id=ANA, texts="facturas 1001, 1002 y 1005")
-    assert {line[0] for line in case.run().lines("pi_1", "outcome")} == {"set"}
+    assert {line[0] for line in case.match().lines("pi_1", "outcome")} == {"set"}
 
 
 def test_a_set_without_a_document_the_texts_name_is_none(case: "Case") -> None:
@@ -88,7 +88,7 @@ def test_a_set_without_a_document_the_texts_name_is_none(case: "Case") -> None:
     case.invoice("1002", 200_000)
     case.invoice("1003", 40_000)
     case.payment("pi_1", 300_000, sender_tax_id=ANA, texts="abono 1003")
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
 
 
 def test_instalments_are_no_set(case: "Case") -> None:
@@ -96,4 +96,4 @@ def test_instalments_are_no_set(case: "Case") -> None:
     case.invoice("1001", 100_000)
     case.invoice("1002", 200_000)
     case.payment("pi_1", 300_000, sender_tax_id=ANA, metadata='{"installments": 3}')
-    assert case.run().line("pi_1", "outcome") == ("no_document",)
+    assert case.match().line("pi_1", "outcome") == ("no_document",)

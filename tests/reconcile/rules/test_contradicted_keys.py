@@ -44,7 +44,7 @@ def test_a_slip_of_the_hand_still_finds_the_customers_document(case: "Case", sai
     """Turned round, cut short, one sign wrong or too many: tax id and amount decide as without a key."""
     case.invoice("1042", 50_000)
     case.payment("pi_1", 50_000, metadata=f'{{"order_ref": "{said}"}}', sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "match_stage", "doc_key") == ("matched", "customer", "cl:33::1042")
+    assert case.match().line("pi_1", "outcome", "match_stage", "doc_key") == ("matched", "customer", "cl:33::1042")
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_a_name_of_another_make_says_nothing(case: "Case", said: str) -> None:
     """The shop's own numbers, which no document bears, do not speak against one."""
     case.invoice("1042", 50_000)
     case.payment("pi_1", 50_000, metadata=said, sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("matched", "customer")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("matched", "customer")
 
 
 def test_another_uuid_is_another_invoice(mexican_case: "Case") -> None:
@@ -71,9 +71,9 @@ def test_another_uuid_is_another_invoice(mexican_case: "Case") -> None:
     mexican_case.invoice("1042", 50_000, doc_key=f"mx:uuid:{FIRST}", uuid=FIRST)
     mexican_case.payment("pi_1", 50_000, metadata=f'{{"uuid": "{SECOND}"}}', sender_tax_id=ANA)
     mexican_case.payment("pi_2", 50_000, metadata=f'{{"invoice": "mx:uuid:{SECOND}"}}', sender_tax_id=ANA)
-    run = mexican_case.run()
-    assert run.line("pi_1", "outcome", "match_stage") == UNFOUND
-    assert run.line("pi_2", "outcome", "match_stage") == UNFOUND
+    matched = mexican_case.match()
+    assert matched.line("pi_1", "outcome", "match_stage") == UNFOUND
+    assert matched.line("pi_2", "outcome", "match_stage") == UNFOUND
 
 
 def test_equal_months_are_left_to_those_who_name_no_other(case: "Case") -> None:
@@ -83,10 +83,10 @@ def test_equal_months_are_left_to_those_who_name_no_other(case: "Case") -> None:
     case.payment("pi_1", 50_000, metadata='{"order_ref": "PED-2077"}', sender_tax_id=ANA)
     case.payment("pi_2", 50_000, sender_tax_id=ANA, occurred_at="2026-10-05T16:00:00Z")
     case.payment("pi_3", 50_000, sender_tax_id=ANA, occurred_at="2026-10-05T17:00:00Z")
-    run = case.run()
-    assert run.line("pi_1", "outcome", "match_stage") == UNFOUND
-    assert run.line("pi_2", "outcome", "doc_key") == ("interchangeable", "cl:33::1042")
-    assert run.line("pi_3", "outcome", "doc_key") == ("interchangeable", "cl:33::1043")
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "match_stage") == UNFOUND
+    assert matched.line("pi_2", "outcome", "doc_key") == ("interchangeable", "cl:33::1042")
+    assert matched.line("pi_3", "outcome", "doc_key") == ("interchangeable", "cl:33::1043")
 
 
 def test_a_slip_says_which_of_two_equal_documents_is_meant(case: "Case") -> None:
@@ -94,7 +94,7 @@ def test_a_slip_says_which_of_two_equal_documents_is_meant(case: "Case") -> None
     case.invoice("1042", 50_000, due_date=date(2026, 10, 10))
     case.invoice("2077", 50_000)
     case.payment("pi_1", 50_000, metadata='{"order_ref": "PED-2707"}', sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2077")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2077")
 
 
 def test_a_set_is_not_made_of_others_than_the_one_named(case: "Case") -> None:
@@ -102,7 +102,7 @@ def test_a_set_is_not_made_of_others_than_the_one_named(case: "Case") -> None:
     case.invoice("1042", 30_000)
     case.invoice("1055", 20_500)
     case.payment("pi_1", 50_500, metadata='{"order_ref": "PED-2077"}', sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "match_stage") == UNFOUND
+    assert case.match().line("pi_1", "outcome", "match_stage") == UNFOUND
 
 
 def test_a_set_may_hold_the_one_that_was_nearly_named(case: "Case") -> None:
@@ -110,7 +110,7 @@ def test_a_set_may_hold_the_one_that_was_nearly_named(case: "Case") -> None:
     case.invoice("1042", 30_000)
     case.invoice("2055", 20_500)
     case.payment("pi_1", 50_500, metadata='{"order_ref": "PED-1024"}', sender_tax_id=ANA)
-    assert {outcome for (outcome,) in case.run().lines("pi_1", "outcome")} == {"set"}
+    assert {outcome for (outcome,) in case.match().lines("pi_1", "outcome")} == {"set"}
 
 
 def test_many_equal_documents_are_not_paid_by_who_names_another(case: "Case") -> None:
@@ -119,9 +119,9 @@ def test_many_equal_documents_are_not_paid_by_who_names_another(case: "Case") ->
         case.invoice(str(3000 + number), 9_990)
         said = '{"order_ref": "PED-8888"}' if number == 0 else None
         case.payment(f"pi_{number:03}", 9_990, metadata=said, sender_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_000", "outcome", "match_stage") == UNFOUND
-    assert run.line("pi_100", "outcome", "match_stage") == ("interchangeable", "customer")
+    matched = case.match()
+    assert matched.line("pi_000", "outcome", "match_stage") == UNFOUND
+    assert matched.line("pi_100", "outcome", "match_stage") == ("interchangeable", "customer")
 
 
 @pytest.mark.parametrize("said", ['{"order_id": "cart_88213"}', '{"doc_type": "39", "folio": "2077"}'])
@@ -130,9 +130,9 @@ def test_among_many_equal_documents_a_name_of_another_make_says_nothing(case: "C
     for number in range(101):
         case.invoice(str(3000 + number), 9_990)
         case.payment(f"pi_{number:03}", 9_990, metadata=said, sender_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_000", "outcome", "doc_key") == ("interchangeable", "cl:33::3000")
-    assert run.line("pi_100", "outcome", "doc_key") == ("interchangeable", "cl:33::3100")
+    matched = case.match()
+    assert matched.line("pi_000", "outcome", "doc_key") == ("interchangeable", "cl:33::3000")
+    assert matched.line("pi_100", "outcome", "doc_key") == ("interchangeable", "cl:33::3100")
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_among_many_equal_documents_a_name_of_their_make_keeps_out(case: "Case",
         case.invoice(str(3000 + number), 9_990)
         given = {"metadata": said} if number == 0 else {}
         case.payment(f"pi_{number:03}", 9_990, sender_tax_id=ANA, **given)
-    assert case.run().line("pi_000", "outcome", "match_stage") == UNFOUND
+    assert case.match().line("pi_000", "outcome", "match_stage") == UNFOUND
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,9 @@ def test_a_decided_match_overrules_a_key(case: "Case") -> None:
     case.invoice("2", 50_000)
     case.payment("pi_1", 50_000, metadata=KEY)
     _decide(case, "match", "pi_1", "cl:33::2")
-    run = case.run()
-    assert run.line("pi_1", "doc_key", "match_stage") == ("cl:33::2", "manual")
-    assert run.document("cl:33::1", "balance") == (50_000,)
+    matched = case.match()
+    assert matched.line("pi_1", "doc_key", "match_stage") == ("cl:33::2", "manual")
+    assert matched.document("cl:33::1", "balance") == (50_000,)
 
 
 def test_a_decided_match_of_another_amount_shows_the_difference(case: "Case") -> None:
@@ -61,7 +61,7 @@ def test_a_payment_matched_to_several_documents_is_a_set(case: "Case") -> None:
     case.payment("pi_1", 70_000)
     _decide(case, "match", "pi_1", "cl:33::1")
     _decide(case, "match", "pi_1", "cl:33::2")
-    assert case.run().lines("pi_1", "outcome", "doc_key", "applied_amount") == [
+    assert case.match().lines("pi_1", "outcome", "doc_key", "applied_amount") == [
         ("set", "cl:33::1", 30_000),
         ("set", "cl:33::2", 40_000),
     ]
@@ -74,8 +74,8 @@ def test_a_declined_pair_is_never_offered_again(case: "Case") -> None:
     case.payment("pi_2", 50_000, metadata=KEY, occurred_at="2026-10-05T15:30:00Z")
     _decide(case, "decline", "pi_1", "cl:33::1")
     _decide(case, "decline", "pi_2", "cl:33::1")
-    run = case.run()
-    assert run.line("pi_1", "outcome") == run.line("pi_2", "outcome") == ("no_document",)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome") == matched.line("pi_2", "outcome") == ("no_document",)
 
 
 def test_a_declined_suggestion_is_not_suggested(case: "Case") -> None:
@@ -83,7 +83,7 @@ def test_a_declined_suggestion_is_not_suggested(case: "Case") -> None:
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000)
     _decide(case, "decline", "pi_1", "cl:33::1")
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("no_document", None)
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("no_document", None)
 
 
 def test_unmatch_frees_a_payment_for_other_candidates(case: "Case") -> None:
@@ -92,7 +92,7 @@ def test_unmatch_frees_a_payment_for_other_candidates(case: "Case") -> None:
     case.invoice("2", 50_000)
     case.payment("pi_1", 50_000, metadata=KEY, sender_tax_id=ANA)
     _decide(case, "unmatch", "pi_1", "cl:33::1")
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
 
 
 def test_unmatch_without_a_document_leaves_the_payment_to_people(case: "Case") -> None:
@@ -111,7 +111,7 @@ def test_the_later_decision_about_a_pair_holds(case: "Case") -> None:
     case.payment("pi_1", 50_000)
     _decide(case, "decline", "pi_1", "cl:33::1")
     _decide(case, "match", "pi_1", "cl:33::1")
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("matched", "manual")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("matched", "manual")
 
 
 def test_an_adjustment_of_a_document_lowers_what_it_asks_for(case: "Case") -> None:
@@ -148,7 +148,7 @@ def test_a_decision_never_crosses_currencies(case: "Case") -> None:
     case.invoice("1", 50_000, currency="USD")
     case.payment("pi_1", 50_000)
     _decide(case, "match", "pi_1", "cl:33::1")
-    assert case.run().line("pi_1", "outcome") == ("no_document",)
+    assert case.match().line("pi_1", "outcome") == ("no_document",)
 
 
 def test_decisions_about_what_is_not_in_the_run_are_left_alone(case: "Case") -> None:

@@ -263,10 +263,10 @@ def test_a_dispute_whose_end_nobody_stated_counts_and_lets_no_later_payment_in(c
     _sale(case)
     _dispute(case, ended_at=None)
     case.payment("pi_2", 100_000, metadata=PED_1, occurred_at=AFTER)
-    run = case.run()
-    assert run.line("pi_2", "outcome") == ("duplicate",)
-    assert run.document("cl:33::1", "balance") == (100_000,)
-    assert run.lines("dp_1", "payout_id") == []
+    matched = case.match()
+    assert matched.line("pi_2", "outcome") == ("duplicate",)
+    assert matched.document("cl:33::1", "balance") == (100_000,)
+    assert matched.lines("dp_1", "payout_id") == []
 
 
 @pytest.mark.parametrize(("due_at", "severity", "due_on", "days_left"), [

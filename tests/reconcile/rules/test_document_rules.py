@@ -38,14 +38,14 @@ def test_a_document_is_overdue_the_day_after_its_due_date(case: "Case") -> None:
 def test_due_missing_is_thirty_days_after_issue(case: "Case", issued: date, outcome: str) -> None:
     """A document without due date is overdue on the thirty-first day."""
     case.invoice("1", 50_000, issue_date=issued, due_date=None)
-    assert case.run().document("cl:33::1", "outcome", "due_date") == (outcome, None)
+    assert case.match().document("cl:33::1", "outcome", "due_date") == (outcome, None)
 
 
 def test_notes_that_cover_part_only_lower_the_balance(case: "Case") -> None:
     """What is left is still asked for."""
     case.invoice("1", 50_000)
     case.note("9", "1", 20_000)
-    assert case.run().document("cl:33::1", "outcome", "credited", "balance") == ("open_not_due", 20_000, 30_000)
+    assert case.match().document("cl:33::1", "outcome", "credited", "balance") == ("open_not_due", 20_000, 30_000)
 
 
 def test_notes_that_cover_all_of_it_make_a_document_credited(case: "Case") -> None:
@@ -70,9 +70,9 @@ def test_delivery_notes_and_totals_claim_nothing(case: "Case") -> None:
     """Documents that are no claim are neither matched nor overdue."""
     case.invoice("1", 50_000, doc_key="cl:52::1", doc_type="52", due_date=date(2026, 10, 2))
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
-    run = case.run()
-    assert run.document("cl:52::1", "outcome", "balance") == ("paid", 0)
-    assert run.line("pi_1", "outcome") == ("no_document",)
+    matched = case.match()
+    assert matched.document("cl:52::1", "outcome", "balance") == ("paid", 0)
+    assert matched.line("pi_1", "outcome") == ("no_document",)
 
 
 def test_a_folio_of_two_series_is_told_apart_by_the_notes_customer(case: "Case") -> None:
@@ -80,9 +80,9 @@ def test_a_folio_of_two_series_is_told_apart_by_the_notes_customer(case: "Case")
     case.invoice("1", 50_000, doc_key="cl:33:A:1", series="A", customer_tax_id="22222222-2")
     case.invoice("1", 50_000, doc_key="cl:33:B:1", series="B")
     case.note("9", "1", 20_000)
-    run = case.run()
-    assert run.document("cl:33:A:1", "credited") == (0,)
-    assert run.document("cl:33:B:1", "credited") == (20_000,)
+    matched = case.match()
+    assert matched.document("cl:33:A:1", "credited") == (0,)
+    assert matched.document("cl:33:B:1", "credited") == (20_000,)
 
 
 def _gap(case: "Case", stream: str, since: str | None, until: str | None) -> None:

@@ -41,7 +41,7 @@ def test_an_item_that_costs_nothing_has_a_fee_of_zero_in_both_parts(case: "Case"
     """A price of zero is a price: net and VAT are zero and not unknown."""
     case.tariff = FREE
     _paid(case, 100_000, 100_000)
-    assert case.run().line("pi_1", "fee_total", "fee_net", "fee_vat") == (0, 0, 0)
+    assert case.match().line("pi_1", "fee_total", "fee_net", "fee_vat") == (0, 0, 0)
 
 
 def test_a_fee_that_the_report_gives_back_is_not_divided(case: "Case") -> None:

@@ -17,8 +17,8 @@ def test_one_reference_of_two_customers_is_the_payers_own(case: "Case") -> None:
     case.invoice("1", 60_000, order_ref="PED-1", customer_tax_id=ANA)
     case.invoice("2", 40_000, order_ref="PED-1", customer_tax_id=BRUNO)
     case.payment("pi_1", 40_000, metadata=PED_1, customer_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "doc_key", "applied_amount") == ("partial", "cl:33::1", 40_000)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "doc_key", "applied_amount") == ("partial", "cl:33::1", 40_000)
 
 
 def test_one_reference_of_two_customers_and_two_equal_amounts(case: "Case") -> None:
@@ -27,9 +27,9 @@ def test_one_reference_of_two_customers_and_two_equal_amounts(case: "Case") -> N
     case.invoice("2", 60_000, order_ref="PED-1", customer_tax_id=BRUNO)
     case.payment("pi_1", 60_000, metadata=PED_1, customer_tax_id=BRUNO)
     case.payment("pi_2", 60_000, metadata=PED_1, customer_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
-    assert run.line("pi_2", "outcome", "doc_key") == ("matched", "cl:33::1")
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
+    assert matched.line("pi_2", "outcome", "doc_key") == ("matched", "cl:33::1")
 
 
 def test_one_reference_of_two_customers_without_a_payer_is_ambiguous(case: "Case") -> None:
@@ -37,7 +37,7 @@ def test_one_reference_of_two_customers_without_a_payer_is_ambiguous(case: "Case
     case.invoice("1", 60_000, order_ref="PED-1", customer_tax_id=ANA)
     case.invoice("2", 60_000, order_ref="PED-1", customer_tax_id=BRUNO)
     case.payment("pi_1", 60_000, metadata=PED_1)
-    assert case.run().line("pi_1", "outcome", "rivals") == ("ambiguous", "cl:33::1 cl:33::2")
+    assert case.match().line("pi_1", "outcome", "rivals") == ("ambiguous", "cl:33::1 cl:33::2")
 
 
 def test_two_customers_documents_never_make_one_set(case: "Case") -> None:
@@ -45,7 +45,7 @@ def test_two_customers_documents_never_make_one_set(case: "Case") -> None:
     case.invoice("1", 60_000, order_ref="PED-1", customer_tax_id=ANA)
     case.invoice("2", 40_000, order_ref="PED-1", customer_tax_id=BRUNO)
     case.payment("pi_1", 100_000, metadata=PED_1)
-    assert case.run().line("pi_1", "outcome") == ("ambiguous",)
+    assert case.match().line("pi_1", "outcome") == ("ambiguous",)
 
 
 def test_another_payer_of_a_shared_reference_is_said(case: "Case") -> None:
@@ -84,7 +84,7 @@ def test_void_documents_of_one_order_lead_to_the_one_that_replaced_them(case: "C
     case.invoice("2", 60_000, order_ref="PED-1", status="void", ref_type="33", ref_number="1")
     case.invoice("3", 60_000, order_ref=None, ref_type="33", ref_number="2")
     case.payment("pi_1", 60_000, metadata=PED_1)
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::3")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::3")
 
 
 def test_a_document_called_off_after_the_payment_gives_way_to_its_equal(case: "Case") -> None:
@@ -133,8 +133,8 @@ def test_a_payment_of_nothing_pays_nothing(case: "Case") -> None:
     case.invoice("1", 0, order_ref=None)
     case.invoice("2", 10_000, order_ref=None)
     case.payment("pi_1", 0, customer_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "doc_key") == ("no_document", None)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "doc_key") == ("no_document", None)
 
 
 @pytest.mark.parametrize(
@@ -144,9 +144,9 @@ def test_amounts_beyond_exact_floats_stay_exact(case: "Case", currency: str, tot
     """One unit more or less of a very large amount is still one unit, in a currency of any decimals."""
     case.invoice("1", total, order_ref="PED-1", currency=currency)
     case.payment("pi_1", total - 1, metadata=PED_1, currency=currency)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "difference", "applied_amount") == ("matched_with_difference", -1, total)
-    assert run.document("cl:33::1", "outcome", "balance") == ("paid", 0)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "difference", "applied_amount") == ("matched_with_difference", -1, total)
+    assert matched.document("cl:33::1", "outcome", "balance") == ("paid", 0)
 
 
 def test_an_equal_number_in_another_currency_decides_no_tie(case: "Case") -> None:
@@ -154,7 +154,7 @@ def test_an_equal_number_in_another_currency_decides_no_tie(case: "Case") -> Non
     case.invoice("1", 1_500, currency="USD", order_ref=None)
     case.invoice("2", 1_500, order_ref=None)
     case.payment("pi_1", 1_500, customer_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
 
 
 def test_a_dispute_lost_after_its_payout_is_taken_from_the_next(case: "Case") -> None:

@@ -39,7 +39,7 @@ def test_a_key_is_the_same_name_in_any_alphabet(case: "Case", order_ref: str) ->
     """Letters that are written large in more than one way are written large alike on both sides."""
     case.invoice("1", 50_000, order_ref=order_ref, customer_tax_id=None)
     case.payment("pi_1", 50_000, metadata=f'{{"order_ref": "{order_ref}"}}', customer_tax_id=None)
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
 
 
 def test_a_uuid_names_a_mexican_document_in_any_case(mexican_case: "Case") -> None:
@@ -47,7 +47,7 @@ def test_a_uuid_names_a_mexican_document_in_any_case(mexican_case: "Case") -> No
     uuid = "6f9619ff-8b86-4011-b42d-00c04fc964ff"
     mexican_case.invoice("7", 116_000, doc_key=f"mx:uuid:{uuid}", doc_type="I", uuid=uuid)
     mexican_case.payment("pi_1", 116_000, metadata=f'{{"uuid": "{uuid.upper()}"}}')
-    assert mexican_case.run().line("pi_1", *SHOWN) == ("matched", "key", f"mx:uuid:{uuid}", 116_000)
+    assert mexican_case.match().line("pi_1", *SHOWN) == ("matched", "key", f"mx:uuid:{uuid}", 116_000)
 
 
 def test_a_folio_alone_is_a_key_only_when_one_open_document_has_it(case: "Case") -> None:
@@ -55,7 +55,7 @@ def test_a_folio_alone_is_a_key_only_when_one_open_document_has_it(case: "Case")
     case.invoice("1", 50_000, customer_tax_id=None)
     case.invoice("1", 60_000, doc_key="cl:39::1", doc_type="39", customer_tax_id=None, order_ref="PED-2")
     case.payment("pi_1", 55_000, metadata='{"folio": "1"}')
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
 
 
 def test_key_other_currency(case: "Case") -> None:
@@ -125,9 +125,9 @@ def test_among_payments_naming_one_document_the_equal_one_is_placed_first(case: 
     case.invoice("1", 50_000)
     case.payment("pi_1", 20_000, metadata=PED_1, occurred_at="2026-10-05T13:00:00Z")
     case.payment("pi_2", 50_000, metadata=PED_1)
-    run = case.run()
-    assert run.line("pi_2", "outcome") == ("matched",)
-    assert run.line("pi_1", "outcome") == ("duplicate",)
+    matched = case.match()
+    assert matched.line("pi_2", "outcome") == ("matched",)
+    assert matched.line("pi_1", "outcome") == ("duplicate",)
 
 
 def test_key_amounts_equal_tax_ids_differ(case: "Case") -> None:
@@ -176,9 +176,9 @@ def test_an_equal_document_that_another_payment_pays_is_no_rival(case: "Case") -
     case.invoice("2", 30_000)
     case.payment("pi_1", 30_000, metadata=PED_1, sender_tax_id=ANA)
     case.payment("pi_2", 30_000, metadata='{"order_ref": "PED-2"}', sender_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "doc_key") == ("partial", "cl:33::1")
-    assert run.line("pi_2", "outcome", "doc_key") == ("matched", "cl:33::2")
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "doc_key") == ("partial", "cl:33::1")
+    assert matched.line("pi_2", "outcome", "doc_key") == ("matched", "cl:33::2")
 
 
 @pytest.mark.parametrize(("amount", "difference"), [(49_999, -1), (50_001, 1)])
@@ -258,9 +258,9 @@ def test_a_note_before_the_payment_lowers_the_open_balance(case: "Case") -> None
     case.invoice("1", 100_000)
     case.note("9", "1", 30_000, issue_date=date(2026, 10, 2))
     case.payment("pi_1", 70_000, metadata=PED_1)
-    run = case.run()
-    assert run.line("pi_1", "outcome") == ("matched",)
-    assert run.document("cl:33::1", "outcome", "paid", "credited", "balance") == ("paid", 70_000, 30_000, 0)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome") == ("matched",)
+    assert matched.document("cl:33::1", "outcome", "paid", "credited", "balance") == ("paid", 70_000, 30_000, 0)
 
 
 @pytest.mark.parametrize(
@@ -281,9 +281,9 @@ def test_a_payer_nobody_knows_may_have_meant_the_document_of_that_amount(
     case.invoice("1", 100_000, customer_tax_id=ANA)
     case.invoice("2", 30_000, customer_tax_id=other, order_ref="PED-2")
     case.payment("pi_1", 30_000, metadata=PED_1, sender_tax_id=payer)
-    run = case.run()
-    assert run.line("pi_1", "outcome") == (outcome,)
-    assert run.document("cl:33::1", "balance") == (70_000 if outcome == "partial" else 100_000,)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome") == (outcome,)
+    assert matched.document("cl:33::1", "balance") == (70_000 if outcome == "partial" else 100_000,)
 
 
 def test_an_equal_document_long_past_its_dates_is_no_rival_of_a_key(case: "Case") -> None:
@@ -291,4 +291,4 @@ def test_an_equal_document_long_past_its_dates_is_no_rival_of_a_key(case: "Case"
     case.invoice("1", 100_000, customer_tax_id=ANA)
     case.invoice("2", 30_000, customer_tax_id=BRUNO, order_ref="PED-2", issue_date="2026-01-05", due_date="2026-02-05")
     case.payment("pi_1", 30_000, metadata=PED_1)
-    assert case.run().line("pi_1", "outcome") == ("partial",)
+    assert case.match().line("pi_1", "outcome") == ("partial",)

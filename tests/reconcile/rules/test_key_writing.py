@@ -40,7 +40,7 @@ def test_a_key_in_other_writing_names_its_document(case: "Case", said: str) -> N
     """Separators equal each other and none; a number sign before the key and the width of letters say nothing."""
     case.invoice("1", 50_000, order_ref=ORDER)
     case.payment("pi_1", 50_000, metadata=json.dumps({"order_ref": said}))
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
 
 
 @pytest.mark.parametrize(
@@ -60,14 +60,14 @@ def test_folios_and_document_keys_are_read_in_other_writing_too(case: "Case", sa
     """Every namespace compares normalised, a folio without the zeros before it."""
     case.invoice("1042", 50_000)
     case.payment("pi_1", 50_000, metadata=json.dumps(said))
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1042", 50_000)
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1042", 50_000)
 
 
 def test_a_uuid_is_read_without_its_hyphens(mexican_case: "Case") -> None:
     """The hyphens of a UUID are separators like any other."""
     mexican_case.invoice("7", 116_000, doc_key=f"mx:uuid:{UUID}", doc_type="I", uuid=UUID)
     mexican_case.payment("pi_1", 116_000, metadata=json.dumps({"uuid": UUID.replace("-", "")}))
-    assert mexican_case.run().line("pi_1", *SHOWN) == ("matched", "key", f"mx:uuid:{UUID}", 116_000)
+    assert mexican_case.match().line("pi_1", *SHOWN) == ("matched", "key", f"mx:uuid:{UUID}", 116_000)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_where_two_documents_would_bear_one_name_only_the_exact_writing_counts(
     case.invoice("1", 50_000, order_ref="ORD-1/23")
     case.invoice("2", 70_000, order_ref="ORD-12/3", customer_tax_id=BRUNO)
     case.payment("pi_1", 40_000, metadata=json.dumps({"order_ref": said}))
-    assert case.run().line("pi_1", "match_stage", "doc_key") == (stage, doc)
+    assert case.match().line("pi_1", "match_stage", "doc_key") == (stage, doc)
 
 
 def test_folios_that_would_become_one_are_told_apart(case: "Case") -> None:
@@ -96,8 +96,8 @@ def test_folios_that_would_become_one_are_told_apart(case: "Case") -> None:
         case.invoice(folio, 50_000 + place, order_ref=None, customer_tax_id=None)
     for place, folio in enumerate(("001-23", "12-3", "0123", "1.23", "#123")):
         case.payment(f"pi_{place}", 90_000, metadata=json.dumps({"folio": folio}))
-    run = case.run()
-    found = [run.line(f"pi_{place}", "doc_key") for place in range(5)]
+    matched = case.match()
+    found = [matched.line(f"pi_{place}", "doc_key") for place in range(5)]
     assert found == [("cl:33::1-23",), ("cl:33::12-3",), ("cl:33::123",), (None,), (None,)]
 
 
@@ -106,9 +106,9 @@ def test_digits_grouped_in_another_way_are_another_name(case: "Case") -> None:
     case.invoice("1", 50_000, order_ref="ORD-1/23", customer_tax_id=BRUNO)
     case.payment("pi_1", 50_000, metadata='{"order_ref": "ORD-12/3"}')
     case.payment("pi_2", 50_000, metadata='{"order_ref": "ORD 1-23"}', occurred_at="2026-10-05T16:00:00Z")
-    run = case.run()
-    assert run.line("pi_1", "outcome", "match_stage") != ("matched", "key")
-    assert run.line("pi_2", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "match_stage") != ("matched", "key")
+    assert matched.line("pi_2", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
 
 
 def test_the_exact_writing_is_believed_before_another_one(case: "Case") -> None:
@@ -116,7 +116,7 @@ def test_the_exact_writing_is_believed_before_another_one(case: "Case") -> None:
     case.invoice("1", 50_000, order_ref="AB-12", customer_tax_id=None)
     case.invoice("2", 50_000, order_ref="AB12X", doc_key="AB12", customer_tax_id=None)
     case.payment("pi_1", 50_000, metadata='{"invoice": "AB-12"}')
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
 
 
 def test_another_customers_document_in_other_writing_waits_for_a_person(case: "Case") -> None:
@@ -124,7 +124,7 @@ def test_another_customers_document_in_other_writing_waits_for_a_person(case: "C
     case.invoice("1", 50_000, order_ref="ORD-1", customer_tax_id=BRUNO)
     case.invoice("2", 50_000, order_ref="ORD-2")
     case.payment("pi_1", 50_000, metadata='{"order_ref": "ord 1"}', sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome") == ("ambiguous",)
+    assert case.match().line("pi_1", "outcome") == ("ambiguous",)
 
 
 @pytest.mark.parametrize("said", ["---", " / ", "#", "No.", "N°", "_._", "０", "000", "\N{ZERO WIDTH SPACE}"])
@@ -134,8 +134,10 @@ def test_a_key_of_nothing_but_separators_is_no_key(case: "Case", said: str) -> N
         case.invoice(empty, 50_000, doc_key=f"cl:33::9{place}", order_ref=f"{empty}{empty}", customer_tax_id=None)
     for name in ("order_ref", "folio", "uuid", "invoice"):
         case.payment(f"pi_{name}", 70_000, metadata=json.dumps({name: said, "doc_type": "33"}))
-    run = case.run()
-    assert {run.line(f"pi_{name}", "match_stage") for name in ("order_ref", "folio", "uuid", "invoice")} == {("none",)}
+    matched = case.match()
+    assert {matched.line(f"pi_{name}", "match_stage") for name in ("order_ref", "folio", "uuid", "invoice")} == {
+        ("none",)
+    }
 
 
 def test_a_key_of_any_length_is_read(case: "Case") -> None:
@@ -143,16 +145,16 @@ def test_a_key_of_any_length_is_read(case: "Case") -> None:
     case.invoice("1", 50_000, order_ref="ORD-" + "7" * 400_000)
     case.payment("pi_1", 50_000, metadata=json.dumps({"order_ref": "ord " + "7" * 400_000}))
     case.payment("pi_2", 50_000, metadata=json.dumps({"order_ref": "- " * 200_000}))
-    run = case.run()
-    assert run.line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
-    assert run.line("pi_2", "outcome") == ("no_document",)
+    matched = case.match()
+    assert matched.line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
+    assert matched.line("pi_2", "outcome") == ("no_document",)
 
 
 def test_a_sale_missing_from_the_books_speaks_against_its_neighbour_in_other_writing(case: "Case") -> None:
     """`ord2026 009000` is of the make of `ORD-2026-005596` and is not it: tax id and amount do not decide."""
     case.invoice("1", 50_000, order_ref=ORDER, issue_date=date(2026, 10, 1))
     case.payment("pi_1", 50_000, metadata='{"order_ref": "ord2026 009000"}', sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -208,4 +210,4 @@ def test_a_number_of_a_spreadsheet_is_not_ten_times_itself(case: "Case", said: d
     """5596.0 is what a spreadsheet makes of 5596: without its separator it would be order 55960."""
     case.invoice("10", 50_000, order_ref=borne, customer_tax_id=BRUNO)
     case.payment("pi_1", 20_000, metadata=json.dumps(said))
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("no_document", None)
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("no_document", None)

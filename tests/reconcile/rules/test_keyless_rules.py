@@ -20,7 +20,7 @@ def test_text_reference_amount_equal_and_same_tax_id(case: "Case", text: str) ->
     case.invoice("1041", 50_000)
     case.invoice("1042", 50_000)
     case.payment("pi_1", 50_000, texts=text, sender_tax_id=ANA)
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "reference", "cl:33::1042", 50_000)
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "reference", "cl:33::1042", 50_000)
 
 
 def test_text_reference_amount_equal_and_no_other_candidate(case: "Case") -> None:
@@ -37,16 +37,16 @@ def test_text_reference_without_tax_id_and_another_candidate_anywhere(case: "Cas
     case.invoice("1042", 50_000)
     case.invoice("1043", 50_000, customer_tax_id=BRUNO)
     case.payment("pi_1", 50_000, texts="PED-1042")
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
 
 
 def test_text_reference_with_another_amount_is_not_automatic(case: "Case") -> None:
     """A text alone does not make a part payment."""
     case.invoice("1042", 50_000)
     case.payment("pi_1", 45_000, texts="PED-1042", sender_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_1", "outcome") == ("no_document",)
-    assert run.document("cl:33::1042", "balance") == (50_000,)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome") == ("no_document",)
+    assert matched.document("cl:33::1042", "balance") == (50_000,)
 
 
 def test_a_reference_is_a_whole_word() -> None:
@@ -60,9 +60,9 @@ def test_of_two_payments_with_one_reference_the_older_is_meant(case: "Case") -> 
     case.invoice("1042", 50_000)
     case.payment("pi_1", 50_000, texts="PED-1042", sender_tax_id=ANA)
     case.payment("pi_2", 50_000, texts="PED-1042", sender_tax_id=ANA, occurred_at="2026-10-05T16:00:00Z")
-    run = case.run()
-    assert run.line("pi_1", "outcome") == ("matched",)
-    assert run.line("pi_2", "outcome") == ("no_document",)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome") == ("matched",)
+    assert matched.line("pi_2", "outcome") == ("no_document",)
 
 
 def test_texts_that_name_documents_of_two_customers_are_ambiguous(case: "Case") -> None:
@@ -71,9 +71,9 @@ def test_texts_that_name_documents_of_two_customers_are_ambiguous(case: "Case") 
     case.invoice("1043", 50_000, order_ref="BBB-88")
     case.payment("pi_1", 50_000, texts="AAA-77 BBB-88 CCC-99", sender_tax_id=ANA)
     case.payment("pi_2", 50_000, texts="AAA-77", sender_tax_id=ANA, occurred_at="2026-10-05T16:00:00Z")
-    run = case.run()
-    assert run.line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1043")
-    assert run.line("pi_2", "outcome", "doc_key") == ("matched", "cl:33::1042")
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1043")
+    assert matched.line("pi_2", "outcome", "doc_key") == ("matched", "cl:33::1042")
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_tax_id_and_amount_equal_inside_the_window(case: "Case", paid_on: str, o
     """The window runs from 3 bank days before issue to 10 bank days after due, both included."""
     case.invoice("1", 50_000, issue_date=date(2026, 10, 7), due_date=date(2026, 10, 15))
     case.payment("pi_1", 50_000, customer_tax_id=ANA, occurred_at=paid_on)
-    assert case.run().line("pi_1", "outcome") == (outcome,)
+    assert case.match().line("pi_1", "outcome") == (outcome,)
 
 
 @pytest.mark.parametrize(("paid_on", "outcome"), [("2026-10-19", "matched"), ("2026-10-20", "no_document")])
@@ -98,7 +98,7 @@ def test_due_missing_means_issue_and_thirty_days(case: "Case", paid_on: str, out
     case.as_of = date(2026, 10, 20)
     case.invoice("1", 50_000, issue_date=date(2026, 9, 2), due_date=None)
     case.payment("pi_1", 50_000, sender_tax_id=ANA, occurred_at=f"{paid_on}T15:00:00Z")
-    assert case.run().line("pi_1", "outcome") == (outcome,)
+    assert case.match().line("pi_1", "outcome") == (outcome,)
 
 
 def test_the_rest_of_a_partly_paid_document_is_its_open_balance(case: "Case") -> None:
@@ -106,24 +106,24 @@ def test_the_rest_of_a_partly_paid_document_is_its_open_balance(case: "Case") ->
     case.invoice("1", 50_000)
     case.payment("pi_1", 20_000, metadata='{"order_ref": "PED-1"}')
     case.payment("pi_2", 30_000, sender_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_2", *SHOWN) == ("matched", "customer", "cl:33::1", 30_000)
-    assert run.document("cl:33::1", "outcome", "payments") == ("paid", 2)
+    matched = case.match()
+    assert matched.line("pi_2", *SHOWN) == ("matched", "customer", "cl:33::1", 30_000)
+    assert matched.document("cl:33::1", "outcome", "payments") == ("paid", 2)
 
 
 def test_customer_of_a_payment_is_its_customer_else_its_sender(case: "Case") -> None:
     """The sender counts only where no customer is known."""
     case.invoice("1", 50_000, customer_tax_id=ANA)
     case.payment("pi_1", 50_000, customer_tax_id=BRUNO, sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome") == ("no_document",)
+    assert case.match().line("pi_1", "outcome") == ("no_document",)
 
 
 def test_generic_tax_ids_never_identify(case: "Case") -> None:
     """The tax id of the public at large is nobody's: amount and window only suggest."""
     case.invoice("1", 50_000, customer_tax_id=PUBLIC)
     case.payment("pi_1", 50_000, customer_tax_id=PUBLIC)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "match_stage") == ("suggested", "suggestion")
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "match_stage") == ("suggested", "suggestion")
 
 
 def test_a_tax_id_can_be_made_generic_by_a_rule(case: "Case") -> None:
@@ -131,7 +131,7 @@ def test_a_tax_id_can_be_made_generic_by_a_rule(case: "Case") -> None:
     case.rules = {"generic_tax_ids": [ANA]}
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, customer_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome") == ("suggested",)
+    assert case.match().line("pi_1", "outcome") == ("suggested",)
 
 
 def test_several_identical_documents_and_payments_are_interchangeable(case: "Case") -> None:
@@ -189,8 +189,8 @@ def test_two_payments_that_want_one_set_are_both_ambiguous(case: "Case") -> None
     case.invoice("2", 40_000)
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
     case.payment("pi_2", 50_000, sender_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_1", "outcome") == run.line("pi_2", "outcome") == ("ambiguous",)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome") == matched.line("pi_2", "outcome") == ("ambiguous",)
 
 
 def test_a_set_never_has_six_documents(case: "Case") -> None:
@@ -198,7 +198,7 @@ def test_a_set_never_has_six_documents(case: "Case") -> None:
     for number in range(6):
         case.invoice(str(number), 10_000 + number)
     case.payment("pi_1", 60_015, sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome") == ("no_document",)
+    assert case.match().line("pi_1", "outcome") == ("no_document",)
 
 
 def test_a_pool_above_the_cap_is_not_searched_and_said(case: "Case") -> None:
@@ -227,8 +227,8 @@ def test_no_tax_id_and_two_payments_of_the_amount_suggest_nothing(case: "Case") 
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000)
     case.payment("pi_2", 50_000)
-    run = case.run()
-    assert run.line("pi_1", "outcome") == run.line("pi_2", "outcome") == ("no_document",)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome") == matched.line("pi_2", "outcome") == ("no_document",)
 
 
 def test_no_tax_id_and_several_documents_of_that_amount(case: "Case") -> None:
@@ -269,16 +269,16 @@ def test_nothing_matches_across_currencies(case: "Case") -> None:
     case.invoice("1", 50_000, currency="USD")
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
     case.payment("pi_2", 50_000)
-    assert case.run().line("pi_1", "outcome") == ("no_document",)
+    assert case.match().line("pi_1", "outcome") == ("no_document",)
 
 
 def test_a_payment_in_transit_closes_its_document(case: "Case") -> None:
     """Being paid out is another axis."""
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_1", "payout_id", "outcome") == (None, "matched")
-    assert run.document("cl:33::1", "outcome") == ("paid",)
+    matched = case.match()
+    assert matched.line("pi_1", "payout_id", "outcome") == (None, "matched")
+    assert matched.document("cl:33::1", "outcome") == ("paid",)
 
 
 def test_a_large_block_of_equals_is_paired_as_a_small_one(case: "Case") -> None:

@@ -62,4 +62,4 @@ def test_a_set_is_no_proof_where_a_missing_document_is_named(case: "Case") -> No
     _books(case)
     case.invoice("1201", 30_000, series="A")
     case.payment("pi_1", 80_000, sender_tax_id=ANA, texts="facturas 1200 y 1047")
-    assert case.run().line("pi_1", "outcome", "match_stage", "doc_key") == NOTHING
+    assert case.match().line("pi_1", "outcome", "match_stage", "doc_key") == NOTHING

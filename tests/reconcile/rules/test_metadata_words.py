@@ -28,23 +28,23 @@ def test_metadata_that_is_no_object_says_nothing(case: "Case", metadata: str) ->
     """A list, a text, a number or nothing where an object belongs names no document."""
     case.invoice("7", 5_000)
     case.payment("pi_1", 9_000, metadata=metadata)
-    assert case.run().line("pi_1", "outcome", "match_rule") == ("no_document", "none:nothing")
+    assert case.match().line("pi_1", "outcome", "match_rule") == ("no_document", "none:nothing")
 
 
 def test_a_number_names_a_document_as_its_digits_do(case: "Case") -> None:
     """An order given as a number is the order of that text, spaces around it left out."""
     case.invoice("7", 5_000, order_ref=" 7001 ")
     case.payment("pi_1", 5_000, metadata='{"order_id": 7001}')
-    assert case.run().line("pi_1", "outcome", "match_rule", "order_ref") == ("matched", "key:order_id", "7001")
+    assert case.match().line("pi_1", "outcome", "match_rule", "order_ref") == ("matched", "key:order_id", "7001")
 
 
 def test_the_order_reference_shown_is_the_strongest_said(case: "Case") -> None:
     """Of several names the order reference is shown before the order id, and that before the invoice."""
     case.payment("pi_1", 9_000, metadata='{"invoice": "F-1", "order_id": "O-2", "order_ref": "R-3"}')
     case.payment("pi_2", 9_000, metadata='{"invoice": "F-1", "order_id": "O-2"}')
-    run = case.run()
-    assert run.line("pi_1", "order_ref") == ("R-3",)
-    assert run.line("pi_2", "order_ref") == ("O-2",)
+    matched = case.match()
+    assert matched.line("pi_1", "order_ref") == ("R-3",)
+    assert matched.line("pi_2", "order_ref") == ("O-2",)
 
 
 def test_of_two_equally_close_documents_the_one_due_first_is_the_nearest(case: "Case") -> None:
@@ -116,4 +116,4 @@ def test_a_number_with_a_point_is_never_ten_times_itself(case: "Case", metadata:
     case.invoice("3", 5_000, order_ref="1e+22")
     case.payment("pi_1", 5_000, metadata=metadata)
     expected = ("matched", named) if named else ("no_document", None)
-    assert case.run().line("pi_1", "outcome", "doc_key") == expected
+    assert case.match().line("pi_1", "outcome", "doc_key") == expected

@@ -75,9 +75,9 @@ def test_a_refund_that_has_not_succeeded_changes_no_document(case: "Case") -> No
     """Money on its way back is a line in transit and no more."""
     _sale(case)
     case.refund("re_1", "pi_1", 100_000, status="in_progress")
-    run = case.run()
-    assert run.line("re_1", "outcome", "payout_id") == ("refund", None)
-    assert run.document("cl:33::1", "outcome") == ("paid",)
+    matched = case.match()
+    assert matched.line("re_1", "outcome", "payout_id") == ("refund", None)
+    assert matched.document("cl:33::1", "outcome") == ("paid",)
 
 
 def test_a_document_paid_again_after_its_refund_is_no_duplicate(case: "Case") -> None:
@@ -85,9 +85,9 @@ def test_a_document_paid_again_after_its_refund_is_no_duplicate(case: "Case") ->
     _sale(case)
     case.refund("re_1", "pi_1", 100_000, occurred_at="2026-10-05T15:30:00Z")
     case.payment("pi_2", 100_000, metadata=PED_1, occurred_at=LATER)
-    run = case.run()
-    assert run.line("pi_2", "outcome") == ("matched",)
-    assert run.document("cl:33::1", "outcome", "paid", "payments") == ("paid", 100_000, 2)
+    matched = case.match()
+    assert matched.line("pi_2", "outcome") == ("matched",)
+    assert matched.document("cl:33::1", "outcome", "paid", "payments") == ("paid", 100_000, 2)
 
 
 def test_a_sale_paid_again_after_its_refund_still_lacks_the_note_of_the_refund(case: "Case") -> None:
@@ -141,7 +141,7 @@ def test_a_mexican_note_names_the_uuid_of_its_document(mexican_case: "Case") -> 
     case = mexican_case
     case.invoice("1", 100, doc_key="mx:uuid:aa-1", doc_type="I", uuid="aa-1", order_ref="PED-1")
     case.invoice("2", 100, doc_key="mx:uuid:bb-2", doc_type="E", uuid="bb-2", ref_type="01", ref_number="AA-1")
-    assert case.run().document("mx:uuid:aa-1", "outcome", "credited") == ("credited", 100)
+    assert case.match().document("mx:uuid:aa-1", "outcome", "credited") == ("credited", 100)
 
 
 def test_a_failed_refund_comes_back_as_an_adjustment_and_the_original_line_stays(case: "Case") -> None:
@@ -227,4 +227,4 @@ def test_an_open_dispute_is_a_note(case: "Case") -> None:
     """It is said on the payment and moves no money."""
     case.payment("pi_1", 100_000)
     _dispute(case, "needs_response", ended_at=None)
-    assert case.run().line("pi_1", "note") == ("note.open_dispute",)
+    assert case.match().line("pi_1", "note") == ("note.open_dispute",)

@@ -23,7 +23,7 @@ def test_a_part_says_what_is_missing(case: "Case") -> None:
     case.invoice("1", 100_000)
     case.payment("pi_1", 60_000, metadata=PED_1)
     shown = ("outcome", "applied_amount", "difference", "doc_balance_after")
-    assert case.run().line("pi_1", *shown) == ("partial", 60_000, -40_000, 40_000)
+    assert case.match().line("pi_1", *shown) == ("partial", 60_000, -40_000, 40_000)
 
 
 def test_a_note_that_leaves_nothing_owed_wants_no_refund(case: "Case") -> None:
@@ -58,7 +58,7 @@ def test_a_payment_equals_what_the_notes_of_its_day_or_all_of_them_leave(case: "
     case.note("8", "1", 20_000, issue_date=date(2026, 10, 5))
     case.note("9", "1", 5_000, issue_date=date(2026, 10, 6))
     case.payment("pi_1", amount, metadata=PED_1, occurred_at=OCT_5)
-    assert case.run().line("pi_1", "outcome", "applied_amount", "doc_balance_after") == ("matched", amount, left)
+    assert case.match().line("pi_1", "outcome", "applied_amount", "doc_balance_after") == ("matched", amount, left)
 
 
 def test_a_refund_of_one_unit_opens_its_document_by_one(case: "Case") -> None:

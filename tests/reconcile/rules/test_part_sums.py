@@ -38,13 +38,13 @@ def test_five_payments_are_the_most(case: "Case") -> None:
     """Five parts are searched for, six are left to a person."""
     case.invoice("1", 10_111 + 20_222 + 30_333 + 40_444 + 50_577)
     pay(case, 10_111, 20_222, 30_333, 40_444, 50_577)
-    run = case.run()
-    assert [run.line(f"pi_{place}", "outcome") for place in range(5)] == [("partial",)] * 4 + [("matched",)]
+    matched = case.match()
+    assert [matched.line(f"pi_{place}", "outcome") for place in range(5)] == [("partial",)] * 4 + [("matched",)]
     case.invoice("2", 61_001 + 1_003 + 2_007 + 3_013 + 4_021 + 5_037, customer_tax_id=BRUNO)
     for place, amount in enumerate((61_001, 1_003, 2_007, 3_013, 4_021, 5_037)):
         case.payment(f"pi_b{place}", amount, sender_tax_id=BRUNO)
-    run = case.run()
-    assert {run.line(f"pi_b{place}", "outcome") for place in range(6)} == {("no_document",)}
+    matched = case.match()
+    assert {matched.line(f"pi_b{place}", "outcome") for place in range(6)} == {("no_document",)}
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_all_of_them_are_of_one_customer_currency_and_day(case: "Case", given: d
     case.invoice("1", 98_765)
     pay(case, 90_000)
     case.payment("pi_1", 8_765, **{"sender_tax_id": ANA, "occurred_at": LATER} | given)
-    run = case.run()
-    assert run.line("pi_0", "outcome", "doc_key") == ("no_document", None)
-    assert run.document("cl:33::1", "balance") == (98_765,)
+    matched = case.match()
+    assert matched.line("pi_0", "outcome", "doc_key") == ("no_document", None)
+    assert matched.document("cl:33::1", "balance") == (98_765,)
 
 
 def test_local_days_count(case: "Case") -> None:
@@ -73,7 +73,7 @@ def test_local_days_count(case: "Case") -> None:
     case.invoice("1", 98_765)
     case.payment("pi_0", 90_000, sender_tax_id=ANA, occurred_at="2026-10-05T22:00:00Z")
     case.payment("pi_1", 8_765, sender_tax_id=ANA, occurred_at="2026-10-06T01:30:00Z")
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1")
 
 
 def test_two_documents_of_that_sum_are_ambiguous(case: "Case") -> None:
@@ -91,8 +91,8 @@ def test_two_sums_for_one_document_are_ambiguous(case: "Case") -> None:
     """Four payments that make the total in two ways pay it in neither."""
     case.invoice("1", 98_765)
     pay(case, 90_000, 8_765, 90_001, 8_764)
-    run = case.run()
-    assert {run.line(f"pi_{place}", "outcome") for place in range(4)} == {("ambiguous",)}
+    matched = case.match()
+    assert {matched.line(f"pi_{place}", "outcome") for place in range(4)} == {("ambiguous",)}
 
 
 def test_a_payment_placed_otherwise_is_no_part(case: "Case") -> None:
@@ -100,9 +100,9 @@ def test_a_payment_placed_otherwise_is_no_part(case: "Case") -> None:
     case.invoice("1", 98_765)
     case.invoice("2", 8_765)
     pay(case, 90_000, 8_765)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
-    assert run.line("pi_0", "outcome", "doc_key") == ("no_document", None)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
+    assert matched.line("pi_0", "outcome", "doc_key") == ("no_document", None)
 
 
 def test_a_sum_that_chance_would_make_is_ambiguous(case: "Case") -> None:
@@ -156,11 +156,11 @@ def test_a_void_document_of_the_sum_or_of_a_part_is_a_rival(case: "Case") -> Non
     case.invoice("1", 98_765)
     case.invoice("2", 98_765, status="void")
     pay(case, 90_000, 8_765)
-    run = case.run()
-    assert run.line("pi_0", "outcome", "match_rule") == ("ambiguous", "parts:void_equal")
-    assert run.line("pi_1", "outcome", "match_rule") == ("ambiguous", "parts:void_equal")
+    matched = case.match()
+    assert matched.line("pi_0", "outcome", "match_rule") == ("ambiguous", "parts:void_equal")
+    assert matched.line("pi_1", "outcome", "match_rule") == ("ambiguous", "parts:void_equal")
     case.rows["documents"][1]["total"] = 8_765
-    assert case.run().line("pi_0", "outcome", "match_rule") == ("ambiguous", "parts:void_equal")
+    assert case.match().line("pi_0", "outcome", "match_rule") == ("ambiguous", "parts:void_equal")
 
 
 def test_a_person_may_turn_a_part_down(case: "Case") -> None:
@@ -168,4 +168,4 @@ def test_a_person_may_turn_a_part_down(case: "Case") -> None:
     case.invoice("1", 98_765)
     pay(case, 90_000, 8_765)
     case.add("decisions", kind="unmatch", resource_id="pi_0", doc_key="cl:33::1", decision_id=1)
-    assert case.run().line("pi_1", "outcome") == ("no_document",)
+    assert case.match().line("pi_1", "outcome") == ("no_document",)

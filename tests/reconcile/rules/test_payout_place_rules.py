@@ -52,7 +52,7 @@ def test_a_listed_item_is_not_also_in_transit(case: "Case") -> None:
     case.payment("pi_1", 50_000, payout_id="po_1")
     case.payment("pi_1", 50_000)
     _paid_out(case, "po_1", 50_000)
-    assert case.run().lines("pi_1", "payout_id") == [("po_1",)]
+    assert case.match().lines("pi_1", "payout_id") == [("po_1",)]
 
 
 def test_items_of_a_canceled_payout_are_in_transit_again(case: "Case") -> None:
@@ -99,7 +99,7 @@ def test_a_returned_payout_is_an_exception_and_its_items_may_be_paid_again(case:
 def test_a_refund_that_never_moved_money_is_no_line(case: "Case") -> None:
     """A failed refund that no payout lists is nowhere."""
     case.refund("re_1", "pi_1", 5_000, status="failed")
-    assert case.run().lines("re_1", "outcome") == []
+    assert case.match().lines("re_1", "outcome") == []
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def test_a_tolerance_a_hundred_times_wider_is_seen(case: "Case", rules: dict[str
     case.rules = rules
     case.invoice("1", 50_000)
     case.payment("pi_1", 49_950, metadata='{"order_ref": "PED-1"}')
-    assert case.run().line("pi_1", "outcome") == (outcome,)
+    assert case.match().line("pi_1", "outcome") == (outcome,)
 
 
 @pytest.mark.parametrize(("rules", "outcome"), [({}, "no_document"), ({"days_after_due": 100}, "matched")])
@@ -31,7 +31,7 @@ def test_a_window_ten_times_wider_is_seen(case: "Case", rules: dict[str, Any], o
     case.rules, case.as_of = rules, date(2026, 12, 1)
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, sender_tax_id="11111111-1", occurred_at="2026-11-30T15:00:00Z")
-    assert case.run().line("pi_1", "outcome") == (outcome,)
+    assert case.match().line("pi_1", "outcome") == (outcome,)
 
 
 @pytest.mark.parametrize(

@@ -188,11 +188,11 @@ def test_confirming_a_suggestion_keeps_it_and_turns_nothing_else(case: "Case") -
     case.invoice("2", 60_000)
     case.payment("pi_1", 50_000)
     case.payment("pi_2", 60_000)
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("suggested", "cl:33::1")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("suggested", "cl:33::1")
     case.add("decisions", kind="match", resource_id="pi_1", doc_key="cl:33::1", decision_id=1)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "match_stage", "doc_key") == ("matched", "manual", "cl:33::1")
-    assert run.line("pi_2", "outcome", "doc_key") == ("suggested", "cl:33::2")
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "match_stage", "doc_key") == ("matched", "manual", "cl:33::1")
+    assert matched.line("pi_2", "outcome", "doc_key") == ("suggested", "cl:33::2")
 
 
 def _inputs(case: "Case", seed: int) -> Inputs:

@@ -44,9 +44,9 @@ def test_a_bearer_paid_without_a_key_is_not_open_either(case: "Case") -> None:
     case.invoice("1", 60_000, doc_key=RECEIPT, doc_type="39", customer_tax_id=None, order_ref="PED-2")
     _paid(case, metadata=None, customer_tax_id=ANA)
     case.payment("pi_1", 60_000, metadata=FOLIO_1)
-    run = case.run()
-    assert run.line("pi_paid", *SHOWN) == ("matched", "customer", "cl:33::1", 50_000)
-    assert run.line("pi_1", *SHOWN) == ("matched", "key", RECEIPT, 60_000)
+    matched = case.match()
+    assert matched.line("pi_paid", *SHOWN) == ("matched", "customer", "cl:33::1", 50_000)
+    assert matched.line("pi_1", *SHOWN) == ("matched", "key", RECEIPT, 60_000)
 
 
 def test_a_bearer_credited_before_the_payment_is_not_open(case: "Case") -> None:
@@ -54,7 +54,7 @@ def test_a_bearer_credited_before_the_payment_is_not_open(case: "Case") -> None:
     _two(case)
     case.note("9", "1", 50_000, issue_date=date(2026, 10, 2), customer_tax_id=None)
     case.payment("pi_1", 60_000, metadata=FOLIO_1)
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", RECEIPT, 60_000)
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "key", RECEIPT, 60_000)
 
 
 def test_a_bearer_credited_after_the_payment_was_open(case: "Case") -> None:
@@ -63,7 +63,7 @@ def test_a_bearer_credited_after_the_payment_was_open(case: "Case") -> None:
     case.as_of = date(2026, 10, 9)
     case.note("9", "1", 50_000, issue_date=date(2026, 10, 8), customer_tax_id=None)
     case.payment("pi_1", 60_000, metadata=FOLIO_1)
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("suggested", "suggestion")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("suggested", "suggestion")
 
 
 def test_a_bearer_paid_in_part_is_open(case: "Case") -> None:
@@ -71,7 +71,7 @@ def test_a_bearer_paid_in_part_is_open(case: "Case") -> None:
     _two(case)
     _paid(case, 30_000)
     case.payment("pi_1", 59_000, metadata=FOLIO_1)
-    assert case.run().line("pi_1", *SHOWN) == NOTHING
+    assert case.match().line("pi_1", *SHOWN) == NOTHING
 
 
 def test_a_bearer_whose_payment_was_given_back_is_open(case: "Case") -> None:
@@ -80,7 +80,7 @@ def test_a_bearer_whose_payment_was_given_back_is_open(case: "Case") -> None:
     _paid(case)
     case.refund("re_1", "pi_paid", 50_000, occurred_at="2026-10-05T15:30:00Z")
     case.payment("pi_1", 59_000, metadata=FOLIO_1, occurred_at=LATER)
-    assert case.run().line("pi_1", *SHOWN) == NOTHING
+    assert case.match().line("pi_1", *SHOWN) == NOTHING
 
 
 def test_a_part_of_the_one_open_document(case: "Case") -> None:
@@ -88,7 +88,7 @@ def test_a_part_of_the_one_open_document(case: "Case") -> None:
     _two(case)
     _paid(case)
     case.payment("pi_1", 20_000, metadata=FOLIO_1)
-    assert case.run().line("pi_1", *SHOWN) == ("partial", "key", RECEIPT, 20_000)
+    assert case.match().line("pi_1", *SHOWN) == ("partial", "key", RECEIPT, 20_000)
 
 
 def test_the_amount_of_the_paid_bearer_speaks_against_the_open_one(case: "Case") -> None:
@@ -96,9 +96,9 @@ def test_the_amount_of_the_paid_bearer_speaks_against_the_open_one(case: "Case")
     _two(case)
     _paid(case)
     case.payment("pi_1", 50_000, metadata=FOLIO_1)
-    run = case.run()
-    assert run.line("pi_1", *SHOWN) == NOTHING
-    assert run.document(RECEIPT, "paid", "balance") == (0, 60_000)
+    matched = case.match()
+    assert matched.line("pi_1", *SHOWN) == NOTHING
+    assert matched.document(RECEIPT, "paid", "balance") == (0, 60_000)
 
 
 @pytest.mark.parametrize("owner", [BRUNO, None])
@@ -108,7 +108,7 @@ def test_the_customer_of_the_paid_bearer_speaks_against_the_open_one(case: "Case
     case.invoice("1", 60_000, doc_key=RECEIPT, doc_type="39", customer_tax_id=owner, order_ref="PED-2")
     _paid(case, 60_000)
     case.payment("pi_1", 60_000, metadata=FOLIO_1, customer_tax_id=ANA)
-    assert case.run().line("pi_1", *SHOWN) == NOTHING
+    assert case.match().line("pi_1", *SHOWN) == NOTHING
 
 
 def test_two_payments_of_the_folio_and_one_open_document(case: "Case") -> None:
@@ -129,16 +129,16 @@ def test_a_declined_bearer_is_not_matched(case: "Case") -> None:
     _paid(case)
     case.payment("pi_1", 60_000, metadata=FOLIO_1)
     case.add("decisions", kind="decline", resource_id="pi_1", doc_key=RECEIPT, decision_id=1)
-    assert case.run().line("pi_1", *SHOWN) == NOTHING
+    assert case.match().line("pi_1", *SHOWN) == NOTHING
 
 
 def test_another_key_decides_alone(case: "Case") -> None:
     """Beside a key that names one document the shared folio neither helps nor contradicts."""
     _two(case)
     case.payment("pi_1", 50_000, metadata='{"order_ref": "PED-1", "folio": "1"}')
-    run = case.run()
-    assert run.line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
-    assert run.line("pi_1", "match_rule") == ("key:order_ref",)
+    matched = case.match()
+    assert matched.line("pi_1", *SHOWN) == ("matched", "key", "cl:33::1", 50_000)
+    assert matched.line("pi_1", "match_rule") == ("key:order_ref",)
 
 
 def test_a_declined_key_leaves_the_folio_without_meaning(case: "Case") -> None:
@@ -146,7 +146,7 @@ def test_a_declined_key_leaves_the_folio_without_meaning(case: "Case") -> None:
     _two(case, customer_tax_id=ANA)
     case.payment("pi_1", 59_000, metadata='{"order_ref": "PED-1", "folio": "1"}', customer_tax_id=ANA)
     case.add("decisions", kind="decline", resource_id="pi_1", doc_key="cl:33::1", decision_id=1)
-    assert case.run().line("pi_1", *SHOWN) == NOTHING
+    assert case.match().line("pi_1", *SHOWN) == NOTHING
 
 
 def _void_and_valid(case: "Case") -> None:
@@ -160,16 +160,16 @@ def test_a_void_bearer_speaks_against_the_open_one(case: "Case", amount: int, pa
     """Amount or payer are those of the void document: the open one is not what was meant."""
     _void_and_valid(case)
     case.payment("pi_1", amount, metadata=FOLIO_1, customer_tax_id=payer)
-    run = case.run()
-    assert run.line("pi_1", *SHOWN) == NOTHING
-    assert run.document(RECEIPT, "paid") == (0,)
+    matched = case.match()
+    assert matched.line("pi_1", *SHOWN) == NOTHING
+    assert matched.document(RECEIPT, "paid") == (0,)
 
 
 def test_a_void_bearer_that_nothing_speaks_for_is_passed_over(case: "Case") -> None:
     """Neither amount nor payer are the void document's."""
     _void_and_valid(case)
     case.payment("pi_1", 60_000, metadata=FOLIO_1)
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", RECEIPT, 60_000)
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "key", RECEIPT, 60_000)
 
 
 def test_a_folio_that_only_a_void_document_bears_is_no_key(case: "Case") -> None:
@@ -209,4 +209,4 @@ def test_the_valid_document_of_another_series_is_meant_by_payer_or_amount(case: 
     """Nothing speaks for the void one."""
     _two_series(case)
     case.payment("pi_1", 60_000, metadata='{"doc_type": "33", "folio": "1"}', customer_tax_id=payer)
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "key", "cl:33:B:1", 60_000)
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "key", "cl:33:B:1", 60_000)

@@ -14,7 +14,7 @@ def test_an_order_with_two_invoices_is_paid_whole(case: "Case") -> None:
     case.invoice("1", 60_000, order_ref="PED-1")
     case.invoice("2", 40_000, order_ref="PED-1")
     case.payment("pi_1", 100_000, metadata=PED_1)
-    assert case.run().lines("pi_1", "line", "outcome", "doc_key", "applied_amount", "amount_signed") == [
+    assert case.match().lines("pi_1", "line", "outcome", "doc_key", "applied_amount", "amount_signed") == [
         (1, "set", "cl:33::1", 60_000, 100_000),
         (2, "set", "cl:33::2", 40_000, None),
     ]
@@ -25,7 +25,7 @@ def test_an_order_with_two_invoices_of_which_one_equals(case: "Case") -> None:
     case.invoice("1", 60_000, order_ref="PED-1")
     case.invoice("2", 40_000, order_ref="PED-1")
     case.payment("pi_1", 40_000, metadata=PED_1)
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
 
 
 def test_keys_that_contradict_each_other_are_ambiguous(case: "Case") -> None:
@@ -33,8 +33,8 @@ def test_keys_that_contradict_each_other_are_ambiguous(case: "Case") -> None:
     case.invoice("1", 60_000)
     case.invoice("2", 60_000)
     case.payment("pi_1", 60_000, metadata='{"order_ref": "PED-1", "doc_type": "33", "folio": "2"}')
-    run = case.run()
-    assert run.line("pi_1", "outcome", "rivals") == ("ambiguous", "cl:33::1 cl:33::2")
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "rivals") == ("ambiguous", "cl:33::1 cl:33::2")
 
 
 def test_a_valid_document_is_meant_where_a_void_one_bears_the_same_order(case: "Case") -> None:
@@ -42,7 +42,7 @@ def test_a_valid_document_is_meant_where_a_void_one_bears_the_same_order(case: "
     case.invoice("1", 60_000, status="void", order_ref="PED-1")
     case.invoice("2", 60_000, order_ref="PED-1")
     case.payment("pi_1", 60_000, metadata=PED_1)
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
 
 
 def test_a_key_to_nothing_is_no_key(case: "Case") -> None:
@@ -60,7 +60,7 @@ def test_a_word_that_every_document_bears_identifies_none(case: "Case") -> None:
     for number in range(51):
         case.invoice(str(number), 1_000 + number, order_ref="WEB", customer_tax_id=None)
     case.payment("pi_1", 1_500_000, metadata='{"order_ref": "WEB"}')
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
 
 
 def test_an_order_with_two_equal_invoices_is_interchangeable(case: "Case") -> None:
@@ -68,7 +68,7 @@ def test_an_order_with_two_equal_invoices_is_interchangeable(case: "Case") -> No
     case.invoice("1", 40_000, order_ref="PED-1")
     case.invoice("2", 40_000, order_ref="PED-1")
     case.payment("pi_1", 40_000, metadata=PED_1)
-    assert case.run().line("pi_1", "outcome", "doc_key", "rivals") == ("interchangeable", "cl:33::1", "cl:33::2")
+    assert case.match().line("pi_1", "outcome", "doc_key", "rivals") == ("interchangeable", "cl:33::1", "cl:33::2")
 
 
 def test_an_order_whose_invoices_are_all_paid_is_a_duplicate(case: "Case") -> None:
@@ -98,4 +98,4 @@ def test_a_single_key_among_shared_ones_decides(case: "Case") -> None:
     case.invoice("1", 60_000, order_ref="PED-1")
     case.invoice("2", 60_000, order_ref="PED-1")
     case.payment("pi_1", 60_000, metadata='{"order_ref": "PED-1", "doc_type": "33", "folio": "2"}')
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::2")

@@ -24,7 +24,7 @@ def test_two_documents_of_that_day_suggest_nothing(case: "Case") -> None:
     case.invoice("1", 50_000, issue_date=date(2026, 10, 5))
     case.invoice("2", 50_000, issue_date=date(2026, 10, 5))
     case.payment("pi_1", 50_000)
-    assert case.run().line("pi_1", "outcome", "match_rule") == ("no_document", "none:amount_only")
+    assert case.match().line("pi_1", "outcome", "match_rule") == ("no_document", "none:amount_only")
 
 
 def test_two_payments_of_that_day_suggest_nothing(case: "Case") -> None:
@@ -33,8 +33,8 @@ def test_two_payments_of_that_day_suggest_nothing(case: "Case") -> None:
     case.invoice("2", 50_000, issue_date=date(2026, 10, 5))
     case.payment("pi_1", 50_000)
     case.payment("pi_2", 50_000, occurred_at="2026-10-05T16:00:00Z")
-    run = case.run()
-    assert run.line("pi_1", "outcome") == run.line("pi_2", "outcome") == ("no_document",)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome") == matched.line("pi_2", "outcome") == ("no_document",)
 
 
 def test_each_day_has_its_own_suggestion(case: "Case") -> None:

@@ -29,7 +29,7 @@ def test_a_name_written_apart_in_a_text_is_read(case: "Case", text: str) -> None
     case.invoice("1", 50_000, order_ref=ORDER)
     case.invoice("2", 50_000, order_ref="ORD-2026-005600")
     case.payment("pi_1", 50_000, texts=text, sender_tax_id=ANA)
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "reference", "cl:33::1")
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "reference", "cl:33::1")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_whole_number_in_metadata_is_a_text_and_a_fraction_is_not(case: "Case"
     case.invoice("1041", 50_000)
     case.invoice("1042", 50_000)
     case.payment("pi_1", 50_000, metadata='{"boleta": 1042, "ok": true, "rate": 1041.5}', sender_tax_id=ANA)
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "reference", "cl:33::1042")
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "reference", "cl:33::1042")
 
 
 def test_metadata_that_is_no_key_is_automatic_only_as_a_text_is(case: "Case") -> None:
@@ -66,9 +66,9 @@ def test_metadata_that_is_no_key_is_automatic_only_as_a_text_is(case: "Case") ->
     case.invoice("2", 50_000, customer_tax_id=BRUNO)
     case.payment("pi_1", 50_000, metadata=json.dumps({"pedido": ORDER}))
     case.payment("pi_2", 45_000, metadata=json.dumps({"pedido": ORDER}), sender_tax_id=ANA)
-    run = case.run()
-    assert run.line("pi_1", "outcome", "doc_key") == ("no_document", None)
-    assert run.line("pi_2", "outcome", "doc_key") == ("no_document", None)
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "doc_key") == ("no_document", None)
+    assert matched.line("pi_2", "outcome", "doc_key") == ("no_document", None)
 
 
 @pytest.mark.parametrize(("text", "doc"), [("ORD-1/23", "cl:33::1"), ("ORD 123", None), ("ORD-12/3", None)])
@@ -77,8 +77,8 @@ def test_a_text_that_could_be_two_documents_names_only_what_it_writes(case: "Cas
     case.invoice("1", 50_000, order_ref="ORD-1/23")
     case.invoice("2", 70_000, order_ref="ORD-12/3", customer_tax_id=BRUNO)
     case.payment("pi_1", 50_000, texts=text)
-    run = case.run()
-    assert run.line("pi_1", "match_stage") == (("reference" if doc else "suggestion"),)
+    matched = case.match()
+    assert matched.line("pi_1", "match_stage") == (("reference" if doc else "suggestion"),)
 
 
 def test_digits_grouped_in_another_way_are_another_name_in_texts(case: "Case") -> None:
@@ -86,9 +86,9 @@ def test_digits_grouped_in_another_way_are_another_name_in_texts(case: "Case") -
     case.invoice("1", 50_000, order_ref="ORD-1/23")
     case.payment("pi_1", 50_000, texts="ORD-12/3")
     case.payment("pi_2", 50_000, texts="ORD 1 23", occurred_at="2026-10-05T16:00:00Z")
-    run = case.run()
-    assert run.line("pi_1", "match_stage") != ("reference",)
-    assert run.line("pi_2", *SHOWN) == ("matched", "reference", "cl:33::1")
+    matched = case.match()
+    assert matched.line("pi_1", "match_stage") != ("reference",)
+    assert matched.line("pi_2", *SHOWN) == ("matched", "reference", "cl:33::1")
 
 
 def test_an_order_missing_from_the_books_speaks_against_in_metadata_too(case: "Case") -> None:
@@ -96,7 +96,7 @@ def test_an_order_missing_from_the_books_speaks_against_in_metadata_too(case: "C
     for number in (*range(5590, 5596), *range(5597, 5603)):
         case.invoice(str(number), 50_000 if number == 5590 else 70_000 + number, order_ref=f"ORD-2026-00{number}")
     case.payment("pi_1", 50_000, metadata='{"pedido": "ord 2026 005596"}', sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
+    assert case.match().line("pi_1", "outcome", "match_stage") == ("no_document", "none")
 
 
 def test_a_carts_number_in_metadata_does_not_speak_against(case: "Case") -> None:
@@ -104,7 +104,7 @@ def test_a_carts_number_in_metadata_does_not_speak_against(case: "Case") -> None
     for number in (*range(5590, 5596), *range(5597, 5603)):
         case.invoice(str(number), 50_000 if number == 5590 else 70_000 + number)
     case.payment("pi_1", 50_000, metadata='{"cart": "5596"}', sender_tax_id=ANA)
-    assert case.run().line("pi_1", *SHOWN) == ("matched", "customer", "cl:33::5590")
+    assert case.match().line("pi_1", *SHOWN) == ("matched", "customer", "cl:33::5590")
 
 
 def test_a_text_of_any_length_is_read_at_its_beginning() -> None:

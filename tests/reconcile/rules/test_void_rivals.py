@@ -28,7 +28,7 @@ def test_a_void_document_is_a_rival_of_interchangeable_ones(case: "Case") -> Non
     case.invoice("2", 50_000)
     case.invoice("3", 50_000, status="void")
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome") == ("ambiguous",)
+    assert case.match().line("pi_1", "outcome") == ("ambiguous",)
 
 
 def test_a_void_document_is_a_rival_of_a_set(case: "Case") -> None:
@@ -37,7 +37,7 @@ def test_a_void_document_is_a_rival_of_a_set(case: "Case") -> None:
     case.invoice("2", 20_456)
     case.invoice("3", 50_579, status="void")
     case.payment("pi_1", 50_579, sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "match_rule") == ("ambiguous", "set:void_equal")
+    assert case.match().line("pi_1", "outcome", "match_rule") == ("ambiguous", "set:void_equal")
 
 
 def test_a_void_document_is_a_rival_of_a_text_reference(case: "Case") -> None:
@@ -62,9 +62,9 @@ def test_a_text_reference_beside_a_void_document_leaves_other_payments_alone(cas
     case.invoice("3", 50_000, customer_tax_id=BRUNO)
     case.payment("pi_1", 50_000, sender_tax_id=ANA, texts="PED-1")
     case.payment("pi_2", 50_000, sender_tax_id=BRUNO, texts="PED-3")
-    run = case.run()
-    assert run.line("pi_1", "outcome", "doc_key") == ("ambiguous", None)
-    assert run.line("pi_2", "outcome", "match_rule", "doc_key") == ("matched", "reference:tax_id", "cl:33::3")
+    matched = case.match()
+    assert matched.line("pi_1", "outcome", "doc_key") == ("ambiguous", None)
+    assert matched.line("pi_2", "outcome", "match_rule", "doc_key") == ("matched", "reference:tax_id", "cl:33::3")
 
 
 def test_a_void_document_that_a_valid_one_refers_to_is_no_rival(case: "Case") -> None:
@@ -72,7 +72,7 @@ def test_a_void_document_that_a_valid_one_refers_to_is_no_rival(case: "Case") ->
     case.invoice("2", 50_000, status="void")
     case.invoice("1", 50_000, ref_type="33", ref_number="2")
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "match_stage", "doc_key") == ("matched", "customer", "cl:33::1")
+    assert case.match().line("pi_1", "outcome", "match_stage", "doc_key") == ("matched", "customer", "cl:33::1")
 
 
 def test_only_the_payers_own_equal_void_documents_of_its_dates_are_rivals(case: "Case") -> None:
@@ -83,7 +83,7 @@ def test_only_the_payers_own_equal_void_documents_of_its_dates_are_rivals(case: 
     case.invoice("4", 50_000, status="void", currency="USD")
     case.invoice("5", 50_000, status="void", issue_date=date(2025, 10, 1), due_date=date(2025, 10, 31))
     case.payment("pi_1", 50_000, sender_tax_id=ANA)
-    assert case.run().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1")
+    assert case.match().line("pi_1", "outcome", "doc_key") == ("matched", "cl:33::1")
 
 
 def test_a_key_is_believed_beside_a_void_document(case: "Case") -> None:

@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 CODE := app.py cuadre.py consumer reconcile reports sandbox tests tools
 
-# Databases of tests lie in memory where that has 3 GB to spare: their transactions wait for no disk there.
-TESTS := $(BIN)/python tests/in_memory.py -n 2 --dist worksteal
+# Databases of tests lie in memory where that has 3 GB to spare: their transactions wait for no disk there. Some tests
+# wait for processes, browsers and retries: three workers keep two cores busy meanwhile.
+TESTS := $(BIN)/python tests/in_memory.py -n 3 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help install install-dev run test test-sandbox slowest mutants proof proof-kills proof-disk bench bench-ingest bench-backfill bench-reconcile bench-accuracy bench-reports bench-sandbox external-data bench-external lint figures wheel migration keep-release ways words golden format types lock clean

@@ -167,7 +167,6 @@ def test_a_night_ends_with_its_worker(installation: Installation) -> None:
         assert night.wait(PATIENCE) == 1
 
 
-@pytest.mark.both_databases
 def test_who_serves_answers_while_a_night_runs_and_takes_it_down_when_stopped(
     installation: Installation, steer: Steer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

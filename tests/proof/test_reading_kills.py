@@ -24,8 +24,6 @@ from tests.databases import make_database
 from tests.proof.killed_reader import PAGE_SIZE, read_apart
 from tests.thoroughness import for_run
 
-pytestmark = pytest.mark.both_databases
-
 KILLED = -9
 SINCE = datetime(2026, 9, 1, 3, tzinfo=UTC)
 ROWS: dict[str, tuple[type[SQLModel], ...]] = {"events": (Event,), "payouts": (Payout, PayoutItem)}
@@ -106,6 +104,7 @@ def make_place(
         yield make
 
 
+@pytest.mark.both_databases
 def test_a_backfill_killed_at_any_request_is_finished_by_the_next(make_place: MakePlace) -> None:
     """SIGKILL before any request: same rows as unharmed, and of each window one page at most is asked again."""
     unharmed = make_place("unharmed")

@@ -16,8 +16,6 @@ from consumer.facts.store import Store
 from reconcile.tables import ExceptionChange, ExceptionRow, LocalInvoice, ResultChunk, Run, RunFinding
 from tests.thoroughness import for_run
 
-pytestmark = pytest.mark.both_databases
-
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
@@ -84,6 +82,7 @@ def test_a_killed_run_leaves_everything_or_nothing(
     assert _counts(store) == WHOLE
 
 
+@pytest.mark.both_databases
 @pytest.mark.usefixtures("overdue")
 def test_two_processes_at_one_run_make_it_once(store: Store, migrated_url: str, tmp_path: Path) -> None:
     """Both end well; there is one run, with its rows once."""

@@ -11,12 +11,12 @@ from hypothesis import HealthCheck
 from hypothesis import settings as examples
 from playwright.sync_api import Browser, expect, sync_playwright
 
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from tests.budget import Budget
 from tests.databases import Databases, find_programs, make_database, migrate, run_postgresql
+from tests.merchant import settings_of
 from tests.thoroughness import IS_FULL, for_run
 
 QUIET = [
@@ -171,14 +171,7 @@ def store(migrated_url: str) -> Iterator[Store]:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """The settings of a Chilean merchant in test mode, with a tolerance and key that tests know."""
-    environ = {
-        "CUADRE_PROVIDER_URL": "http://provider.test",
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_WEBHOOK_SECRETS": "whsec_test_secret",
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-    }
-    return load(environ, folder=tmp_path)
+    return settings_of("http://provider.test", tmp_path, webhook_secrets="whsec_test_secret")
 
 
 @pytest.fixture

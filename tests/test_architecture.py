@@ -3,6 +3,7 @@
 import ast
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -104,7 +105,12 @@ def is_under(module: str, prefixes: tuple[str, ...]) -> bool:
     return any(module == prefix or module.startswith(prefix + ".") for prefix in prefixes)
 
 
-def imports_of(path: Path) -> Iterator[tuple[str, int]]:
+@cache
+def imports_of(path: Path) -> tuple[tuple[str, int], ...]:
+    return tuple(_list_imports(path))
+
+
+def _list_imports(path: Path) -> Iterator[tuple[str, int]]:
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)

@@ -55,7 +55,7 @@ def _stream_rows() -> Iterator[Row]:
 
 def _route_rows() -> Iterator[Row]:
     """Yield the routes that no other section of the document has, with their function or the table they stand in."""
-    proof = "`test_sandbox_fuzzing.py::test_no_operation_breaks`"
+    proof = "`api/test_fuzzing.py::test_no_operation_breaks`"
     sections = (DOCS / "spec-coverage.md").read_text(encoding="utf-8").split("\n## ")
     others = "".join(section for section in sections if not section.startswith("Every other route\n"))
     for route in ROUTES:

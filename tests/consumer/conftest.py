@@ -6,13 +6,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 
+from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
-from consumer.inbox.record import Arrival, read_arrival
+from consumer.facts.store import Store
+from consumer.inbox.record import Arrival, read_arrival, record_all
 
 RECEIVED = datetime(2026, 10, 5, 12, 0, 0, tzinfo=UTC)
 
 Deliver = Callable[..., Arrival]
+Run = Callable[..., Result]
 
 
 def refund(**changes: Any) -> dict[str, Any]:
@@ -38,6 +42,17 @@ def event(event_id: str = "evt_1", **changes: Any) -> dict[str, Any]:
         "created_at": "2026-10-05T11:00:00.250Z",
         "data": refund(),
     } | changes
+
+
+def record(store: Store, *arrivals: Arrival) -> None:
+    with store.connection() as connection:
+        record_all(connection, arrivals)
+
+
+@pytest.fixture
+def run(installation: Installation) -> Run:
+    """Run a command of the consumer in this process, on the installation of the test."""
+    return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: installation)
 
 
 @pytest.fixture

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from consumer.config import load
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.job_table import job_table
 from consumer.jobs.schedule import Job, JobIncompleteError
+from tests.merchant import settings_of
 
 sqlite_only = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 
@@ -26,15 +26,8 @@ class Ended:
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
     """A merchant in Chile, with fiscal links, and in Mexico."""
-    environ = {
-        "CUADRE_PROVIDER_URL": "http://127.0.0.1:9",
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_LINK_TOKENS": "link_a_token_b",
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-    }
     mexico = {"mx": {"api_key": "sk_test_mexico", "country": "mx"}}
-    return load(environ, folder=tmp_path, overrides={"connections": mexico})
+    return settings_of("http://127.0.0.1:9", tmp_path, link_tokens="link_a_token_b", overrides={"connections": mexico})
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from sqlmodel import select
 from werkzeug.serving import make_server
 
 import app
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
@@ -29,6 +28,7 @@ from reconcile.runs.nightly import NightlyOutcome
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.serve import RunningSandbox
 from sandbox.state.events import TYPES
+from tests.merchant import settings_of
 from tests.ports import free_port
 from tests.thoroughness import for_run
 
@@ -90,18 +90,14 @@ def live(migrated_url: str, tmp_path: Path) -> Iterator[Live]:
         with RunningSandbox("quiet") as running, Steer(running.url) as steer:
             port = free_port()
             secret = steer.create_endpoint(f"http://127.0.0.1:{port}/webhooks", list(TYPES))["secret"]
-            environ = {
-                "CUADRE_PROVIDER_URL": running.url,
-                "CUADRE_API_KEY": TEST_KEY,
-                "CUADRE_COUNTRY": "cl",
-                "CUADRE_WEBHOOK_SECRETS": secret,
-                "CUADRE_LINK_TOKENS": ",".join(steer.credentials()["link_tokens"]),
-                "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-                "CUADRE_DATABASE_URL": migrated_url,
-                "CUADRE_SECRET_KEY": "tests",
-                "CUADRE_RATE_LIMIT": "1000",
-            }
-            settings = load(environ, folder=tmp_path)
+            settings = settings_of(
+                running.url,
+                tmp_path,
+                webhook_secrets=secret,
+                link_tokens=",".join(steer.credentials()["link_tokens"]),
+                database_url=migrated_url,
+                secret_key="tests",
+            )
             installation = Installation(settings, Store(migrated_url))
             with _receiving(installation, port):
                 yield Merchant(installation, steer, running.url)

@@ -11,7 +11,6 @@ import pytest
 import sqlalchemy as sa
 from sqlmodel import Session
 
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.facts.tables.columns import core_of
@@ -23,6 +22,7 @@ from consumer.sync.drift import compare_streams
 from consumer.sync.pull import STREAMS, read_streams
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
+from tests.merchant import settings_of
 from tests.thoroughness import for_run
 
 SEEDS = for_run(short=range(2), full=range(20))
@@ -50,15 +50,7 @@ def mirrored(
     shutil.copy(migrated_sqlite, folder / "cuadre.db")
     with Steer(running.url) as steer:
         tokens = steer.credentials()["link_tokens"]
-    environ = {
-        "CUADRE_LINK_TOKENS": ",".join(tokens),
-        "CUADRE_PROVIDER_URL": running.url,
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_DATA_DIR": str(folder),
-        "CUADRE_RATE_LIMIT": "100000",
-    }
-    settings = load(environ, folder=folder)
+    settings = settings_of(running.url, folder, link_tokens=",".join(tokens), data_dir=str(folder))
     installation = Installation(settings, Store(settings.database_url))
     with open_provider(installation, settings.connection("main")) as provider:
         assert read_log(installation, provider).complete

@@ -13,13 +13,13 @@ from typing import NoReturn
 import pytest
 from sqlmodel import select
 
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.jobs import Tick
 from consumer.job_table import job_table
 from consumer.jobs.schedule import HourlyJob, Job, run_due
+from tests.merchant import settings_of
 from tests.thoroughness import for_run
 
 SCHEDULERS = 8
@@ -62,16 +62,14 @@ class Scheduler:
 @pytest.fixture
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     """A merchant in Chile, with fiscal links, and in Mexico, whose nights begin when the test says."""
-    environ = {
-        "CUADRE_PROVIDER_URL": "http://127.0.0.1:9",
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_LINK_TOKENS": "link_a_token_b",
-        "CUADRE_NIGHTLY_AT": request.param,
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-    }
     mexico = {"mx": {"api_key": "sk_test_mexico", "country": "mx"}}
-    return load(environ, folder=tmp_path, overrides={"connections": mexico})
+    return settings_of(
+        "http://127.0.0.1:9",
+        tmp_path,
+        link_tokens="link_a_token_b",
+        nightly_at=request.param,
+        overrides={"connections": mexico},
+    )
 
 
 class Log:

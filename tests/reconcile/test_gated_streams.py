@@ -10,7 +10,6 @@ import pytest
 import sqlalchemy as sa
 
 import app
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection, Settings
 from consumer.facts.store import Store
@@ -31,6 +30,7 @@ from reconcile.runs.run import RunOutcome, take_snapshot
 from reconcile.tables import ExceptionRow
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
+from tests.merchant import settings_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -117,13 +117,7 @@ def running() -> Iterator[RunningSandbox]:
 @pytest.fixture
 def provider(running: RunningSandbox, store: Store, tmp_path: Path) -> Iterator[Provider]:
     """A client that does not sleep between its retries."""
-    environ = {
-        "CUADRE_PROVIDER_URL": running.url,
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-    }
-    settings: Settings = load(environ, folder=tmp_path)
+    settings: Settings = settings_of(running.url, tmp_path)
     with Provider(settings.connection("main"), settings, Budget(store, 100_000), sleep=lambda _: None) as provider:
         yield provider
 

@@ -16,7 +16,6 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlmodel import Session, col
 
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
@@ -27,6 +26,7 @@ from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
 from reports import people
 from reports.pages import register
 from reports.people import Role, add_user, to_user
+from tests.merchant import settings_of
 
 FIGURES = {
     "payouts": 1,
@@ -259,19 +259,21 @@ def two(reconciled: Installation, tmp_path: Path) -> Installation:
     (tmp_path / "cuadre.toml").write_text(
         '[connections.mexico]\napi_key = "sk_test_mexico"\ncountry = "mx"\n', encoding="utf-8"
     )
-    environ = {
-        "CUADRE_PROVIDER_URL": "http://provider.test",
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-    }
-    return Installation(settings=load(environ, folder=tmp_path), store=reconciled.store)
+    return Installation(settings=settings_of("http://provider.test", tmp_path), store=reconciled.store)
 
 
 def fill(store: Store) -> None:
     with store.transaction() as session:
         keep_everything(session)
         add_user(session, to_user(EMAIL, PASSWORD, Role.ADMIN, now=FINISHED))
+
+
+@pytest.fixture
+def ana(store: Store) -> Store:
+    """A store that knows Ana of finance."""
+    with store.transaction() as session:
+        add_user(session, to_user(EMAIL, PASSWORD, Role.FINANCE, now=FINISHED))
+    return store
 
 
 @pytest.fixture

@@ -9,16 +9,9 @@ from consumer.facts.store import Store
 from reports import people
 from reports.people import LoginRefusedError, PeopleError, Role, Visitor
 from reports.tables import AuditEntry, User
+from tests.reports.conftest import EMAIL, PASSWORD
 
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
-EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
-
-
-@pytest.fixture
-def ana(store: Store) -> Store:
-    with store.transaction() as session:
-        people.add_user(session, people.to_user(EMAIL, PASSWORD, Role.FINANCE, now=NOW))
-    return store
 
 
 def fail(store: Store, times: int, at: datetime = NOW) -> None:

@@ -9,16 +9,9 @@ from consumer.facts.store import Store
 from reports import keys, people
 from reports.people import Role
 from reports.tables import LoginSession
+from tests.reports.conftest import EMAIL, PASSWORD
 
 NOW = datetime(2026, 10, 8, 12, 0, tzinfo=UTC)
-EMAIL, PASSWORD = "ana@tienda.test", "una clave larga"
-
-
-@pytest.fixture
-def ana(store: Store) -> Store:
-    with store.transaction() as session:
-        people.add_user(session, people.to_user(EMAIL, PASSWORD, Role.FINANCE, now=NOW))
-    return store
 
 
 def enter(store: Store, at: datetime = NOW) -> str:

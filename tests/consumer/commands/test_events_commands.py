@@ -1,6 +1,5 @@
 """`cuadre events`: the contract's keys, newest first, filters, and a replay that says what it changes."""
 
-import json
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +14,7 @@ from consumer.facts.tables.inbox import Event, EventReplay
 from consumer.facts.tables.provider import Refund
 from consumer.inbox.apply import drain
 from consumer.inbox.record import Arrival, prune, record_all
+from tests.merchant import rows_of
 
 Deliver = Callable[..., Arrival]
 Make = Callable[..., dict[str, Any]]
@@ -29,10 +29,6 @@ def cuadre(installation: Installation) -> Callable[..., Result]:
         return CliRunner().invoke(events, arguments, obj=lambda: installation)
 
     return run
-
-
-def lines(result: Result) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def record(installation: Installation, *arrivals: Arrival) -> None:
@@ -50,7 +46,7 @@ def test_list_gives_the_contracts_keys(
     """A line of the list has exactly the stated keys, times in UTC with a Z."""
     record(installation, deliver(make_event(), source="backfill"))
 
-    assert lines(cuadre("list", "--json")) == [
+    assert rows_of(cuadre("list", "--json")) == [
         {
             "connection": "main",
             "id": "evt_1",
@@ -96,7 +92,7 @@ def test_list_filters_and_sorts(
     record(installation, *some_events(deliver, make_event))
 
     for arguments, ids in SELECTIONS:
-        assert [line["id"] for line in lines(cuadre("list", "--json", *arguments))] == ids, arguments
+        assert [line["id"] for line in rows_of(cuadre("list", "--json", *arguments))] == ids, arguments
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
@@ -124,8 +120,8 @@ def test_quarantine_and_conflicts(
     first, other = deliver(make_event()), deliver(make_event(type="refund.failed"), source="backfill")
     record(installation, first, other, other, deliver(make_event("evt_2", mode="live")))
 
-    assert [line["id"] for line in lines(cuadre("quarantine", "--json"))] == ["evt_2"]
-    assert lines(cuadre("conflicts", "--json")) == [
+    assert [line["id"] for line in rows_of(cuadre("quarantine", "--json"))] == ["evt_2"]
+    assert rows_of(cuadre("conflicts", "--json")) == [
         {
             "connection": "main",
             "id": "evt_1",
@@ -149,7 +145,7 @@ def test_check_exits_three_on_findings(
     for name in ("quarantine", "conflicts"):
         assert cuadre(name, "--json").exit_code == 0
         checked = cuadre(name, "--check", "--json", "--limit", "1")
-        assert (checked.exit_code, len(lines(checked))) == (3, 1)
+        assert (checked.exit_code, len(rows_of(checked))) == (3, 1)
 
 
 def test_show_adds_body_and_deliveries(
@@ -159,7 +155,7 @@ def test_show_adds_body_and_deliveries(
     event = make_event()
     record(installation, deliver(event), deliver(event))
 
-    (line,) = lines(cuadre("show", "evt_1", "--json"))
+    (line,) = rows_of(cuadre("show", "evt_1", "--json"))
     assert (line["body"], line["deliveries"], line["state"]) == (event, 2, "waiting")
     assert '"id": "re_1"' in cuadre("show", "evt_1").stdout
     missing = cuadre("show", "evt_9")
@@ -176,7 +172,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
     with installation.store.transaction() as session:
         session.exec(select(Refund)).one().amount = 9
 
-    dry = lines(cuadre("replay", "evt_1", "--dry-run", "--json"))
+    dry = rows_of(cuadre("replay", "evt_1", "--dry-run", "--json"))
 
     assert dry == [
         {
@@ -192,7 +188,7 @@ def test_a_dry_run_says_what_would_change_and_changes_nothing(
     with installation.store.reading() as session:
         assert session.exec(select(Refund.amount)).one() == 9
         assert session.exec(select(EventReplay)).all() == []
-    assert lines(cuadre("replay", "evt_1", "--json")) == dry
+    assert rows_of(cuadre("replay", "evt_1", "--json")) == dry
     with installation.store.reading() as session:
         assert session.exec(select(Refund.amount)).one() == 1500
         (audit,) = session.exec(select(EventReplay))
@@ -216,7 +212,7 @@ def test_a_replay_by_filter_takes_quarantined_events_again(
     done = cuadre("replay", "--state", "quarantined", "--json")
 
     assert done.exit_code == 3
-    assert [(line["id"], line["state_after"], line["error"]) for line in lines(done)] == [
+    assert [(line["id"], line["state_after"], line["error"]) for line in rows_of(done)] == [
         ("evt_bad", "quarantined", "amount is missing"),
         ("evt_good", "applied", None),
     ]
@@ -249,9 +245,9 @@ def test_pruned_events_keep_their_identity(
     with installation.store.connection() as connection:
         verdicts = record_all(connection, [deliver(event), deliver(make_event(type="refund.failed"))])
     assert [str(verdict) for verdict in verdicts] == ["duplicate", "conflict"]
-    (line,) = lines(cuadre("show", "evt_1", "--json"))
+    (line,) = rows_of(cuadre("show", "evt_1", "--json"))
     assert (line["body"], line["state"], line["deliveries"]) == (None, "applied", 3)
     replayed = cuadre("replay", "evt_1", "--json")
-    assert (replayed.exit_code, lines(replayed)[0]["error"]) == (3, "the body was pruned by retention")
+    assert (replayed.exit_code, rows_of(replayed)[0]["error"]) == (3, "the body was pruned by retention")
     with installation.store.reading() as session:
         assert session.get_one(Event, ("main", "evt_2")).body is not None

@@ -1,25 +1,23 @@
 """The back office's writes against the sandbox: shown first, sent once, kept at once."""
 
-import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import sqlalchemy as sa
-from click.testing import CliRunner, Result
 from sqlmodel import select
 
 from consumer.commands.provider_writes import billing, refunds
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.tables.provider import BillingInvoice, Refund
 from sandbox.serve import RunningSandbox
+from tests.consumer.conftest import Run
+from tests.merchant import row_of, settings_of
 
-Run = Callable[..., Result]
 pytestmark = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 
 
@@ -31,19 +29,7 @@ def running() -> Iterator[RunningSandbox]:
 
 @pytest.fixture
 def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
-    environ = {
-        "CUADRE_PROVIDER_URL": running.url,
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-        "CUADRE_RATE_LIMIT": "100000",
-    }
-    return load(environ, folder=tmp_path)
-
-
-@pytest.fixture
-def run(installation: Installation) -> Run:
-    return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: installation)
+    return settings_of(running.url, tmp_path)
 
 
 @pytest.fixture
@@ -67,18 +53,12 @@ def refunds_of(api: httpx.Client, payment: dict[str, Any]) -> list[dict[str, Any
     return [row for row in rows if row["resource_id"] == payment["id"]]
 
 
-def line_of(result: Result) -> dict[str, Any]:
-    assert result.exit_code == 0, result.output
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
-
-
 def test_a_payment_is_given_back_in_part_and_the_refund_is_kept(
     run: Run, api: httpx.Client, installation: Installation, payment: dict[str, Any]
 ) -> None:
     """The sentence says what is sent, the line what came of it, and the refund is a fact before any webhook."""
     result = run(refunds, "create", payment["id"], "--amount", "700", "--yes", "--json")
-    line = line_of(result)
+    line = row_of(result)
     assert f"main (test): give back 700 CLP of {payment['id']}, which brought {payment['amount']} CLP" in result.stderr
     (there,) = refunds_of(api, payment)
     assert (line["id"], line["status"], line["amount"], line["currency"]) == (there["id"], "created", "700", "CLP")
@@ -89,8 +69,8 @@ def test_a_payment_is_given_back_in_part_and_the_refund_is_kept(
 
 def test_without_an_amount_all_that_is_left_goes_back(run: Run, api: httpx.Client, payment: dict[str, Any]) -> None:
     """A second refund takes the rest, and a third finds nothing left and is not sent."""
-    line_of(run(refunds, "create", payment["id"], "--amount", "700", "--yes", "--json"))
-    rest = line_of(run(refunds, "create", payment["id"], "--yes", "--json"))
+    row_of(run(refunds, "create", payment["id"], "--amount", "700", "--yes", "--json"))
+    rest = row_of(run(refunds, "create", payment["id"], "--yes", "--json"))
     assert rest["amount"] == str(payment["amount"] - 700)
     third = run(refunds, "create", payment["id"], "--yes")
     assert third.exception is not None
@@ -103,7 +83,7 @@ def test_nothing_is_sent_unless_somebody_agrees(run: Run, api: httpx.Client, pay
     refused = run(refunds, "create", payment["id"])
     assert refused.exit_code == 2
     assert "nobody is there to agree: give --yes" in refused.output
-    planned = line_of(run(refunds, "create", payment["id"], "--dry-run", "--json"))
+    planned = row_of(run(refunds, "create", payment["id"], "--dry-run", "--json"))
     assert (planned["id"], planned["status"], planned["sent"]) == (None, None, False)
     assert refunds_of(api, payment) == []
 
@@ -111,7 +91,7 @@ def test_nothing_is_sent_unless_somebody_agrees(run: Run, api: httpx.Client, pay
 def test_the_same_attempt_again_is_done_once(run: Run, api: httpx.Client, payment: dict[str, Any]) -> None:
     """A repeat under the key of the first attempt answers with the same refund."""
     words = ("create", payment["id"], "--amount", "700", "--yes", "--json", "--idempotency-key", "attempt-1")
-    assert line_of(run(refunds, *words))["id"] == line_of(run(refunds, *words))["id"]
+    assert row_of(run(refunds, *words))["id"] == row_of(run(refunds, *words))["id"]
     assert len(refunds_of(api, payment)) == 1
 
 
@@ -121,8 +101,8 @@ def test_a_repeat_is_sent_though_its_first_attempt_is_known_here(
     """A refund of more than half, kept here before it is repeated under its key, is asked again and done once."""
     most = str(payment["amount"] * 6 // 10)
     words = ("create", payment["id"], "--amount", most, "--yes", "--json", "--idempotency-key", "attempt-3")
-    first, again = line_of(run(refunds, *words)), run(refunds, *words)
-    assert line_of(again)["id"] == first["id"]
+    first, again = row_of(run(refunds, *words)), run(refunds, *words)
+    assert row_of(again)["id"] == first["id"]
     assert "unless the attempt under this key has done it" in again.stderr
     assert len(refunds_of(api, payment)) == 1
 
@@ -153,7 +133,7 @@ def test_what_was_done_and_cannot_be_kept_is_said_so(
 ) -> None:
     """Where our own row or database stands in the way, exit 1 names the refund, the key and no row's content."""
     words = ("create", payment["id"], "--amount", "700", "--yes", "--json", "--idempotency-key", "attempt-5")
-    made = line_of(run(refunds, *words))["id"]
+    made = row_of(run(refunds, *words))["id"]
     done = f"it was done, as {made}, under idempotency key attempt-5, and could not be kept here: "
     with installation.store.transaction() as session:
         session.execute(sa.update(Refund).values(mode="live"))
@@ -168,10 +148,10 @@ def test_what_was_done_and_cannot_be_kept_is_said_so(
 
 def test_a_cancellation_is_repeated_under_its_key(run: Run, payment: dict[str, Any]) -> None:
     """A repeat of a cancellation that was done answers as the first did, instead of calling it impossible."""
-    made = line_of(run(refunds, "create", payment["id"], "--amount", "700", "--yes", "--json"))
+    made = row_of(run(refunds, "create", payment["id"], "--amount", "700", "--yes", "--json"))
     words = ("cancel", made["id"], "--yes", "--json", "--idempotency-key", "attempt-7")
-    assert line_of(run(refunds, *words))["status"] == "canceled"
-    assert line_of(run(refunds, *words))["status"] == "canceled"
+    assert row_of(run(refunds, *words))["status"] == "canceled"
+    assert row_of(run(refunds, *words))["status"] == "canceled"
 
 
 def test_a_lost_answer_names_the_key(
@@ -193,8 +173,8 @@ def test_a_refund_that_was_not_sent_is_cancelled_once(
     run: Run, api: httpx.Client, installation: Installation, payment: dict[str, Any]
 ) -> None:
     """Cancelling is kept as a fact; a refund that is cancelled already is not asked again."""
-    made = line_of(run(refunds, "create", payment["id"], "--yes", "--json"))
-    cancelled = line_of(run(refunds, "cancel", made["id"], "--yes", "--json"))
+    made = row_of(run(refunds, "create", payment["id"], "--yes", "--json"))
+    cancelled = row_of(run(refunds, "cancel", made["id"], "--yes", "--json"))
     assert (cancelled["id"], cancelled["status"]) == (made["id"], "canceled")
     assert refunds_of(api, payment)[0]["status"] == "canceled"
     with installation.store.reading() as session:
@@ -212,7 +192,7 @@ def test_an_open_invoice_is_marked_as_paid_outside(run: Run, api: httpx.Client, 
     assert str(early.exception) == f"{invoice['id']} is draft: only an open invoice can be marked as paid"
     api.post(f"/v2/invoices/{invoice['id']}/finalize").raise_for_status()
     result = run(billing, "mark-paid", invoice["id"], "--yes", "--json")
-    line = line_of(result)
+    line = row_of(result)
     assert "paid outside the provider, which checks nothing and cannot be undone" in result.stderr
     assert (line["id"], line["status"], line["amount"]) == (invoice["id"], "paid", "1500")
     assert api.get(f"/v2/invoices/{invoice['id']}").json()["external_payment"] is True

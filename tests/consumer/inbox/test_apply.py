@@ -18,8 +18,9 @@ from consumer.facts.tables.provider import Refund
 from consumer.facts.versions import Known
 from consumer.inbox.apply import LEASE, Applied, apply_pending, claim, drain
 from consumer.inbox.handlers import HANDLERS
-from consumer.inbox.record import Arrival, record_all
+from consumer.inbox.record import Arrival
 from consumer.provider.rows import Observation
+from tests.consumer.conftest import record
 
 pytestmark = pytest.mark.both_databases
 
@@ -28,11 +29,6 @@ Make = Callable[..., dict[str, Any]]
 NOW = datetime(2026, 10, 5, 12, 5, tzinfo=UTC)
 # Each event type of the specification, its object, the table that keeps it and the scenario that shows it.
 EVENT_TYPES = Path(__file__).parents[2] / "data" / "event_types.txt"
-
-
-def record(store: Store, *arrivals: Arrival) -> None:
-    with store.connection() as connection:
-        record_all(connection, arrivals)
 
 
 def states(store: Store) -> dict[str, tuple[str, int, str | None]]:

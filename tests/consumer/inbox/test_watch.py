@@ -9,17 +9,13 @@ from prometheus_client import CollectorRegistry
 
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
-from consumer.inbox.record import Arrival, record_all
+from consumer.inbox.record import Arrival
 from consumer.inbox.watch import InboxGauges, look, silence
+from tests.consumer.conftest import record
 
 Deliver = Callable[..., Arrival]
 Make = Callable[..., dict[str, Any]]
 NOW = datetime(2026, 10, 5, 12, 5, tzinfo=UTC)
-
-
-def record(store: Store, *arrivals: Arrival) -> None:
-    with store.connection() as connection:
-        record_all(connection, arrivals)
 
 
 def test_what_waits_and_what_is_set_aside_is_counted(store: Store, deliver: Deliver, make_event: Make) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from consumer.config import load
 from consumer.facts.settings import Settings
 from consumer.provider import downloads
 from consumer.provider.downloads import NotAllowedError, NotFetchedError, check_allowed, download
+from tests.merchant import settings_of
 
 PDF = b"%PDF-1.7 made up"
 Settle = Callable[..., Settings]
@@ -19,14 +19,7 @@ Settle = Callable[..., Settings]
 @pytest.fixture
 def settle(tmp_path: Path) -> Settle:
     def build(provider: str = "https://api.provider.test", hosts: str = "") -> Settings:
-        environ = {
-            "CUADRE_PROVIDER_URL": provider,
-            "CUADRE_API_KEY": "sk_test_sandbox",
-            "CUADRE_COUNTRY": "cl",
-            "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-            "CUADRE_DOWNLOAD_HOSTS": hosts,
-        }
-        return load(environ, folder=tmp_path)
+        return settings_of(provider, tmp_path, download_hosts=hosts)
 
     return build
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.store import Store
 from consumer.provider.client import Provider, open_provider
@@ -15,6 +14,7 @@ from consumer.provider.routes import REFUNDS
 from consumer.sync.streams import STREAMS
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
+from tests.merchant import settings_of
 
 pytestmark = pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 # Lists whose rows are objects of other lists, without an address of their own below this one.
@@ -31,15 +31,7 @@ def running() -> Iterator[RunningSandbox]:
 def provider(running: RunningSandbox, store: Store, tmp_path: Path) -> Iterator[Provider]:
     with Steer(running.url) as steer:
         tokens = steer.credentials()["link_tokens"]
-    environ = {
-        "CUADRE_PROVIDER_URL": running.url,
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_LINK_TOKENS": ",".join(tokens),
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-        "CUADRE_RATE_LIMIT": "100000",
-    }
-    settings = load(environ, folder=tmp_path)
+    settings = settings_of(running.url, tmp_path, link_tokens=",".join(tokens))
     with open_provider(Installation(settings=settings, store=store), settings.connection("main")) as provider:
         yield provider
 

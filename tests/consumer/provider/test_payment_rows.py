@@ -7,17 +7,12 @@ from typing import Any
 
 import pytest
 
-from consumer.facts.tables.provider import ProviderObject
 from consumer.provider.rows import Observation
-from tests.observing import to_row
+from tests.observing import columns, to_row
 
 Payment = Callable[..., dict[str, Any]]
 SEEN = Observation("main", "test", datetime(2026, 10, 5, 12, 0, tzinfo=UTC), "evt_1")
 READ = Observation("main", "test", datetime(2026, 10, 6, 12, 0, tzinfo=UTC))
-
-
-def columns(row: ProviderObject) -> dict[str, Any]:
-    return row.model_dump(exclude={"body"})
 
 
 def test_a_payment_intent(payment: Payment) -> None:

@@ -9,14 +9,34 @@ from typing import Any
 
 import httpx
 import pytest
+from sqlmodel import select
 
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
+from consumer.facts.tables.inbox import Event
+from consumer.facts.tables.provider import PaymentIntent
+from consumer.facts.tables.sync import Window
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
+from consumer.sync.windows import unclosed_windows
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
+
+
+def gaps(installation: Installation) -> list[Window]:
+    with installation.store.reading() as session:
+        return unclosed_windows(session)
+
+
+def intents(installation: Installation) -> set[str]:
+    with installation.store.reading() as session:
+        return set(session.exec(select(PaymentIntent.id)))
+
+
+def stored(installation: Installation) -> set[str]:
+    with installation.store.reading() as session:
+        return set(session.exec(select(Event.id)))
 
 
 @dataclass
@@ -87,11 +107,6 @@ def provider(log_server: LogServer, store: Store, settings: Settings, pauses: li
     connection = settings.connection("main")
     with Provider(connection, settings, budget, transport=transport, sleep=pauses.append) as provider:
         yield provider
-
-
-@pytest.fixture
-def installation(settings: Settings, store: Store) -> Installation:
-    return Installation(settings=settings, store=store)
 
 
 @dataclass

@@ -7,31 +7,20 @@ from typing import Any
 
 import httpx
 import pytest
-from sqlmodel import select
 
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
-from consumer.facts.tables.sync import Window
 from consumer.facts.work import Completion
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log
-from consumer.sync.windows import all_windows, unclosed_windows
+from consumer.sync.windows import all_windows
+from tests.consumer.sync.conftest import gaps, stored
 
 SETTLED = datetime(2026, 10, 1, 2, 59, tzinfo=UTC)
 LAST_DAY = datetime(2026, 9, 30, 3, tzinfo=UTC)
 REFUSED = httpx.Response(401, json={"error": {"type": "authentication_error", "code": "invalid_api_key"}})
 BROKEN = httpx.Response(500, json={"error": {"type": "api_error", "code": "internal_server_error"}})
-
-
-def stored(installation: Installation) -> set[str]:
-    with installation.store.reading() as session:
-        return set(session.exec(select(Event.id)))
-
-
-def gaps(installation: Installation) -> list[Window]:
-    with installation.store.reading() as session:
-        return unclosed_windows(session)
 
 
 def reached(installation: Installation) -> datetime | None:

@@ -9,7 +9,6 @@ import httpx
 import pytest
 from sqlmodel import select
 
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
@@ -18,6 +17,7 @@ from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.pull import STREAMS, read_streams
+from tests.merchant import settings_of
 
 PDF = b"%PDF-1.7 made up"
 STREAM = [STREAMS["account-statements"]]
@@ -27,14 +27,7 @@ STATEMENTS = "/v2/accounts/acc_1/account_statements"
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    environ = {
-        "CUADRE_PROVIDER_URL": "https://provider.test",
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-        "CUADRE_DOWNLOAD_HOSTS": "files.test",
-    }
-    return load(environ, folder=tmp_path)
+    return settings_of("https://provider.test", tmp_path, download_hosts="files.test")
 
 
 class Files:

@@ -12,7 +12,6 @@ from click.testing import CliRunner, Result
 from sqlmodel import select
 
 from consumer.commands.sync import drift
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.tables.columns import core_of
@@ -25,6 +24,7 @@ from consumer.sync.drift import DriftOutcome, compare_streams
 from consumer.sync.pull import STREAMS, read_streams
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
+from tests.merchant import settings_of
 
 Run = Callable[..., Result]
 
@@ -44,15 +44,7 @@ def running(request: pytest.FixtureRequest) -> Iterator[RunningSandbox]:
 def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
     with Steer(running.url) as steer:
         tokens = steer.credentials()["link_tokens"]
-    environ = {
-        "CUADRE_PROVIDER_URL": running.url,
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_LINK_TOKENS": ",".join(tokens),
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-        "CUADRE_RATE_LIMIT": "100000",
-    }
-    return load(environ, folder=tmp_path)
+    return settings_of(running.url, tmp_path, link_tokens=",".join(tokens))
 
 
 @pytest.fixture

@@ -20,18 +20,13 @@ from consumer.sync.backfill import A_NIGHT_BACK, read_log
 from consumer.sync.drift import compare_streams
 from consumer.sync.lists import Offer
 from consumer.sync.pull import STREAMS, read_streams
-from consumer.sync.windows import unclosed_windows
+from tests.consumer.sync.conftest import gaps
 
 INTENTS, REFUNDS, PAYOUTS = ([STREAMS[name]] for name in ("payment-intents", "refunds", "payouts"))
 LAST_DAY = datetime.fromisoformat("2026-09-30T03:00:00+00:00")
 ITEMS = "/v1/payouts/po_1/resources?payment_intent"
 GONE = httpx.Response(410, json={"error": {"type": "invalid_request_error", "code": "resource_gone"}})
 NO_LIST = httpx.Response(404, json={"error": {"type": "invalid_request_error", "code": "invalid_url"}})
-
-
-def gaps(installation: Installation) -> list[Window]:
-    with installation.store.reading() as session:
-        return unclosed_windows(session)
 
 
 def held(installation: Installation, table: type[PaymentIntent | Refund]) -> set[str]:

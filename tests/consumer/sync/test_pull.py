@@ -13,11 +13,11 @@ from sqlmodel import select
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PaymentIntent, Payout, PayoutCount, PayoutItem
-from consumer.facts.tables.sync import Checkpoint, Window
+from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.work import Completion
 from consumer.provider.client import Provider
 from consumer.sync.pull import STREAMS, read_streams
-from consumer.sync.windows import unclosed_windows
+from tests.consumer.sync.conftest import gaps, intents
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
 PAYOUTS = [STREAMS["payouts"]]
@@ -27,19 +27,9 @@ REFUSED = httpx.Response(401, json={"error": {"type": "authentication_error", "c
 ITEMS = "/v1/payouts/po_1/resources?payment_intent"
 
 
-def gaps(installation: Installation) -> list[Window]:
-    with installation.store.reading() as session:
-        return unclosed_windows(session)
-
-
 def items(installation: Installation) -> set[tuple[str, str]]:
     with installation.store.reading() as session:
         return set(session.exec(select(PayoutItem.resource_type, PayoutItem.resource_id)))
-
-
-def intents(installation: Installation) -> set[str]:
-    with installation.store.reading() as session:
-        return set(session.exec(select(PaymentIntent.id)))
 
 
 def test_a_payout_is_pulled_with_its_items_and_their_objects(

@@ -1,24 +1,21 @@
 """Backfill and pulls against the sandbox over HTTP, with its faults switched on."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from click.testing import CliRunner, Result
 from pydantic import SecretStr
 from sqlmodel import select
 
 from consumer.commands.sync import backfill, gaps, pull
-from consumer.config import load
 from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
-from consumer.facts.tables.inbox import Event
 from consumer.facts.tables.provider import PayoutCount, PayoutItem
 from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
@@ -29,8 +26,9 @@ from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.windows import unclosed_windows
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
-
-Run = Callable[..., Result]
+from tests.consumer.conftest import Run
+from tests.consumer.sync.conftest import stored
+from tests.merchant import settings_of
 
 
 @pytest.fixture
@@ -42,15 +40,7 @@ def running() -> Iterator[RunningSandbox]:
 
 @pytest.fixture
 def settings(running: RunningSandbox, tmp_path: Path) -> Settings:
-    environ = {
-        "CUADRE_PROVIDER_URL": running.url,
-        "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_COUNTRY": "cl",
-        "CUADRE_LINK_TOKENS": "link_sandboxcl_token_7Q2m",
-        "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-        "CUADRE_RATE_LIMIT": "100000",
-    }
-    return load(environ, folder=tmp_path)
+    return settings_of(running.url, tmp_path, link_tokens="link_sandboxcl_token_7Q2m")
 
 
 @pytest.fixture
@@ -59,11 +49,6 @@ def provider(settings: Settings, store: Store) -> Iterator[Provider]:
     budget = Budget(store, 100_000)
     with Provider(settings.connection("main"), settings, budget, sleep=lambda _seconds: None) as provider:
         yield provider
-
-
-@pytest.fixture
-def run(installation: Installation) -> Run:
-    return lambda command, *words: CliRunner().invoke(command, list(words), obj=lambda: installation)
 
 
 def switch_on(running: RunningSandbox, *, name: str, probability: float, **options: Any) -> None:
@@ -75,11 +60,6 @@ def ids_at_the_provider(running: RunningSandbox) -> set[str]:
     """Read the sandbox's own log."""
     log = running.world.logs["test"]
     return {event.envelope()["id"] for event in log.newest_first(None, None, after=None)}
-
-
-def stored(installation: Installation) -> set[str]:
-    with installation.store.reading() as session:
-        return set(session.exec(select(Event.id)))
 
 
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from consumer.config import load
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.sync.pull import pull
 from sandbox.remote import Steer
 from sandbox.serve import RunningSandbox
+from tests.merchant import settings_of
 from tools.ways import make_trade
 
 
@@ -20,13 +20,7 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
     """Settings of a sandbox that holds one payout of one payment."""
     with RunningSandbox(make_trade()) as running, Steer(running.url) as steer:
         steer.advance(2 * 60 * 60)
-        environ = {
-            "CUADRE_PROVIDER_URL": running.url,
-            "CUADRE_API_KEY": "sk_test_sandbox",
-            "CUADRE_COUNTRY": "cl",
-            "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-        }
-        yield load(environ, folder=tmp_path)
+        yield settings_of(running.url, tmp_path)
 
 
 def test_a_payout_of_one_item_is_pulled_in_eight_transactions(

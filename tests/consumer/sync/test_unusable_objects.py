@@ -11,30 +11,20 @@ from pydantic import SecretStr
 from sqlmodel import select
 
 from consumer.facts.installation import Installation
-from consumer.facts.tables.provider import PaymentIntent, PayoutItem
-from consumer.facts.tables.sync import Drift, Window
+from consumer.facts.tables.provider import PayoutItem
+from consumer.facts.tables.sync import Drift
 from consumer.facts.work import Completion
 from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.drift import compare_streams
 from consumer.sync.pull import STREAMS, read_streams
 from consumer.sync.watch import drift_left
-from consumer.sync.windows import unclosed_windows
+from tests.consumer.sync.conftest import gaps, intents
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)
 INTENTS = [STREAMS["payment-intents"]]
 PAYOUTS = [STREAMS["payouts"]]
 ITEMS = "/v1/payouts/po_1/resources"
-
-
-def gaps(installation: Installation) -> list[Window]:
-    with installation.store.reading() as session:
-        return unclosed_windows(session)
-
-
-def intents(installation: Installation) -> set[str]:
-    with installation.store.reading() as session:
-        return set(session.exec(select(PaymentIntent.id)))
 
 
 def raw_list(*elements: bytes) -> httpx.Response:

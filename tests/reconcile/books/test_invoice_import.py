@@ -19,11 +19,6 @@ DATA = Path(__file__).parents[2] / "data" / "invoices"
 HEADER = "doc_type,folio,issue_date,total,status,order_ref"
 
 
-@pytest.fixture
-def main(installation: Installation) -> Connection:
-    return installation.settings.connection("main")
-
-
 def _import(
     installation: Installation, main: Connection, folder: Path, *rows: str, name: str = "books.csv"
 ) -> ImportOutcome:

@@ -30,11 +30,6 @@ def paid(world: "World") -> "World":
     return world
 
 
-@pytest.fixture
-def main(installation: Installation) -> Connection:
-    return installation.settings.connection("main")
-
-
 def _import(
     installation: Installation, main: Connection, folder: Path, *rows: str, payout: str | None = None
 ) -> ReportOutcome:

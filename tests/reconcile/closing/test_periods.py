@@ -1,12 +1,13 @@
 """Closed periods: what they refuse, what later facts add beside them, and how they are opened again."""
 
-import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
+
+from tests.merchant import rows_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import Prepare, World
@@ -31,10 +32,6 @@ def _close_day(world: "World", call: Call) -> str:
     closing = call(*CLOSE)
     assert closing.exit_code == 0
     return closing.output
-
-
-def _json(result: Result) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in result.stdout.splitlines()]
 
 
 def _decide(call: Call, *words: str) -> Result:
@@ -63,14 +60,14 @@ def test_later_facts_become_adjustment_lines(closed: "World", call: Call) -> Non
     closed.refund("re_1", 90, "pi_1", succeeded_at=datetime(2026, 9, 11, 15, tzinfo=UTC))
     closed.invoice("9", 77, issue_date=date(2026, 9, 9), due_date=date(2026, 10, 30))
     call("reconcile", "--as-of", "2026-09-11")
-    lines = _json(call("periods", "show", "1", "--json"))
+    lines = rows_of(call("periods", "show", "1", "--json"))
     assert [(line["kind"], line["subject"], line["before"], line["after"]) for line in lines] == [
         ("document", "cl:33::9", "", "total 77, currency CLP"),
     ]
     closed.payment("pi_3", 5, succeeded_at=datetime(2026, 9, 9, 15, tzinfo=UTC))
     call("reconcile", "--as-of", "2026-09-11")
     call("reconcile", "--as-of", "2026-09-12")
-    lines = _json(call("periods", "show", "1", "--json"))
+    lines = rows_of(call("periods", "show", "1", "--json"))
     assert [line["subject"] for line in lines] == ["cl:33::9", "payment_intent pi_3"]
     assert lines[1]["after"] == "amount 5, no_document"
 
@@ -79,7 +76,7 @@ def test_later_facts_become_adjustment_lines(closed: "World", call: Call) -> Non
 def test_the_same_facts_add_nothing(call: Call) -> None:
     """A quiet day after closing leaves no line."""
     call("reconcile", "--as-of", "2026-09-11")
-    assert _json(call("periods", "show", "1", "--json")) == []
+    assert rows_of(call("periods", "show", "1", "--json")) == []
 
 
 @pytest.mark.usefixtures("closed")
@@ -88,7 +85,7 @@ def test_a_reopened_period_takes_decisions_and_keeps_its_history(call: Call) -> 
     assert call("periods", "reopen", "--reason", "wrong invoice", "--author", "eva").exit_code == 0
     assert _decide(call, "match", "pi_1", "cl:33::7").exit_code == 0
     assert call(*CLOSE).exit_code == 0
-    rows = _json(call("periods", "list", "--json"))
+    rows = rows_of(call("periods", "list", "--json"))
     assert [(row["state"], row["closed_by"], row["reopened_by"], row["reopened_for"]) for row in rows] == [
         ("closed", "ana", "", ""),
         ("reopened", "ana", "eva", "wrong invoice"),

@@ -14,6 +14,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import AccountMovement, AccountNumber
 from reconcile.reading.frames import read_inputs
 from reconcile.rules.pipeline import reconcile
+from tests.merchant import rows_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -38,10 +39,6 @@ def _file(folder: Path, *rows: str, name: str = "bank.csv") -> Path:
     return path
 
 
-def _json(result: Result) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in result.stdout.splitlines()]
-
-
 def _payout(installation: Installation) -> tuple[Any, ...]:
     connection = installation.settings.connection("main")
     with installation.store.reading() as session:
@@ -59,7 +56,7 @@ def test_a_bank_file_shows_what_arrived(call: Call, installation: Installation, 
     path = _file(tmp_path, "10-09-2026;PAGO po_1;1.174;", "11-09-2026;COMISION;;500")
     result = call(*BANK, path, "--json")
     assert result.exit_code == 0, result.output
-    row = _json(result)[0]
+    row = rows_of(result)[0]
     assert (row["format"], row["account_last4"], row["rows"], row["added"], row["imported"]) == (
         "CSV",
         "5678",
@@ -70,7 +67,7 @@ def test_a_bank_file_shows_what_arrived(call: Call, installation: Installation, 
     assert row["statements"][0]["inbound"] == "1174"
     assert row["statements"][0]["outbound"] == "-500"
     assert _payout(installation) == ("2026-09-10", 1174, "closed", ())
-    listed = _json(call("bank", "list", "--json"))
+    listed = rows_of(call("bank", "list", "--json"))
     assert [(line["booked_on"], line["amount"], line["account_last4"]) for line in listed] == [
         ("2026-09-11", "-500", "5678"),
         ("2026-09-10", "1174", "5678"),
@@ -159,7 +156,7 @@ def test_a_mistyped_account_is_not_taken_for_a_new_one(call: Call, tmp_path: Pat
     path = _file(tmp_path, "10-09-2026;X;1;")
     refused = call(*elsewhere, path, "--json")
     assert refused.exit_code == 1
-    (reject,) = _json(refused)[0]["rejects"]
+    (reject,) = rows_of(refused)[0]["rejects"]
     assert (reject["column"], reject["value"]) == ("account", "…9999")
     assert reject["reason"] == (
         "no payout we know goes to this account; payouts go to accounts ending in 5678: "
@@ -174,7 +171,7 @@ def test_a_mistyped_account_is_not_taken_for_a_new_one(call: Call, tmp_path: Pat
 def test_an_account_that_ends_alike_is_told_apart(call: Call, tmp_path: Path) -> None:
     """It would contradict itself to name the last digits of both, which are the same."""
     refused = call("bank", "import", "--account", "99995678", _file(tmp_path, "10-09-2026;X;1;"), "--json")
-    (reject,) = _json(refused)[0]["rejects"]
+    (reject,) = rows_of(refused)[0]["rejects"]
     assert reject["reason"] == (
         "no payout we know goes to this account; payouts go to another one with the same last digits: "
         "correct the number, or import it with --new-account if it is right"
@@ -194,7 +191,7 @@ def test_an_account_keeps_its_currency_over_its_files(call: Call, tmp_path: Path
     dollars.write_text("Fecha;Detalle;Abonos;Cargos;Moneda\n12-09-2026;X;1;;USD\n", encoding="utf-8")
     refused = call(*BANK, dollars, "--json")
     assert refused.exit_code == 1
-    assert [(reject["value"], reject["reason"]) for reject in _json(refused)[0]["rejects"]] == [
+    assert [(reject["value"], reject["reason"]) for reject in rows_of(refused)[0]["rejects"]] == [
         ("USD", "bank.csv of this account is in CLP, and an account has one currency: give the file's own account")
     ]
 
@@ -204,4 +201,4 @@ def test_rates_come_in_by_command(call: Call, tmp_path: Path) -> None:
     """One value a day."""
     path = tmp_path / "uf.csv"
     path.write_text("Fecha;Valor\n10-09-2026;39.123,45\n", encoding="utf-8")
-    assert _json(call("rates", "import", path, "--json"))[0]["rates"] == 1
+    assert rows_of(call("rates", "import", path, "--json"))[0]["rates"] == 1

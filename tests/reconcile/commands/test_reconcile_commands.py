@@ -2,15 +2,16 @@
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
+
+from tests.merchant import rows_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -35,21 +36,17 @@ def _books(tmp_path: Path, *rows: str, name: str = "books.csv") -> Path:
     return path
 
 
-def _json(result: Result) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in result.stdout.splitlines()]
-
-
 def test_books_come_in_and_are_listed(call: Call, tmp_path: Path) -> None:
     """An import says what it read and the list shows it with amounts in major units."""
     path = _books(tmp_path, "33,7,2026-09-01,76192083-9,1000,190,1190,PED-1")
     result = call("invoices", "import", path, "--json")
     assert result.exit_code == 0
-    row = _json(result)[0]
+    row = rows_of(result)[0]
     assert (row["file"], row["accepted"], row["added"]) == ("books.csv", True, 1)
     assert row["totals"] == [
         {"doc_type": "33", "currency": "CLP", "count": 1, "net": "1000", "exempt": "0", "vat": "190", "total": "1190"}
     ]
-    listed = _json(call("invoices", "list", "--json"))
+    listed = rows_of(call("invoices", "list", "--json"))
     assert [(one["doc_key"], one["total"], one["status"]) for one in listed] == [("cl:33::7", "1190", "valid")]
 
 
@@ -69,7 +66,7 @@ def test_some_files_refused_is_three_and_all_is_one(call: Call, tmp_path: Path) 
     bad = _books(tmp_path, "33,8,2026-09-01,,1000,190,1190,", "33,9,2026-13-01,,1,1,2,", name="bad.csv")
     result = call("invoices", "import", good, bad, "--json")
     assert result.exit_code == 3
-    rows = _json(result)
+    rows = rows_of(result)
     assert [row["imported"] for row in rows] == [True, False]
     assert rows[1]["rejects"] == [
         {
@@ -96,7 +93,7 @@ def test_what_is_wrong_with_a_file_as_a_whole_stands_on_no_line(call: Call, tmp_
         ["line", "column", "value"],
         ["no", "row", "holds"],
     ]
-    assert _json(call("invoices", "import", path, "--json"))[0]["rejects"][0]["line"] == 0
+    assert rows_of(call("invoices", "import", path, "--json"))[0]["rejects"][0]["line"] == 0
 
 
 @pytest.mark.usefixtures("trade")
@@ -105,7 +102,7 @@ def test_a_run_prints_counts_totals_and_exceptions(call: Call, tmp_path: Path) -
     call("invoices", "import", _books(tmp_path, "33,7,2026-09-01,76192083-9,1000,190,1190,PED-1"))
     result = call("reconcile", "--as-of", "2026-09-11", "--json")
     assert result.exit_code == 0, result.output
-    row = _json(result)[0]
+    row = rows_of(result)[0]
     assert (row["complete"], row["new"], row["number"], row["as_of"]) == (True, True, 1, "2026-09-11")
     assert (row["payouts"], row["payouts_closed"], row["items"], row["documents"]) == (1, 1, 2, 1)
     assert (row["payouts_no_bank"], row["payouts_by_status"]) == (1, {"no_bank": 1})
@@ -113,7 +110,7 @@ def test_a_run_prints_counts_totals_and_exceptions(call: Call, tmp_path: Path) -
     assert row["totals"]["CLP"]["payments_gross"] == "1967"
     assert row["totals"]["CLP"]["fee_total"] == "27"
     assert row["documents_by_outcome"] == {"paid": 1}
-    again = _json(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
+    again = rows_of(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
     assert (again["run_id"], again["new"]) == (row["run_id"], False)
     assert call("reconcile", "--as-of", "2026-09-11", "--fail-on", "medium").exit_code == 3
     assert call("reconcile", "--as-of", "2026-09-11", "--fail-on", "high").exit_code == 0
@@ -122,7 +119,7 @@ def test_a_run_prints_counts_totals_and_exceptions(call: Call, tmp_path: Path) -
 @pytest.mark.usefixtures("trade")
 def test_a_dry_run_shows_findings_and_leaves_no_run(call: Call) -> None:
     """The full result is there, and the history stays empty."""
-    row = _json(call("reconcile", "--as-of", "2026-09-11", "--dry-run", "--json"))[0]
+    row = rows_of(call("reconcile", "--as-of", "2026-09-11", "--dry-run", "--json"))[0]
     assert sorted(found["resource_id"] for found in row["findings"]) == ["pi_1", "pi_2"]
     assert {found["fact_on"] for found in row["findings"]} == {"2026-09-10"}
     assert row["number"] is None
@@ -135,7 +132,7 @@ def test_incomplete_data_exits_three(call: Call) -> None:
     """Nothing was ever read, so the run is incomplete and says so."""
     result = call("reconcile", "--as-of", "2026-09-11", "--json")
     assert result.exit_code == 3
-    assert _json(result)[0]["exceptions"] == {"DATA_GAP": 6}
+    assert rows_of(result)[0]["exceptions"] == {"DATA_GAP": 6}
 
 
 def test_wrong_usage_exits_two(call: Call) -> None:
@@ -169,46 +166,46 @@ def test_unknown_things_exit_one(call: Call) -> None:
 def test_the_work_list_is_worked_from_the_command_line(call: Call) -> None:
     """List, show, assign, note and resolve one exception; its history is shown."""
     call("reconcile", "--as-of", "2026-09-11")
-    row = _json(call("exceptions", "list", "--code", "PAYMENT_NO_INVOICE", "--json"))[-1]
+    row = rows_of(call("exceptions", "list", "--code", "PAYMENT_NO_INVOICE", "--json"))[-1]
     assert list(row)[:3] == ["exception_id", "code", "severity"]
     assert list(row)[-1] == "connection"
     # Paid on Thursday the 10th, seen on Friday the 11th.
     assert (row["fact_on"], row["opened_on"]) == ("2026-09-10", "2026-09-11")
     assert (row["age_business_days"], row["age_bucket"], row["state"]) == (1, "0-1", "open")
     identity, signed = row["exception_id"], ("--author", "ana", "--json")
-    assert _json(call("exceptions", "assign", identity, "luis", *signed))[0]["owner"] == "luis"
+    assert rows_of(call("exceptions", "assign", identity, "luis", *signed))[0]["owner"] == "luis"
     assert call("exceptions", "note", identity, "asked", "--version", 1, *signed).exit_code == 1
-    assert _json(call("exceptions", "note", identity, "asked", "--version", 2, *signed))[0]["note"] == "asked"
-    done = _json(call("exceptions", "resolve", identity, "--reason", "in cash", *signed))[0]
+    assert rows_of(call("exceptions", "note", identity, "asked", "--version", 2, *signed))[0]["note"] == "asked"
+    done = rows_of(call("exceptions", "resolve", identity, "--reason", "in cash", *signed))[0]
     assert (done["state"], done["resolution"], done["resolved_on"]) == ("resolved", "in cash", "2026-09-11")
-    shown = _json(call("exceptions", "show", identity, "--json"))[0]
+    shown = rows_of(call("exceptions", "show", identity, "--json"))[0]
     assert [change["change"] for change in shown["history"]] == [
         "opened", "owner", "note", "state", "resolved_on", "resolution",
     ]  # fmt: skip
-    assert len(_json(call("exceptions", "list", "--state", "open", "--json"))) == 1
+    assert len(rows_of(call("exceptions", "list", "--state", "open", "--json"))) == 1
 
 
 def test_a_match_by_hand_is_obeyed_and_explained(call: Call, trade: "World") -> None:
     """A person binds a payment to a document; the next run does so, and says that a person did."""
     trade.invoice("8", 777, issue_date=date(2026, 9, 2))
-    first = _json(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
+    first = rows_of(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
     decided = call("match", "cl:33::8", "pi_2", "--reason", "seen", "--author", "ana", "--amount", "777", "--json")
     assert decided.exit_code == 0, decided.output
-    assert _json(decided)[0]["resource_id"] == "pi_2"
-    second = _json(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
+    assert rows_of(decided)[0]["resource_id"] == "pi_2"
+    second = rows_of(call("reconcile", "--as-of", "2026-09-11", "--json"))[0]
     assert second["run_id"] != first["run_id"]
-    facts = {(row["about"], row["fact"]): row["value"] for row in _json(call("explain", "pi_2", "--json"))}
+    facts = {(row["about"], row["fact"]): row["value"] for row in rows_of(call("explain", "pi_2", "--json"))}
     assert facts["item pi_2", "match_stage"] == "manual"
     assert facts["item pi_2", "doc_folio"] == "8"
     compared = "compared with cl:33::8 (applied)"
     assert facts[compared, "amount"] == "holds: payment 777, document 777 open of 777"
     assert facts[compared, "first_failed"] == "none"
-    changes = {row["subject"]: row for row in _json(call("runs", "diff", "1", "2", "--json"))}
+    changes = {row["subject"]: row for row in rows_of(call("runs", "diff", "1", "2", "--json"))}
     assert changes["cl:33::8"]["after"] == "paid, balance 0"
     assert changes["cl:33::8"]["cause"] == "decision new (cl:33::8); decision new (pi_2)"
     assert changes["pi_2@po_1"]["kind"] == "item"
-    assert [row["number"] for row in _json(call("runs", "list", "--json"))] == [2, 1]
-    assert _json(call("runs", "show", "2", "--json"))[0]["run_id"] == second["run_id"]
+    assert [row["number"] for row in rows_of(call("runs", "list", "--json"))] == [2, 1]
+    assert rows_of(call("runs", "show", "2", "--json"))[0]["run_id"] == second["run_id"]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +224,7 @@ def test_what_a_person_decided_is_the_first_test_that_failed(
     trade.invoice("8", 777, issue_date=date(2026, 9, 2))
     assert call(*decision, "--reason", "seen", "--author", "ana").exit_code == 0
     call("reconcile", "--as-of", "2026-09-11")
-    facts = {(row["about"], row["fact"]): row["value"] for row in _json(call("explain", "pi_2", "--json"))}
+    facts = {(row["about"], row["fact"]): row["value"] for row in rows_of(call("explain", "pi_2", "--json"))}
     compared = {about: value for (about, fact), value in facts.items() if fact == "first_failed"}
     assert compared == {"compared with cl:33::8": word}
 
@@ -264,7 +261,7 @@ def test_a_run_reads_the_same_when_it_is_new_and_when_it_is_shown_again(call: Ca
 def test_an_exception_is_shown_without_what_is_empty(call: Call) -> None:
     """Runs are named by number, and a field that says nothing takes no line; scripts keep every key."""
     call("reconcile", "--as-of", "2026-09-11")
-    row = _json(call("exceptions", "list", "--json"))[0]
+    row = rows_of(call("exceptions", "list", "--json"))[0]
     shown = call("exceptions", "show", row["exception_id"]).stdout
     fields = dict(line.split(None, 1) for line in shown.splitlines() if "  " in line)
     assert fields["run_first"] == "run 1"
@@ -299,24 +296,24 @@ def test_the_work_list_goes_out_as_a_sheet_and_comes_back(call: Call, tmp_path: 
         writer.writerows(rows)
     result = call("exceptions", "import", sheet, "--author", "ana", "--json")
     assert result.exit_code == 3
-    taken = _json(result)
+    taken = rows_of(result)
     assert (taken[0]["changed"], taken[0]["refused"]) == ("owner, state", "")
     assert "was changed meanwhile (version 2" in taken[1]["refused"]
     states = {row["resource_id"]: (row["owner"], row["state"], row["resolution"]) for row in
-              _json(call("exceptions", "list", "--json"))}  # fmt: skip
+              rows_of(call("exceptions", "list", "--json"))}  # fmt: skip
     assert states == {"pi_1": ("luis", "resolved", "paid in cash"), "pi_2": ("", "open", "")}
     again = call("exceptions", "import", sheet, "--author", "ana", "--json")
-    assert (again.exit_code, len(_json(again))) == (3, 1)
+    assert (again.exit_code, len(rows_of(again))) == (3, 1)
 
 
 @pytest.mark.usefixtures("trade")
 def test_open_exceptions_are_listed_first(call: Call) -> None:
     """What needs work stands above what was resolved, whichever is newer."""
     call("reconcile", "--as-of", "2026-09-11")
-    first, *others = [row["exception_id"] for row in _json(call("exceptions", "list", "--json"))]
+    first, *others = [row["exception_id"] for row in rows_of(call("exceptions", "list", "--json"))]
     assert others
     call("exceptions", "resolve", first, "--reason", "in cash", "--author", "ana")
-    assert [row["exception_id"] for row in _json(call("exceptions", "list", "--json"))] == [*others, first]
+    assert [row["exception_id"] for row in rows_of(call("exceptions", "list", "--json"))] == [*others, first]
 
 
 def test_an_argument_that_is_no_text_is_refused_in_one_sentence(call: Call) -> None:
@@ -334,7 +331,7 @@ def test_a_row_that_was_cut_off_is_refused_alone(call: Call, tmp_path: Path) -> 
     sheet.write_text(f"{header}\n{first.rsplit(',', 2)[0]}\n")
     result = call("exceptions", "import", sheet, "--author", "ana", "--json")
     assert result.exit_code == 1
-    assert _json(result)[0]["refused"] == "the row ends before note: export the sheet again"
+    assert rows_of(result)[0]["refused"] == "the row ends before note: export the sheet again"
 
 
 def test_an_amount_is_written_in_the_payments_own_currency(call: Call, trade: "World") -> None:
@@ -343,7 +340,7 @@ def test_an_amount_is_written_in_the_payments_own_currency(call: Call, trade: "W
     trade.invoice("9", 2000, currency="USD")
     decided = call("match", "pi_usd", "cl:33::9", "--reason", "seen", "--author", "ana", "--amount", "10.50", "--json")
     assert decided.exit_code == 0, decided.output
-    assert _json(decided)[0]["amount"] == "10.50"
+    assert rows_of(decided)[0]["amount"] == "10.50"
     refused = call("match", "pi_1", "cl:33::9", "--reason", "seen", "--author", "ana", "--amount", "10.50")
     assert (refused.exit_code, "more decimals than CLP allows" in refused.stderr) == (2, True)
 

@@ -1,9 +1,8 @@
 """A run of a day to come answers a question and changes nothing of what everybody sees."""
 
-import json
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from click.testing import Result
@@ -11,6 +10,7 @@ from click.testing import Result
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from reconcile.kept import records
+from tests.merchant import rows_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
@@ -26,22 +26,18 @@ def trade(world: "World") -> "World":
     return world
 
 
-def _json(result: Result) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in result.stdout.splitlines()]
-
-
 @pytest.mark.usefixtures("trade")
 def test_a_future_run_does_not_lead_the_terminal(call: Call) -> None:
     """What explains and ages is the run of the latest day that has come; the later one must be asked for by name."""
-    (now,) = _json(call("reconcile", "--as-of", "2026-09-11", "--json"))
+    (now,) = rows_of(call("reconcile", "--as-of", "2026-09-11", "--json"))
     ahead = call("reconcile", "--as-of", "2099-01-05")
     assert ahead.exit_code == 3
     assert "no data reaches 2099-01-05 yet: of this run the work list takes only DATA_GAP" in ahead.stderr
-    assert {row["run_id"] for row in _json(call("explain", "pi_1", "--json"))} == {now["run_id"]}
-    aged = {row["code"]: row["age_business_days"] for row in _json(call("exceptions", "list", "--json"))}
+    assert {row["run_id"] for row in rows_of(call("explain", "pi_1", "--json"))} == {now["run_id"]}
+    aged = {row["code"]: row["age_business_days"] for row in rows_of(call("exceptions", "list", "--json"))}
     # The payment is of the day before.
     assert aged == {"PAYMENT_NO_INVOICE": 1, "DATA_GAP": 0}
-    assert {row["run_id"] for row in _json(call("explain", "pi_1", "--run", "2", "--json"))} != {now["run_id"]}
+    assert {row["run_id"] for row in rows_of(call("explain", "pi_1", "--run", "2", "--json"))} != {now["run_id"]}
 
 
 @pytest.mark.usefixtures("trade")
@@ -64,8 +60,8 @@ def test_gaps_say_which_stream_and_since_when(call: Call) -> None:
     listed = call("exceptions", "list").stdout
     assert "refunds, since 2026-09-11T06:00:00Z" in listed
     assert "payouts, since 2026-09-11T06:00:00Z" in listed
-    gap = next(row for row in _json(call("exceptions", "list", "--json")))
+    gap = next(row for row in rows_of(call("exceptions", "list", "--json")))
     shown = call("exceptions", "show", gap["exception_id"]).stdout
     assert "evidence: gaps" in shown
     assert "{" not in shown
-    assert _json(call("exceptions", "show", gap["exception_id"], "--json"))[0]["subject"].startswith("stream:")
+    assert rows_of(call("exceptions", "show", gap["exception_id"], "--json"))[0]["subject"].startswith("stream:")

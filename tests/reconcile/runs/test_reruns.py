@@ -21,6 +21,7 @@ from reconcile.kept.retention import prune
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.rules.inputs import PAYOUTS, empty_frame
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
+from tests.merchant import row_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import Prepare, World
@@ -68,12 +69,6 @@ def _reconciled(call: Call, day: str, *options: str) -> str:
     return str(json.loads(answer.stdout)["run_id"])
 
 
-def _json(answer: Result) -> dict[str, Any]:
-    rows = [json.loads(line) for line in answer.stdout.splitlines()]
-    assert len(rows) == 1, answer.output
-    return dict(rows[0])
-
-
 def _written(installation: Installation) -> list[Any]:
     """Everything a rerun could have touched."""
     with installation.store.reading() as session:
@@ -87,7 +82,7 @@ def test_the_same_inputs_give_the_same_rows(call: Call, installation: Installati
     """Every line, payout, document and finding is counted and alike; nothing is written."""
     before = _written(installation)
     answer = call("runs", "rerun", "1", "--json")
-    row = _json(answer)
+    row = row_of(answer)
     assert answer.exit_code == 0
     assert (row["run_id"], row["same"], row["changed_since"], row["differences"]) == (made, True, {}, [])
     assert [(one["kind"], one["published"], one["rerun"], one["differing"]) for one in row["rows"][1:]] == [
@@ -101,14 +96,14 @@ def test_facts_that_came_later_make_no_difference(call: Call, world: "World", ma
     """A rerun reads what the run read, not what the database says today."""
     world.payment("pi_3", 500)
     world.invoice("8", 777)
-    assert _json(call("runs", "rerun", made, "--json"))["same"] is True
+    assert row_of(call("runs", "rerun", made, "--json"))["same"] is True
 
 
 @pytest.mark.usefixtures("made")
 def test_a_run_of_one_payout_is_made_again_as_narrow(call: Call) -> None:
     """The scope is part of what was kept."""
     narrow = _reconciled(call, "2026-09-11", "--payout", "po_2")
-    row = _json(call("runs", "rerun", narrow, "--json"))
+    row = row_of(call("runs", "rerun", narrow, "--json"))
     assert (row["same"], row["rows"][1]["published"], row["rows"][2]["published"]) == (True, 1, 1)
 
 
@@ -121,8 +116,8 @@ def test_rows_that_differ_are_counted_and_shown(call: Call, installation: Instal
         session.execute(sa.delete(ResultChunk).where(col(ResultChunk.kind) == "line", col(ResultChunk.number) == 0))
         session.execute(sa.update(RunFinding).values(amount_at_risk=770))
     answer = call("runs", "rerun", "1", "--json")
-    row = _json(answer)
-    assert (answer.exit_code, row["same"]) == (3, False)
+    row = row_of(answer, exit_code=3)
+    assert row["same"] is False
     assert [(one["kind"], one["published"], one["rerun"], one["differing"]) for one in row["rows"]][1:] == [
         ("payout", 2, 2, 1), ("item", 1, 2, 1), ("document", 1, 1, 0), ("exception", 1, 1, 1),
     ]  # fmt: skip
@@ -215,7 +210,7 @@ def pruned(installation: Installation, call: Call, made: str) -> str:
 def test_of_dropped_rows_the_figures_are_compared(call: Call, pruned: str) -> None:
     """What is left of the run is its summary: that is held against today's and said to be all there is."""
     answer = call("runs", "rerun", pruned, "--json")
-    row = _json(answer)
+    row = row_of(answer)
     assert (answer.exit_code, row["same"], row["rows_dropped_at"]) == (0, True, "2027-06-01T06:00:00Z")
     assert [one["kind"] for one in row["rows"]] == ["summary"]
     assert "its rows were dropped on 2027-06-01" in call("runs", "rerun", pruned).stderr
@@ -225,11 +220,11 @@ def test_dropped_rows_come_back_under_their_id(call: Call, installation: Install
     """They are the rows that were there, under the same number; the work list does not move."""
     before = _written(installation)
     answer = call("runs", "rerun", pruned, "--restore", "--json")
-    assert (answer.exit_code, _json(answer)["restored"]) == (0, True)
+    assert (answer.exit_code, row_of(answer)["restored"]) == (0, True)
     after = _written(installation)
     assert [run[:3] for run in after[2]] == [run[:3] for run in before[2]]
     assert after[3] == before[3]
-    again = _json(call("runs", "rerun", pruned, "--restore", "--json"))
+    again = row_of(call("runs", "rerun", pruned, "--restore", "--json"))
     assert (again["same"], again["restored"], again["rows_dropped_at"]) == (True, False, None)
     assert [one["differing"] for one in again["rows"]] == [0, 0, 0, 0, 0]
     assert "item pi_1" in call("explain", "pi_1", "--run", pruned).stdout
@@ -260,7 +255,7 @@ def test_a_restore_that_is_killed_brings_nothing_back(call: Call, installation: 
     died = subprocess.run([sys.executable, "-c", KILLED], cwd=ROOT, env=foreign | own, check=False, timeout=300)
     assert died.returncode == -signal.SIGKILL
     assert _written(installation) == before
-    again = _json(call("runs", "rerun", pruned, "--restore", "--json"))
+    again = row_of(call("runs", "rerun", pruned, "--restore", "--json"))
     assert (again["same"], again["restored"]) == (True, True)
 
 

@@ -1,6 +1,5 @@
 """What other rules would have altered of a run that is kept."""
 
-import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -8,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import Result
+
+from tests.merchant import rows_of
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import Prepare, World
@@ -39,7 +40,7 @@ def _rules(folder: Path, text: str) -> Path:
 
 def _json(result: Result) -> list[dict[str, Any]]:
     assert result.exit_code == 0, result.output
-    return [json.loads(line) for line in result.stdout.splitlines()]
+    return rows_of(result)
 
 
 @pytest.mark.usefixtures("run")

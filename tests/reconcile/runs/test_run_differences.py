@@ -6,12 +6,10 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 from pandas import DataFrame
 
-from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
-from cuadre import Commands
 from reconcile.rules.inputs import RATES, UNKNOWN_CUSTOMERS, empty_frame, to_types
 from reconcile.runs.comparison import find_causes
 
@@ -19,16 +17,6 @@ if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
 Call = Callable[..., Result]
-
-
-@pytest.fixture
-def call(installation: Installation) -> Call:
-    group = Commands()
-
-    def invoke(*arguments: object) -> Result:
-        return CliRunner().invoke(group, [str(argument) for argument in arguments], obj=lambda: installation)
-
-    return invoke
 
 
 @pytest.fixture

@@ -16,7 +16,14 @@ from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, Row
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
 from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise, set_headers_aside
 from reconcile.books.parts import find_unequal
-from reconcile.books.registers import find_strangers, is_summed_up, names_issuers, set_taxes_aside
+from reconcile.books.registers import (
+    cut_further_taxes,
+    find_strangers,
+    find_summary,
+    is_summed_up,
+    names_issuers,
+    set_taxes_aside,
+)
 from reconcile.books.sheets import TILDE, read_sheets
 from reconcile.rules.kinds import CREDIT_NOTES, NO_SALES
 
@@ -187,6 +194,8 @@ def read_invoices(
         reason = Message("books.no_header")
         return Reading((), (Reject(NO_LINE, "", "", reason),))
     sheet, header = found
+    if summary := tuple(find_summary(header)):
+        return Reading((), summary, encoding=sheet.encoding, separator=sheet.separator)
     unusable = (*_missing_columns(header), *_doubled_columns(header), *_unclear_columns(header))
     if unusable:
         return Reading((), unusable, encoding=sheet.encoding, separator=sheet.separator)
@@ -251,11 +260,14 @@ def _read_rows(sheet: Sheet, header: Header, country: str, own_tax_ids: frozense
         return Reading((), strangers, encoding=sheet.encoding, separator=sheet.separator)
     if not sheet.separator:
         rows = [_padded(row, header) for row in rows]
+    rows, taxes = cut_further_taxes(rows, header)
     cells = _cells_of_a_row(rows, header) if sheet.separator else None
     uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header, cells)]
     if uneven:
         return Reading((), tuple(uneven), encoding=sheet.encoding, separator=sheet.separator)
-    rows, taxes = set_taxes_aside(rows, header)
+    rows, rows_of_taxes = set_taxes_aside(rows, header)
+    for line, further in rows_of_taxes.items():
+        taxes.setdefault(line, []).extend(further)
     try:
         convention = decide_convention(sheet, rows, header, country=country)
     except FigureError as error:

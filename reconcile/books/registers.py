@@ -1,10 +1,11 @@
 """What registers of tax authorities hold besides the merchant's documents: those of others, repeats, further taxes."""
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 from consumer.facts.messages import Message
 from consumer.facts.taxids import TaxIdError, to_tax_id
-from reconcile.books.cells import Row, to_text
+from reconcile.books.cells import Cell, Row, to_text
 from reconcile.books.documents import Reject
 from reconcile.books.headers import Header, normalise, readings_of
 from reconcile.rules.kinds import RECEIPTS
@@ -12,6 +13,55 @@ from reconcile.rules.kinds import RECEIPTS
 _PURCHASES = frozenset({"tipo compra", "rut proveedor", "rfc proveedor"})
 _ISSUERS = frozenset({"rfc emisor", "rut emisor", "rfc del emisor", "rut del emisor", "rfcemisor", "rutemisor"})
 _FURTHER_TAXES = ("codigo otro imp", "codigo otro impuesto")
+# Code, value and rate: the columns of a further tax, and the cells that each one more adds behind the last column.
+_CELLS_OF_A_TAX = 3
+# Columns of files that sum documents up: by kind for a month, or by range of folios for a day.
+_SUMS = frozenset(
+    {
+        "total documentos", "total doctos", "cantidad documentos", "cantidad de documentos", "cantidad doctos",
+        "cantidad", "n documentos", "no documentos", "numero documentos", "numero de documentos", "folio desde",
+        "folio hasta", "folio inicial", "folio final", "desde folio", "hasta folio",
+    }
+)  # fmt: skip
+
+
+def find_summary(header: Header) -> Iterator[Reject]:
+    """Refuse a file that counts and sums documents up and lists none: nobody owes a sum."""
+    if {"folio", "uuid"} & header.at.keys():
+        return
+    name = next((name for name in header.columns if normalise(name) in _SUMS), None)
+    if name is not None:
+        reason = Message("books.summary_by_day" if "issue_date" in header.at else "books.summary_by_kind")
+        yield Reject(header.line, name, "", reason)
+
+
+def cut_further_taxes(rows: Sequence[Row], header: Header) -> tuple[list[Row], dict[int, list[Row]]]:
+    """Cut off what a register adds behind its last column for each further tax, and give it by the document's line.
+
+    Some of its rows end with a separator more; a row with other cells more stays as it is.
+    """
+    ends_with_tax = normalise("".join(header.columns[-_CELLS_OF_A_TAX:][:1])) in _FURTHER_TAXES
+    if not ends_with_tax or header.cells != header.width:
+        return list(rows), {}
+    kept: list[Row] = []
+    taxes: dict[int, list[Row]] = {}
+    for row in rows:
+        cells, further = row.cells[: header.cells], row.cells[header.cells :]
+        triples = [further[place : place + _CELLS_OF_A_TAX] for place in range(0, len(further), _CELLS_OF_A_TAX)]
+        if not all(map(_is_tax_or_empty, triples)):
+            kept.append(row)
+            continue
+        kept.append(replace(row, cells=cells))
+        empty = ("",) * (header.cells - _CELLS_OF_A_TAX)
+        own = [Row(row.line, (*empty, *triple)) for triple in triples if to_text(triple[0])]
+        if own:
+            taxes[row.line] = own
+    return kept, taxes
+
+
+def _is_tax_or_empty(triple: Sequence[Cell]) -> bool:
+    texts = [to_text(cell) for cell in triple]
+    return not any(texts) or (len(texts) == _CELLS_OF_A_TAX and texts[0].isdigit() and bool(texts[1]))
 
 
 def find_strangers(rows: Sequence[Row], header: Header, *, country: str, own: Collection[str]) -> Iterator[Reject]:
@@ -56,7 +106,10 @@ def _to_issuer(text: str, country: str) -> str:
 
 
 def set_taxes_aside(rows: Sequence[Row], header: Header) -> tuple[list[Row], dict[int, list[Row]]]:
-    """Part rows that only bear a further tax from the documents above, and give them by that document's line."""
+    """Part rows that only bear a further tax from the documents above, and give them by that document's line.
+
+    Such a row has no number of its own, no total, and kind, folio and customer of the document.
+    """
     places = [place for place, name in enumerate(header.columns) if normalise(name) in _FURTHER_TAXES]
     if not places:
         return list(rows), {}

@@ -4,6 +4,7 @@ import hashlib
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from pathlib import Path
@@ -32,7 +33,7 @@ from consumer.inbox.apply import drain
 from consumer.inbox.watch import InboxGauges
 from consumer.jobs import by_hand, processes, schedule, ticks
 from consumer.jobs.schedule import Job
-from consumer.jobs.worker import worker_name
+from consumer.jobs.worker import keep_at, worker_name
 from consumer.logs import configure_logs
 from consumer.opening import DEMO, are_counters_shared
 from consumer.opening import open_installation as open_checked
@@ -46,6 +47,7 @@ from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
 from cuadre import main
 from reconcile.books.bank_files import import_bank_file
+from reconcile.books.folder import FolderWatch, look_again
 from reconcile.books.invoices import import_invoices
 from reconcile.reading.process import save_memory
 from reconcile.rules.streams import STREAMS as GATED
@@ -106,10 +108,37 @@ def serve_web() -> Flask:
 
 
 def start_scheduler(installation: Installation) -> Callable[[], None]:
-    """Run the nights that fall due from threads of this process; returns what waits for those under way."""
+    """Run the nights that fall due, and watch the books folder, from threads of this process.
+
+    Returns what waits for those under way.
+    """
     scheduler = schedule.start(job_table(installation), installation.store, worker=worker_name())
-    finish: Callable[[], None] = scheduler.shutdown
+    stop_watching = start_watching(installation)
+
+    def finish() -> None:
+        stop_watching()
+        scheduler.shutdown()
+
     return finish
+
+
+def start_watching(installation: Installation) -> Callable[[], None]:
+    """Watch the books folder, if one is set, from a thread; returns what stops it after the file it is at."""
+    stopped = threading.Event()
+    folder = installation.settings.books_folder
+    if folder is None:
+        return stopped.set
+    watch = FolderWatch(installation, folder)
+    thread = threading.Thread(
+        target=keep_at, args=(lambda: look_again(watch),), kwargs={"until": stopped}, name="books folder", daemon=True
+    )
+    thread.start()
+
+    def stop() -> None:
+        stopped.set()
+        thread.join()
+
+    return stop
 
 
 def job_table(installation: Installation) -> Sequence[Job]:

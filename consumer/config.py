@@ -28,6 +28,8 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     values["connections"] = _to_connections(values.get("connections", {}))
     # An absolute path stays what it is.
     values["data_dir"] = data_dir = folder / str(values.get("data_dir", _HOME / "instance"))
+    if "books_folder" in values:
+        values["books_folder"] = folder / str(values["books_folder"])
     url = str(values.setdefault("database_url", f"sqlite:///{data_dir / 'cuadre.db'}"))
     if "secret_key" not in values:
         values["secret_key"] = _own_secret_key(data_dir, url)

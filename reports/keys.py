@@ -19,11 +19,12 @@ _PREFIX = "cuadre_"  # what every token begins with, so that scanners find one t
 
 
 class Scope(StrEnum):
-    """What a token opens: files, lists as JSON, the metrics."""
+    """What a token opens: files, lists as JSON, the metrics, the books for files that a program hands in."""
 
     REPORTS = "reports"
     API = "api"
     METRICS = "metrics"
+    BOOKS = "books"
 
 
 def create_token(session: Session, name: str, role: Role, *, now: datetime, scopes: Iterable[Scope]) -> str:

@@ -183,6 +183,7 @@ class Settings(BaseModel):
     trusted_proxies: Networks = _LOOPBACK
     engine: Engine = "local"
     download_hosts: Texts = ()
+    books_folder: Path | None = None
     tax_id: str | None = Field(default=None, repr=False)
     tariff: dict[str, object] = Field(default_factory=dict)
     rules: dict[str, object] = Field(default_factory=dict)

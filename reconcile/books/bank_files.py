@@ -69,15 +69,18 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
 ) -> BankOutcome:  # fmt: skip
     """Read one file and keep its lines in one transaction; a dry run says what would happen.
 
-    An account that no payout goes to is mostly a typing error: it is taken only if `is_new_account` is set.
+    Without an account the file's own counts, else the only one that payouts go to. An account that no payout goes to
+    is mostly a typing error: it is taken only if `is_new_account` is set.
     """
     outcome = BankOutcome(path.name, BankReading(""))
     try:
-        _check_account(account)
+        if account:
+            _check_account(account)
         content = path.read_bytes()
         folder = installation.settings.data_dir / "mappings"
         columns = read_mapping(folder, mapping, words=COLUMNS) if mapping else {}
         reading = read_bank_file(content, country=connection.country_code, mapping=columns)
+        account = account or _find_account(installation, connection, reading)
     except OSError as error:
         return _refused(outcome, Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except (BankFileError, MappingError) as error:
@@ -114,6 +117,20 @@ def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) 
 def _check_account(account: str) -> None:
     if len(account_digits(account)) < _SHORTEST_ACCOUNT:
         raise BankFileError("books.whole_account_number")
+
+
+def _find_account(installation: Installation, connection: Connection, reading: BankReading) -> str:
+    """Return the account that a file names, else the only one that payouts go to; a masked number is none."""
+    own = {account_digits(statement.account) for statement in reading.statements} - {""}
+    if own:
+        account = own.pop() if len(own) == 1 else ""
+        _check_account("" if "*" in account else account)
+        return account
+    with installation.store.reading() as session:
+        recipients = {account_digits(number) for number in _recipients(session, connection.name)}
+    if len(recipients) != 1:
+        raise BankFileError("books.account_not_named", accounts=len(recipients))
+    return recipients.pop()
 
 
 def _refused(outcome: BankOutcome, reason: Message) -> BankOutcome:
@@ -233,11 +250,16 @@ def _unfit(file: BankFile, before: Sequence[BankFile], stranger: Message | None)
 
 def _nobody_pays_to(session: Session, file: BankFile) -> Message | None:
     """Say that payouts go elsewhere; nothing where they go here, or nowhere yet."""
-    wanted = select(Payout.recipient_number).where(Payout.connection == file.connection).distinct()
-    recipients = [number for number in session.exec(wanted) if number]
+    recipients = _recipients(session, file.connection)
     if not recipients or file.account in {account_digits(number) for number in recipients}:
         return None
     ends = sorted({number[-LAST_DIGITS:] for number in recipients})
     if file.account[-LAST_DIGITS:] in ends:
         return Message("books.nobody_pays_same_digits")
     return Message("books.nobody_pays_here", {"ends": ", ".join(ends)})
+
+
+def _recipients(session: Session, connection: str) -> list[str]:
+    """Return the numbers of the accounts that payouts go to, as the provider writes them."""
+    wanted = select(Payout.recipient_number).where(Payout.connection == connection).distinct()
+    return [number for number in session.exec(wanted) if number]

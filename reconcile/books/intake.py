@@ -1,23 +1,41 @@
 """Files that people bring in at a page: looked at first, then kept; one shape of outcome for every kind of file."""
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
+from consumer.facts.money import format_decimal
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import Statement
 from reconcile.books.documents import AMOUNTS, Reject
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
+from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
+
+_UNSAFE = re.compile(r"[^\w. ()-]")
+# In bytes, as file systems count; the end of a name tells what kind of file it is.
+_LONGEST_NAME = 120
 
 
 class Kind(StrEnum):
     INVOICES = "invoices"
     BANK = "bank"
-    PAYOUT = "payout"
+    PAYOUT = "payout-report"
+    RATES = "rates"
+
+
+class Verdict(StrEnum):
+    """What became of a file that a program handed in."""
+
+    TAKEN = "taken"
+    KNOWN = "known"
+    REFUSED = "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +74,34 @@ class Intake:
     def may_be_kept(self) -> bool:
         return not self.rejects and not self.earlier and not self.kept
 
+    @property
+    def verdict(self) -> Verdict:
+        if self.rejects or self.stale:
+            return Verdict.REFUSED
+        return Verdict.KNOWN if self.earlier else Verdict.TAKEN
+
+    def to_answer(self) -> dict[str, object]:
+        """Return what a program is told: the verdict, what was counted, and every reason line by line."""
+        said = [*filter(None, [self.earlier, self.stale]), *self.notes]
+        return {
+            "verdict": self.verdict.value,
+            "rows": self.rows,
+            "counts": dict(self.counts),
+            "totals": [
+                {"about": one.about, "currency": one.currency, "count": one.count, **_format_amounts(one)}
+                for one in self.totals
+            ],
+            "rejects": [reject.to_row() for reject in self.rejects],
+            "notes": [*map(str, said)],
+        }
+
+
+def _format_amounts(total: Total) -> dict[str, str | None]:
+    return {
+        name: None if amount is None else format_decimal(amount, total.currency)
+        for name, amount in total.amounts.items()
+    }
+
 
 def mappings(installation: Installation) -> list[str]:
     """Name the mappings of columns that were saved for files with headings of their own."""
@@ -64,23 +110,47 @@ def mappings(installation: Installation) -> list[str]:
 
 def take_in(  # noqa: PLR0913 - one file with what its kind needs
     installation: Installation, connection: Connection, kind: Kind, path: Path, *, account: str = "",
-    mapping: str | None = None, seen: str | None = None, accept_totals: bool = False, dry_run: bool,
+    mapping: str | None = None, seen: str | None = None, accept_totals: bool = False, is_new_account: bool = False,
+    currency: str = HOME_RATE, dry_run: bool,
 ) -> Intake:  # fmt: skip
-    """Read one file and keep it whole or not at all; a dry run says what would happen.
+    """Read one file and keep it whole or not at all; a dry run, which rates do not have, says what would happen.
 
     `seen` is the digest of the file it was to replace when a person looked at it, empty for none.
     """
     if kind is Kind.BANK:
-        # The page shows what the file would do, and that no payout goes to its account, before it is kept.
-        outcome = import_bank_file(
-            installation, connection, path, account=account, mapping=mapping, is_new_account=True, dry_run=dry_run
-        )
-        return _of_bank(outcome)
+        return _of_bank(
+            import_bank_file(
+                installation, connection, path, account=account, mapping=mapping, is_new_account=is_new_account,
+                dry_run=dry_run,
+            )
+        )  # fmt: skip
+    if kind is Kind.RATES:
+        return _of_rates(import_rates(installation, connection, path, currency=currency))
     if kind is Kind.PAYOUT:
         return _of_report(import_payout_report(installation, connection, path, seen=seen, dry_run=dry_run))
     return _of_invoices(
         import_invoices(installation, connection, path, mapping=mapping, dry_run=dry_run, accept_totals=accept_totals)
     )
+
+
+def bring_in(  # noqa: PLR0913 - one file with what its kind needs
+    installation: Installation, connection: Connection, kind: Kind, name: str, content: bytes, *, term: str = "",
+    mapping: str | None = None,
+) -> Intake:  # fmt: skip
+    """Take in a file that a program handed over; `term` is the account of a bank file, or the currency of rates."""
+    with TemporaryDirectory(prefix="incoming-", dir=installation.settings.data_dir) as folder:
+        path = Path(folder) / name
+        path.write_bytes(content)
+        return take_in(
+            installation, connection, kind, path, account=term if kind is Kind.BANK else "", mapping=mapping,
+            currency=(term or HOME_RATE).upper() if kind is Kind.RATES else HOME_RATE, dry_run=False,
+        )  # fmt: skip
+
+
+def to_safe_name(name: str) -> str:
+    """Return the end of a file's name in signs that lead nowhere and fit every file system."""
+    plain = _UNSAFE.sub("_", os.fsencode(name).decode(errors="replace"))
+    return plain.encode()[-_LONGEST_NAME:].decode(errors="ignore").lstrip(".") or "file"
 
 
 def _of_invoices(outcome: ImportOutcome) -> Intake:
@@ -113,6 +183,11 @@ def _of_report(outcome: ReportOutcome) -> Intake:
         outcome.name, outcome.kept, outcome.rows, {}, totals, outcome.rejects, [*filter(None, [outcome.note])],
         outcome.earlier, outcome.replaced.sha256 if outcome.replaced else "", outcome.stale,
     )  # fmt: skip
+
+
+def _of_rates(outcome: RatesOutcome) -> Intake:
+    earlier = Message("books.rates_known") if outcome.accepted and not outcome.changed else None
+    return Intake(outcome.name, outcome.accepted, len(outcome.rates), {}, [], outcome.rejects, [], earlier)
 
 
 def _to_total(statement: Statement) -> Total:

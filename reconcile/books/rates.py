@@ -1,9 +1,11 @@
 """Exchange rates into the books: one value a day and currency, from a file that goes in whole or not at all."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from zoneinfo import ZoneInfo
+
+from sqlmodel import select
 
 from consumer.facts.countries import COUNTRIES
 from consumer.facts.installation import Connection, Installation
@@ -19,6 +21,9 @@ from reconcile.tables import ExchangeRate
 
 COLUMNS: Vocabulary = {"on": ("date", "fecha", "dia"), "value": ("valor", "value", "rate", "tipo de cambio", "uf")}
 _NO_LINE = 0
+# Currencies that documents are priced in; the first is the usual one.
+RATED_CURRENCIES = ("CLF", "USD", "EUR")
+HOME_RATE = RATED_CURRENCIES[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +31,7 @@ class RatesOutcome:
     name: str
     rates: tuple[tuple[date, str], ...] = ()
     rejects: tuple[Reject, ...] = ()
+    changed: int = 0
 
     @property
     def accepted(self) -> bool:
@@ -34,6 +40,9 @@ class RatesOutcome:
 
 def import_rates(installation: Installation, connection: Connection, path: Path, *, currency: str) -> RatesOutcome:
     """Keep the rates of one file; a later value of a day replaces the earlier one."""
+    if currency not in RATED_CURRENCIES:
+        known = ", ".join(RATED_CURRENCIES)
+        return _refused(path.name, Message("books.unrated_currency", {"currency": currency[:20], "known": known}))
     try:
         outcome = read_rates(path.name, path.read_bytes(), country=connection.country_code)
     except OSError as error:
@@ -42,6 +51,9 @@ def import_rates(installation: Installation, connection: Connection, path: Path,
         return _refused(path.name, error.message)
     if outcome.accepted:
         with installation.store.transaction() as session:
+            mine = (ExchangeRate.connection == connection.name, ExchangeRate.currency == currency)
+            before = {(rate.on, rate.value) for rate in session.exec(select(ExchangeRate).where(*mine))}
+            outcome = replace(outcome, changed=len(set(outcome.rates) - before))
             for on, value in outcome.rates:
                 row = {"connection": connection.name, "currency": currency, "on": on, "value": value}
                 put(session.connection(), ExchangeRate, row, keys=["connection", "currency", "on"])

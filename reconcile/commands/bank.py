@@ -21,7 +21,7 @@ from consumer.facts.money import format_decimal
 from reconcile.books.bank_files import BankOutcome, import_bank_file
 from reconcile.books.bank_statements import LAST_DIGITS, Statement, account_digits
 from reconcile.books.dialects import DIALECTS
-from reconcile.books.rates import import_rates
+from reconcile.books.rates import HOME_RATE, RATED_CURRENCIES, import_rates
 from reconcile.commands.files import print_files, show_rejects, status_of
 from reconcile.tables import BANK_LINE_KEYS, BankLine
 
@@ -166,7 +166,7 @@ def rates() -> None:
 
 @rates.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--currency", type=click.Choice(["CLF", "USD", "EUR"]), default="CLF", show_default=True)
+@click.option("--currency", type=click.Choice(RATED_CURRENCIES), default=HOME_RATE, show_default=True)
 @on_connection
 @json_option
 def import_rate_files(

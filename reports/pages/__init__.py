@@ -22,6 +22,7 @@ from reports.pages import (
     api,
     books,
     decisions,
+    deliveries,
     desk,
     downloads,
     exceptions,
@@ -73,6 +74,7 @@ def pages() -> list[Blueprint]:
         settings.people,
         settings.blueprint,
         api.blueprint,
+        deliveries.blueprint,
     ]
 
 

@@ -9,7 +9,7 @@ from reports.pages.staging import LARGEST
 
 # A form of a page brings texts and choices; a route that takes files takes its form beside them.
 _FORM = 65_536
-_LARGEST = {"books.look": LARGEST + _FORM, "exceptions.take_sheet": LARGEST + _FORM}
+_LARGEST = {"books.look": LARGEST + _FORM, "exceptions.take_sheet": LARGEST + _FORM, "deliveries.take": LARGEST + _FORM}
 _MEGABYTE, _KILOBYTE = 1_000_000, 1024
 # A sender that is refused before it has finished sees a broken connection instead of the answer.
 _DRAINED = 16 * 1024 * 1024

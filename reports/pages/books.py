@@ -218,14 +218,16 @@ def _take_in(
         mapping=terms["mapping"] or None,
         seen=seen,
         accept_totals=accept_totals,
+        # The look shows that no payout goes to an account before its file is kept.
+        is_new_account=True,
         dry_run=dry_run,
     )
 
 
 def _kind() -> str:
     kind = request.form.get("kind", "")
-    if kind not in set(Kind):
-        raise BadQueryError("pages.not_one_of", name="kind", value=kind[:20], known=", ".join(Kind))
+    if kind not in _LISTS:
+        raise BadQueryError("pages.not_one_of", name="kind", value=kind[:20], known=", ".join(_LISTS))
     return kind
 
 

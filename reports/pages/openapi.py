@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TypeAlias
 
 from consumer.facts.columns import Column, Kind
+from reconcile.books import intake
 from reports.catalogue import AVAILABLE
 from reports.directory import LISTINGS
 from reports.listing import Listing
@@ -25,6 +26,7 @@ def describe(usual: int, most: int) -> Schema:
     """Describe every list, its parameters, its rows and its refusals."""
     paths = {f"/{name}": _report_path(CATALOGUE[name], usual, most) for name in AVAILABLE}
     paths |= {f"/{listing.name}": _list_path(listing, usual, most) for listing in LISTINGS.values()}
+    paths["/books/{kind}"] = _books_path()
     return {
         "openapi": "3.1.0",
         "info": {"title": "Cuadre", "version": "1", "description": "The lists of the pages as JSON, newest run."},
@@ -75,6 +77,54 @@ def _path(name: str, parameters: list[Schema], page: Schema, usual: int, most: i
                 "401": _refusal("no login and no valid token"),
                 "404": _refusal("no finished run yet"),
             },
+        }
+    }
+
+
+def _books_path() -> Schema:
+    """Describe how a program hands a file of the books in."""
+    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
+    reject = {"line": {"type": "integer"}, "column": text, "value": text, "reason": text}
+    fields: Schema = {
+        "file": text,
+        "connection": text,
+        "kind": {"type": "string", "enum": [*intake.Kind]},
+        "verdict": {"type": "string", "enum": [*intake.Verdict]},
+        "rows": {"type": "integer", "minimum": 0},
+        "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+        "totals": {"type": "array", "items": {"type": "object"}},
+        "rejects": {
+            "type": "array",
+            "items": {"type": "object", "properties": reject, "required": list(reject), "additionalProperties": False},
+        },
+        "notes": texts,
+    }
+    answer: Schema = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    own = {"connection": text, "account": text, "currency": text, "mapping": text}
+    form = {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}, **own}}
+    said = {
+        "201": "taken", "200": "the same content came in before", "422": "refused whole, with every row and reason",
+    }  # fmt: skip
+    refused = {
+        "400": "no file, or a field that is unknown", "401": "no valid token", "403": "a token without scope or role",
+        "404": "an unknown kind or connection", "413": "a file of more than 10 MB",
+    }  # fmt: skip
+    kind = {**_parameter("kind", {"type": "string", "enum": [*intake.Kind]}, "what the file holds"), "in": "path"}
+    answers = {
+        status: {"description": words, "content": {"application/json": {"schema": answer}}}
+        for status, words in said.items()
+    }
+    return {
+        "post": {
+            "operationId": "books_take",
+            "summary": "Hand in a file of the books",
+            "security": [{"token": []}],
+            "parameters": [{**kind, "required": True}],
+            "requestBody": {
+                "required": True,
+                "content": {"multipart/form-data": {"schema": {**form, "required": ["file"]}}},
+            },
+            "responses": answers | {status: _refusal(words) for status, words in refused.items()},
         }
     }
 

@@ -19,7 +19,7 @@ OPEN = frozenset(
     {"login.form", "login.enter", "login.speak", "login.welcome", "login.accept", "static", "pages.static"}
 )
 # What a machine's token may open, by blueprint, and the scope it needs there.
-_FOR_MACHINES = {"downloads": Scope.REPORTS, "lists": Scope.REPORTS, "api": Scope.API}
+_FOR_MACHINES = {"downloads": Scope.REPORTS, "lists": Scope.REPORTS, "api": Scope.API, "deliveries": Scope.BOOKS}
 _SECURITY_POLICY = (
     "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -62,7 +62,9 @@ def protect(app: Flask, public: Collection[str]) -> None:
 
     @app.before_request
     def _check_form() -> None:
-        if request.method == "POST" and request.endpoint and not is_public(request.endpoint, public):
+        # A token is sent by a program that chose to; a cookie goes along with any form.
+        is_person = request.endpoint and not is_public(request.endpoint, public) and not _is_machine()
+        if request.method == "POST" and is_person:
             _csrf.protect()
 
     @app.after_request
@@ -101,6 +103,10 @@ def _refuse_strangers() -> ResponseReturnValue | None:
     if current_user.is_machine:
         _check_scope(desk.reader())
     return None
+
+
+def _is_machine() -> bool:
+    return bool(current_user.is_authenticated and current_user.is_machine)
 
 
 def _check_scope(machine: Person) -> None:

@@ -14,6 +14,7 @@ from werkzeug.datastructures import FileStorage
 
 from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
+from reconcile.books.intake import to_safe_name
 from reports.shapes.spans import Row
 
 _LASTS = timedelta(days=1)
@@ -24,9 +25,6 @@ OUTCOMES = "outcomes"
 # Reading it takes part of a request; the command line takes larger ones.
 LARGEST = 10_000_000
 _UPLOADS = "uploads"
-_UNSAFE = re.compile(r"[^\w. ()-]")
-# In bytes, as file systems count; the end of a name tells what kind of file it is.
-_LONGEST_NAME = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +86,7 @@ def stage_upload(
     if len(content) > LARGEST:
         raise UploadError("Over 10 MB: bring this file in on the command line.")
     # A name is shown and kept beside the rows; as a path of its own it might lead elsewhere.
-    name = _UNSAFE.sub("_", Path((given.filename or "").replace("\\", "/")).name)
-    short = name.encode()[-_LONGEST_NAME:].decode(errors="ignore").lstrip(".") or "file"
+    short = to_safe_name(Path((given.filename or "").replace("\\", "/")).name)
     upload = stage(installation, _UPLOADS, {**terms, "name": short}, who=who, now=now)
     upload.path.parent.mkdir()
     upload.path.write_bytes(content)

@@ -43,8 +43,8 @@ def test_a_token_opens_only_its_scopes(store: Store) -> None:
     with store.transaction() as session:
         keys.create_token(session, "erp", Role.VIEWER, now=NOW, scopes=[Scope.API, Scope.REPORTS, Scope.API])
         keys.create_token(session, "all", Role.VIEWER, now=NOW, scopes=Scope)
-        with pytest.raises(PeopleError, match="a token needs a scope: reports, api, metrics"):
+        with pytest.raises(PeopleError, match="a token needs a scope: reports, api, metrics, books"):
             keys.create_token(session, "none", Role.VIEWER, now=NOW, scopes=[])
     with store.reading() as session:
         rows = session.scalars(sa.select(Token).order_by(sa.text("name"))).all()
-    assert [(row.name, row.scopes) for row in rows] == [("all", "reports api metrics"), ("erp", "reports api")]
+    assert [(row.name, row.scopes) for row in rows] == [("all", "reports api metrics books"), ("erp", "reports api")]

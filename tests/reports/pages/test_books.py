@@ -126,13 +126,13 @@ def test_a_payout_report_brings_the_fees_of_its_payout(
     with_items: Installation, look: Callable[..., str], client: FlaskClient, csrf: Csrf
 ) -> None:
     """The look names the payout and adds its fees up and writes nothing; a second look says it is known."""
-    page = look(PAYOUT, name="liquidacion.csv", kind="payout")
+    page = look(PAYOUT, name="liquidacion.csv", kind="payout-report")
     assert "po_1 CLP 2 2.410" in text_in(page)
     assert kept(with_items, ProviderFee) == []
     assert "liquidacion.csv quedó en los libros." in confirm(client, csrf, key_in(page))
     assert sorted(fee.fee_total for fee in kept(with_items, ProviderFee)) == [803, 1607]
     assert "liquidacion.csv" in client.get("/books/payout-reports").get_data(as_text=True)
-    page = look(PAYOUT, name="liquidacion.csv", kind="payout")
+    page = look(PAYOUT, name="liquidacion.csv", kind="payout-report")
     assert "para po_1; no cambió nada." in page
     assert 'name="key"' not in page
 
@@ -141,9 +141,9 @@ def test_two_reports_of_one_payout_do_not_replace_each_other_unsaid(
     with_items: Installation, look: Callable[..., str], client: FlaskClient, csrf: Csrf
 ) -> None:
     """The second was looked at before the first was kept: it is refused once, and then says what it replaces."""
-    first = look(PAYOUT, name="liquidacion.csv", kind="payout")
+    first = look(PAYOUT, name="liquidacion.csv", kind="payout-report")
     other = PAYOUT.replace(b"1607", b"1700")
-    second = look(other, name="liquidacion-2.csv", kind="payout")
+    second = look(other, name="liquidacion-2.csv", kind="payout-report")
     confirm(client, csrf, key_in(first))
     told = confirm(client, csrf, key_in(second))
     assert "Mientras usted miraba, liquidacion.csv trajo las comisiones de po_1: compare y confirme otra vez." in told
@@ -158,9 +158,10 @@ def test_two_reports_of_one_payout_do_not_replace_each_other_unsaid(
 
 def test_a_payout_report_of_nobody_is_refused(with_items: Installation, look: Callable[..., str]) -> None:
     """An amount the provider's API does not know, and rows of no payout, are told in Spanish."""
-    page = look(PAYOUT.replace(b"50000", b"50001"), kind="payout")
+    page = look(PAYOUT.replace(b"50000", b"50001"), kind="payout-report")
     assert "La API del proveedor dice 50000." in page
-    assert "son los movimientos de 0 liquidaciones conocidas" in look(PAYOUT.replace(b"pi_2", b"pi_9"), kind="payout")
+    page = look(PAYOUT.replace(b"pi_2", b"pi_9"), kind="payout-report")
+    assert "son los movimientos de 0 liquidaciones conocidas" in page
     assert kept(with_items, ProviderFee) == []
 
 

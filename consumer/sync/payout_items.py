@@ -33,7 +33,7 @@ FINAL = {"succeeded", "canceled", "returned"}
 MOST_READS = 4
 # What may be wrong with one payout alone; a key that is refused or a provider that is away ends the reading of all.
 _OF_ONE_PAYOUT = (MissingError, ServerError, UnreadableError, EndlessListError, ForeignLinkError)
-# Each has been asked for several times over minutes; a whole month of such answers would take hours.
+# Each list has been asked for several times over a minute; a month of payouts would take hours.
 MOST_FAILURES = 3
 _ITEM = core_of(PayoutItem)
 _COUNT_KEY = ("connection", "payout_id", "resource_type")
@@ -56,23 +56,26 @@ def read_payout_items(
 ) -> ItemsRead:
     """Read the items of these payouts; what does not add up is named.
 
-    A place is the last list of items that was read to its end; a killed reading goes on behind it. Raise ServerError
-    where the provider itself fails at `MOST_FAILURES` lists in a row.
+    A place is the last list of items that was read to its end; a killed reading goes on behind it. Where the provider
+    itself fails at a payout its other lists wait for the next reading. Raise ServerError if it fails at
+    `MOST_FAILURES` payouts in a row.
     """
     done = ItemsRead()
     kinds = list(enumerate(RESOURCE_KINDS))
-    failures = 0
+    failed: list[str] = []
     places = sorted((f"{payout} {number}", payout, kind) for payout in payouts for number, kind in kinds)
     for place, payout_id, resource_type in places:
-        if after is not None and place <= after:
+        if payout_id in failed[-1:] or (after is not None and place <= after):
             continue
         try:
             _Items(provider, steps, payout_id, resource_type).read(done)
-            failures = 0
+            failed.clear()
         except _OF_ONE_PAYOUT as error:
-            failures = failures + 1 if isinstance(error, ServerError) else 0
-            if failures == MOST_FAILURES:
-                why = f"the provider failed at {failures} lists of items in a row, and the rest were not asked for"
+            failed = [*failed, payout_id] if isinstance(error, ServerError) else []
+            if len(failed) == MOST_FAILURES:
+                why = (
+                    f"the provider failed at the items of {MOST_FAILURES} payouts in a row; the rest were not asked for"
+                )
                 raise ServerError(f"{why}: {error}") from error
             done.problems.append(f"{payout_id}: its items of type {resource_type}: {error}")
         if not done.problems:  # who goes on behind a place must not lose what went wrong before it
@@ -81,7 +84,7 @@ def read_payout_items(
 
 
 def read_again(store: Store, provider: Provider, payout_id: str) -> list[str]:
-    """Read all items of one payout anew, whatever is known of them; return what does not add up."""
+    """Read all items of one payout anew, known ones too; return what does not add up."""
     done, steps = ItemsRead(), Steps(store)
     for resource_type in RESOURCE_KINDS:
         _Items(provider, steps, payout_id, resource_type).read(done)
@@ -98,7 +101,7 @@ def items_here(store: Store, connection: str, payout_id: str) -> dict[Item, Mone
 
 
 def items_there(provider: Provider, payout_id: str) -> dict[Item, Money]:
-    """Read what the provider says a payout carries, and keep nothing of it."""
+    """Return what the provider says a payout carries, without keeping it."""
     connection, found = provider.connection, {}
     for resource_type in RESOURCE_KINDS:
         query = {"resource_type": resource_type}
@@ -163,7 +166,7 @@ class _Items:
             if set(totals) == {sent} if total is not None else len(totals) == 1 or earlier == self._ids:
                 break
         else:
-            if total is None:  # nothing proves what was left out, so nothing is taken away and the next run asks again
+            if total is None:  # what was left out is unproved: every item stays and the next run asks again
                 done.problems.append(f"{self._payout_id}: its items of type {self._type} differ with each reading")
                 return
         done.problems += self._unusable.values()

@@ -52,20 +52,22 @@ def test_a_payout_is_pulled_with_its_items_and_their_objects(
 def test_a_provider_that_fails_at_every_payout_is_left_alone(
     installation: Installation, lists: Provider, list_server: Any, make_payout: Callable[..., dict[str, Any]]
 ) -> None:
-    """After three lists of items in a row the reading of the stream ends with one sentence; later streams are read."""
-    list_server.lists["/v1/payouts"] = [make_payout(1), make_payout(2)]
+    """After three payouts in a row the reading of the stream ends with one sentence; later streams are read."""
+    list_server.lists["/v1/payouts"] = [make_payout(number) for number in (1, 2, 3, 4)]
     list_server.lists["/v1/refunds"] = []
     list_server.before = lambda path: BROKEN if path.endswith("/resources") else None
     outcome = read_streams(installation, lists, [*PAYOUTS, STREAMS["refunds"]])
     assert outcome.status is Completion.PARTLY_DONE
     payouts, refunds = outcome.lines
     assert payouts == (
-        "main: payouts: incomplete, 2 read, 2 new or changed, 1 pages: "
-        "the provider failed at 3 lists of items in a row, and the rest were not asked for: "
-        "GET /v1/payouts/po_1/resources: the provider answered 500 internal_server_error"
+        "main: payouts: incomplete, 4 read, 4 new or changed, 2 pages: "
+        "the provider failed at the items of 3 payouts in a row; the rest were not asked for: "
+        "GET /v1/payouts/po_3/resources: the provider answered 500 internal_server_error"
     )
     assert refunds == "main: refunds: complete, 0 read, 0 new or changed, 1 pages"
-    assert not any("po_2" in path for path in list_server.asked)
+    assert {path for path in list_server.asked if "/resources" in path} == {
+        f"/v1/payouts/po_{number}/resources payment_intent" for number in (1, 2, 3)
+    }
 
 
 def test_items_of_a_settled_payout_are_not_asked_again(

@@ -192,7 +192,7 @@ def cut_streams(installation: Installation, connection: Connection) -> list[str]
 
 
 def run_night_by_hand(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:
-    """Run a night that somebody asked for, seen among the jobs like any other."""
+    """Run a night that a person asked for, listed among the jobs like any other."""
     with by_hand.noted(installation.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
         outcome = run_night(installation, connection, on)
         end(outcome.complete, "; ".join(outcome.lines))
@@ -200,7 +200,7 @@ def run_night_by_hand(installation: Installation, connection: Connection, on: da
 
 
 def catch_up(installation: Installation, connection: Connection, *, back: timedelta = timedelta()) -> Outcome:
-    """Backfill, then apply what came in, so that nothing older waits when the lists are read."""
+    """Backfill, then apply what came in, so that no older event waits when the lists are read."""
     with show_pages() as on_page:
         outcome = backfill(installation, connection, back=back, on_page=on_page)
     drain(installation.store, installation.settings, worker=worker_name())
@@ -208,7 +208,7 @@ def catch_up(installation: Installation, connection: Connection, *, back: timede
 
 
 class DemoMerchant:
-    """The merchant of the demo: a real `cuadre serve` beside this process, on the configured database."""
+    """The merchant of the demo: a real `cuadre serve` next to this process, on the configured database."""
 
     email, password = "finanzas@demo.cuadre", "cuadre-demo-2026"
 
@@ -324,7 +324,7 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
 
 
 def _play(merchant: DemoMerchant, scenario: str, *, once: bool, as_json: bool) -> Summary:
-    """Play and show it, then serve the pages until somebody stops them."""
+    """Play and show it, then serve the pages until it is stopped."""
     watch = say if sys.stderr.isatty() else lambda _line: None
     with RunningSandbox(build_scenario(scenario, DEFAULT_SEED, 1.0, START_AT), seed=DEFAULT_SEED) as running:
         try:

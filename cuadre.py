@@ -139,14 +139,14 @@ TABLE = {name: row for group in GROUPS.values() for name, row in group.items()}
 class Commands(click.Group):
     """The table as a group: its help is the table's, and what goes wrong in a command becomes one line."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, _ctx: click.Context) -> list[str]:
         return list(TABLE)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, _ctx: click.Context, cmd_name: str) -> click.Command | None:
         row = TABLE.get(cmd_name)
         return None if row is None else command_of(row)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, group in GROUPS.items():
             with formatter.section(title):
                 formatter.write_dl([(name, row.sentence) for name, row in group.items()])

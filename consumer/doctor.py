@@ -192,9 +192,9 @@ def check_lateness(session: Session, name: str, *, floor: timedelta) -> Check:
     """Return how late events of the last month came, and how far back the next backfill reads because of it."""
     now = utc_now()
     measured = {way: percentiles(session, name, way, now=now) for way in Way}
-    told = [f"{way} {found}" for way, found in measured.items() if found is not None]
+    parts = [f"{way} {found}" for way, found in measured.items() if found is not None]
     again = overlap(session, name, floor=floor, now=now)
-    found = f"{'; '.join(told) or 'not measured yet'}; the next backfill reads {format_duration(again)} again"
+    found = f"{'; '.join(parts) or 'not measured yet'}; the next backfill reads {format_duration(again)} again"
     if again >= MOST_OVERLAP > floor:
         advice = "some events come later than any overlap reaches on its own: set CUADRE_OVERLAP_SECONDS"
         return Check(name, "lateness", Verdict.WARNING, found, advice)

@@ -21,7 +21,7 @@ CUT_AT = time(15, 30)
 CUT_GRACE = timedelta(hours=8)
 FISCAL_AT = time(12, 30)
 ENDPOINT_MINUTE = time(0, 7)
-# An hourly look that found nothing is of no interest for long.
+# An hourly look without a finding is of no interest for long.
 _HOURS_KEPT = timedelta(days=7)
 
 

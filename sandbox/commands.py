@@ -82,14 +82,15 @@ def read_start(_: click.Context, __: click.Parameter, text: str | None) -> datet
 )
 @click.option("--damage", "damages", multiple=True, metavar="NAME=RATE", callback=read_damages, help="May be repeated.")
 @click.option("--header-prefix", default="Fintoc", show_default=True, help="Begins the names of signature and version.")
-def sandbox(  # noqa: PLR0913, PLR0917 - one parameter for each option
+def sandbox(  # noqa: PLR0913 - one parameter for each option
+    *,
     host: str,
     port: int,
     seed: int,
     scenario: str,
     scale: float,
     start_at: datetime,
-    is_live: bool,  # noqa: FBT001 - click's
+    is_live: bool,
     fault_texts: tuple[str, ...],
     damages: dict[str, float],
     header_prefix: str,

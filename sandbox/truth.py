@@ -24,13 +24,13 @@ Clue = tuple[str, str]
 def tell_truth(world: World) -> Iterator[Truth]:
     """Every subject as of now. A payment made over HTTP that may mean a document of the books is left undecided."""
     rows = iter(world.scenario.truth(world.now()))
-    noticed = [(till, item) for (till, _, _), item in world.payday.noticed.items() if is_told(till)]
+    noticed = [(till, item) for (till, _, _), item in world.payday.noticed.items() if is_announced(till)]
     if not noticed:
         return rows
     return Addition(world, noticed).tell(rows)
 
 
-def is_told(till: Till) -> bool:
+def is_announced(till: Till) -> bool:
     return till.mode == MODE and not till.entity
 
 

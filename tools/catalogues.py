@@ -6,6 +6,7 @@ which a test refuses until a person has written it.
 
 import ast
 import io
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
@@ -186,7 +187,7 @@ def _files(room: str, names: str) -> list[Path]:
 
 
 def _find_refusals(trees: Iterable[ast.Module]) -> set[str]:
-    """Name every class of refusals, whatever file it stands in."""
+    """Return the names of all classes of refusals, of any file."""
     nodes = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     bases = {node.name: {ast.unparse(base).rpartition(".")[2] for base in node.bases} for node in nodes}
     found = {"RefusalError"}
@@ -261,7 +262,7 @@ def main() -> None:
         path_of(language).write_text(render(language, catalog), encoding="utf-8")
         for entry in catalog:
             if entry.id and not entry.string:
-                print(f"{language}: {entry.id}")  # noqa: T201 - what a translator does next
+                sys.stdout.write(f"{language}: {entry.id}\n")  # what a translator does next
 
 
 if __name__ == "__main__":

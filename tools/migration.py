@@ -6,17 +6,18 @@ numbers it after the last one. Read it before you commit it: Alembic sees tables
 """
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from alembic import command
 
-import app  # noqa: F401 - loads every table
 from consumer.facts.migrating import alembic_config
 from consumer.facts.schema import VERSIONS, upgrade
 from consumer.facts.store import Store
 
 if __name__ == "__main__":
+    import_module("app")  # which loads every table
     with TemporaryDirectory() as folder:
         store = Store(f"sqlite:///{Path(folder) / 'cuadre.db'}")
         upgrade(store)

@@ -57,7 +57,7 @@ def check_free(host: str, port: int) -> None:
 
 
 def listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:
-    """Serve the WSGI application that `module:factory` builds in each process, until told to stop.
+    """Serve the WSGI application that `module:factory` builds in each process, until stopped.
 
     1. A process that dies is replaced at once by the server.
     2. Where the next one dies within seconds too, the server gives up, and a new one starts here, each time later.
@@ -111,7 +111,7 @@ class Pauses:
 
 
 class _Server(MPServer):
-    """The server below, which says what it waits for when it is told to stop."""
+    """The server below, which says what it waits for when it is stopped."""
 
     def __init__(self, factory: str, host: str, port: int, processes: int) -> None:
         super().__init__(
@@ -121,7 +121,7 @@ class _Server(MPServer):
             interface=Interfaces.WSGI,
             workers=processes,
             blocking_threads=THREADS,
-            # The other protocol is told apart by the first bytes, for which the server waits without end.
+            # The server recognises the other protocol by the first bytes, for which it waits without end.
             http=HTTPModes.http1,
             backpressure=_places(),
             log_level=LogLevels.warning,
@@ -130,7 +130,7 @@ class _Server(MPServer):
         )
         self.stop = Stop("requests and jobs under way", begin=self._begin_to_stop, end=self._kill)
 
-    def signal_handler_interrupt(self, *args: Any, **kwargs: Any) -> None:  # noqa: ARG002 - the server's own
+    def signal_handler_interrupt(self, *_args: Any, **_kwargs: Any) -> None:
         self.stop()
 
     def _begin_to_stop(self) -> None:
@@ -141,7 +141,7 @@ class _Server(MPServer):
             process.kill()  # type: ignore[no-untyped-call]
 
     def rest(self, seconds: float) -> bool:
-        """Wait before the next start; answers whether it was told to stop meanwhile."""
+        """Wait before the next start; return True if it was stopped meanwhile."""
         self.main_loop_interrupt.clear()
         self.main_loop_interrupt.wait(seconds)
         return self.stop.is_asked
@@ -178,7 +178,7 @@ def _stop_once(before: object) -> None:
     stop_children()
     handler = signal.getsignal(signal.SIGTERM)
     if handler is before or not callable(handler):
-        # Nothing is served yet.
+        # No request is served yet.
         os._exit(0)
     handler(signal.SIGTERM, None)
 

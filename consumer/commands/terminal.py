@@ -169,7 +169,7 @@ class Moment(click.ParamType[date | datetime]):
 
 
 def check_range(first: date | datetime | None, last: date | datetime | None, names: str) -> None:
-    """Refuse a range that ends before it begins; instants compare as such, whatever zone they are written in."""
+    """Refuse a range that ends before it begins; instants compare as such, in any zone."""
     if first is not None and last is not None and _is_after(first, last):
         raise Refusal(f"{names}: the range ends before it begins", Completion.MISUSED)
 

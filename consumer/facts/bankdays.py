@@ -24,6 +24,7 @@ from consumer.facts.clock import local_instant
 from consumer.facts.countries import COUNTRIES, Country
 
 _FIRST_YEAR, _LAST_YEAR = 2015, 2050
+_MONDAY_TO_FRIDAY = range(5)
 
 
 @lru_cache(maxsize=4)
@@ -50,7 +51,7 @@ class BankCalendar:
         return _FIRST_YEAR <= year <= self.last_year
 
     def is_bank_day(self, on: date) -> bool:
-        if on.weekday() >= 5 or on in self.add:  # noqa: PLR2004 - Saturday and Sunday
+        if on.weekday() not in _MONDAY_TO_FRIDAY or on in self.add:
             return False
         return on in self.remove or on not in _closed_days(self.country.code)
 

@@ -129,7 +129,7 @@ def _insert_json(
 
 @cache
 def _json_text(table: sa.Table, alike: tuple[str, ...], names: tuple[str, ...], key: tuple[str, ...]) -> str:
-    # JSON carries bytes as base64, exactly, whatever the encoding of the database.
+    # JSON carries bytes as base64, exactly and in any encoding of the database.
     taken = [f"decode(given.{name}, 'base64')" if _is_bytes(table, name) else f"given.{name}" for name in names]
     given = [f"CAST(%s AS {_type_of(table, name)})" for name in alike]
     into = f"INSERT INTO {table.name} ({', '.join((*alike, *names))})"

@@ -72,7 +72,7 @@ def make_engine(url: sa.URL) -> Engine:
     def _configure(raw: Any, _record: Any) -> None:
         raw.isolation_level = None  # the begin listener below decides, not the driver
         if path and not is_safe:
-            # Nothing was read through `raw` yet, so it holds no lock that the change would wait for.
+            # `raw` has read no table yet, so it holds no lock that the change would wait for.
             with starting:
                 _leave_wal(path)
         with closing(raw.cursor()) as cursor:
@@ -87,7 +87,7 @@ def make_engine(url: sa.URL) -> Engine:
 
     @sa.event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        # A write that begins as a read can fail half-way with "locked" whatever the time-out, so writes lock at once.
+        # A write that begins as a read can fail half-way with "locked" before its time-out, so writes lock at once.
         reading = connection.get_execution_options().get("cuadre_reading", False)
         connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
         # A newer SQLite of another process may have switched WAL on since this connection was opened.
@@ -113,7 +113,7 @@ def _leave_wal(path: str) -> None:
         if time.monotonic() >= until:
             raise UnsafeJournalError(_refusal(path))
         # Two processes that start together keep each other out until one of them looks alone.
-        time.sleep(random.uniform(0.01, 0.1))  # noqa: S311 - no secret
+        time.sleep(random.SystemRandom().uniform(0.01, 0.1))
 
 
 def _is_out_of_wal(path: str) -> bool:

@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class NoAnswerError(Exception):
-    """Nothing came back in time; the question may still be under way."""
+    """No result came back in time; the question may still be under way."""
 
 
 class Patience(Generic[T]):

@@ -13,7 +13,7 @@ VERSIONS = sorted(path.name[:4] for path in (Path(__file__).parent / "migrations
 
 
 def upgrade(store: Store) -> None:
-    """Run every migration that is missing, in one transaction; a second process waits and then finds nothing to do."""
+    """Run every migration that is missing, in one transaction; a second process waits and then has no more to do."""
     found = version_of(store)
     if found == VERSIONS[-1]:
         return

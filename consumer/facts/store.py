@@ -15,7 +15,7 @@ from consumer.facts import embedded
 from consumer.facts.messages import RefusalError
 from consumer.facts.tables.columns import core_of
 
-# A database machine that is gone says nothing: without these a connection to it hangs for hours.
+# A database machine that is gone sends no answer: without these a connection to it hangs for hours.
 _WIRE = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -39,7 +39,7 @@ class DamagedError(RefusalError):
 
 
 class Store:
-    """The database of one installation. Callers open transactions; nothing deeper commits."""
+    """The database of one installation. Callers open transactions; no deeper code commits."""
 
     def __init__(self, url: str, *, pool_size: int = 8) -> None:
         self.url = sa.make_url(url)

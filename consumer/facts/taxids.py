@@ -1,6 +1,7 @@
 """Tax ids and account numbers in one canonical form: RUT and RFC; the caller keeps the raw value."""
 
 import re
+from itertools import cycle
 
 from consumer.facts.messages import Message, RefusalError
 
@@ -17,7 +18,7 @@ _NOT_RUT = re.compile(r"[^0-9K]")
 
 
 class TaxIdError(RefusalError):
-    """A tax id whose form or check digit is wrong; `problem` says it where the id itself stands beside it."""
+    """A tax id whose form or check digit is wrong; `problem` alone is for places that show the id too."""
 
     def __init__(self, text: str, problem: Message) -> None:
         super().__init__(Message("facts.tax_id", {"text": text, "problem": problem}))
@@ -25,11 +26,8 @@ class TaxIdError(RefusalError):
 
 
 def rut_check_digit(body: int) -> str:
-    total, factor = 0, 2
-    while body:
-        body, digit = divmod(body, 10)
-        total += digit * factor
-        factor = factor + 1 if factor < 7 else 2  # noqa: PLR2004 - factors run from 2 to 7
+    factors = cycle(range(2, 8))
+    total = sum(int(digit) * factor for digit, factor in zip(reversed(str(body)), factors, strict=False))
     return "0123456789K0"[11 - total % 11]
 
 

@@ -118,17 +118,17 @@ def _tell_replaced(written: Iterable[Change]) -> None:
     """Log each column that now holds a text with a replaced character: once, as a later reading changes nothing."""
     for change in written:
         before = change.before or {}
-        told = [name for name in replaced_columns(change.after) if change.after[name] != before.get(name)]
-        if told:
+        names = [name for name in replaced_columns(change.after) if change.after[name] != before.get(name)]
+        if names:
             kind, connection, identity = change.known.key
-            columns = ", ".join(told)
+            columns = ", ".join(names)
             _LOG.warning(
                 "%s %s of %s: U+FFFD in %s for a character that no text holds", kind, identity, connection, columns
             )
 
 
 def preview(session: Session, rows: Sequence[Known]) -> list[Change]:
-    """Return what merging the observations would change; nothing is written."""
+    """Return what merging the observations would change, without writing."""
     return _changes(session, _combine(rows), lock=False)
 
 

@@ -93,7 +93,7 @@ def claim(connection: Connection, *, worker: str, now: datetime, limit: int) -> 
 def claim_these(
     connection: Connection, keys: Sequence[tuple[str, str]], *, worker: str, now: datetime
 ) -> list[Claimed]:
-    """Take events by name whatever their state, unless a living lease holds them."""
+    """Take events by name in any state, unless a living lease holds them."""
     named = (
         sa.select(EVENT.c.connection, EVENT.c.id)
         .where(

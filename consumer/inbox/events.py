@@ -1,4 +1,4 @@
-"""The events a list, a page or a replay means, and applying them again; a dry run changes nothing."""
+"""The events a list, a page or a replay means, and applying them again or saying what that would change."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ class Replay:
     by: str
 
     def preview(self, names: Sequence[Name]) -> Iterator[Replayed]:
-        """Yield what each event would change now; nothing is written."""
+        """Yield what each event would change now, without writing."""
         for some in _batches(names):
             with self.store.reading() as session:
                 for event in _read(session, some):

@@ -9,7 +9,7 @@ Handler = Callable[[Mapping[str, object], Observation], Sequence[Known]]
 
 
 def keep_as(kind: str) -> Handler:
-    """Return a handler that keeps the object in `data` as this kind, whatever its id's prefix or object name is."""
+    """Return a handler that keeps the object in `data` as this kind, whose own id and name are not looked at."""
 
     def handle(data: Mapping[str, object], seen: Observation) -> Sequence[Known]:
         return [observe(kind, data, seen)]

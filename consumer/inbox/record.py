@@ -198,7 +198,7 @@ def _by_key(arrivals: Iterable[Arrival]) -> dict[Key, list[Arrival]]:
 def _insert_alone(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
     """Look first, then insert what is new: SQLite has one writer, so what was looked up stays true."""
     if 0 < len(arrivals) <= ROWS_A_STATEMENT and arrivals[0].source is Source.WEBHOOK:
-        # Nearly all of them are new, and a refused statement leaves nothing behind.
+        # Nearly all of them are new, and a refused statement leaves no row behind.
         with suppress(sa.exc.IntegrityError):
             insert_rows(connection, _EVENT, _COLUMNS, map(_to_values, arrivals))
             return {arrival.key for arrival in arrivals}, {}

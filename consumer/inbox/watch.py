@@ -45,7 +45,7 @@ class Inbox:
 
 
 def look(session: Session, connection: str, *, now: datetime) -> Inbox:
-    """Measure one connection's inbox; only unsettled events are counted, so a large table costs nothing."""
+    """Measure one connection's inbox; only unsettled events are counted, so the size of the table does not matter."""
     unsettled = [EventState.WAITING.value, EventState.FAILED.value, EventState.QUARANTINED.value]
     counted = (
         sa.select(_EVENT.c.state, sa.func.count(), sa.func.min(_EVENT.c.received_at))
@@ -79,7 +79,7 @@ def silence(session: Session, connection: str, *, now: datetime) -> timedelta | 
     """Return for how long no webhook came, if that is unusual for this hour of the week, else None.
 
     Unusual is more than an hour and more than twice the longest silence at this moment of the last four weeks.
-    Without four weeks of history nothing is usual, and nothing is said.
+    Return no finding without four weeks of history, which say what is usual.
     """
     current = _silent_at(session, connection, now)
     usual = [_silent_at(session, connection, now - timedelta(weeks=week)) for week in range(1, _WEEKS + 1)]

@@ -1,4 +1,4 @@
-"""Work that a person asked for: run once, here and now, and written down as a tick beside the nights."""
+"""Work that a person asked for: run once, here and now, and written down as a tick like a night."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -20,7 +20,7 @@ End = Callable[[bool, str], None]
 def noted(store: Store, job: str, *, worker: str, clock: Callable[[], datetime] = utc_now) -> Iterator[End]:
     """Keep a tick for as long as the block lasts; the block says how it ended, or its failure does.
 
-    A job of this kind may run beside itself, since whoever was killed must not keep the next one waiting.
+    A job of this kind may run twice at a time, since whoever was killed must not keep the next one waiting.
     """
     at = clock()
     ticks.settle(store, job, before=at, planned=(), now=at)
@@ -54,8 +54,8 @@ def _until_its_end(
     endings = [(TickState.COMPLETE, "")]
     try:
         with ticks.renew_lease(store, job, at, worker=worker, clock=clock):
-            yield lambda complete, told: endings.append(
-                (TickState.COMPLETE if complete else TickState.INCOMPLETE, told)
+            yield lambda complete, lines: endings.append(
+                (TickState.COMPLETE if complete else TickState.INCOMPLETE, lines)
             )
     except BaseException as error:
         ticks.finish(store, job, at, worker=worker, now=clock(), ending=ticks.failure(error))

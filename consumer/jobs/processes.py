@@ -162,7 +162,7 @@ def _answer_of(task: Task, ending: Ending, hours: float) -> Answer:
 
 
 def work_for_parent(work: Callable[[Task], Ended]) -> None:
-    """Do what the command line asks and say how it ended; end at once when told to stop, or when the parent has ended.
+    """Do what the command line asks and say how it ended; end at once on a request to stop or with the parent.
 
     Ending at once is as safe as being killed, which is allowed at any moment; threads that wait for a provider could
     hold back any other ending for minutes.

@@ -22,7 +22,7 @@ from consumer.jobs import ticks
 
 # A missed night is repeated until the next one is due.
 GRACE = timedelta(hours=20)
-# How soon another worker finds a tick whose worker died, or one that nobody woke for.
+# How soon another worker finds a tick whose worker died, or one for which no process woke.
 AGAIN = timedelta(minutes=5)
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
@@ -100,7 +100,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class HourlyJob(Job):
-    """Something done every hour at the minute of `at`; an hour nobody woke for is no loss, the next one looks again."""
+    """A job of every hour at the minute of `at`; an hour without it is no loss, since the next one looks again."""
 
     days_back: int = 0
     grace: timedelta = _HOUR
@@ -113,7 +113,7 @@ class HourlyJob(Job):
     def next_planned(self, now: datetime) -> datetime:
         return self.last_planned(now) + _HOUR
 
-    def missed_before(self, now: datetime) -> Iterator[datetime]:  # noqa: ARG002
+    def missed_before(self, _now: datetime) -> Iterator[datetime]:
         return iter(())
 
     def trigger(self) -> CronTrigger:
@@ -124,8 +124,8 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
     """Run a job's latest tick if it is ours to run.
 
     1. The planned moment is the job's last local time of day; one older than the grace is left as missed.
-    2. Claim it; if another worker has it or it is done, nothing happens.
-    3. Write down the ticks before it that nobody ran or that died with their worker.
+    2. Claim it; return if another worker has it or it is done.
+    3. Write down the ticks before it that were missed or that died with their worker.
     4. Run it for its business date, renewing the claim meanwhile.
     5. Write down the outcome. A failure is written down and logged, and the next night repeats the work; work that
        was stopped is given back, for another worker or the next start to begin again.
@@ -150,7 +150,7 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
             ending = (TickState.FAILED, str(failed))
         except JobStoppedError:
             ending = None
-        except Exception as error:  # the job wrapper: whatever failed, the tick must say so
+        except Exception as error:  # the job wrapper: the tick must say what failed
             log.exception("job failed", job=job.name, business_date=str(on))
             ending = ticks.failure(error)
     if ending is None:
@@ -160,7 +160,7 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
 
 
 class _Alarm:
-    """What wakes one job in this process, which never runs it twice at a time, whatever its leases say."""
+    """What wakes one job in this process, which never runs it twice at a time, also when its lease was lost."""
 
     def __init__(self, job: Job, store: Store, *, worker: str) -> None:
         self._job = job
@@ -178,7 +178,7 @@ class _Alarm:
     def catch_up(self) -> None:
         """Look for a tick that was missed or whose worker died.
 
-        An installation that has never run the job has missed nothing: its first time is the next one.
+        An installation that has never run the job has missed no tick: its first time is the next one.
         """
         if ticks.has_run(self._store, self._job.name):
             self.on_time()

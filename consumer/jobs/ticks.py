@@ -25,24 +25,24 @@ _MOST_MISSED = 100
 
 
 def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime) -> bool:
-    """Take a tick that nobody has, or whose worker stopped renewing it; False when it is somebody else's or done."""
+    """Take a tick that is free or whose lease ended; return False if another worker has it or it is done."""
     if not _is_free(store, job, planned_at, now=now):
         return False
     with store.connection() as connection:
         if insert_once(connection, Tick, [_begun(job, planned_at, worker, now)], keys=["job", "planned_at"]):
             return True
         taken_over = connection.execute(
-            sa.update(Tick)
-            .where(_is(job, planned_at), Tick.state == TickState.RUNNING, Tick.lease_until < now)  # type: ignore[arg-type]
+            sa.update(_TICK)
+            .where(_is(job, planned_at), _TICK.c.state == TickState.RUNNING, _TICK.c.lease_until < now)
             .values(worker=worker, started_at=now, lease_until=now + LEASE)
         )
         return taken_over.rowcount == 1
 
 
 def claim_alone(store: Store, job: str, *, worker: str, now: datetime) -> bool:
-    """Take a tick for work that nobody planned; False while the job is at work in any process.
+    """Take a tick for work without a schedule; return False while the job is at work in any process.
 
-    One process after the other looks and writes; a tick whose worker died is written down as failed and stops nobody.
+    One process after the other looks and writes; a tick whose worker died is written down as failed.
     """
     with store.transaction() as session:
         take_turn(session, Turn.ERRANDS)
@@ -55,9 +55,9 @@ def claim_alone(store: Store, job: str, *, worker: str, now: datetime) -> bool:
 
 
 def failure(error: BaseException) -> tuple[TickState, str]:
-    """Say how work failed; what a database says may quote rows, so only its kind is told."""
-    told = type(error).__name__
-    return TickState.FAILED, told if isinstance(error, sa.exc.SQLAlchemyError) else f"{told}: {error}"
+    """Return how work failed; of a database's error the kind alone, since its message may quote rows."""
+    kind = type(error).__name__
+    return TickState.FAILED, kind if isinstance(error, sa.exc.SQLAlchemyError) else f"{kind}: {error}"
 
 
 def _begun(job: str, planned_at: datetime, worker: str, now: datetime) -> dict[str, object]:
@@ -84,7 +84,7 @@ def _is_free(store: Store, job: str, planned_at: datetime, *, now: datetime) -> 
 
 
 def settle(store: Store, job: str, *, before: datetime, planned: Iterable[datetime], now: datetime) -> int:
-    """Account for what lies before a tick that begins: who died there, and which of the planned moments nobody ran.
+    """Account for what lies before a tick that begins: ticks whose worker died, and planned moments that were missed.
 
     `planned` are the job's moments before this one, newest first. Returns how many were missed.
     """
@@ -127,20 +127,20 @@ def release(store: Store, job: str, planned_at: datetime, *, worker: str, now: d
 def finish(
     store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime, ending: tuple[TickState, str]
 ) -> bool:
-    """Write down how a tick ended; a worker that lost its lease changes nothing."""
+    """Write down how a tick ended; no change if this worker lost its lease."""
     state, outcome = ending
     return _change(store, job, planned_at, worker, {"state": state, "finished_at": now, "outcome": outcome})
 
 
 def _is(job: str, planned_at: datetime) -> sa.ColumnElement[bool]:
-    return sa.and_(Tick.job == job, Tick.planned_at == planned_at)  # type: ignore[arg-type]
+    return sa.and_(_TICK.c.job == job, _TICK.c.planned_at == planned_at)
 
 
 def _change(store: Store, job: str, planned_at: datetime, worker: str, values: dict[str, object]) -> bool:
     with store.connection() as connection:
         changed = connection.execute(
-            sa.update(Tick)
-            .where(_is(job, planned_at), Tick.worker == worker, Tick.state == TickState.RUNNING)  # type: ignore[arg-type]
+            sa.update(_TICK)
+            .where(_is(job, planned_at), _TICK.c.worker == worker, _TICK.c.state == TickState.RUNNING)
             .values(values)
         )
         return changed.rowcount == 1

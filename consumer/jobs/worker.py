@@ -1,4 +1,4 @@
-"""The worker: applies what waits in the inbox, again and again, until it is told to stop, whatever fails meanwhile."""
+"""The worker: applies what waits in the inbox until it is stopped; a failure is logged and does not end it."""
 
 import os
 import socket
@@ -19,7 +19,7 @@ def worker_name() -> str:
 
 
 def keep_at(work: Callable[[], float], *, until: threading.Event, pause: float = 0.0) -> None:
-    """Do a piece of work again and again until told to stop; it answers how long to rest, and a failure is logged."""
+    """Do a piece of work again and again until stopped; it answers how long to rest, and a failure is logged."""
     while not until.wait(pause):
         try:
             pause = work()

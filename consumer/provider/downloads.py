@@ -44,9 +44,9 @@ def download(
     """Fetch one PDF when its turn has come; messages name the host alone, since such addresses are signed."""
     host = check_allowed(url, settings)
     until = clock() + MOST_SECONDS
-    limits = {"timeout": _TIMEOUT, "follow_redirects": False, "headers": {"User-Agent": USER_AGENT}}
+    headers = {"User-Agent": USER_AGENT}
     try:
-        with httpx.Client(transport=transport, **limits) as http:  # type: ignore[arg-type]
+        with httpx.Client(transport=transport, timeout=_TIMEOUT, follow_redirects=False, headers=headers) as http:
             content = _fetch(http, url, host, turn=turn, is_late=lambda: clock() > until)
     except (httpx.TransportError, httpx.DecodingError) as error:
         raise NotFetchedError(f"no answer from {host} ({type(error).__name__})", may_come=True) from None

@@ -1,4 +1,4 @@
-"""Reading single fields of provider JSON: what is required is required, and nothing unreadable gets a value."""
+"""Reading single fields of provider JSON: what is required is required, and no value is invented."""
 
 import re
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def identifier(data: Data, field: str = "id") -> str:
 
 
 def text(data: Data, field: str) -> str | None:
-    """Text or nothing, without what no text column holds; another type may have lost leading zeros and is refused."""
+    """Return the text or None, without what no column holds; other types, which lose leading zeros, are refused."""
     value = data.get(field)
     if value is None:
         return None
@@ -100,7 +100,7 @@ def required_currency(data: Data, field: str = "currency") -> str:
 
 
 def instant(data: Data, field: str) -> datetime | None:
-    """An aware UTC time: any fraction of a second, a bare date as midnight UTC, or nothing; never a naive time."""
+    """Return an aware UTC time or None; a bare date is midnight UTC, and a naive time is refused."""
     value = text(data, field)
     if not value:
         return None
@@ -117,7 +117,7 @@ def instant(data: Data, field: str) -> datetime | None:
 
 
 def part(data: Data, field: str) -> Data:
-    """A nested object, empty where the provider sent null, an id or nothing."""
+    """Return a nested object, empty where the provider sent null, an id or no such field."""
     value = data.get(field)
     return value if isinstance(value, Mapping) else {}
 
@@ -137,10 +137,10 @@ def body_text(body: Data) -> str:
 
 
 def tax_id(value: object) -> str | None:
-    """The canonical RFC or RUT, or nothing where neither fits (`ND`, a typing error): the raw value stays in body."""
+    """Return the canonical RFC or RUT, or None where neither fits, as for `ND`: the raw value stays in body."""
     if not isinstance(value, str):
         return None
-    # Nothing looks like both: an RFC begins with letters, and a RUT holds none but a last K.
+    # No text looks like both: an RFC begins with letters, and a RUT holds none but a last K.
     to_canonical = to_rut if _RUT_LIKE.fullmatch(value) else to_rfc
     try:
         return to_canonical(value)

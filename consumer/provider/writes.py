@@ -53,7 +53,7 @@ def plan_refund(
 ) -> Plan:
     """Look at a payment and say what giving it back, whole or in part, would mean.
 
-    A repeat asks what its first attempt asked, whatever that one did: what is left is then the provider's to judge.
+    A repeat asks what its first attempt asked, which may have succeeded: what is left is then the provider's to judge.
     """
     payment = _payment(provider, payment_id)
     status, paid, currency = _money(payment, payment_id)

@@ -1,4 +1,4 @@
-"""The event log read in windows of time until nothing is missing, whatever webhooks brought or lost."""
+"""The event log read in windows of time until no event is missing, those that webhooks lost among them."""
 
 import threading
 from collections import deque
@@ -249,7 +249,7 @@ class _Run:
         return (now - timedelta(seconds=self._settings.settle_seconds)).replace(microsecond=0)
 
     def plan(self, since: datetime | None, until: datetime, *, asked: bool, back: timedelta) -> Plan:
-        """Decide which stretches this run asks for, besides those that earlier runs left open."""
+        """Decide which stretches this run asks for in addition to those that earlier runs left open."""
         now = utc_now()
         with self._store.reading() as session:
             windows = all_windows(session, self.name, EVENTS_STREAM)
@@ -273,7 +273,7 @@ class _Run:
         return windows
 
     def _find_log_start(self, until: datetime) -> datetime:
-        """Step back in doubling strides until the log has nothing older; what lies before is asked all the same."""
+        """Step back in doubling strides until the log has no older event; what lies before is asked all the same."""
         start = until
         for doubling in range(_DOUBLINGS):
             start = until - timedelta(days=2**doubling)
@@ -293,7 +293,7 @@ class _Run:
                 while self._reads:  # a read that shares its window out adds to them before it ends
                     self._reads.popleft().result()
             finally:
-                # Whatever ends the run early, a keystroke too, the other windows stop at their next page.
+                # Where the run ends early, by a keystroke too, the other windows stop at their next page.
                 self._reader.stopped.set()
         return self._conclude(reading)
 
@@ -354,10 +354,10 @@ def read_log(
 ) -> Outcome:
     """Read the log until every window is closed or has failed.
 
-    1. Ask the provider for its clock; without an answer nothing is done.
+    1. Ask the provider for its clock; end here without an answer.
     2. Write down the windows of this run; those left open by earlier runs join them.
     3. Read all windows side by side, a page and its cursor in one transaction.
-    4. Close a window when a repeated read added nothing; a window that fails stays with its reason.
+    4. Close a window when a repeated read added no event; a window that fails stays with its reason.
     """
     run = _Run(installation, provider, on_page)
     try:

@@ -51,12 +51,12 @@ def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
         except NotAllowedError as reason:
             _note(installation, connection, statement_id, problem=str(reason))
         except NotFetchedError as reason:
-            told = f"{statement_id}: its document: {reason}"
+            problem = f"{statement_id}: its document: {reason}"
             _note(installation, connection, statement_id, problem=str(reason))
             if reason.may_come:
-                done.problems.append(told)
+                done.problems.append(problem)
             else:
-                done.findings.append(Finding(f"{statement_id} document", told))
+                done.findings.append(Finding(f"{statement_id} document", problem))
         else:
             _keep(installation, connection, statement_id, content)
     return done

@@ -231,7 +231,7 @@ class Mirror:
     def repair_all(self) -> None:
         """Read each differing object again and let that reading win.
 
-        An object is mended when nothing of it differs any more; one that cannot be read now is not.
+        An object is mended when none of its fields differs any more; one that cannot be read now is not.
         """
         for id_ in dict.fromkeys(difference.id for difference in self.found):
             ours = self._load([id_]).get(id_)
@@ -406,7 +406,7 @@ def compare_streams(
             if isinstance(error, (KeyRefusedError, UnreachableError)):
                 break
             continue
-        # What was found stands, whatever ended its mending.
+        # What was found stands, also where its mending ended early.
         mirror.record()
         outcome.left += mirror.left
         outcome.found += [(stream.name, difference) for difference in mirror.found]

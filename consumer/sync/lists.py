@@ -88,7 +88,7 @@ def is_unoffered(store: Store, connection: str, stream: str, error: ProviderErro
 
 
 def was_unoffered(store: Store, connection: str, stream: str, error: ProviderError) -> bool:
-    """Return True if a refusal only repeats what the last pull found, so that there is nothing to compare."""
+    """Return True if a refusal only repeats what the last pull found, so that there is no list to compare."""
     if error.code != _NO_PRODUCT and not _is_absent(error):
         return False
     with store.reading() as session:

@@ -54,17 +54,17 @@ class StreamResult:
     @property
     def line(self) -> str:
         counts = f"{self.read} read, {self.changed} new or changed, {self.pages} pages"
-        told = self.reason if self.state is StreamState.SKIPPED else f"{self.state}, {counts}"
+        state = self.reason if self.state is StreamState.SKIPPED else f"{self.state}, {counts}"
         more = f": {self.reason}" if self.reason and self.state is not StreamState.SKIPPED else ""
-        return f"{self.connection}: {self.stream}: {told}{more}"
+        return f"{self.connection}: {self.stream}: {state}{more}"
 
 
 def _to_shared_line(shares: str, some: Sequence[StreamResult]) -> str:
-    told = f"{some[0].connection}: {len(some)} streams {shares}"
+    begin = f"{some[0].connection}: {len(some)} streams {shares}"
     if shares != "complete":
-        return f"{told}: {' '.join(result.stream for result in some)}"
+        return f"{begin}: {' '.join(result.stream for result in some)}"
     read, changed, pages = (sum(getattr(one, count) for one in some) for count in ("read", "changed", "pages"))
-    return f"{told}, {read} read, {changed} new or changed, {pages} pages"
+    return f"{begin}, {read} read, {changed} new or changed, {pages} pages"
 
 
 RESULT_KEYS = ("connection", "stream", "state", "pages", "read", "changed", "reason")
@@ -72,7 +72,7 @@ RESULT_KEYS = ("connection", "stream", "state", "pages", "read", "changed", "rea
 
 @dataclass(slots=True)
 class Outcome:
-    """`started` is false where the provider gave nothing at all: unreachable, or the key refused at once."""
+    """`started` is False if no page was read: the provider was unreachable, or refused the key at once."""
 
     results: list[StreamResult] = field(default_factory=list)
     started: bool = True

@@ -295,7 +295,7 @@ class _Reading:
         record_checkpoint(session, self.connection, self.stream.name, now=now, objects=self.objects)
 
     def _forget(self, window: Window) -> None:
-        """Leave no gap where there is nothing to read, and record that the stream is not offered."""
+        """Leave no gap for a stream that is not offered, and record that."""
         with self._store.transaction() as session:
             session.delete(session.get_one(Window, window.id))
             session.flush()
@@ -341,7 +341,7 @@ def read_streams(
     """
     results: list[StreamResult] = []
     over: str | None = None
-    was_away = True  # nothing has been heard of the provider yet
+    was_away = True  # the provider has not answered yet
     for stream in streams:
         reading = _Reading(installation, provider, stream, since=since, until=until, on_read=on_read)
         if stream.by_link and not provider.connection.link_tokens:

@@ -75,7 +75,7 @@ class Break:
 def running_balances(session: Session, connection: Connection) -> list[Finding]:
     """Return each account whose movements do not lead from balance to balance: one is missing or wrong.
 
-    A movement whose way or moment cannot be told has no place among the others, and is said by itself.
+    A movement without a readable direction or time has no place among the others and is a finding of its own.
     """
     by_account: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     astray: dict[str, list[str]] = defaultdict(list)
@@ -93,11 +93,11 @@ def running_balances(session: Session, connection: Connection) -> list[Finding]:
         broken = find_breaks(entries)
         if broken:
             first = broken[0]
-            told = (
+            problem = (
                 f"{account}: the running balance breaks in {len(broken)} places, "
                 f"first by {format_decimal(first.off, currency)} {currency} between {first.before} and {first.after}"
             )
-            findings.append(Finding(f"{account} {currency}", told))
+            findings.append(Finding(f"{account} {currency}", problem))
     return findings
 
 
@@ -150,8 +150,8 @@ def statement_sums(session: Session, connection: Connection) -> list[Finding]:
         off = closing - (opening + credited - debited)
         if off:
             currency = currencies.get(row["account_id"])
-            told = f"{off} minor units" if currency is None else f"{format_decimal(off, currency)} {currency}"
-            findings.append(Finding(row["id"], f"{row['id']}: its closing balance is {told} off its own sums"))
+            difference = f"{off} minor units" if currency is None else f"{format_decimal(off, currency)} {currency}"
+            findings.append(Finding(row["id"], f"{row['id']}: its closing balance is {difference} off its own sums"))
     return findings
 
 

@@ -30,7 +30,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How one stream of one connection stands at a moment; `reached` is None where nothing of it is complete."""
+    """How one stream of one connection stands at a moment; `reached` is None where no part of it is complete."""
 
     connection: str
     stream: str
@@ -60,7 +60,7 @@ def streams_read(session: Session, connection: str) -> set[str]:
 
 
 def look(session: Session) -> list[Standing]:
-    """Measure every stream that was ever read; a handful of grouped counts, whatever the tables hold."""
+    """Measure every stream that was ever read; a handful of grouped counts for tables of any size."""
     gaps = _counts(session, _WINDOW, _WINDOW.c.state != WindowState.CLOSED)
     left = _counts(session, _DRIFT, _DRIFT.c.repaired_at.is_(None))
     repaired = _counts(session, _DRIFT, _DRIFT.c.repaired_at.is_not(None))

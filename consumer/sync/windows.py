@@ -78,13 +78,14 @@ def record_windows(
 def advance(session: Session | sa.Connection, window: Window, **changes: object) -> bool:
     """Move a window on, in its row and in this copy of it.
 
-    Return False where another run has moved or closed it since: then nothing is written, and the copy is read anew.
+    Return False where another run has moved or closed it since: then the row stays, and the copy is read anew.
     """
     values = {"of_id": window.id, "of_pages": window.pages, **changes}
-    if session.execute(_advancing(tuple(changes)), values).rowcount == 1:  # type: ignore[attr-defined]
+    connection = session.connection() if isinstance(session, Session) else session
+    if connection.execute(_advancing(tuple(changes)), values).rowcount == 1:
         found, is_ours = changes, True
     else:
-        row = session.execute(sa.select(_TABLE).where(_TABLE.c.id == window.id)).mappings().one()
+        row = connection.execute(sa.select(_TABLE).where(_TABLE.c.id == window.id)).mappings().one()
         found, is_ours = dict(row), False
     for name, value in found.items():
         setattr(window, name, value)
@@ -266,7 +267,7 @@ _DECODER = msgspec.json.Decoder(_Dated)
 def to_shares(window: Window, page: Page, *, most: int) -> list[Span]:
     """Cut what is left behind a page into at most this many stretches, oldest first; the last one stays the window's.
 
-    Nothing is cut where little is left, where nothing tells how dense the log is, or in a repeated read.
+    No window is cut where little is left, where the density of the log is unknown, or in a repeated read.
     """
     if window.since is None or window.pass_number > 1 or page.next is None or most <= 1 or not page.items:
         return []

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import ClassVar
 
-# A clock needs 10 digits until the year 2286; more than this is no time, whatever its value.
+# A clock needs 10 digits until the year 2286; more digits than this are no time.
 _LONGEST_TIME = 20
 
 

@@ -16,7 +16,7 @@ CATEGORY_LENGTH = 6
 LARGEST = 999_999_999_999
 WHOLE = re.compile(r"[0-9]{1,12}")
 MEGABYTE = 1_000_000
-# What the first bytes say, whatever the file calls itself.
+# What the first bytes say; a file's name is not believed.
 SIGNATURES = {"application/pdf": b"%PDF", "image/jpeg": b"\xff\xd8\xff", "image/png": b"\x89PNG\r\n\x1a\n"}
 
 

@@ -136,7 +136,7 @@ def _end(world: World, intent: Object, ending: str, then: End | None) -> None:
     paid = world.keep(INTENTS, to_ended(world, intent, status))
     if then:
         then(paid)
-    # What was charged for is told first, the payment itself last.
+    # What was charged for is announced first, the payment itself last.
     world.announce(f"payment_intent.{status}", paid, mode=paid["mode"])
 
 
@@ -175,7 +175,7 @@ def expire_intent(call: Call) -> Answer:
 
 
 def charge_method(call: Call) -> Answer:
-    """Charge a saved payment method; how it ends is told by an event."""
+    """Charge a saved payment method; an event says how it ends."""
     body = call.body
     amount, currency = require_amount(body), require_currency(body)
     method = call.world.get(call.mode, "payment_methods", require_text(body, "payment_method"))

@@ -332,7 +332,7 @@ def _find_item(call: Call, subscription: Object) -> Object:
 
 
 def update_item(call: Call) -> Answer:
-    """Quantity, price, name and description; whatever is not named stays."""
+    """Change quantity, price, name and description; fields that are not named stay."""
     subscription, body = _get_editable(call), call.body
     item = _find_item(call, subscription)
     changes: Object = {name: read_text(body, name) for name in ("name", "description") if name in body}

@@ -175,8 +175,8 @@ class Payday:
             return
         payout = Payout(self.world.new_id("po"), now, lines, worth, till.currency, succeeded_at=now + SUCCEEDS_AFTER)
         self._put(Joined(till, items, payout, is_own=True))
-        for told in tell_states(payout, self._recipient(till), mode=till.mode):
-            self.world.put_off(told.at - now, partial(self.world.tell, told))
+        for happening in tell_states(payout, self._recipient(till), mode=till.mode):
+            self.world.put_off(happening.at - now, partial(self.world.tell, happening))
         if not till.entity:
             self.world.put_off(ARRIVES_AFTER, lambda: self._arrive(payout, till))
 

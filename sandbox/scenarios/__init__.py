@@ -32,7 +32,7 @@ _STREAMED: dict[str, tuple[str, Mapping[str, float]]] = {
 _SIGNED = {"mexico"}  # where the traffic was recorded that signs transfers too
 NAMES = (*_PLANTED, *_DAMAGED)
 LARGEST = 2_000
-LARGEST_WHOLE = 25  # the scale above which a scenario is told as it is walked through
+LARGEST_WHOLE = 25  # the scale above which a scenario is made as it is walked through
 
 
 class UnknownScenarioError(ValueError):

@@ -60,7 +60,7 @@ class Teller:
     account_id: str = field(init=False)
     number_id: str = field(init=False)
     batches: dict[str, str] = field(init=False)  # by transfer
-    told: list[Happening] = field(default_factory=list)
+    happenings: list[Happening] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.account_id = self.chance.id("acc")
@@ -75,11 +75,11 @@ class Teller:
         movements = self.transfers()
         balances = self.movements(sorted(movements, key=lambda movement: movement.at))
         self.statements(balances)
-        return self.told
+        return self.happenings
 
     def say(self, at: datetime, collection: str, thing: Object, event: str | None = None) -> None:
         """Note a happening."""
-        self.told.append(Happening(at, collection, thing, event))
+        self.happenings.append(Happening(at, collection, thing, event))
 
     def number(self, opened_at: datetime) -> Object:
         """Return the account's root number, the one payouts arrive on."""

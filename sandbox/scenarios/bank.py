@@ -44,7 +44,7 @@ def receive(ledger: Ledger, chance: Chance, days: list[date]) -> None:
 
 
 def receive_mostly(ledger: Ledger, chance: Chance, days: list[date], *, absent: int, clipped: int) -> None:
-    """Let payouts arrive, but for as many of these days as far from all others in size as told."""
+    """Let payouts arrive, but for as many of these days as far from all others in size as asked for."""
     ledger.has_bank = True
     plain = [payout for payout in ledger.payouts if _is_plain(payout, ledger, days)]
     far = _keep_apart([p for p in sorted(plain, key=lambda p: -_distance(p, ledger)) if _distance(p, ledger) > APART])

@@ -201,11 +201,11 @@ def send_invoices(biller: Biller, span: Span) -> None:
 
 def agree(shop: Shop, span: Span) -> None:
     """Methods saved and lost, links sent, and consents to direct debit that worked or did not."""
-    chance, told = shop.chance, shop.ledger.happenings
+    chance, happenings = shop.chance, shop.ledger.happenings
     coming = span.coming()
-    told += save_method(chance, "bank_transfer", chance.human(), chance.moment(coming[1]))
-    told += save_method(chance, "pac", chance.human(), chance.moment(span.past()[2]))
-    told += lose_method(chance, "pac", chance.human(), chance.moment(coming[2]))
+    happenings += save_method(chance, "bank_transfer", chance.human(), chance.moment(coming[1]))
+    happenings += save_method(chance, "pac", chance.human(), chance.moment(span.past()[2]))
+    happenings += lose_method(chance, "pac", chance.human(), chance.moment(coming[2]))
     for on, end in (
         (span.past()[3], "expired"),
         (coming[3], "canceled"),
@@ -214,12 +214,12 @@ def agree(shop: Shop, span: Span) -> None:
     ):
         at = chance.moment(on)
         link = to_payment_link(chance, chance.price(), shop.ledger.currency, at, status="active")
-        told.append(Happening(at, "payment_links", link))
+        happenings.append(Happening(at, "payment_links", link))
         if end != "active":
-            told.append(Happening(at + LINK_LIFE, "payment_links", link | {"status": end}))
+            happenings.append(Happening(at + LINK_LIFE, "payment_links", link | {"status": end}))
     for on, end, error in ((coming[4], "succeeded", None), (coming[5], "failed", "login_invalid_credentials"),
                            (coming[6], "rejected", None)):  # fmt: skip
-        told += consent(shop, chance.moment(on), end, error)
+        happenings += consent(shop, chance.moment(on), end, error)
 
 
 def consent(shop: Shop, at: datetime, end: str, error: str | None) -> list[Happening]:
@@ -272,7 +272,7 @@ def to_payment_method(chance: Chance, kind: str, owner: Person, at: datetime, *,
 
 
 def save_method(chance: Chance, kind: str, owner: Person, at: datetime) -> list[Happening]:
-    """A method waiting for its bank, then active; both told as events do."""
+    """Return a method waiting for its bank, then active, as events show it."""
     pending = to_payment_method(chance, kind, owner, at, status="pending")
     active = pending | {kind: pending[kind] | {"status": "active"}}
     intent = to_object(

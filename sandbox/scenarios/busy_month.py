@@ -103,12 +103,12 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     keep_house(ledger, chance)
     withhold(ledger, CHILEAN_MERCHANT.account, span.start)
     till = Till(chance, CHILEAN_MERCHANT)
-    told = tell(ledger, till, CHILEAN_MERCHANT) + tell_abandoned(shop, till)
-    told += Teller(chance, CHILEAN_MERCHANT, ledger, own, CHILEAN_MERCHANT.account).tell()
+    happenings = tell(ledger, till, CHILEAN_MERCHANT) + tell_abandoned(shop, till)
+    happenings += Teller(chance, CHILEAN_MERCHANT, ledger, own, CHILEAN_MERCHANT.account).tell()
     link_id, linked = connect(chance, CHILEAN_MERCHANT, span, "CLP")
-    told += linked + TaxOffice(chance, CHILEAN_MERCHANT, ledger, link_id).tell()
-    told += tell_institutions(min(happening.at for happening in told))
-    return compose("busy-month", ledger, told + live_happenings(span, seed), CHILE_TARIFF)
+    happenings += linked + TaxOffice(chance, CHILEAN_MERCHANT, ledger, link_id).tell()
+    happenings += tell_institutions(min(happening.at for happening in happenings))
+    return compose("busy-month", ledger, happenings + live_happenings(span, seed), CHILE_TARIFF)
 
 
 def fill(shop: Shop, span: Span, *, scale: float) -> None:
@@ -160,14 +160,14 @@ def mishaps_of(shop: Shop, span: Span) -> Mishaps:
 
 def tell_abandoned(shop: Shop, till: Till) -> list[Happening]:
     """Return unfinished checkouts, one or two a week."""
-    told: list[Happening] = []
+    happenings: list[Happening] = []
     day: date = shop.ledger.since
     while day < shop.ledger.until - timedelta(days=2):
         at = shop.chance.moment(day)
         draft = shop.payment(shop.chance.price(), at, Verdict("no_document"))
-        told += till.abandon(replace(draft, metadata={"order_ref": shop.order()}))
+        happenings += till.abandon(replace(draft, metadata={"order_ref": shop.order()}))
         day += timedelta(days=shop.chance.whole(3, 6))
-    return told
+    return happenings
 
 
 def build_mexico(*, seed: int, scale: float, start: datetime) -> WholeScenario:
@@ -191,43 +191,43 @@ def build_mexico(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     sell_by_instalments(ledger)
     pay_out(ledger, chance, MEXICO_TARIFF, mishaps)
     collect_and_sweep(ledger, chance, MEXICAN_MERCHANT)
-    told = tell(ledger, Till(chance, MEXICAN_MERCHANT), MEXICAN_MERCHANT) + surroundings(chance, ledger, span)
-    told += tell_institutions(min(happening.at for happening in told))
-    composed = compose("mexico", ledger, told + live_happenings(span, seed), MEXICO_TARIFF)
+    happenings = tell(ledger, Till(chance, MEXICAN_MERCHANT), MEXICAN_MERCHANT) + surroundings(chance, ledger, span)
+    happenings += tell_institutions(min(happening.at for happening in happenings))
+    composed = compose("mexico", ledger, happenings + live_happenings(span, seed), MEXICO_TARIFF)
     return replace(composed, bank_lines=bank_lines(ledger))
 
 
 def surroundings(chance: Chance, ledger: Ledger, span: Span) -> list[Happening]:
     """Holders, accounts, a link, mandates: what lies around the payments."""
     own, other = chance.id("ent"), chance.id("ent")
-    told = found_entity(own, MEXICAN_MERCHANT, chance.moment(span.since - timedelta(days=200)))
-    told += admit_seller(other, chance.company(), "mx", chance, chance.moment(span.past()[0]))
-    told += reject_seller(chance, chance.moment(span.coming()[1]))
-    told += verify_account(chance.company(), "mx", chance, chance.moment(span.coming()[3]), works=True)
+    happenings = found_entity(own, MEXICAN_MERCHANT, chance.moment(span.since - timedelta(days=200)))
+    happenings += admit_seller(other, chance.company(), "mx", chance, chance.moment(span.past()[0]))
+    happenings += reject_seller(chance, chance.moment(span.coming()[1]))
+    happenings += verify_account(chance.company(), "mx", chance, chance.moment(span.coming()[3]), works=True)
     teller = Teller(chance, MEXICAN_MERCHANT, ledger, own, MEXICAN_MERCHANT.collecting_account)
-    told += teller.tell()
-    told += delete_number(chance, teller, span)
-    told += connect(chance, MEXICAN_MERCHANT, span, "MXN")[1]
-    told += save_method(chance, "mx_direct_debit", chance.company(), chance.moment(span.coming()[2]))
-    told += lose_method(chance, "mx_direct_debit", chance.company(), chance.moment(span.coming()[0]))
+    happenings += teller.tell()
+    happenings += delete_number(chance, teller, span)
+    happenings += connect(chance, MEXICAN_MERCHANT, span, "MXN")[1]
+    happenings += save_method(chance, "mx_direct_debit", chance.company(), chance.moment(span.coming()[2]))
+    happenings += lose_method(chance, "mx_direct_debit", chance.company(), chance.moment(span.coming()[0]))
     for end, on in (("expired", span.past()[2]), ("active", span.coming()[6])):
         at = chance.moment(on)
         link = to_payment_link(chance, chance.price(), ledger.currency, at, status="active")
-        told += [
+        happenings += [
             Happening(at, "payment_links", link),
             Happening(at + LINK_LIFE, "payment_links", link | {"status": end}),
         ]
     # Last, so that the trade of every seed is what it was without them.
     for on, works in ((span.past()[3], True), (span.past()[9], False)):
-        told += verify_account(chance.company(), "mx", chance, chance.moment(on), works=works)
-    return told
+        happenings += verify_account(chance.company(), "mx", chance, chance.moment(on), works=works)
+    return happenings
 
 
 def reject_seller(chance: Chance, at: datetime) -> list[Happening]:
     """A seller whose review ends badly."""
-    told = admit_seller(chance.id("ent"), chance.company(), "mx", chance, at)
+    happenings = admit_seller(chance.id("ent"), chance.company(), "mx", chance, at)
     ended = []
-    for happening in told:
+    for happening in happenings:
         if happening.event:
             rejected = happening.object | {"status": "rejected"}
             ended.append(replace(happening, object=rejected, event="entity.onboarding.rejected"))

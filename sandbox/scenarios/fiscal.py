@@ -44,13 +44,15 @@ class TaxOffice:
         valid = [d for d in self.ledger.documents if d.doc_type in REGISTERED and d.status == "valid"]
         sales = [d for d in valid if d.key not in self.unregistered]
         noted = {d.refers_to.key for d in sales if d.is_note and d.refers_to is not None}
-        told = [self.happen(d.known_at + timedelta(minutes=45), "tax_invoices", self.register(d, noted)) for d in sales]
+        happenings = [
+            self.happen(d.known_at + timedelta(minutes=45), "tax_invoices", self.register(d, noted)) for d in sales
+        ]
         month = self.ledger.since.replace(day=1)
         while (following := next_month(month)) < self.ledger.until:
-            told += self.close(month, following)
+            happenings += self.close(month, following)
             month = following
-        told += self.statements(self.ledger.since.replace(day=1))
-        return [*told, self.tax_return()]
+        happenings += self.statements(self.ledger.since.replace(day=1))
+        return [*happenings, self.tax_return()]
 
     def happen(self, at: datetime, collection: str, thing: Object) -> Happening:
         """Something that appears without an event."""
@@ -106,10 +108,10 @@ class TaxOffice:
         """Return the month's receipts in one row, and the provider's bill for its fees."""
         at = at_local(following, time(5), "cl")
         last = following - timedelta(days=1)
-        told: list[Happening] = []
+        happenings: list[Happening] = []
         receipts = self.month(month, RECEIPT)
         if receipts.count:
-            told.append(self.happen(at, "tax_invoices", self.row(last, receipts, RECEIPT)))
+            happenings.append(self.happen(at, "tax_invoices", self.row(last, receipts, RECEIPT)))
         net = sum(
             line.fee - line.fee_vat
             for payout in self.ledger.payouts
@@ -120,7 +122,7 @@ class TaxOffice:
         bill = self.row(last, Month(net, vat, net + vat, 1), INVOICE)
         bill |= {"issue_type": "received", "issuer": _taxpayer(PROVIDER), "receiver": self.own(),
                  "number": self.chance.digits(6)}  # fmt: skip
-        return [*told, self.happen(at + timedelta(days=2), "tax_invoices", bill)]
+        return [*happenings, self.happen(at + timedelta(days=2), "tax_invoices", bill)]
 
     def month(self, month: date, kind: str) -> Month:
         """Σ of the books over one month and type."""
@@ -133,7 +135,7 @@ class TaxOffice:
 
     def statements(self, month: date) -> list[Happening]:
         """Two months back as filed, the last one filed and rectified, this one to be filed."""
-        told: list[Happening] = []
+        happenings: list[Happening] = []
         last, before = previous_month(month), previous_month(previous_month(month))
         for period, lacking in (
             (before, 0),
@@ -142,12 +144,12 @@ class TaxOffice:
         ):
             at = at_local(add_bank_days(next_month(period).replace(day=FILED_ON), 0, "cl"), time(16), "cl")
             filed = self.statement(period, lacking)
-            told.append(self.happen(at, "tax_statements", filed))
+            happenings.append(self.happen(at, "tax_statements", filed))
             if lacking:
                 again = at + timedelta(days=5, hours=1)
-                told.append(self.happen(again, "tax_statements", filed | {"status": "Anulada"}))
-                told.append(self.happen(again, "tax_statements", self.statement(period, 0)))
-        return told
+                happenings.append(self.happen(again, "tax_statements", filed | {"status": "Anulada"}))
+                happenings.append(self.happen(again, "tax_statements", self.statement(period, 0)))
+        return happenings
 
     def statement(self, period: date, lacking: int) -> Object:
         """Return an F29 over the books' own debit, less what was forgotten in it."""

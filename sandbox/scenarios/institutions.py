@@ -61,7 +61,7 @@ def code_of(clabe: str) -> str:
 
 
 def institution_of(country: str, number: str, id_: str | None = None) -> Object | None:
-    """Return the institution as counterparties bear it; in Mexico the CLABE says it, whatever the caller named."""
+    """Return the institution as counterparties bear it; in Mexico the CLABE says it and not the caller."""
     if country == "mx" and is_clabe(number):
         id_ = code_of(number)
     return {"id": id_, "name": NAMES.get(id_), "country": country} if id_ else None

@@ -46,7 +46,7 @@ class LocalDocument:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a right reconciliation says about one payment, whatever its payout."""
+    """What a right reconciliation says about one payment, apart from its payout."""
 
     outcome: str
     applied: tuple[tuple[str, int], ...] = ()  # doc_key and the amount that lowers its balance
@@ -183,7 +183,7 @@ class Transfer:
     reason: tuple[str, str] = ("01", "non_existing_account")
     tracking_key: str | None = None
     payout: str = ""  # which payout arrives with it
-    sweeps: bool = False  # takes whatever the account holds
+    sweeps: bool = False  # takes all that the account holds
 
 
 @dataclass(slots=True)

@@ -46,39 +46,39 @@ def connect(chance: Chance, merchant: Merchant, span: Span, currency: str) -> tu
         **holder,
     )
     owned = account | {"_link": link["id"]}
-    told = [Happening(at, "links", link), Happening(at, "link_accounts", owned)]
-    told += read(chance, span, owned)
-    told += lose_credentials(chance, span, link)
-    return link["id"], told
+    happenings = [Happening(at, "links", link), Happening(at, "link_accounts", owned)]
+    happenings += read(chance, span, owned)
+    happenings += lose_credentials(chance, span, link)
+    return link["id"], happenings
 
 
 def read(chance: Chance, span: Span, account: Object) -> list[Happening]:
     """One refresh in three days, each with the movements since the last; one fails, one bank edits a movement."""
-    told: list[Happening] = []
+    happenings: list[Happening] = []
     day, balance, rows = span.since, BALANCE, []
     while day < span.until:
         at = at_local(day, time(7, 30), span.country)
         fresh = [
             to_movement(chance, account, at - timedelta(hours=chance.whole(8, 60))) for _ in range(chance.whole(1, 4))
         ]
-        told += [Happening(at, "link_movements", row) for row in fresh]
+        happenings += [Happening(at, "link_movements", row) for row in fresh]
         if day < span.start <= day + EVERY:  # the newest one is not through yet when the clock starts
-            told[-1] = replace(told[-1], object=fresh[-1] | {"status": "pending", "pending": True})
-            told.append(Happening(at + EVERY, "link_movements", fresh[-1]))
+            happenings[-1] = replace(happenings[-1], object=fresh[-1] | {"status": "pending", "pending": True})
+            happenings.append(Happening(at + EVERY, "link_movements", fresh[-1]))
         balance += sum(row["amount"] for row in fresh)
         rows += fresh
-        told.append(tell_refresh(chance, account, at, "succeeded", len(fresh)))
+        happenings.append(tell_refresh(chance, account, at, "succeeded", len(fresh)))
         held = account["balance"] | {"available": balance, "current": balance}
-        told.append(Happening(at, "link_accounts", account | {"balance": held, "refreshed_at": to_millis(at)}))
+        happenings.append(Happening(at, "link_accounts", account | {"balance": held, "refreshed_at": to_millis(at)}))
         day += EVERY
     failed_at = at_local(span.coming()[5], time(12), span.country)
-    told.append(tell_refresh(chance, account, failed_at, "failed", 0))
-    told.append(tell_refresh(chance, account, failed_at + timedelta(days=3), "rejected", 0))
+    happenings.append(tell_refresh(chance, account, failed_at, "failed", 0))
+    happenings.append(tell_refresh(chance, account, failed_at + timedelta(days=3), "rejected", 0))
     for row, change, event in ((rows[-2], {"comment": "corregido"}, "movements_modified"),
                                (rows[-3], {"status": "reversed"}, "movements_removed")):  # fmt: skip
         at = at_local(span.until - timedelta(days=1), time(9), span.country)
-        told += [Happening(at, "link_movements", row | change), tell_refresh(chance, account, at, event, 0)]
-    return told
+        happenings += [Happening(at, "link_movements", row | change), tell_refresh(chance, account, at, event, 0)]
+    return happenings
 
 
 def to_movement(chance: Chance, account: Object, at: datetime) -> Object:
@@ -134,7 +134,7 @@ def tell_refresh(chance: Chance, account: Object, at: datetime, end: str, count:
 def lose_credentials(chance: Chance, span: Span, link: Object) -> list[Happening]:
     """Return the bank password changes; a refresh of the whole link fails, and later works again."""
     at = chance.moment(span.coming()[10])
-    told = [Happening(at, "links", link | {"status": "login_required"}, "link.credentials_changed")]
+    happenings = [Happening(at, "links", link | {"status": "login_required"}, "link.credentials_changed")]
     for place, end in enumerate(("failed", "succeeded")):
         ended_at = at + timedelta(hours=2 + 20 * place)
         intent = to_object(
@@ -150,6 +150,6 @@ def lose_credentials(chance: Chance, span: Span, link: Object) -> list[Happening
             created_at=to_millis(ended_at),
             _link=link["id"],
         )
-        told.append(Happening(ended_at, "refresh_intents", intent, f"link.refresh_intent.{end}"))
-    told.append(Happening(at + timedelta(hours=22), "links", link))
-    return told
+        happenings.append(Happening(ended_at, "refresh_intents", intent, f"link.refresh_intent.{end}"))
+    happenings.append(Happening(at + timedelta(hours=22), "links", link))
+    return happenings

@@ -67,9 +67,9 @@ def build(
     receive_mostly(ledger, chance, span.coming(), absent=count_of(rates.get("payout_absent", 0), whole),
                    clipped=count_of(rates.get("bank_amount_differs", 0), whole))  # fmt: skip
     keep_account(ledger, chance)
-    told = tell(ledger, Till(chance, CHILEAN_MERCHANT), CHILEAN_MERCHANT) + surroundings(market, rates)
-    told += tell_institutions(min(happening.at for happening in told))
-    return compose(name, ledger, told, CHILE_TARIFF)
+    happenings = tell(ledger, Till(chance, CHILEAN_MERCHANT), CHILEAN_MERCHANT) + surroundings(market, rates)
+    happenings += tell_institutions(min(happening.at for happening in happenings))
+    return compose(name, ledger, happenings, CHILE_TARIFF)
 
 
 def rush(market: Market, *, scale: float) -> None:
@@ -145,15 +145,15 @@ def surroundings(market: Market, rates: Mapping[str, float]) -> list[Happening]:
     """Holders, the account payouts arrive on, a link to another bank, and the tax office."""
     shop, span, ledger = market.shop, market.span, market.shop.ledger
     chance = shop.chance
-    told = found_entity(market.own, CHILEAN_MERCHANT, chance.moment(span.since - timedelta(days=250)))
-    told += admit_seller(market.seller, chance.company(), "cl", chance, chance.moment(span.since))
-    told += Teller(chance, CHILEAN_MERCHANT, ledger, market.own, CHILEAN_MERCHANT.account).tell()
+    happenings = found_entity(market.own, CHILEAN_MERCHANT, chance.moment(span.since - timedelta(days=250)))
+    happenings += admit_seller(market.seller, chance.company(), "cl", chance, chance.moment(span.since))
+    happenings += Teller(chance, CHILEAN_MERCHANT, ledger, market.own, CHILEAN_MERCHANT.account).tell()
     link_id, linked = connect(chance, CHILEAN_MERCHANT, span, "CLP")
     lacking = count_of(rates.get("register_lacks", 0), len(ledger.documents))
     invoices = [document.key for document in ledger.documents if document.doc_type == "33"]
     office = TaxOffice(chance, CHILEAN_MERCHANT, ledger, link_id, rectifies="f29_rectified" in rates,
                        unregistered=frozenset(chance.order(invoices)[:lacking]))  # fmt: skip
-    return told + linked + office.tell()
+    return happenings + linked + office.tell()
 
 
 def build_quiet(*, seed: int, scale: float, start: datetime) -> WholeScenario:

@@ -35,21 +35,21 @@ class Till:
     def tell(self, payment: Payment) -> list[Happening]:
         """Return everything the provider says about one payment, in order."""
         created = self.intent(payment)
-        told = [Happening(payment.created_at, "payment_intents", created)]
+        happenings = [Happening(payment.created_at, "payment_intents", created)]
         if payment.payment_method is None and self.chance.happens(8):
-            told += self.fail_before(payment)
+            happenings += self.fail_before(payment)
         if payment.subtype == "bank_transfer" and self.chance.happens(12):
             waiting = payment.succeeded_at - (payment.succeeded_at - payment.created_at) / 2
-            told.append(
+            happenings.append(
                 Happening(waiting, "payment_intents", created | {"status": "pending"}, "payment_intent.pending")
             )
         paid = created | {"status": "succeeded", "transaction_date": self.transaction_date(payment)}
         shared = {"split_applied": to_split_applied(payment)} if payment.shares else {}
-        told.append(Happening(payment.succeeded_at, "payment_intents", paid, "payment_intent.succeeded", shared))
+        happenings.append(Happening(payment.succeeded_at, "payment_intents", paid, "payment_intent.succeeded", shared))
         often = 100 if payment.shares else SESSION_PERCENT[payment.subtype]
         if payment.payment_method is None and self.chance.happens(often):
-            told += self.session(payment, paid)
-        return told
+            happenings += self.session(payment, paid)
+        return happenings
 
     def intent(self, payment: Payment) -> Object:
         """Return the payment intent when it was created."""
@@ -200,17 +200,17 @@ def tell_refund(refund: Refund, *, mode: str = "test") -> list[Happening]:
     """Created without an event, then taken off a payout, then succeeded or failed."""
     made = _refund(refund, mode)
     started = made | {"status": "in_progress", "updated_at": to_millis(refund.in_progress_at)}
-    told = [
+    happenings = [
         Happening(refund.created_at, "refunds", made),
         Happening(refund.in_progress_at, "refunds", started, "refund.in_progress"),
     ]
     if refund.succeeded_at is not None:
         done = started | {"status": "succeeded", "updated_at": to_millis(refund.succeeded_at)}
-        told.append(Happening(refund.succeeded_at, "refunds", done, "refund.succeeded"))
+        happenings.append(Happening(refund.succeeded_at, "refunds", done, "refund.succeeded"))
     if refund.failed_at is not None:
         reason = {"status": "failed", "failure_code": "insufficient_funds", "updated_at": to_millis(refund.failed_at)}
-        told.append(Happening(refund.failed_at, "refunds", started | reason, "refund.failed"))
-    return told
+        happenings.append(Happening(refund.failed_at, "refunds", started | reason, "refund.failed"))
+    return happenings
 
 
 def _refund(refund: Refund, mode: str) -> Object:
@@ -246,13 +246,13 @@ def tell_dispute(case: Dispute) -> list[Happening]:
         resource_type="payment_intent",
         created_at=to_millis(case.opened_at),
     )
-    told = []
+    happenings = []
     states = (("waiting_documentation", case.opened_at), ("in_review", case.review_at), (case.ending, case.ended_at))
     for status, at in states:
         if at is not None and status is not None:
             current = current | {"status": status, "updated_at": to_millis(at)}
-            told.append(Happening(at, "disputes", current, f"dispute.{status}"))
-    return told
+            happenings.append(Happening(at, "disputes", current, f"dispute.{status}"))
+    return happenings
 
 
 def to_split(payment: Payment) -> list[Object]:

@@ -172,18 +172,18 @@ def tell_payout(payout: Payout, merchant: Merchant, *, mode: str = "test") -> li
 
 def tell_lines(payout: Payout, *, mode: str) -> list[Happening]:
     """Return the payout's resources, silently."""
-    told = []
+    happenings = []
     for line in payout.lines:
         id_ = f"{payout.id}:{line.resource_type}:{line.resource}"
         item = to_object("payout_resource", id_, mode=mode, payout=payout.id, _amount=line.signed, _fee=line.fee,
                          resource_type=line.resource_type, resource=line.resource)  # fmt: skip
-        told.append(Happening(payout.created_at, "payout_resources", item))
-    return told
+        happenings.append(Happening(payout.created_at, "payout_resources", item))
+    return happenings
 
 
 def tell_states(payout: Payout, merchant: Merchant, *, mode: str) -> list[Happening]:
     """Return each state of the payout with its event."""
-    told = []
+    happenings = []
     current: Object = to_object(
         "payout",
         payout.id,
@@ -202,5 +202,5 @@ def tell_states(payout: Payout, merchant: Merchant, *, mode: str) -> list[Happen
         current = current | {"status": status, "updated_at": to_millis(at)}
         if status == "succeeded":
             current = current | {"succeeded_at": to_millis(at)}
-        told.append(Happening(at, "payouts", current, f"payout.{event}"))
-    return told
+        happenings.append(Happening(at, "payouts", current, f"payout.{event}"))
+    return happenings

@@ -1,4 +1,4 @@
-"""The shared steps of planning a scenario: its dates, its cases, and its ledger told as happenings."""
+"""The shared steps of planning a scenario: its dates, its cases, and the happenings of its ledger."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -57,16 +57,16 @@ def plant(shop: Shop, cases: dict[Case, int], days: Sequence[date], *, times: in
 
 def tell(ledger: Ledger, till: Till, merchant: Merchant) -> list[Happening]:
     """Return everything the provider says about a finished ledger, in the order of writing."""
-    told = introduce(ledger, till)
+    happenings = introduce(ledger, till)
     for payment in ledger.payments:
-        told += tell_charge(payment, merchant) if payment.is_charge else till.tell(payment)
+        happenings += tell_charge(payment, merchant) if payment.is_charge else till.tell(payment)
     for refund in ledger.refunds:
-        told += tell_refund(refund, mode=till.mode)
+        happenings += tell_refund(refund, mode=till.mode)
     for case in ledger.disputes:
-        told += tell_dispute(case)
+        happenings += tell_dispute(case)
     for payout in ledger.payouts:
-        told += tell_payout(payout, merchant, mode=till.mode)
-    return told + ledger.happenings
+        happenings += tell_payout(payout, merchant, mode=till.mode)
+    return happenings + ledger.happenings
 
 
 def introduce(ledger: Ledger, till: Till) -> list[Happening]:
@@ -74,16 +74,16 @@ def introduce(ledger: Ledger, till: Till) -> list[Happening]:
     known = {happening.object["id"] for happening in ledger.happenings if happening.collection == "customers"}
     latest_first = sorted(ledger.payments, key=lambda payment: payment.created_at, reverse=True)
     first = {p.customer: p.created_at for p in latest_first if p.customer and p.customer.customer_id not in known}
-    told = []
+    happenings = []
     for customer, began in first.items():
         at = began - timedelta(minutes=till.chance.whole(20, 90))
         made = to_customer(customer, till.merchant, created_at=at, mode=till.mode)
-        told.append(Happening(at, "customers", made))
-    return told
+        happenings.append(Happening(at, "customers", made))
+    return happenings
 
 
 def compose(name: str, ledger: Ledger, happenings: Iterable[Happening], tariff: Object) -> WholeScenario:
-    """Return a scenario out of a finished ledger and everything told about it."""
+    """Return a scenario out of a finished ledger and its happenings."""
     documents = sorted((to_row(document) for document in ledger.documents), key=lambda document: document.known_at)
     return WholeScenario(
         name=name,

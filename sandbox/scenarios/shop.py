@@ -60,7 +60,7 @@ class Shop:
                        buyer_tax_id=PUBLIC_RFC, payment_method="PUE", payment_form="04")  # fmt: skip
 
     def note(self, sale: LocalDocument, known_at: datetime, *, total: int | None = None) -> LocalDocument:
-        """Draft of a credit note on a sale, over all of it unless told."""
+        """Return the draft of a credit note on a sale, over all of it unless an amount is given."""
         kind = "61" if self.ledger.country == "cl" else "E"
         amount = sale.total if total is None else total
         vat = amount * sale.vat // sale.total

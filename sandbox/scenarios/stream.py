@@ -1,4 +1,4 @@
-"""Trade too large to be held: planned by branch and day, told in order, forgotten once told."""
+"""Trade too large to be held: planned by branch and day, made in order and forgotten once it is out."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -202,13 +202,13 @@ class Stream:
                 total = self._total(on, worth.pop(on))
                 for happening in tell_states(total, self.merchant, mode="test"):
                     later[happening.at.date()].append(happening)
-            # A day of America begins after that of UTC: whatever is still to be planned happens on a later date.
+            # A day of America begins after that of UTC: what is still to be planned happens on a later date.
             yield from sorted(later.pop(on, []), key=lambda happening: happening.at)
         for on in sorted(later):
             yield from sorted(later[on], key=lambda happening: happening.at)
 
     def _branch(self, day: Day, worth: dict[date, int]) -> Iterator[Happening]:
-        """Return what is told of one branch; what its lines are worth is added to that of their payouts."""
+        """Return the happenings of one branch, and add what its lines are worth to their payouts."""
         shop = plan_branch(self.terms, day.on, day.place, sales=day.sales)
         yield from tell(shop.ledger, Till(shop.chance, self.merchant), self.merchant)
         for payout in clear(shop.ledger, self.terms, day.on):
@@ -281,8 +281,8 @@ def stream(  # noqa: PLR0913 - the arguments of a scenario, all by name
         f"{name}/{seed}/{scale:g}", country, currency, span, TARIFFS[country], thick, mishaps, payouts,
         frozenset(roomy), own, seller, sum(map(len, days.values())),
     )  # fmt: skip
-    told = Stream(terms, merchant, days, sorted(opening, key=lambda happening: happening.at))
-    return Scenario(name, country, Walk(told.happenings), Walk(told.documents), TARIFFS[country], told.truth)
+    trade = Stream(terms, merchant, days, sorted(opening, key=lambda happening: happening.at))
+    return Scenario(name, country, Walk(trade.happenings), Walk(trade.documents), TARIFFS[country], trade.truth)
 
 
 def _dates(span: Span) -> list[date]:

@@ -82,9 +82,9 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     pay_out(ledger, chance, CHILE_TARIFF, mishaps_of(shop, span))
     receive(ledger, chance, span.coming())
     keep_house(ledger, chance)
-    told = tell(ledger, Till(chance, CHILEAN_MERCHANT), CHILEAN_MERCHANT)
-    told += Teller(chance, CHILEAN_MERCHANT, ledger, own, CHILEAN_MERCHANT.account).tell()
-    return compose("stress", ledger, told, CHILE_TARIFF)
+    happenings = tell(ledger, Till(chance, CHILEAN_MERCHANT), CHILEAN_MERCHANT)
+    happenings += Teller(chance, CHILEAN_MERCHANT, ledger, own, CHILEAN_MERCHANT.account).tell()
+    return compose("stress", ledger, happenings, CHILE_TARIFF)
 
 
 def trade_badly(shop: Shop, companies: list[Person], span: Span, *, scale: float) -> None:

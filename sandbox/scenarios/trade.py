@@ -24,7 +24,7 @@ ANONYMOUS = "66666666-6"
 
 
 def trade(shop: Shop, companies: list[Person], *, scale: float, late: int = LATE) -> None:
-    """Fill every day between the ledger's dates with sales, some of them paid late by no more days than told."""
+    """Fill every day between the ledger's dates with sales, some of them paid late by no more days than given."""
     day = shop.ledger.since
     while day < shop.ledger.until:
         trade_on(shop, companies, day, count=sales_on(shop.chance, day, scale=scale), late=late)

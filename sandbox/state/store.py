@@ -79,7 +79,7 @@ class Store:
 
 
 def to_key(text: str) -> bytes:
-    """Return an id as the database keeps it: whatever a request names can be looked for, half characters too."""
+    """Return an id as the database keeps it, so that any text of a request can be looked for, half characters too."""
     return text.encode(errors="surrogatepass")
 
 

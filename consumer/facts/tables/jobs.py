@@ -46,7 +46,7 @@ def is_in_state(state: str, *, now: datetime) -> sa.ColumnElement[bool]:
 
 
 def to_shown(tick: Tick, *, now: datetime) -> dict[str, object]:
-    """Name a tick's columns; one whose worker stopped renewing it is dead, though nobody has written so yet."""
+    """Name a tick's columns; one whose worker stopped renewing it is dead, also while its row does not say so yet."""
     shown = tick.model_dump()
     if tick.state == TickState.RUNNING and tick.lease_until < now:
         shown |= {"state": TickState.DEAD.value, "outcome": DIED}

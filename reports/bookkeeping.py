@@ -21,173 +21,124 @@ from reconcile.tables import (
     Period,
     PeriodAdjustment,
 )
-from reports.listing import BOOKS, Listing, Statement, Wanted
+from reports.listing import BOOKS, Listing, Statement, Wanted, search, select_from, to_row
 from reports.shapes.spans import Row
 
 _LAST = 4
 _AMOUNTS = {"net", "exempt", "vat", "total"}
-INVOICE_FILE_KEYS = ("connection", "name", "imported_at", "rows", "added", "changed", "totals_accepted", "sha256")
-BANK_FILE_KEYS = (
-    "connection", "name", "imported_at", "account_last4", "file_format", "since", "until", "currency", "opening",
-    "closing", "rows", "added", "sha256",
-)  # fmt: skip
-PAYOUT_REPORT_KEYS = ("connection", "name", "imported_at", "payout_id", "rows", "sha256")
-CHANGE_KEYS = ("connection", "doc_key", "at", "field", "before", "after", "file")
-DECISION_KEYS = (
-    "connection", "decision", "at", "who", "kind", "resource_id", "doc_key", "amount", "currency", "reason_type",
-    "reason", "state",
-)  # fmt: skip
-FIGURE_KEYS = ("connection", "period", "kind", "subject", "words")
-ADJUSTMENT_KEYS = ("connection", "period", "found_at", "kind", "subject", "before", "after", "run_id")
 FIGURE_KINDS = ("payout", "item", "document")
-DECISION_STATES = ("standing", "undone")
-PERIOD_STATES = ("closed", "reopened")
 
 
-def invoice_files(wanted: Wanted) -> Statement:
-    query = sa.select(InvoiceFile).where(col(InvoiceFile.connection).in_(wanted.connections))
-    return _named(query, InvoiceFile.name, wanted.search).order_by(
-        col(InvoiceFile.imported_at).desc(), col(InvoiceFile.sha256)
-    )
+def _invoice_files(wanted: Wanted) -> Statement:
+    query = select_from(InvoiceFile, wanted, InvoiceFile.name)
+    return query.order_by(col(InvoiceFile.imported_at).desc(), col(InvoiceFile.sha256))
 
 
-def invoice_file_row(file: InvoiceFile) -> Row:
-    return {key: getattr(file, key) for key in INVOICE_FILE_KEYS}
+def _bank_files(wanted: Wanted) -> Statement:
+    query = select_from(BankFile, wanted, BankFile.name)
+    return query.order_by(col(BankFile.imported_at).desc(), col(BankFile.sha256))
 
 
-def bank_files(wanted: Wanted) -> Statement:
-    query = sa.select(BankFile).where(col(BankFile.connection).in_(wanted.connections))
-    return _named(query, BankFile.name, wanted.search).order_by(col(BankFile.imported_at).desc(), col(BankFile.sha256))
+def _show_bank_file(file: BankFile) -> Row:
+    balances = {key: _decimal(getattr(file, key), file.currency) for key in ("opening", "closing")}
+    return balances | {"account_last4": file.account[-_LAST:]}
 
 
-def bank_file_row(file: BankFile) -> Row:
-    own = {key: getattr(file, key) for key in BANK_FILE_KEYS if key != "account_last4"}
-    balances = {key: _decimal(own[key], file.currency) for key in ("opening", "closing")}
-    return own | balances | {"account_last4": file.account[-_LAST:]}
+def _payout_reports(wanted: Wanted) -> Statement:
+    query = select_from(PayoutReport, wanted, PayoutReport.name, exact=[PayoutReport.payout_id])
+    return query.order_by(col(PayoutReport.imported_at).desc(), col(PayoutReport.payout_id))
 
 
-def payout_reports(wanted: Wanted) -> Statement:
-    report = PayoutReport
-    query = sa.select(report).where(col(report.connection).in_(wanted.connections))
-    if wanted.search:
-        is_named = col(report.name).contains(wanted.search, autoescape=True)
-        query = query.where(sa.or_(is_named, col(report.payout_id) == wanted.search))
-    return query.order_by(col(report.imported_at).desc(), col(report.payout_id))
-
-
-def payout_report_row(report: PayoutReport) -> Row:
-    return {key: getattr(report, key) for key in PAYOUT_REPORT_KEYS}
-
-
-def bank_lines(wanted: Wanted) -> Statement:
-    query = sa.select(BankLine).where(col(BankLine.connection).in_(wanted.connections))
-    if wanted.search:
-        fields = (col(BankLine.text), col(BankLine.reference), col(BankLine.id))
-        query = query.where(sa.or_(*(field.contains(wanted.search, autoescape=True) for field in fields)))
+def _bank_lines(wanted: Wanted) -> Statement:
+    query = select_from(BankLine, wanted, BankLine.text, BankLine.reference, BankLine.id)
     return query.order_by(col(BankLine.booked_on).desc(), col(BankLine.id))
 
 
-def bank_line_row(line: BankLine) -> Row:
-    own = {key: getattr(line, key) for key in BANK_LINE_KEYS if key != "account_last4"}
-    return own | {"amount": _decimal(line.amount, line.currency), "account_last4": line.account[-_LAST:]}
+def _show_bank_line(line: BankLine) -> Row:
+    return {"amount": _decimal(line.amount, line.currency), "account_last4": line.account[-_LAST:]}
 
 
 def document_changes(wanted: Wanted) -> Statement:
     change = LocalInvoiceChange
     of_file = sa.and_(col(InvoiceFile.connection) == change.connection, col(InvoiceFile.sha256) == change.file_sha256)
     same = sa.and_(col(LocalInvoice.connection) == change.connection, col(LocalInvoice.doc_key) == change.doc_key)
-    query = sa.select(change, col(InvoiceFile.name), col(LocalInvoice.currency))
     query = (
-        query.outerjoin(InvoiceFile, of_file)
-        .outerjoin(LocalInvoice, same)
+        sa.select(change)
         .where(col(change.connection).in_(wanted.connections))
+        .add_columns(col(InvoiceFile.name), col(LocalInvoice.currency))
     )
+    query = query.outerjoin(InvoiceFile, of_file).outerjoin(LocalInvoice, same)
     if wanted.search:
         query = query.where(col(change.doc_key).startswith(wanted.search, autoescape=True))
     return query.order_by(col(change.id).desc())
 
 
-def document_change_row(row: tuple[LocalInvoiceChange, str | None, str | None]) -> Row:
+def _show_document_change(found: tuple[LocalInvoiceChange, str | None, str | None]) -> Row:
     """Write amounts as decimal text; a change of currency itself leaves no better one to write them in."""
-    change, file, currency = row
-    own = {key: getattr(change, key) for key in CHANGE_KEYS if key != "file"} | {"file": file}
+    change, file, currency = found
+    sides = {"before": change.before, "after": change.after}
     if change.field in _AMOUNTS and currency:
-        own |= {key: format_decimal(int(own[key]), currency) for key in ("before", "after") if own[key]}
-    return own
+        sides = {side: text and format_decimal(int(text), currency) for side, text in sides.items()}
+    return sides | {"file": file}
 
 
-def decisions(wanted: Wanted) -> Statement:
+def _decisions(wanted: Wanted) -> Statement:
     same = (col(LocalInvoice.connection) == Decision.connection, col(LocalInvoice.doc_key) == Decision.doc_key)
-    query = sa.select(Decision, col(LocalInvoice.currency)).outerjoin(LocalInvoice, sa.and_(*same))
-    query = query.where(col(Decision.connection).in_(wanted.connections))
+    query = select_from(
+        Decision, wanted, Decision.author, Decision.reason, exact=[Decision.resource_id, Decision.doc_key]
+    )
+    query = query.add_columns(col(LocalInvoice.currency)).outerjoin(LocalInvoice, sa.and_(*same))
     if wanted.state:
         holds = col(Decision.undone_by).is_(None)
         query = query.where(holds if wanted.state == "standing" else ~holds)
-    if wanted.search:
-        texts = (col(Decision.author), col(Decision.reason))
-        ids = (col(Decision.resource_id) == wanted.search, col(Decision.doc_key) == wanted.search)
-        query = query.where(sa.or_(*ids, *(text.contains(wanted.search, autoescape=True) for text in texts)))
     return query.order_by(col(Decision.id).desc())
 
 
-def decision_row(row: tuple[Decision, str | None]) -> Row:
+def _show_decision(found: tuple[Decision, str | None]) -> Row:
     """Write an amount in the currency of its document; a decision without one is about all of it."""
-    decision, currency = row
-    own = {key: getattr(decision, key) for key in DECISION_KEYS if hasattr(decision, key)}
+    decision, currency = found
     amount = None if decision.amount is None or currency is None else format_decimal(decision.amount, currency)
     state = "standing" if decision.undone_by is None else "undone"
     named = {"decision": decision.id, "who": decision.author, "state": state}
-    return own | named | {"amount": amount, "currency": currency if amount else None}
+    return named | {"amount": amount, "currency": currency if amount else None}
 
 
-def periods(wanted: Wanted) -> Statement:
+def _periods(wanted: Wanted) -> Statement:
     lines = sa.select(sa.func.count()).where(col(PeriodAdjustment.period_id) == Period.id).scalar_subquery()
-    query = sa.select(Period, lines.label("adjustments")).where(col(Period.connection).in_(wanted.connections))
+    texts = (Period.reason, Period.closed_by, Period.reopened_by, Period.reopened_for)
+    query = select_from(Period, wanted, *texts).add_columns(lines.label("adjustments"))
     if wanted.state:
         is_closed = col(Period.reopened_at).is_(None)
         query = query.where(is_closed if wanted.state == "closed" else ~is_closed)
-    if wanted.search:
-        texts = (Period.reason, Period.closed_by, Period.reopened_by, Period.reopened_for)
-        query = query.where(sa.or_(*(col(text).contains(wanted.search, autoescape=True) for text in texts)))
     return query.order_by(col(Period.id).desc())
 
 
-def period_row(row: tuple[Period, int]) -> Row:
-    period, adjustments = row
-    own = {key: getattr(period, key) for key in PERIOD_KEYS if hasattr(period, key)}
-    return own | {"period": period.id, "adjustments": adjustments}
+def _show_period(found: tuple[Period, int]) -> Row:
+    return {"period": found[0].id, "adjustments": found[1]}
 
 
-def closed_figures(wanted: Wanted) -> Statement:
-    """Take a kind as state; digits search for a period, other text for a subject."""
-    figure = ClosedFigure
-    query = sa.select(figure, col(Period.connection)).join(Period, col(Period.id) == figure.period_id)
+def _closed_figures(wanted: Wanted) -> Statement:
+    query = _of_periods(ClosedFigure, wanted)
+    return query.order_by(col(ClosedFigure.period_id).desc(), col(ClosedFigure.kind), col(ClosedFigure.subject))
+
+
+def _adjustments(wanted: Wanted) -> Statement:
+    return _of_periods(PeriodAdjustment, wanted).order_by(col(PeriodAdjustment.id).desc())
+
+
+def _of_periods(table: type[ClosedFigure] | type[PeriodAdjustment], wanted: Wanted) -> Statement:
+    """Select what belongs to periods: state is a kind; digits search for a period, other text for a subject."""
+    query = sa.select(table, col(Period.connection)).join(Period, col(Period.id) == table.period_id)
     query = query.where(col(Period.connection).in_(wanted.connections))
     if wanted.state:
-        query = query.where(col(figure.kind) == wanted.state)
-    query = _of_period(query, figure.period_id, figure.subject, wanted.search)
-    return query.order_by(col(figure.period_id).desc(), col(figure.kind), col(figure.subject))
+        query = query.where(col(table.kind) == wanted.state)
+    if wanted.search.isascii() and wanted.search.isdigit():
+        return query.where(col(table.period_id) == int(wanted.search[:9]))
+    return search(query, wanted, table.subject)
 
 
-def closed_figure_row(row: tuple[ClosedFigure, str]) -> Row:
-    figure, connection = row
-    words = {key: getattr(figure, key) for key in ("kind", "subject", "words")}
-    return {"connection": connection, "period": figure.period_id, **words}
-
-
-def adjustments(wanted: Wanted) -> Statement:
-    line = PeriodAdjustment
-    query = sa.select(line, col(Period.connection)).join(Period, col(Period.id) == line.period_id)
-    query = query.where(col(Period.connection).in_(wanted.connections))
-    if wanted.state:
-        query = query.where(col(line.kind) == wanted.state)
-    return _of_period(query, line.period_id, line.subject, wanted.search).order_by(col(line.id).desc())
-
-
-def adjustment_row(row: tuple[PeriodAdjustment, str]) -> Row:
-    line, connection = row
-    own = {key: getattr(line, key) for key in ADJUSTMENT_KEYS if hasattr(line, key)}
-    return own | {"connection": connection, "period": line.period_id}
+def _show_of_period(found: tuple[ClosedFigure | PeriodAdjustment, str]) -> Row:
+    return {"connection": found[1], "period": found[0].period_id}
 
 
 def closed_until(session: Session, connection: str) -> Period | None:
@@ -197,9 +148,8 @@ def closed_until(session: Session, connection: str) -> Period | None:
 
 
 def find_period(session: Session, connection: str, number: int) -> Row | None:
-    query = periods(Wanted([connection])).where(col(Period.id) == number)
-    row = session.execute(query).first()
-    return None if row is None else period_row(row)
+    found = session.execute(_periods(Wanted([connection])).where(col(Period.id) == number)).first()
+    return None if found is None else to_row(_PERIODS, found)
 
 
 def figures_by_kind(session: Session, number: int) -> dict[str, int]:
@@ -209,54 +159,69 @@ def figures_by_kind(session: Session, number: int) -> dict[str, int]:
     return {str(name): count for name, count in session.execute(query)}
 
 
-def _named(query: Statement, name: str, search: str) -> Statement:
-    return query.where(col(name).contains(search, autoescape=True)) if search else query
-
-
-def _of_period(query: Statement, number: int, subject: str, search: str) -> Statement:
-    if search.isascii() and search.isdigit():
-        return query.where(col(number) == int(search[:9]))
-    return query.where(col(subject).contains(search, autoescape=True)) if search else query
-
-
 def _decimal(amount: int | None, currency: str) -> str | None:
     return None if amount is None else format_decimal(amount, currency)
 
 
+_PERIODS = Listing(
+    "periods",
+    to_columns(PERIOD_KEYS, period=Kind.INT, adjustments=Kind.INT),
+    _periods,
+    _show_period,
+    ("closed", "reopened"),
+)
+DOCUMENT_CHANGES = Listing(
+    "document-changes",
+    to_columns("connection doc_key at field before after file"),
+    document_changes,
+    _show_document_change,
+)
 LISTS = tuple(
     replace(listing, place=BOOKS)
     for listing in (
-        Listing("invoice-files", to_columns(INVOICE_FILE_KEYS), invoice_files, invoice_file_row),
+        Listing(
+            "invoice-files",
+            to_columns("connection name imported_at rows added changed totals_accepted sha256"),
+            _invoice_files,
+        ),
         Listing(
             "bank-files",
-            to_columns(BANK_FILE_KEYS, opening=Kind.DECIMAL, closing=Kind.DECIMAL),
-            bank_files,
-            bank_file_row,
+            to_columns(
+                "connection name imported_at account_last4 file_format since until currency opening closing rows added "
+                "sha256",
+                opening=Kind.DECIMAL,
+                closing=Kind.DECIMAL,
+            ),
+            _bank_files,
+            _show_bank_file,
         ),
-        Listing("payout-reports", to_columns(PAYOUT_REPORT_KEYS), payout_reports, payout_report_row),
-        Listing("bank-lines", to_columns(BANK_LINE_KEYS, amount=Kind.DECIMAL), bank_lines, bank_line_row),
-        Listing("document-changes", to_columns(CHANGE_KEYS), document_changes, document_change_row),
-        Listing("decisions", to_columns(DECISION_KEYS, amount=Kind.DECIMAL), decisions, decision_row, DECISION_STATES),
+        Listing("payout-reports", to_columns("connection name imported_at payout_id rows sha256"), _payout_reports),
+        Listing("bank-lines", to_columns(BANK_LINE_KEYS, amount=Kind.DECIMAL), _bank_lines, _show_bank_line),
+        DOCUMENT_CHANGES,
         Listing(
-            "periods",
-            to_columns(PERIOD_KEYS, period=Kind.INT, adjustments=Kind.INT),
-            periods,
-            period_row,
-            PERIOD_STATES,
+            "decisions",
+            to_columns(
+                "connection decision at who kind resource_id doc_key amount currency reason_type reason state",
+                amount=Kind.DECIMAL,
+            ),
+            _decisions,
+            _show_decision,
+            ("standing", "undone"),
         ),
+        _PERIODS,
         Listing(
             "closed-figures",
-            to_columns(FIGURE_KEYS, period=Kind.INT),
-            closed_figures,
-            closed_figure_row,
+            to_columns("connection period kind subject words", period=Kind.INT),
+            _closed_figures,
+            _show_of_period,
             FIGURE_KINDS,
             words="about",
         ),
         Listing(
             "adjustments",
-            to_columns(ADJUSTMENT_KEYS, period=Kind.INT),
-            adjustments,
-            adjustment_row,
+            to_columns("connection period found_at kind subject before after run_id", period=Kind.INT),
+            _adjustments,
+            _show_of_period,
             FIGURE_KINDS,
             words="about",
         ),

@@ -4,13 +4,12 @@ from dataclasses import replace
 from datetime import date
 
 import sqlalchemy as sa
-from sqlalchemy.orm import Mapped
 from sqlmodel import Session, col
 
 from consumer.facts.columns import to_columns
 from consumer.facts.messages import RefusalError
 from reports import bookkeeping, operations
-from reports.listing import ELSEWHERE, Listing, Statement, Wanted, count, read
+from reports.listing import ELSEWHERE, Listing, Statement, Wanted, count, read, search
 from reports.shapes.build import Report, to_table
 from reports.shapes.definitions import Definition
 from reports.shapes.spans import WHOLE, Row
@@ -35,45 +34,54 @@ def to_report(session: Session, listing: Listing, wanted: Wanted, *, as_of: date
     return Report(definition, table, WHOLE, as_of, facts=facts | {"connections": "-".join(wanted.connections)})
 
 
-PERSON_KEYS = ("email", "role", "state", "created_at", "disabled_at")
-TOKEN_KEYS = ("name", "role", "scopes", "state", "created_at", "last_used_at", "revoked_at")
-FILE_KEYS = ("made_at", "path", "rows", "since", "until", "as_of", "run_ids", "calendars", "sha256")
-
-
 def _people(wanted: Wanted) -> Statement:
-    return _searched(sa.select(User).order_by(col(User.email)), col(User.email), wanted)
+    return search(sa.select(User), wanted, User.email).order_by(col(User.email))
 
 
-def _person_row(user: User) -> Row:
-    own = {key: getattr(user, key) for key in PERSON_KEYS if key != "state"}
-    return own | {"state": "active" if user.disabled_at is None else "disabled"}
+def _show_person(user: User) -> Row:
+    return {"state": "active" if user.disabled_at is None else "disabled"}
 
 
 def _tokens(wanted: Wanted) -> Statement:
-    return _searched(sa.select(Token).order_by(col(Token.name)), col(Token.name), wanted)
+    return search(sa.select(Token), wanted, Token.name).order_by(col(Token.name))
 
 
-def _token_row(token: Token) -> Row:
-    own = {key: getattr(token, key) for key in TOKEN_KEYS if key != "state"}
-    return own | {"state": "active" if token.revoked_at is None else "revoked"}
+def _show_token(token: Token) -> Row:
+    return {"state": "active" if token.revoked_at is None else "revoked"}
 
 
 def _files(wanted: Wanted) -> Statement:
-    query = sa.select(ReportFile).order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc())
-    return _searched(query, col(ReportFile.path), wanted)
+    query = search(sa.select(ReportFile), wanted, ReportFile.path)
+    return query.order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc())
 
 
-def _file_row(file: ReportFile) -> Row:
-    return {key: getattr(file, key) for key in FILE_KEYS if key != "rows"} | {"rows": file.row_count}
-
-
-def _searched(query: Statement, name: Mapped[str], wanted: Wanted) -> Statement:
-    return query.where(name.contains(wanted.search, autoescape=True)) if wanted.search else query
+def _show_file(file: ReportFile) -> Row:
+    return {"rows": file.row_count}
 
 
 _OWN = (
-    Listing("people", to_columns(PERSON_KEYS), _people, _person_row, for_admins=True, place=ELSEWHERE),
-    Listing("tokens", to_columns(TOKEN_KEYS), _tokens, _token_row, for_admins=True, place=ELSEWHERE),
-    Listing("files", to_columns(FILE_KEYS), _files, _file_row, place=ELSEWHERE),
+    Listing(
+        "people",
+        to_columns("email role state created_at disabled_at"),
+        _people,
+        _show_person,
+        for_admins=True,
+        place=ELSEWHERE,
+    ),
+    Listing(
+        "tokens",
+        to_columns("name role scopes state created_at last_used_at revoked_at"),
+        _tokens,
+        _show_token,
+        for_admins=True,
+        place=ELSEWHERE,
+    ),
+    Listing(
+        "files",
+        to_columns("made_at path rows since until as_of run_ids calendars sha256"),
+        _files,
+        _show_file,
+        place=ELSEWHERE,
+    ),
 )
 LISTINGS = {listing.name: listing for listing in (*operations.LISTS, *bookkeeping.LISTS, *_OWN)}

@@ -12,7 +12,7 @@ from reconcile.desk.decisions import Pair
 from reconcile.kept import chunks
 from reconcile.tables import Decision, ExceptionRow, InvoiceFile, LocalInvoice, LocalInvoiceChange, Period, Run
 from reports import bookkeeping
-from reports.listing import Wanted
+from reports.listing import Wanted, to_row
 from reports.shapes.spans import Row
 
 _MOST_LINES = 200
@@ -84,7 +84,7 @@ def _changes(session: Session, document: LocalInvoice) -> Sequence[Row]:
     change = LocalInvoiceChange
     mine = (col(change.connection) == document.connection, col(change.doc_key) == document.doc_key)
     query = bookkeeping.document_changes(Wanted([document.connection])).where(*mine)
-    return [bookkeeping.document_change_row(row) for row in session.execute(query)]
+    return [to_row(bookkeeping.DOCUMENT_CHANGES, found) for found in session.execute(query)]
 
 
 def _decisions(session: Session, connection: str, doc_key: str) -> Sequence[Decision]:

@@ -1,13 +1,14 @@
 """What a list is: its keys, its query and its page, and reading some of its rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import sqlalchemy as sa
-from sqlmodel import Session
+from sqlmodel import Session, SQLModel, col
 
 from consumer.facts.columns import Column
+from consumer.facts.tables.columns import core_of
 from reports.shapes.spans import Row
 
 Statement: TypeAlias = sa.Select[*tuple[Any, ...]]
@@ -45,12 +46,15 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One list: its columns, named as the commands name them, its query, and the states it can be filtered by."""
+    """One list: its columns, named as the commands name them, its query, and the states it can be filtered by.
+
+    A row shows the attributes of what the query selects first; `others` returns the columns that are no attribute.
+    """
 
     name: str
     columns: tuple[Column, ...]
     query: Callable[[Wanted], Statement]
-    to_row: Callable[[Any], Row]
+    others: Callable[[Any], Row] = lambda _found: {}
     states: tuple[str, ...] = ()
     # The group of words in which its states are said.
     words: str = "op"
@@ -68,12 +72,27 @@ def read(session: Session, listing: Listing, wanted: Wanted, *, skip: int | None
     skip = (wanted.number - 1) * wanted.size if skip is None else skip
     total = count(session, listing, wanted)
     rows = session.execute(query.limit(wanted.size).offset(skip))
-    return Page([_to_row(listing, row) for row in rows], wanted.number, total, wanted.size)
+    return Page([to_row(listing, row) for row in rows], wanted.number, total, wanted.size)
 
 
-def _to_row(listing: Listing, row: sa.Row[*tuple[Any, ...]]) -> Row:
-    """Hand over the one object a query selects, or the row of several columns."""
-    return listing.to_row(row[0] if len(row) == 1 else row)
+def to_row(listing: Listing, found: sa.Row[*tuple[Any, ...]]) -> Row:
+    """Return what a query selected as a row; `others` takes the one object, or the row of several columns."""
+    shown = {name: getattr(found[0], name) for name in listing.names if hasattr(found[0], name)}
+    return shown | listing.others(found[0] if len(found) == 1 else found)
+
+
+def select_from(table: type[SQLModel], wanted: Wanted, *columns: object, exact: Iterable[object] = ()) -> Statement:
+    """Select the rows of the connections asked for in which a column holds what is searched, or an exact one is it."""
+    mine = sa.select(table).where(core_of(table).c.connection.in_(wanted.connections))
+    return search(mine, wanted, *columns, exact=exact)
+
+
+def search(query: Statement, wanted: Wanted, *columns: object, exact: Iterable[object] = ()) -> Statement:
+    """Keep the rows in which a column holds what is searched, or an exact one is it."""
+    if not wanted.search:
+        return query
+    holds = (col(column).contains(wanted.search, autoescape=True) for column in columns)
+    return query.where(sa.or_(*holds, *(col(column) == wanted.search for column in exact)))
 
 
 def count(session: Session, listing: Listing, wanted: Wanted) -> int:

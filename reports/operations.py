@@ -15,7 +15,7 @@ from consumer.facts.tables.sync import GAP_KEYS, Window, WindowState, to_gap
 from consumer.facts.taxids import mask_accounts
 from reconcile.kept.records import read_summary
 from reconcile.tables import Decision, ExceptionChange, Run
-from reports.listing import Listing, Statement, Wanted, count
+from reports.listing import Listing, Statement, Wanted, count, search, select_from
 from reports.shapes.spans import Row
 from reports.tables import AuditEntry
 
@@ -29,27 +29,19 @@ def trouble(session: Session, connections: Sequence[str]) -> Sequence[tuple[str,
 
 
 def _runs(wanted: Wanted) -> Statement:
-    query = sa.select(Run).where(col(Run.connection).in_(wanted.connections))
+    query = select_from(Run, wanted, Run.id)
     if wanted.state:
         query = query.where(col(Run.complete).is_(wanted.state == "complete"))
-    if wanted.search:
-        query = query.where(col(Run.id).contains(wanted.search, autoescape=True))
     return query.order_by(col(Run.finished_at).desc(), col(Run.connection), col(Run.number).desc())
 
 
-def _run_row(run: Run) -> Row:
+def _show_run(run: Run) -> Row:
     summary = read_summary(run)
     return {
+        **summary,
         "number": f"r{run.number:04d}",
-        "connection": run.connection,
-        "id": run.id,
-        "as_of": run.as_of,
         "state": "complete" if run.complete else "incomplete",
-        "payouts": summary["payouts"],
-        "payouts_closed": summary["payouts_closed"],
-        "payouts_no_bank": summary["payouts_no_bank"],
         "exceptions": sum(summary["exceptions"].values()),
-        "finished_at": run.finished_at,
     }
 
 
@@ -64,10 +56,6 @@ def _events(wanted: Wanted) -> Statement:
     return query.order_by(col(Event.created_at).desc().nulls_last(), col(Event.connection), col(Event.id).desc())
 
 
-def _event_row(event: Event) -> Row:
-    return {key: getattr(event, key) for key in EVENT_KEYS}
-
-
 def _conflicts(wanted: Wanted) -> Statement:
     query = sa.select(EventConflict).where(col(EventConflict.connection).in_(wanted.connections))
     if wanted.search:
@@ -75,36 +63,22 @@ def _conflicts(wanted: Wanted) -> Statement:
     return query.order_by(col(EventConflict.seen_at).desc(), col(EventConflict.id), col(EventConflict.other_sha256))
 
 
-def _conflict_row(conflict: EventConflict) -> Row:
-    return {key: getattr(conflict, key) for key in CONFLICT_KEYS}
-
-
 def _gaps(wanted: Wanted) -> Statement:
-    query = sa.select(Window).where(
-        col(Window.connection).in_(wanted.connections), col(Window.state) != WindowState.CLOSED
-    )
+    query = select_from(Window, wanted, Window.stream).where(col(Window.state) != WindowState.CLOSED)
     if wanted.state:
         query = query.where(col(Window.state) == wanted.state)
-    if wanted.search:
-        query = query.where(col(Window.stream).contains(wanted.search, autoescape=True))
     return query.order_by(col(Window.until).desc(), col(Window.id).desc())
 
 
 def _jobs(wanted: Wanted) -> Statement:
-    query = sa.select(Tick)
+    query = search(sa.select(Tick), wanted, Tick.job)
     if wanted.state:
         query = query.where(is_in_state(wanted.state, now=utc_now()))
-    if wanted.search:
-        query = query.where(col(Tick.job).contains(wanted.search, autoescape=True))
     return query.order_by(col(Tick.planned_at).desc(), col(Tick.job))
 
 
-JOB_KEYS = ("job", "planned_at", "state", "started_at", "finished_at", "outcome")
-
-
-def _job_row(tick: Tick) -> Row:
-    shown = to_shown(tick, now=utc_now())
-    return {key: shown[key] for key in JOB_KEYS}
+def _show_job(tick: Tick) -> Row:
+    return dict(to_shown(tick, now=utc_now()))
 
 
 TRAIL_KEYS = ("at", "who", "action", "subject", "address")
@@ -136,14 +110,12 @@ def _trail(wanted: Wanted) -> Statement:
              for query in (own, decided, changed, replayed)]  # fmt: skip
     whole = sa.union_all(*named).subquery()
     query = sa.select(*(whole.c[key] for key in TRAIL_KEYS))
-    if wanted.search:
-        columns = (whole.c.who, whole.c.action, whole.c.subject, whole.c.address)
-        query = query.where(sa.or_(*(column.contains(wanted.search, autoescape=True) for column in columns)))
-    return query.order_by(whole.c.at.desc(), whole.c.subject)
+    found = search(query, wanted, whole.c.who, whole.c.action, whole.c.subject, whole.c.address)
+    return found.order_by(whole.c.at.desc(), whole.c.subject)
 
 
-def _trail_row(row: tuple[datetime, str, str, str, str]) -> Row:
-    return dict(zip(TRAIL_KEYS, row, strict=True))
+def _show_entry(found: tuple[datetime, str, str, str, str]) -> Row:
+    return dict(zip(TRAIL_KEYS, found, strict=True))
 
 
 _EVENT_STATES = ("waiting", "applied", "ignored", "failed", "quarantined")
@@ -157,14 +129,20 @@ LISTS = (
             payouts=Kind.INT,
         ),
         _runs,
-        _run_row,
+        _show_run,
         ("complete", "incomplete"),
     ),
-    Listing("events", to_columns(EVENT_KEYS), _events, _event_row, _EVENT_STATES),
-    Listing("conflicts", to_columns(CONFLICT_KEYS), _conflicts, _conflict_row),
+    Listing("events", to_columns(EVENT_KEYS), _events, states=_EVENT_STATES),
+    Listing("conflicts", to_columns(CONFLICT_KEYS), _conflicts),
     _OPEN,
-    Listing("jobs", to_columns(JOB_KEYS), _jobs, _job_row, tuple(state.value for state in TickState)),
-    Listing("trail", to_columns(TRAIL_KEYS), _trail, _trail_row, for_admins=True),
+    Listing(
+        "jobs",
+        to_columns("job planned_at state started_at finished_at outcome"),
+        _jobs,
+        _show_job,
+        tuple(state.value for state in TickState),
+    ),
+    Listing("trail", to_columns(TRAIL_KEYS), _trail, _show_entry, for_admins=True),
 )
 
 
@@ -182,8 +160,9 @@ def find_event(session: Session, connection: str, event_id: str) -> Row | None:
     event = session.get(Event, (connection, event_id))
     if event is None:
         return None
+    own = {key: getattr(event, key) for key in EVENT_KEYS}
     body = None if event.body is None else _to_shown(event.body.decode("utf-8", errors="replace"))
-    return {**_event_row(event), "arrivals": event.arrivals, "raw_sha256": event.raw_sha256, "body": body}
+    return {**own, "arrivals": event.arrivals, "raw_sha256": event.raw_sha256, "body": body}
 
 
 def _to_shown(body: str) -> str:

@@ -1,0 +1,354 @@
+"""Every table of reconciliation: the merchant's books, runs with exceptions and decisions, closed periods."""
+
+from datetime import date, datetime
+
+from sqlalchemy import Index
+from sqlmodel import Field, SQLModel
+
+from consumer.facts.tables.columns import minor_units, moment
+
+
+class InvoiceFile(SQLModel, table=True):
+    """A file of the merchant's books that went in whole; its digest refuses the same file twice."""
+
+    __tablename__ = "invoice_file"
+
+    connection: str = Field(primary_key=True)
+    sha256: str = Field(primary_key=True)
+    name: str
+    imported_at: datetime = moment(optional=False)
+    rows: int
+    added: int
+    changed: int
+    # Documents whose parts do not add up to their total, taken in because a person said so.
+    totals_accepted: int = Field(default=0, sa_column_kwargs={"server_default": "0"})
+
+
+class LocalInvoice(SQLModel, table=True):
+    """A document of the merchant's own books in its latest known state."""
+
+    __tablename__ = "local_invoice"
+
+    connection: str = Field(primary_key=True)
+    doc_key: str = Field(primary_key=True)
+    country: str
+    doc_type: str
+    series: str = ""
+    folio: str = ""
+    uuid: str = ""
+    issue_date: date
+    due_date: date | None = None
+    customer_tax_id: str = ""
+    customer_name: str = ""
+    net: int | None = minor_units()
+    exempt: int | None = minor_units()
+    vat: int | None = minor_units()
+    total: int = minor_units(optional=False)
+    currency: str
+    status: str
+    order_ref: str = ""
+    ref_type: str = ""
+    ref_number: str = ""
+    payment_method: str = ""
+    payment_form: str = ""
+    raw: str = ""
+    file_sha256: str
+    updated_at: datetime = moment(optional=False)
+
+
+class LocalInvoiceChange(SQLModel, table=True):
+    """What a later file changed of a document that was known: one row per field, never rewritten."""
+
+    __tablename__ = "local_invoice_change"
+    __table_args__ = (Index("local_invoice_change_document", "connection", "doc_key"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    doc_key: str
+    at: datetime = moment(optional=False)
+    file_sha256: str
+    field: str
+    before: str
+    after: str
+
+
+class PayoutReport(SQLModel, table=True):
+    """The provider's own CSV of one payout, as it was last imported."""
+
+    __tablename__ = "payout_report"
+
+    connection: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    sha256: str
+    name: str
+    imported_at: datetime = moment(optional=False)
+    rows: int
+
+
+class ProviderFee(SQLModel, table=True):
+    """The fee with VAT of one resource of a payout in the provider's report."""
+
+    __tablename__ = "provider_fee"
+
+    connection: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    resource_id: str = Field(primary_key=True)
+    fee_total: int = minor_units(optional=False)
+    # The whole row as the provider wrote it, by header, unread columns included.
+    cells: str = Field(default="{}", sa_column_kwargs={"server_default": "{}"})
+
+
+class ExchangeRate(SQLModel, table=True):
+    """What one unit of a currency was worth in the country's money on a day; the value is decimal text."""
+
+    __tablename__ = "exchange_rate"
+
+    connection: str = Field(primary_key=True)
+    currency: str = Field(primary_key=True)
+    on: date = Field(primary_key=True)
+    value: str
+
+
+class BankFile(SQLModel, table=True):
+    """A bank file of one account that went in whole, the days it speaks of, and the balances it states.
+
+    `last_opening` is what the account held as its last day began, since a later file may begin with that day again.
+    """
+
+    __tablename__ = "bank_file"
+
+    connection: str = Field(primary_key=True)
+    sha256: str = Field(primary_key=True)
+    name: str
+    account: str
+    file_format: str
+    since: date
+    until: date
+    currency: str
+    opening: int | None = minor_units()
+    closing: int | None = minor_units()
+    last_opening: int | None = minor_units()
+    imported_at: datetime = moment(optional=False)
+    rows: int
+    added: int
+
+
+# What lists show of a bank line, in their order.
+BANK_LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
+
+
+class BankLine(SQLModel, table=True):
+    """One line of the merchant's own bank account; what came in is positive."""
+
+    __tablename__ = "bank_line"
+    __table_args__ = (Index("bank_line_day", "connection", "account", "booked_on"),)
+
+    connection: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    account: str
+    booked_on: date
+    amount: int = minor_units(optional=False)
+    currency: str
+    text: str = ""
+    reference: str = ""
+    file_sha256: str
+
+
+class Run(SQLModel, table=True):
+    """One reconciliation; the id is the content hash of everything it read."""
+
+    __tablename__ = "run"
+
+    connection: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    as_of: date
+    scope_from: date | None = None
+    scope_to: date | None = None
+    scope_payout: str | None = None
+    complete: bool
+    calendar: str
+    summary: str
+    started_at: datetime = moment(optional=False)
+    finished_at: datetime = moment(optional=False)
+    number: int
+    # When its rows were dropped; the summary stays.
+    pruned_at: datetime | None = moment()
+
+
+class RunFinding(SQLModel, table=True):
+    """An exception as one run found it, whatever became of it later: what a diff between two runs compares."""
+
+    __tablename__ = "run_finding"
+
+    connection: str = Field(primary_key=True)
+    run_id: str = Field(primary_key=True)
+    exception_id: str = Field(primary_key=True)
+    code: str
+    severity: str
+    subject: str
+    amount_at_risk: int = minor_units(optional=False)
+    currency: str
+
+
+class PayoutResult(SQLModel, table=True):
+    """One payout of a run, explained: the row of `payout-summary`."""
+
+    __tablename__ = "payout_result"
+    # The list of payouts sorts, pages and filters in this index alone.
+    __table_args__ = (
+        Index("payout_result_day", "connection", "run_id", "payout_date", "payout_id", "status_recon", "difference"),
+    )
+
+    connection: str = Field(primary_key=True)
+    run_id: str = Field(primary_key=True)
+    payout_id: str = Field(primary_key=True)
+    payout_date: date | None = None
+    status_recon: str
+    difference: int = minor_units(optional=False)
+    columns: str
+
+
+class ResultChunk(SQLModel, table=True):
+    """Ten thousand lines or documents of a run as typed columns; `since` and `until` are dates of payouts."""
+
+    __tablename__ = "result_chunk"
+
+    connection: str = Field(primary_key=True)
+    run_id: str = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    number: int = Field(primary_key=True)
+    rows: int
+    since: date | None = None
+    until: date | None = None
+    undated: int
+    with_balance: int
+    content: bytes
+
+
+class ExceptionRow(SQLModel, table=True):
+    """Something a person must look at; its identity survives runs."""
+
+    __tablename__ = "exception"
+
+    connection: str = Field(primary_key=True)
+    id: str = Field(primary_key=True)
+    code: str
+    severity: str
+    subject: str
+    title: str
+    opened_on: date
+    last_seen_on: date
+    amount_at_risk: int = minor_units(optional=False)
+    currency: str
+    payout_id: str | None = None
+    resource_id: str | None = None
+    doc_key: str | None = None
+    evidence: str = ""
+    suggested_action: str = ""
+    owner: str = ""
+    note: str = ""
+    state: str
+    resolved_on: date | None = None
+    resolution: str = ""
+    run_first: str
+    run_last: str
+    version: int = 1
+    # None where no run has seen the exception since these columns exist, or its fact has no day of its own.
+    fact_on: date | None = None
+    due_on: date | None = None
+    customer_name: str | None = None
+
+    @property
+    def aged_from(self) -> date:
+        """The day its age counts from."""
+        return self.fact_on or self.opened_on
+
+
+class ExceptionChange(SQLModel, table=True):
+    """The append-only history of an exception."""
+
+    __tablename__ = "exception_change"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str
+    exception_id: str = Field(index=True)
+    at: datetime = moment(optional=False)
+    author: str
+    change: str
+    before: str = ""
+    after: str = ""
+
+
+class Decision(SQLModel, table=True):
+    """What a person decided about a pair or an exception: a constraint on every later run."""
+
+    __tablename__ = "decision"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str = Field(index=True)
+    kind: str
+    resource_id: str = ""
+    doc_key: str = ""
+    amount: int | None = minor_units()
+    reason_type: str = Field(default="", sa_column_kwargs={"server_default": ""})
+    reason: str
+    author: str
+    at: datetime = moment(optional=False)
+    undone_by: int | None = None
+
+
+# What lists show of a period, in their order.
+PERIOD_KEYS = (
+    "connection", "period", "since", "until", "state", "closed_by", "closed_at", "reason", "adjustments", "reopened_by",
+    "reopened_at", "reopened_for", "run_id",
+)  # fmt: skip
+
+
+class Period(SQLModel, table=True):
+    """Days whose books a person closed; `ends_at` is the first instant after its last day. Reopening keeps the row."""
+
+    __tablename__ = "period"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str = Field(index=True)
+    since: date | None = None
+    until: date
+    ends_at: datetime = moment(optional=False)
+    run_id: str
+    reason: str
+    closed_by: str
+    closed_at: datetime = moment(optional=False)
+    reopened_by: str = ""
+    reopened_at: datetime | None = moment()
+    reopened_for: str = ""
+
+    @property
+    def state(self) -> str:
+        return "closed" if self.reopened_at is None else "reopened"
+
+
+class ClosedFigure(SQLModel, table=True):
+    """One payout, item or document of a closed period as it stood."""
+
+    __tablename__ = "closed_figure"
+
+    period_id: int = Field(primary_key=True)
+    kind: str = Field(primary_key=True)
+    subject: str = Field(primary_key=True)
+    words: str
+
+
+class PeriodAdjustment(SQLModel, table=True):
+    """What a later run found otherwise in a closed period: the closed figure stays as it was."""
+
+    __tablename__ = "adjustment"
+    __table_args__ = (Index("adjustment_subject", "period_id", "kind", "subject"),)
+
+    id: int | None = Field(default=None, primary_key=True)
+    period_id: int
+    run_id: str
+    kind: str
+    subject: str
+    before: str
+    after: str
+    found_at: datetime = moment(optional=False)

@@ -52,6 +52,10 @@ GROUPS = {
         ),
     },
     "Finance": {
+        "accounts": Row(
+            "reconcile.commands.journal:accounts_group",
+            "The accounts that the journal posts to, its layouts, and what was exported.",
+        ),
         "adjust": Row(
             "reconcile.commands.decisions:adjust",
             "Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none.",
@@ -61,6 +65,10 @@ GROUPS = {
             "Invoices the provider makes for subscriptions; those of your own books are under `invoices`.",
         ),
         "decline": Row("reconcile.commands.decisions:decline", "Turn down a suggested pair."),
+        "journal": Row(
+            "reconcile.commands.journal:journal",
+            "Entries of the ledger from closed days, in the layouts of ledgers; what was exported is never rewritten.",
+        ),
         "match": Row("reconcile.commands.decisions:match", "Bind a payment and a document."),
         "periods": Row("reconcile.commands.periods:period_group", "Days whose books are closed."),
         "refunds": Row("consumer.commands.provider_writes:refunds", "Money on its way back to a payer."),

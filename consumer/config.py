@@ -13,7 +13,9 @@ from consumer.facts.settings import PREFIX, ConfigError, Settings
 
 _HOME = Path(__file__).resolve().parent.parent
 _CONFIG_ONLY = {"tariff", "rules", "connections"}
-_NAMES = sorted(set(Settings.model_fields) - _CONFIG_ONLY)
+# What follows from where the settings are.
+_DERIVED = {"config_dir"}
+_NAMES = sorted(set(Settings.model_fields) - _CONFIG_ONLY - _DERIVED)
 
 
 def setting_names() -> list[str]:
@@ -26,6 +28,7 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     values = _from_file(environ, folder) | _from_environment(environ)
     values.update(overrides or {})
     values["connections"] = _to_connections(values.get("connections", {}))
+    values["config_dir"] = (folder / environ.get(PREFIX + "CONFIG", "cuadre.toml")).parent
     # An absolute path stays what it is.
     values["data_dir"] = data_dir = folder / str(values.get("data_dir", _HOME / "instance"))
     if "books_folder" in values:

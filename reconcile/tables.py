@@ -1,4 +1,4 @@
-"""Every table of reconciliation: the merchant's books, runs with exceptions and decisions, closed periods."""
+"""Every table of reconciliation: the merchant's books, runs with exceptions and decisions, closed periods, journals."""
 
 from datetime import date, datetime
 
@@ -352,3 +352,38 @@ class PeriodAdjustment(SQLModel, table=True):
     before: str
     after: str
     found_at: datetime = moment(optional=False)
+
+
+class JournalExport(SQLModel, table=True):
+    """One export: its days, the run it is of, and who made it when in which layouts."""
+
+    __tablename__ = "journal_export"
+
+    id: int | None = Field(default=None, primary_key=True)
+    connection: str = Field(index=True)
+    since: date
+    until: date
+    run_id: str
+    profiles: str
+    entries: int
+    author: str
+    at: datetime = moment(optional=False)
+
+
+class JournalEntry(SQLModel, table=True):
+    """One entry as it was booked, packed; `digest` is of what the run said, so that a change is seen."""
+
+    __tablename__ = "journal_entry"
+    __table_args__ = (Index("journal_entry_day", "connection", "on"),)
+
+    connection: str = Field(primary_key=True)
+    key: str = Field(primary_key=True)
+    sequence: int = Field(primary_key=True)
+    export_id: int
+    # Where it stands among the entries of its export.
+    place: int
+    on: date
+    currency: str
+    clearing: int = minor_units(optional=False)
+    digest: bytes
+    content: bytes

@@ -45,7 +45,7 @@ DOORS = {
 TERMINAL = "consumer.commands.terminal"
 COMMANDS = ("app", "cuadre", "consumer.commands", "reconcile.commands", "reports.commands", "sandbox")
 # The floors of reconcile from the top: each stands on those below it.
-FLOORS = ("commands", "runs", "closing", "desk", "exceptions", "kept", "reading", "books", "rules", "tables")
+FLOORS = ("commands", "runs", "closing", "journal", "desk", "exceptions", "kept", "reading", "books", "rules", "tables")
 # A library's home, by prefix of the importing module.
 HOMES = {
     "httpx": ("consumer.provider", "sandbox"),

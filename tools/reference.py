@@ -6,7 +6,10 @@ from pathlib import Path
 
 import click
 
+from consumer.facts.messages import word
 from cuadre import cli
+from reconcile.journal.postings import KINDS
+from reconcile.journal.profiles import find_profile, profile_names
 from reconcile.rules.streams import STREAMS, withheld_by
 from reports.shapes.definitions import CATALOGUE, title_of
 from sandbox.api import routes
@@ -78,13 +81,28 @@ def _place_of(route: Route) -> str:
     )
 
 
+def _posting_rows() -> Iterator[Row]:
+    return ((f"`{kind}`", word("posting", kind, "en"), *sides) for kind, sides in KINDS.items())
+
+
+def _profile_rows() -> Iterator[Row]:
+    for one in map(find_profile, profile_names()):
+        yield f"`{one.name}`", one.title, one.source, one.tested, "; ".join(one.limits)
+
+
 def _event_rows() -> Iterator[Row]:
     proof = "state/test_event_types.py::test_each_type_reaches_an_endpoint_with_its_object"
     return ((name, f"`{Family.__module__}.FAMILIES`", f"`{proof}`") for name in TYPES)
 
 
 TABLES = {
-    "reference.md": {"Commands": _command_rows, "Reports": _report_rows, "Streams a run reads": _stream_rows},
+    "reference.md": {
+        "Commands": _command_rows,
+        "Reports": _report_rows,
+        "Lines of the journal": _posting_rows,
+        "Layouts of ledgers": _profile_rows,
+        "Streams a run reads": _stream_rows,
+    },
     "spec-coverage.md": {"Every other route": _route_rows, "Events": _event_rows},
 }
 

@@ -165,6 +165,7 @@ class Settings(BaseModel):
     country: Literal["cl", "mx"]
     database_url: Database = Field(repr=False)
     data_dir: Path
+    config_dir: Path
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
     header_prefix: str = Field(default="Fintoc", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,39}$")
     webhook_secrets: Secrets = ()

@@ -152,6 +152,7 @@ class Turn(IntEnum):
     ORDERS = 717_064
     ERRANDS = 717_065
     FILES = 717_066
+    JOURNAL = 717_067
 
 
 def take_turn(session: Session, turn: Turn) -> None:

@@ -21,7 +21,7 @@ from sqlmodel import Session, col
 from consumer.facts.columns import Column, Kind, to_columns
 from consumer.facts.store import DamagedError
 from reconcile.rules import clearing
-from reconcile.rules.outcomes import DEAD, DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
+from reconcile.rules.outcomes import DEAD, DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
@@ -37,7 +37,7 @@ ARROW_TYPES: Mapping[Kind, pa.DataType] = {
 }
 # The columns of a chunk today. A run published before one of them existed reads it as empty.
 COLUMNS: Mapping[str, tuple[Column, ...]] = {
-    LINE: (*LINE_COLUMNS, *to_columns("doc_key")),
+    LINE: STORED_LINE_COLUMNS,
     DOCUMENT: DOCUMENT_COLUMNS,
     PAYOUT: PAYOUT_COLUMNS,
     RECEIVABLE: (*DOCUMENT_COLUMNS, *to_columns("last_payment_id")),
@@ -279,6 +279,16 @@ def tables(
     """Read the chunks of one kind in their order, one at a time, whole or some columns of them."""
     for chunk in _chunks(session, run, kind, conditions):
         yield chunk.read(names)
+
+
+def count(session: Session, run: Run, kind: str) -> int:
+    """Count the chunks of one kind; they are numbered from 0."""
+    return session.scalar(sa.select(sa.func.count()).select_from(ResultChunk).where(*_of(run, kind))) or 0
+
+
+def read_chunk(session: Session, run: Run, kind: str, number: int, names: Sequence[str]) -> pa.Table:
+    """Read some columns of one chunk."""
+    return _load(session, run, kind, number).read(names)
 
 
 def is_kept(session: Session, run: Run, kind: str) -> bool:

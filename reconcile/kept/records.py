@@ -15,7 +15,7 @@ from consumer.facts.money import format_decimal
 from reconcile.kept import chunks
 from reconcile.kept.chunks import Row
 from reconcile.rules.findings import count_bank_days
-from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS, to_age_bucket
+from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS, to_age_bucket
 from reconcile.tables import (
     ExceptionRow,
     InvoiceFile,
@@ -211,7 +211,7 @@ def explanation(session: Session, run: Run, identity: str) -> Iterator[Fact]:
     yield from (fact for text in payouts for fact in facts_of(f"payout {identity}", json.loads(text), PAYOUT_COLUMNS))
     for column in ("resource_id", "doc_key"):
         for line in chunks.find_lines(session, run, column, identity):
-            yield from facts_of(f"item {line['resource_id']}", line, LINE_COLUMNS)
+            yield from facts_of(f"item {line['resource_id']}", line, STORED_LINE_COLUMNS)
     document = chunks.find_document(session, run, identity)
     if document is not None:
         yield from facts_of(f"document {identity}", document, DOCUMENT_COLUMNS)

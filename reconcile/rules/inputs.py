@@ -15,8 +15,8 @@ from pandas import DataFrame, Series
 from pandas.api.types import pandas_dtype
 
 from consumer.facts.bankdays import BankCalendar
-from consumer.facts.columns import Column, Kind, to_columns
-from reconcile.rules.outcomes import DOCUMENT_COLUMNS, LINE_COLUMNS, PAYOUT_COLUMNS
+from consumer.facts.columns import Column, Kind
+from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS
 from reconcile.rules.terms import RuleSet, Tariff
 
 TEXT: Final = "str"
@@ -112,7 +112,7 @@ INPUTS: Mapping[str, Schema] = {
 }  # fmt: skip
 
 SUMMARY = schema_of(PAYOUT_COLUMNS)
-LINES = schema_of((*LINE_COLUMNS, *to_columns("doc_key")))
+LINES = schema_of(STORED_LINE_COLUMNS)
 DOCUMENT_RESULTS = schema_of(DOCUMENT_COLUMNS)
 
 

@@ -45,6 +45,8 @@ _DOCUMENT = {
     "doc_due_date": "due_date",
     "doc_total": "total",
     "doc_key": "doc_key",
+    "doc_customer_tax_id": "customer_tax_id",
+    "doc_vat": "vat",
 }
 _SHOWN = {"applied_amount": "applied", "doc_balance_after": "balance_after", "difference": "difference"}
 # What stands behind the payments' own words: of an item that is none, of refunds and of what came a second time.

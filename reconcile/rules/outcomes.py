@@ -301,13 +301,15 @@ PAYOUT_COLUMNS = to_columns(
     "fee_source computed_amount payout_amount difference expected_arrival bank_date bank_movement_id bank_amount "
     "bank_difference days_late matched_count unmatched_count status_recon exceptions"
 )
-# The columns of `payout-detail` without `connection`; a stored line has the document's key besides.
+# The columns of `payout-detail` without `connection`.
 LINE_COLUMNS = to_columns(
     "payout_id resource_type resource_subtype resource_id line source_event_id occurred_at_utc local_date "
     "local_time bank_day amount_signed fee_total fee_net fee_vat net_amount currency customer_tax_id customer_name "
     "order_ref outcome match_stage match_rule rivals doc_country doc_type doc_series doc_folio doc_uuid doc_date "
     "doc_due_date doc_total applied_amount doc_balance_after difference expected_doc exception_code note"
 )
+# A stored line has besides what names its document, and what the journal posts of it.
+STORED_LINE_COLUMNS = (*LINE_COLUMNS, *to_columns("doc_key doc_customer_tax_id doc_vat"))
 # The columns of `documents` without `connection`.
 DOCUMENT_COLUMNS = to_columns(
     "doc_key doc_type series folio uuid issue_date due_date customer_tax_id customer_name currency total outcome "

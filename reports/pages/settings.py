@@ -24,7 +24,7 @@ blueprint = Blueprint("settings", __name__, url_prefix="/settings")
 people = Blueprint("people", __name__, url_prefix="/people")
 
 # The address of the database may hold its password; the tables have places of their own.
-_HIDDEN = {"database_url", "connections", "tariff", "rules"}
+_HIDDEN = {"database_url", "connections", "tariff", "rules", "config_dir"}
 _PERCENT, _VAT = 100, "vat_bps"
 
 

@@ -317,6 +317,35 @@ def upgrade() -> None:
         sa.Column("worst_seconds", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("connection", "way", "on", "step_seconds"),
     )
+    op.create_table(
+        "journal_entry",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("sequence", sa.Integer(), nullable=False),
+        sa.Column("export_id", sa.Integer(), nullable=False),
+        sa.Column("place", sa.Integer(), nullable=False),
+        sa.Column("on", sa.Date(), nullable=False),
+        sa.Column("currency", sa.String(), nullable=False),
+        sa.Column("clearing", sa.BigInteger(), nullable=False),
+        sa.Column("digest", sa.LargeBinary(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "key", "sequence"),
+    )
+    op.create_index("journal_entry_day", "journal_entry", ["connection", "on"])
+    op.create_table(
+        "journal_export",
+        sa.Column("id", sa.Integer(), nullable=False),
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("since", sa.Date(), nullable=False),
+        sa.Column("until", sa.Date(), nullable=False),
+        sa.Column("run_id", sa.String(), nullable=False),
+        sa.Column("profiles", sa.String(), nullable=False),
+        sa.Column("entries", sa.Integer(), nullable=False),
+        sa.Column("author", sa.String(), nullable=False),
+        sa.Column("at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("id"),
+    )
+    op.create_index("ix_journal_export_connection", "journal_export", ["connection"])
     create_object_table("link")
     create_object_table("link_account")
     create_object_table(

@@ -1,0 +1,227 @@
+"""Commands of the journal: entries in the layouts of ledgers, the account map, and what was exported."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import date
+from pathlib import Path
+
+import click
+
+from consumer.commands.terminal import (
+    LocalDate,
+    Refusal,
+    check_range,
+    connection_option,
+    counted,
+    json_option,
+    leave,
+    print_rows,
+    say,
+)
+from consumer.facts.clock import local_date, utc_now
+from consumer.facts.installation import Connection, Installation, OpenInstallation
+from consumer.facts.messages import RefusalError
+from consumer.facts.work import Completion
+from reconcile.commands.decisions import author_option, login_name
+from reconcile.journal import files
+from reconcile.journal.accounts import Account, AccountMap
+from reconcile.journal.entries import JournalError
+from reconcile.journal.exporting import EARLIEST
+from reconcile.journal.files import Outcome, Wanted
+from reconcile.journal.postings import KEYS
+from reconcile.journal.profiles import Profile, ProfileError, find_profile, profile_names
+from reconcile.journal.remembered import exports_of
+from reconcile.journal.source import Days, choose_days, find_period, load_accounts, open_book
+from reconcile.kept.records import last_run
+
+FILE_KEYS = ("connection", "profile", "file", "since", "until", "run_id", "entries", "lines", "drafts")
+ACCOUNT_KEYS = ("connection", "key", "means", "account", "name", "cost_centre", "lines", "state")
+PROFILE_KEYS = ("profile", "title", "source", "tested", "limits")
+EXPORT_KEYS = ("connection", "export", "since", "until", "run_id", "profiles", "entries", "author", "at")
+_OPTION = re.compile(r"([A-Za-z]+)=(.*)")
+
+
+@click.command("journal")
+@click.option("--from", "since", type=LocalDate(), help="First local business date (default: the first not exported).")
+@click.option("--to", "until", type=LocalDate(), help="Last local business date, included (default: the last closed).")
+@click.option("--period", type=int, help="The days of one closed period, in place of --from and --to.")
+@click.option("--profile", "names", default="journal", show_default=True, help="Layouts, or .toml files of your own; "
+              "several with commas: cuadre accounts profiles.")  # fmt: skip
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=".", help="The folder of the files.")
+@click.option("--draft", "with_drafts", is_flag=True, help="Days that are not closed too; nothing is remembered.")
+@click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A value that a layout asks for.")
+@click.option("--language", type=click.Choice(["es-CL", "es-MX", "en"]), help="Of the texts (default: the country's).")
+@author_option
+@connection_option("main")
+@json_option
+@click.pass_obj
+def journal(
+    open_installation: OpenInstallation, *, since: date | None, until: date | None, period: int | None, names: str,
+    out: Path, with_drafts: bool, options: tuple[str, ...], language: str | None, author: str | None,
+    connection_name: str, as_json: bool,
+) -> None:  # fmt: skip
+    """Entries of the ledger from closed days, in the layouts of ledgers; what was exported is never rewritten."""
+    check_range(since, until, "--from/--to")
+    if period is not None and (since or until or with_drafts):
+        raise Refusal("--period takes the days of a closed period: leave out --from, --to and --draft",
+                      Completion.MISUSED)  # fmt: skip
+    profiles, given = _find_profiles(names), _read_options(options)
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    try:
+        accounts = load_accounts(installation.settings, connection)
+        days = _choose(installation, connection, since, until, period=period, with_drafts=with_drafts)
+        wanted = Wanted(
+            profiles, out, language or f"es-{connection.country_code.upper()}", author or login_name(), utc_now(),
+            given, with_drafts,
+        )  # fmt: skip
+        outcome = files.export(installation, connection, accounts, days, wanted)
+    except RefusalError as error:
+        raise Refusal(str(error)) from None
+    except OSError as error:
+        raise Refusal(f"{out} cannot be written: {error.strerror}") from None
+    print_rows(list(_to_rows(connection, outcome)), FILE_KEYS, as_json=as_json)
+    _say_notes(outcome)
+    if with_drafts and not days.run.complete:
+        say("the run is incomplete, its DATA_GAP says why: cuadre backfill, cuadre pull all, cuadre reconcile")
+        leave(Completion.PARTLY_DONE)
+
+
+def _choose(
+    installation: Installation, connection: Connection, since: date | None, until: date | None, *,
+    period: int | None, with_drafts: bool,
+) -> Days:  # fmt: skip
+    with installation.store.reading() as session:
+        if period is not None:
+            closed = find_period(session, connection.name, period)
+            since, until = closed.since or EARLIEST, closed.until
+        today = local_date(utc_now(), connection.country.zone)
+        return choose_days(session, connection.name, since=since, until=until, with_drafts=with_drafts, today=today)
+
+
+def _find_profiles(names: str) -> list[Profile]:
+    try:
+        found = [find_profile(name.strip()) for name in names.split(",")]
+    except ProfileError as error:
+        raise Refusal(str(error), Completion.MISUSED) from None
+    return list({profile.name: profile for profile in found}.values())
+
+
+def _read_options(options: Sequence[str]) -> dict[str, str]:
+    found = {}
+    for option in options:
+        parts = _OPTION.fullmatch(option)
+        if parts is None:
+            raise Refusal(f"--set {option} is not NAME=VALUE", Completion.MISUSED)
+        found[parts[1]] = parts[2]
+    return found
+
+
+def _to_rows(connection: Connection, outcome: Outcome) -> Iterator[dict[str, object]]:
+    for profile, paths in outcome.files.items():
+        for path in paths:
+            yield {
+                "connection": connection.name, "profile": profile, "file": str(path), "since": outcome.since,
+                "until": outcome.until, "run_id": outcome.run_id, "entries": outcome.entries, "lines": outcome.lines,
+                "drafts": outcome.drafts,
+            }  # fmt: skip
+
+
+def _say_notes(outcome: Outcome) -> None:
+    for profile, notes in outcome.notes.items():
+        for column, count in notes.changed.items():
+            before, after = notes.first[column]
+            changed = f"{counted(count, 'text')} of {column} changed to fit"
+            say(f"{profile}: {changed}, the first from {before!r} to {after!r}")
+
+
+@click.group("accounts")
+def accounts_group() -> None:
+    """The accounts that the journal posts to, its layouts, and what was exported."""
+
+
+@accounts_group.command("check")
+@connection_option("main")
+@json_option
+@click.pass_obj
+def check_accounts(open_installation: OpenInstallation, *, connection_name: str, as_json: bool) -> None:
+    """The account of every key for the newest run, with what is missing; 3 if anything is."""
+    installation = open_installation()
+    connection = installation.settings.connection(connection_name)
+    try:
+        accounts = load_accounts(installation.settings, connection)
+        used = _count_used(installation, connection, accounts)
+    except RefusalError as error:
+        raise Refusal(str(error)) from None
+    rows = list(_list_accounts(connection, accounts, used))
+    print_rows(rows, ACCOUNT_KEYS, as_json=as_json)
+    if any(row["state"] == "missing" for row in rows):
+        leave(Completion.PARTLY_DONE)
+
+
+def _count_used(installation: Installation, connection: Connection, accounts: AccountMap) -> Counter[tuple[str, str]]:
+    """Count the lines of the newest run by the key they post to and the means of payment."""
+    used: Counter[tuple[str, str]] = Counter()
+    with installation.store.reading() as session:
+        today = local_date(utc_now(), connection.country.zone)
+        run = last_run(session, connection.name, today=today)
+        if run is None:
+            raise JournalError("journal.no_run", connection=connection.name)
+        book, _ = open_book(session, run, connection, accounts)
+        for entry in book.entries():
+            for posting in entry.postings:
+                used.update((key, posting.means) for key in posting.sides)
+    return used
+
+
+def _list_accounts(
+    connection: Connection, accounts: AccountMap, used: Counter[tuple[str, str]]
+) -> Iterator[dict[str, object]]:
+    """Yield the accounts in the order of the keys, and where a line has none, what is missing."""
+    lines: Counter[tuple[str, Account | None]] = Counter()
+    for (key, means), count in used.items():
+        lines[key, accounts.find(key, means)] += count
+    known = list(accounts.all_accounts())
+    for key in KEYS:
+        for means, account in known:
+            if account.key == key:
+                yield {
+                    "connection": connection.name, "key": key, "means": means, "account": account.code,
+                    "name": account.name, "cost_centre": account.cost_centre, "lines": lines[key, account],
+                    "state": "used" if lines[key, account] else "unused",
+                }  # fmt: skip
+        if lines[key, None]:
+            yield {
+                "connection": connection.name, "key": key, "means": "", "account": None, "name": None,
+                "cost_centre": None, "lines": lines[key, None], "state": "missing",
+            }  # fmt: skip
+
+
+@accounts_group.command("profiles")
+@json_option
+def list_profiles(*, as_json: bool) -> None:
+    """The layouts of ledgers: where each was learned, whether the product itself took a file of it, its limits."""
+    found = [find_profile(name) for name in profile_names()]
+    rows = [
+        {"profile": one.name, "title": one.title, "source": one.source, "tested": one.tested,
+         "limits": "; ".join(one.limits)}
+        for one in found
+    ]  # fmt: skip
+    print_rows(rows, PROFILE_KEYS, as_json=as_json)
+
+
+@accounts_group.command("exports")
+@connection_option(None)
+@json_option
+@click.pass_obj
+def list_exports(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
+    """What was exported to a ledger, when and by whom, newest first."""
+    installation = open_installation()
+    with installation.store.reading() as session:
+        rows = [
+            {name: getattr(export, name) for name in EXPORT_KEYS if name != "export"} | {"export": export.id}
+            for connection in installation.connections(connection_name)
+            for export in exports_of(session, connection.name)
+        ]
+    print_rows(rows, EXPORT_KEYS, as_json=as_json)

@@ -1,0 +1,167 @@
+"""Pure: the account map of `accounts.toml`: which account each key has, by connection and means of payment."""
+
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from consumer.facts.messages import RefusalError
+from consumer.facts.money import MoneyError, to_minor
+from consumer.facts.taxids import TaxIdError, to_tax_id
+from reconcile.journal.postings import KEYS
+
+FILE = "accounts.toml"
+CHARTS = Path(__file__).parent / "charts"
+_CLEARING = "clearing"
+_ROUNDING = 5
+
+
+class AccountsError(RefusalError):
+    """Why the account map cannot be used; the message names the key and what to do."""
+
+
+class Account(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
+    """An account of the merchant's own plan, and the key of the map it has."""
+
+    key: str
+    code: str
+    name: str = ""
+    cost_centre: str = ""
+
+
+class _Written(Struct, frozen=True, forbid_unknown_fields=True):
+    code: str
+    name: str = ""
+    cost_centre: str = ""
+
+
+class _Provider(Struct, frozen=True, forbid_unknown_fields=True):
+    """Whose tax documents clear the fees."""
+
+    tax_id: str
+
+
+_Codes = dict[str, str | _Written]
+
+
+class _Section(Struct, frozen=True, forbid_unknown_fields=True):
+    chart: Literal["cl", "mx"] | None = None
+    provider: _Provider | None = None
+    rounding: dict[str, str] = msgspec.field(default_factory=dict)
+    accounts: _Codes = msgspec.field(default_factory=dict)
+    means: dict[str, _Codes] = msgspec.field(default_factory=dict)
+
+
+class _File(_Section, frozen=True, forbid_unknown_fields=True):
+    connections: dict[str, _Section] = msgspec.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountMap:
+    """The accounts of one connection."""
+
+    connection: str
+    provider_tax_id: str | None
+    _layers: tuple[_Section, ...]
+
+    def find(self, key: str, means: str = "") -> Account | None:
+        """Return the account of a key for a means of payment, else for all of them; None if there is none."""
+        for section in self._layers:
+            for codes in (section.means.get(means, {}), section.accounts):
+                if key in codes:
+                    return _to_account(key, codes[key])
+        return None
+
+    def rounding_limit(self, currency: str) -> int:
+        """Return the largest difference, in minor units, that is rounding."""
+        for section in self._layers:
+            if currency in section.rounding:
+                return to_minor(section.rounding[currency], currency)
+        return _ROUNDING
+
+    def all_accounts(self) -> Iterator[tuple[str, Account]]:
+        """Yield every account that can be found, with the means of payment it is for."""
+        means = sorted({name for section in self._layers for name in section.means})
+        for key in KEYS:
+            general = self.find(key)
+            for name in ("", *means):
+                account = self.find(key, name)
+                if account is not None and (name == "" or account != general):
+                    yield name, account
+
+
+def read_accounts(text: str, connection: str, country: str, known_connections: tuple[str, ...]) -> AccountMap:
+    """Return the accounts of one connection; raise AccountsError if the file is not one of accounts."""
+    file = _parse(text, FILE, _File)
+    unknown = sorted(set(file.connections) - set(known_connections))
+    if unknown:
+        raise AccountsError("journal.unknown_connection", name=unknown[0], known=", ".join(known_connections))
+    own = file.connections.get(connection, _Section())
+    sections: list[_Section] = []
+    for section in (own, file):
+        _check(section, country)
+        sections += [section, *([_chart(section.chart)] if section.chart else [])]
+    provider = own.provider or file.provider
+    found = AccountMap(connection, _to_provider(provider, country), tuple(sections))
+    _check_clearing(found)
+    return found
+
+
+def _parse(text: str, name: str, kind: type[_File]) -> _File:
+    try:
+        return msgspec.convert(tomllib.loads(text), kind)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+        raise AccountsError("journal.accounts_unreadable", file=name, problem=str(problem)) from None
+
+
+@cache
+def _chart(country: str) -> _Section:
+    return _parse((CHARTS / f"{country}.toml").read_text(encoding="utf-8"), f"{country}.toml", _File)
+
+
+def _check(section: _Section, country: str) -> None:
+    for codes in (section.accounts, *section.means.values()):
+        for key, written in codes.items():
+            if key not in KEYS:
+                raise AccountsError("journal.unknown_key", key=key, known=", ".join(KEYS))
+            account = _to_account(key, written)
+            if not account.code.strip() or not f"{account.code}{account.name}{account.cost_centre}".isprintable():
+                raise AccountsError("journal.empty_account", key=key)
+    for means, codes in section.means.items():
+        fixed = sorted(key for key in codes if not KEYS[key].by_means)
+        if fixed:
+            raise AccountsError("journal.not_by_means", key=fixed[0], means=means)
+    for currency, limit in section.rounding.items():
+        try:
+            is_negative = to_minor(limit, currency) < 0
+        except MoneyError:
+            is_negative = True
+        if is_negative:
+            raise AccountsError("journal.rounding_limit", currency=currency, limit=limit)
+    _to_provider(section.provider, country)
+
+
+def _to_provider(provider: _Provider | None, country: str) -> str | None:
+    try:
+        return None if provider is None else to_tax_id(provider.tax_id, country)
+    except TaxIdError:
+        raise AccountsError("journal.provider_tax_id") from None
+
+
+def _check_clearing(accounts: AccountMap) -> None:
+    """Refuse a clearing account that something else is posted to: its balance would prove nothing."""
+    clearing = accounts.find(_CLEARING)
+    for _, account in accounts.all_accounts():
+        if clearing is not None and account.key != _CLEARING and account.code == clearing.code:
+            raise AccountsError("journal.clearing_shared", code=account.code, key=account.key)
+
+
+def _to_account(key: str, written: str | _Written) -> Account:
+    if isinstance(written, str):
+        return Account(key, written)
+    return Account(key, written.code, written.name, written.cost_centre)

@@ -1,0 +1,125 @@
+"""Pure: cells of a layout: dates, amounts and texts as it wants them, and a note of every text that had to change."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import date
+
+from consumer.facts.messages import RefusalError
+from consumer.facts.money import format_decimal
+from reconcile.journal.profiles import AMOUNTS, DATES, Column, Profile
+
+# The fields of a line by name: text, a whole number, or a date.
+Fields = Mapping[str, str | int | date]
+Cell = Callable[[Fields], str]
+
+
+class LayoutError(RefusalError):
+    """What a layout cannot hold; the message names the profile, the entry and the value."""
+
+
+@dataclass(slots=True)
+class Notes:
+    """How many texts of each column were changed to fit, and the first of them."""
+
+    changed: dict[str, int] = field(default_factory=dict)
+    first: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def add(self, column: str, before: str, after: str) -> None:
+        self.changed[column] = self.changed.get(column, 0) + 1
+        self.first.setdefault(column, (before, after))
+
+
+def to_cell(column: Column, profile: Profile, options: Mapping[str, str], notes: Notes) -> Cell:
+    """Return what writes one column of a layout."""
+    write = _to_writer(column, profile, options, notes)
+    return _to_padded(column, write) if column.width else write
+
+
+def _to_writer(column: Column, profile: Profile, options: Mapping[str, str], notes: Notes) -> Cell:
+    source = column.source
+    if not source:
+        return lambda _: column.const
+    if source.startswith("option:"):
+        given = options[source.removeprefix("option:")]
+        return lambda _: given
+    if source in AMOUNTS:
+        return _to_amount(column, profile)
+    if source in DATES:
+        return lambda fields: fields[source].strftime(column.date)  # type: ignore[union-attr]
+    if column.map:
+        return lambda fields: column.map.get(str(fields[source]), str(fields[source]))
+    return _to_text(column, profile, notes)
+
+
+def _to_amount(column: Column, profile: Profile) -> Cell:
+    source, zero, mark, most = column.source, column.zero, profile.file.decimal, column.width or column.max
+
+    def write(fields: Fields) -> str:
+        amount = fields[source]
+        if amount == 0 and zero is not None:
+            return zero
+        text = format_decimal(int(amount), str(fields["currency"]))  # type: ignore[arg-type]
+        if most and len(text) > most:
+            raise LayoutError(
+                "journal.amount_too_wide", profile=profile.name, entry=str(fields["entry_id"]), amount=text, most=most
+            )
+        return text if mark == "." else text.replace(".", mark)
+
+    return write
+
+
+def _to_text(column: Column, profile: Profile, notes: Notes) -> Cell:
+    source, most = column.source, column.width or column.max
+    title = column.title or source
+    clean = _to_cleaner(profile)
+    kept = re.compile(f"[^{column.keep}]") if column.keep else None
+
+    def write(fields: Fields) -> str:
+        raw = str(fields[source])
+        if kept is not None:
+            raw = kept.sub("", raw)
+        text = clean(raw) if column.cut else raw
+        if most and len(text) > most:
+            if not column.cut:
+                raise LayoutError(
+                    "journal.text_too_long", profile=profile.name, column=title, entry=str(fields["entry_id"]),
+                    text=text, most=most,
+                )  # fmt: skip
+            text = text[:most].rstrip()
+        if text != raw:
+            notes.add(title, raw, text)
+        if column.required and not text:
+            raise LayoutError("journal.text_missing", profile=profile.name, column=title, entry=str(fields["entry_id"]))
+        return text
+
+    return write
+
+
+def _to_cleaner(profile: Profile) -> Callable[[str], str]:
+    """Return what takes from a text the characters that the layout forbids or its encoding lacks."""
+    rule, encoding = profile.text, profile.file.encoding
+    forbidden = re.compile(f"[^{rule.allow}]+") if rule.allow else None
+    escape = str.maketrans(rule.escape)
+
+    def clean(text: str) -> str:
+        text = " ".join(text.split())
+        if rule.plain:
+            text = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
+        if rule.upper:
+            text = text.upper()
+        if forbidden is not None:
+            text = " ".join(forbidden.sub(" ", text).split())
+        if encoding not in {"utf-8", "utf-8-sig"}:
+            text = text.encode(encoding, "ignore").decode(encoding)
+        return text.translate(escape)
+
+    return clean
+
+
+def _to_padded(column: Column, write: Cell) -> Cell:
+    width, pad = column.width, column.pad
+    if column.align == "right":
+        return lambda fields: write(fields).rjust(width, pad)
+    return lambda fields: write(fields).ljust(width, pad)

@@ -1,0 +1,144 @@
+"""An export made: files written aside, the entries remembered, and then the files put in their place."""
+
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from pathlib import Path
+from tempfile import mkdtemp
+
+from sqlmodel import Session
+
+from consumer.facts.installation import Connection, Installation
+from reconcile.journal.accounts import AccountMap
+from reconcile.journal.booking import BookedEntry, Bookkeeper
+from reconcile.journal.cells import Notes
+from reconcile.journal.exporting import DayEnd, Export
+from reconcile.journal.layouts import About, Writer
+from reconcile.journal.profiles import Of, Profile
+from reconcile.journal.remembered import Made, last_export, pack, recall, remember
+from reconcile.journal.source import Days, open_book
+
+_CLEARING = "clearing"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to export: the layouts, the folder for the files, the language of texts, and who asks."""
+
+    profiles: Sequence[Profile]
+    folder: Path
+    language: str
+    author: str
+    at: datetime
+    options: Mapping[str, str] = field(default_factory=dict)
+    with_drafts: bool = False
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of an export; `notes` are texts that had to change, by layout."""
+
+    run_id: str
+    since: date
+    until: date
+    entries: int = 0
+    drafts: int = 0
+    lines: int = 0
+    files: dict[str, list[Path]] = field(default_factory=dict)
+    notes: dict[str, Notes] = field(default_factory=dict)
+
+
+def export(
+    installation: Installation, connection: Connection, accounts: AccountMap, days: Days, wanted: Wanted
+) -> Outcome:
+    """Write the files of an export and remember its entries; drafts are not remembered.
+
+    1. Write every file into a folder aside. An entry that does not fit, or a balance that does not tie, ends here.
+    2. Remember the entries in one transaction, unless another export was made meanwhile.
+    3. Put the files in their place. Killed before, the export is remembered, and making it again gives the same files.
+    """
+    outcome = Outcome(days.run.id, days.since, days.until)
+    with _aside(wanted.folder) as folder:
+        with installation.store.reading() as session:
+            seen = last_export(session, connection.name)
+            rows = list(_write(session, connection, accounts, days, wanted, folder=folder, outcome=outcome))
+        if not wanted.with_drafts:
+            made = Made(
+                connection.name, days.since, days.until, days.run.id, [one.name for one in wanted.profiles],
+                wanted.author, wanted.at,
+            )  # fmt: skip
+            with installation.store.transaction() as writing:
+                remember(writing, made, rows, seen=seen)
+        for paths in outcome.files.values():
+            for place, path in enumerate(paths):
+                paths[place] = path.replace(wanted.folder / path.name)
+    return outcome
+
+
+@contextmanager
+def _aside(folder: Path) -> Iterator[Path]:
+    folder.mkdir(parents=True, exist_ok=True)
+    draft = Path(mkdtemp(prefix=".journal.", dir=folder))
+    try:
+        yield draft
+    finally:
+        shutil.rmtree(draft)
+
+
+def _write(  # noqa: PLR0913 - what an export is of, and where it goes
+    session: Session, connection: Connection, accounts: AccountMap, days: Days, wanted: Wanted, *, folder: Path,
+    outcome: Outcome,
+) -> Iterator[tuple[object, ...]]:  # fmt: skip
+    """Write the files, and yield the rows of the entries that were not exported before."""
+    book, balances = open_book(session, days.run, connection, accounts)
+    plan = Export(
+        book.entries, Bookkeeper(connection.name, accounts), recall(session, connection.name), balances, days.since,
+        days.until, days.closed_until,
+    )  # fmt: skip
+    about = About(
+        connection.name, connection.country_code, days.since, days.until, days.run.id, wanted.language,
+        connection.tax_id or "", wanted.options,
+    )  # fmt: skip
+    writers = [Writer(profile, about, lambda name: (folder / name).open("xb")) for profile in wanted.profiles]
+    with ExitStack() as stack:
+        for writer in writers:
+            stack.callback(writer.close)
+        yield from _write_all(plan, writers, days, wanted, outcome=outcome)
+    for writer in writers:
+        outcome.files[writer.profile.name] = [folder / file for file in writer.names]
+        outcome.notes[writer.profile.name] = writer.notes
+
+
+def _write_all(
+    plan: Export, writers: Sequence[Writer], days: Days, wanted: Wanted, *, outcome: Outcome
+) -> Iterator[tuple[object, ...]]:
+    accounts = plan.bookkeeper.accounts
+    for item in plan.plan():
+        if isinstance(item, DayEnd):
+            _write_day(writers, accounts, item, of=Of.OPENING if item.on < days.since else Of.BALANCE)
+            continue
+        _count(outcome, item.entry)
+        for writer in writers:
+            writer.write(item.entry)
+        if item.digest is not None and not wanted.with_drafts:
+            yield pack(item.entry, item.digest)
+    for writer in writers:
+        writer.finish()
+
+
+def _write_day(writers: Sequence[Writer], accounts: AccountMap, day: DayEnd, *, of: Of) -> None:
+    clearing = accounts.find(_CLEARING)
+    if clearing is None:
+        return
+    for currency, amount in sorted(day.balances.items()):
+        if amount or of is Of.BALANCE:
+            for writer in writers:
+                writer.write_balance(day.on, clearing, amount, currency, of=of)
+
+
+def _count(outcome: Outcome, entry: BookedEntry) -> None:
+    outcome.entries += 1
+    outcome.drafts += entry.is_draft
+    outcome.lines += 2 * len(entry.lines)

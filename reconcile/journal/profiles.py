@@ -1,0 +1,171 @@
+"""Layouts of ledgers as data: one TOML each says what a file looks like, where that was learned and its limits."""
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from consumer.facts.messages import RefusalError
+
+FOLDER = Path(__file__).parent / "profiles"
+OPTION = "option:"
+
+
+class ProfileError(RefusalError):
+    """Why a layout cannot be used; the message names the profile and the field."""
+
+
+class Of(StrEnum):
+    """What a record is written for, in the order of a file."""
+
+    FILE = "file"
+    OPENING = "opening"
+    ENTRY = "entry"
+    LINE = "line"
+    UUID = "uuid"
+    END = "end"
+    BALANCE = "balance"
+    ACCOUNT = "account"
+    CURRENCY = "currency"
+
+
+# Amounts are minor units, of which `signed` is negative on the credit side.
+AMOUNTS = frozenset({"debit", "credit", "signed", "amount", "total", "balance"})
+DATES = frozenset({"date", "next_date"})
+_OF_FILE = frozenset({"connection", "run_id", "owner_tax_id", "period", "year", "month"})
+_OF_ENTRY = _OF_FILE | {
+    "entry_id", "entry_uuid", "number", "lines", "date", "next_date", "entry_type", "state", "description", "currency",
+    "decimals", "total",
+}  # fmt: skip
+_OF_ACCOUNT = frozenset({"account", "account_name", "account_key", "account_path", "cost_centre"})
+_OF_LINE = _OF_ENTRY | _OF_ACCOUNT | {
+    "external_id", "line", "text", "side", "debit", "credit", "signed", "amount", "tax_id", "tax_id_body", "doc_type",
+    "doc_folio", "doc_uuid", "operation", "reverses",
+}  # fmt: skip
+_OF_BALANCE = _OF_ACCOUNT | {"date", "next_date", "balance", "currency", "decimals", "entry_id"}
+# What a column of each record may be of.
+FIELDS: Mapping[Of, frozenset[str]] = {
+    Of.FILE: _OF_FILE,
+    Of.OPENING: _OF_BALANCE,
+    Of.ENTRY: _OF_ENTRY,
+    Of.LINE: _OF_LINE,
+    Of.UUID: _OF_LINE,
+    Of.END: _OF_ENTRY,
+    Of.BALANCE: _OF_BALANCE,
+    Of.ACCOUNT: _OF_ACCOUNT,
+    Of.CURRENCY: frozenset({"currency", "decimals"}),
+}
+
+
+class Column(Struct, frozen=True, forbid_unknown_fields=True):
+    """One cell: a field or a constant, as the layout wants it. Only text may be `cut` to its `max`."""
+
+    title: str = ""
+    source: str = msgspec.field(name="from", default="")
+    const: str = ""
+    map: dict[str, str] = msgspec.field(default_factory=dict)
+    date: str = "%Y-%m-%d"
+    zero: str | None = None
+    max: int = 0
+    width: int = 0
+    align: Literal["left", "right"] = "left"
+    pad: str = " "
+    cut: bool = False
+    keep: str = ""
+    required: bool = False
+
+
+class Record(Struct, frozen=True, forbid_unknown_fields=True):
+    """A row, an element or a piece of text. `has` writes it only where that field has a value."""
+
+    of: Of
+    columns: tuple[Column, ...] = ()
+    element: str = ""
+    template: str = ""
+    has: str = ""
+
+
+class File(Struct, frozen=True, forbid_unknown_fields=True):
+    """How a file is written. `most_lines` starts another file, between entries and never inside one."""
+
+    kind: Literal["csv", "fixed", "xml", "text"]
+    extension: str
+    encoding: Literal["utf-8", "utf-8-sig", "latin-1", "cp1252", "ascii"] = "utf-8"
+    line_end: Literal["\n", "\r\n"] = "\r\n"
+    separator: str = ","
+    decimal: Literal[".", ","] = "."
+    header: bool = True
+    per: Literal["export", "month", "entry"] = "export"
+    most_lines: int = 0
+    most_lines_an_entry: int = 0
+    name: str = "{since}_{until}_{connection}_{profile}{part}"
+
+
+class Text(Struct, frozen=True, forbid_unknown_fields=True):
+    """What texts may hold: `allow` is a set of characters as a regular expression writes it, without brackets."""
+
+    allow: str = ""
+    plain: bool = False
+    upper: bool = False
+    escape: dict[str, str] = msgspec.field(default_factory=dict)
+
+
+class Option(Struct, frozen=True, forbid_unknown_fields=True):
+    """A value that whoever exports must give, and what it must look like."""
+
+    pattern: str
+    example: str
+    default: str | None = None
+
+
+class Profile(Struct, frozen=True, forbid_unknown_fields=True):
+    """One layout: `source` says where it was learned, `tested` whether the product itself took a file of it."""
+
+    title: str
+    source: str
+    tested: str
+    file: File
+    record: tuple[Record, ...]
+    limits: tuple[str, ...] = ()
+    countries: tuple[Literal["cl", "mx"], ...] = ()
+    text: Text = Text()
+    options: dict[str, Option] = msgspec.field(default_factory=dict)
+    name: str = ""
+
+    def records(self, of: Of) -> Iterator[Record]:
+        return (record for record in self.record if record.of is of)
+
+
+def profile_names() -> list[str]:
+    """Return the names of the layouts that come with the program."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def find_profile(name: str) -> Profile:
+    """Return a layout by its name, or by the path of a file of one's own. Raise ProfileError if it cannot be used."""
+    own = Path(name)
+    path = own if own.suffix == ".toml" else FOLDER / f"{name}.toml"
+    if own.suffix != ".toml" and name not in profile_names():
+        raise ProfileError("journal.unknown_profile", name=name, known=", ".join(profile_names()))
+    try:
+        return read_profile(path.read_text(encoding="utf-8"), path.stem)
+    except (OSError, UnicodeDecodeError) as problem:
+        raise ProfileError("journal.profile_unreadable", name=name, problem=str(problem)) from None
+
+
+def read_profile(text: str, name: str) -> Profile:
+    """Read a layout. Raise ProfileError, naming the field, if something in it is unknown or missing."""
+    try:
+        profile = msgspec.convert({"name": name, **tomllib.loads(text)}, Profile)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+        raise ProfileError("journal.profile_unreadable", name=name, problem=str(problem)) from None
+    for record in profile.record:
+        known = FIELDS[record.of] | {f"{OPTION}{option}" for option in profile.options}
+        for source in (*(column.source for column in record.columns), record.has):
+            if source and source not in known:
+                raise ProfileError("journal.unknown_field", name=name, field=source, known=", ".join(sorted(known)))
+    return profile

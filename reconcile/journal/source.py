@@ -1,0 +1,99 @@
+"""What a journal is made of, read from the database: a published run, and the provider's tax documents."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from sqlmodel import Session
+
+from consumer.facts.installation import Connection, Settings
+from reconcile.journal.accounts import FILE, AccountMap, AccountsError, read_accounts
+from reconcile.journal.collected import Terms
+from reconcile.journal.entries import PAYOUT, Book, JournalError, Pieces
+from reconcile.journal.exporting import Balance
+from reconcile.journal.remembered import first_open
+from reconcile.kept import chunks, extracts
+from reconcile.kept.records import closed_periods, find_run, last_run
+from reconcile.reading.fee_documents import read_fee_documents
+from reconcile.rules.clearing import ClearingError
+from reconcile.tables import Period, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The days of an export, the run it is of, and the last day whose books are closed."""
+
+    run: Run
+    since: date
+    until: date
+    closed_until: date | None
+
+
+def load_accounts(settings: Settings, connection: Connection) -> AccountMap:
+    """Read the account map beside `cuadre.toml`; raise AccountsError if there is none."""
+    path = settings.config_dir / FILE
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise AccountsError("journal.no_accounts", path=str(path), country=connection.country_code) from None
+    except (OSError, UnicodeDecodeError) as problem:
+        raise AccountsError("journal.accounts_unreadable", file=str(path), problem=str(problem)) from None
+    names = tuple(one.name for one in settings.all_connections)
+    return read_accounts(text, connection.name, connection.country_code, names)
+
+
+def open_book(session: Session, run: Run, connection: Connection, accounts: AccountMap) -> tuple[Book, list[Balance]]:
+    """Return a run as the journal reads it, and what the provider owed at the end of each day."""
+    if run.scope_from or run.scope_to or run.scope_payout:
+        raise JournalError("journal.run_of_part", run=run.number)
+    issuer = accounts.provider_tax_id
+    documents = list(read_fee_documents(session, connection, issuer)) if issuer else []
+    book = Book(
+        lines=Pieces(
+            chunks.count(session, run, chunks.LINE),
+            lambda number, names: chunks.read_chunk(session, run, chunks.LINE, number, names),
+        ),
+        payouts=extracts.read(session, run, chunks.PAYOUT, PAYOUT),
+        terms=Terms(connection.country_code, accounts.rounding_limit(connection.country.currency)),
+        fee_documents=documents,
+    )
+    try:
+        rows = extracts.read(session, run, chunks.ROLLFORWARD).to_pylist()
+    except ClearingError as problem:
+        raise JournalError("journal.not_counted", problem=str(problem)) from None
+    return book, [Balance(row["date"], row["currency"], row["opening"], row["closing"]) for row in rows]
+
+
+def find_period(session: Session, connection: str, number: int) -> Period:
+    found = next((period for period in closed_periods(session, connection) if period.id == number), None)
+    if found is None:
+        raise JournalError("journal.no_period", number=number, connection=connection)
+    return found
+
+
+def choose_days(
+    session: Session, connection: str, *, since: date | None, until: date | None, with_drafts: bool, today: date
+) -> Days:
+    """Choose the run for some days: of closed days the one they were closed on, with drafts the newest.
+
+    Raise JournalError if a day is not closed and drafts were not asked for.
+    """
+    periods = closed_periods(session, connection)
+    closed_until = periods[-1].until if periods else None
+    newest = last_run(session, connection, today=today)
+    if newest is None:
+        raise JournalError("journal.no_run", connection=connection)
+    first = since or first_open(session, connection)
+    if with_drafts:
+        return Days(newest, first, until or newest.as_of, closed_until)
+    if closed_until is None:
+        raise JournalError("journal.nothing_closed", connection=connection)
+    last = until or closed_until
+    if last > closed_until:
+        raise JournalError("journal.not_closed", until=last, closed=closed_until)
+    if first > last:
+        raise JournalError("journal.all_exported", until=last)
+    period = next(one for one in periods if one.until >= last)
+    run = find_run(session, connection, period.run_id)
+    if run is None:
+        raise JournalError("journal.no_run", connection=connection)
+    return Days(run, first, last, closed_until)

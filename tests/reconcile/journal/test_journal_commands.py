@@ -1,0 +1,207 @@
+"""The commands of the journal on a real database: closed days in, files out, what was exported remembered."""
+
+import json
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import Result
+from sqlmodel import col, select
+
+from consumer.facts.installation import Installation
+from consumer.facts.tables.provider import TaxInvoice
+from reconcile.tables import JournalEntry, JournalExport
+
+if TYPE_CHECKING:
+    from tests.reconcile.conftest import Prepare, World
+
+Call = Callable[..., Result]
+SECOND = datetime(2026, 9, 11, 15, tzinfo=UTC)
+SIGNED = ("--reason", "month end", "--author", "ana")
+pytestmark = pytest.mark.both_databases
+
+
+@pytest.fixture
+def closed(world: "World", call: Call, prepare: "Prepare", installation: Installation) -> "World":
+    """A payment with its document and one without, in one payout of Thursday 10 September, which is closed."""
+    installation.settings.config_dir.joinpath("accounts.toml").write_text('chart = "cl"\n', encoding="utf-8")
+    prepare("journal day", lambda: _close_day(world, call))
+    return world
+
+
+def _close_day(world: "World", call: Call) -> str:
+    world.payment("pi_1", 1190, body={"metadata": {"order_ref": "PED-1"}})
+    world.payment("pi_2", 500)
+    world.payout("po_1", 1650, ("payment_intent", "pi_1", 1190), ("payment_intent", "pi_2", 500))
+    world.invoice("7", 1190, order_ref="PED-1", due_date=date(2026, 10, 30), vat=190, customer_tax_id="76543210-3")
+    world.complete(datetime(2026, 9, 30, 6, tzinfo=UTC))
+    closing = call("periods", "close", "--to", "2026-09-10", "--as-of", "2026-09-10", *SIGNED)
+    assert closing.exit_code == 0, closing.output
+    return closing.output
+
+
+def rows(result: Result) -> list[dict[str, Any]]:
+    assert result.exit_code == 0, result.output
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def lines_of(path: Path) -> list[str]:
+    """Return the lines of the journal without the ids, which are digests."""
+    cells = [line.split(",") for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+    return [",".join((row[2], *row[4:9], *row[10:14], *row[15:18])) for row in cells]
+
+
+@pytest.mark.usefixtures("closed")
+def test_closed_days_are_exported_once_and_remembered(call: Call, installation: Installation, tmp_path: Path) -> None:
+    """The file has the day's entries; asked for again it is the same, and asked for the rest there is none."""
+    (made,) = rows(call("journal", "--out", tmp_path / "a", "--author", "eva", "--json"))
+    assert (made["profile"], made["until"], made["entries"], made["lines"], made["drafts"]) == (
+        "journal", "2026-09-10", 2, 8, 0,
+    )  # fmt: skip
+    assert lines_of(Path(made["file"])) == [
+        "2026-09-10,I,Cobros del 2026-09-10,1,clearing,1.1.03.10,1190,0,CLP,76543210-3,7,,pi_1",
+        "2026-09-10,I,Cobros del 2026-09-10,2,customers,1.1.04.10,0,1190,CLP,76543210-3,7,,pi_1",
+        "2026-09-10,I,Cobros del 2026-09-10,3,clearing,1.1.03.10,500,0,CLP,,,,pi_2",
+        "2026-09-10,I,Cobros del 2026-09-10,4,suspense,2.1.08.10,0,500,CLP,,,,pi_2",
+        "2026-09-10,T,Abono po_1,1,in_transit,1.1.01.20,1650,0,CLP,,,,po_1",
+        "2026-09-10,T,Abono po_1,2,clearing,1.1.03.10,0,1650,CLP,,,,po_1",
+        "2026-09-10,T,Abono po_1,3,fee_pending,1.1.05.10,40,0,CLP,,,,po_1",
+        "2026-09-10,T,Abono po_1,4,clearing,1.1.03.10,0,40,CLP,,,,po_1",
+    ]
+    again = call("journal", "--out", tmp_path / "b", "--json")
+    assert again.exit_code == 1
+    assert "everything up to 2026-09-10 is exported: --from and --to give it again" in again.stderr
+    (same,) = rows(call("journal", "--period", 1, "--out", tmp_path / "b", "--author", "luis", "--json"))
+    assert Path(same["file"]).read_bytes() == Path(made["file"]).read_bytes()
+    with installation.store.reading() as session:
+        assert len(session.exec(select(JournalEntry)).all()) == 2
+        exports = session.exec(select(JournalExport).order_by(col(JournalExport.id))).all()
+        assert [(one.author, one.entries) for one in exports] == [("eva", 2), ("luis", 0)]
+    shown = rows(call("accounts", "exports", "--json"))
+    assert [(row["export"], row["until"], row["entries"]) for row in shown] == [
+        (2, "2026-09-10", 0),
+        (1, "2026-09-10", 2),
+    ]
+    assert list(tmp_path.glob("**/.journal.*")) == []
+
+
+def test_a_later_fact_is_booked_in_the_next_closed_days(closed: "World", call: Call, tmp_path: Path) -> None:
+    """The document that came after the close moves the payment on the first open day, once that is closed."""
+    rows(call("journal", "--out", tmp_path, "--json"))
+    closed.invoice("8", 500, issue_date=date(2026, 9, 10), due_date=date(2026, 10, 30))
+    assert call("match", "pi_2", "cl:33::8", *SIGNED).exit_code == 1
+    closed.payment("pi_3", 90, succeeded_at=SECOND)
+    closed.payout("po_2", 80, ("payment_intent", "pi_3", 90), created_at=SECOND, succeeded_at=SECOND)
+    assert call("periods", "reopen", *SIGNED).exit_code == 0
+    assert call("match", "pi_2", "cl:33::8", *SIGNED).exit_code == 0
+    assert call("periods", "close", "--to", "2026-09-11", "--as-of", "2026-09-11", *SIGNED).exit_code == 0
+    (made,) = rows(call("journal", "--out", tmp_path, "--json"))
+    assert made["since"] == "2026-09-11"
+    assert [line.split(",")[2:8] for line in lines_of(Path(made["file"]))][-2:] == [
+        ["Corrección de 2026-09-10", "1", "suspense", "2.1.08.10", "500", "0"],
+        ["Corrección de 2026-09-10", "2", "customers", "1.1.04.10", "0", "500"],
+    ]
+
+
+def test_open_days_are_drafts_and_nothing_is_remembered(closed: "World", call: Call, tmp_path: Path) -> None:
+    """Days after the last closed one are refused, and shown as drafts where they are asked for."""
+    closed.payment("pi_3", 90, succeeded_at=SECOND)
+    assert call("reconcile", "--as-of", "2026-09-11").exit_code == 0
+    refused = call("journal", "--to", "2026-09-11", "--out", tmp_path)
+    assert refused.exit_code == 1
+    assert "the days after 2026-09-10 are not closed: export up to 2026-09-10" in refused.stderr
+    (made,) = rows(call("journal", "--draft", "--out", tmp_path, "--profile", "journal", "--json"))
+    assert made["drafts"] == 1
+    assert lines_of(Path(made["file"]))[-1].startswith("2026-09-11,I,BORRADOR Cobros del 2026-09-11,2,suspense,")
+    assert rows(call("accounts", "exports", "--json")) == []
+
+
+@pytest.mark.usefixtures("closed")
+def test_the_provider_document_clears_the_fees(
+    call: Call, world: "World", installation: Installation, tmp_path: Path
+) -> None:
+    """A received tax document of the provider, found by its tax id, posts expense and VAT against pending fees."""
+    body = {
+        "issue_type": "received", "issuer": {"id": "76.543.210-3"}, "date": "2026-09-10", "currency": "CLP",
+        "tax_period": "09/2026", "number": "901", "net_amount": 34, "total_amount": 40,
+        "institution_invoice": {"document_type": 33, "vat_amount": 6, "invoice_status": "registered"},
+    }  # fmt: skip
+    others: list[dict[str, Any]] = [
+        body | {"issue_type": "issued"},
+        body | {"issuer": {"id": "11.111.111-1"}},
+        body | {"institution_invoice": {**body["institution_invoice"], "invoice_status": "void"}},  # type: ignore[dict-item]
+    ]
+    for number, one in enumerate([body, *others]):
+        world.keep(
+            TaxInvoice(connection="main", id=f"inv_{number}", mode="test", version_at=SECOND, body=json.dumps(one))
+        )
+    accounts = installation.settings.config_dir / "accounts.toml"
+    accounts.write_text('chart = "cl"\n[provider]\ntax_id = "76543210-3"\n', encoding="utf-8")
+    (made,) = rows(call("journal", "--out", tmp_path, "--json"))
+    assert [line.split(",")[4:8] for line in lines_of(Path(made["file"]))][-4:] == [
+        ["fee_expense", "4.2.03.10", "34", "0"],
+        ["fee_pending", "1.1.05.10", "0", "34"],
+        ["vat_credit", "1.1.06.10", "6", "0"],
+        ["fee_pending", "1.1.05.10", "0", "6"],
+    ]
+
+
+@pytest.mark.usefixtures("closed")
+@pytest.mark.parametrize(
+    ("words", "status", "reason"),
+    [
+        (("--profile", "sap-r2"), 2, "sap-r2 is no layout; there are beancount"),
+        (("--profile", "mine.toml"), 2, "layout mine.toml cannot be read"),
+        (("--set", "x"), 2, "--set x is not NAME=VALUE"),
+        (("--period", 9), 1, "there is no closed period 9 in connection main"),
+        (("--period", 1, "--to", "2026-09-10"), 2, "--period takes the days of a closed period"),
+        (("--from", "2026-09-11", "--to", "2026-09-10"), 2, "the range ends before it begins"),
+    ],
+)
+def test_what_cannot_be_exported_says_why(
+    call: Call, tmp_path: Path, words: tuple[str, ...], status: int, reason: str
+) -> None:
+    """Each refusal is one sentence, and no file is left."""
+    result = call("journal", "--out", tmp_path / "out", *words)
+    assert result.exit_code == status
+    assert reason in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.usefixtures("closed")
+def test_missing_accounts_are_named_before_an_export(call: Call, installation: Installation, tmp_path: Path) -> None:
+    """`accounts check` lists what the newest run needs, and the export refuses with the same names."""
+    assert call("accounts", "check").exit_code == 0
+    accounts = installation.settings.config_dir / "accounts.toml"
+    accounts.write_text(
+        '[accounts]\nclearing = "1"\nbank = "2"\n[means.bank_transfer]\nsuspense = "3"\n', encoding="utf-8"
+    )
+    checked = call("accounts", "check", "--json")
+    assert checked.exit_code == 3
+    found = [json.loads(line) for line in checked.stdout.splitlines()]
+    assert [(row["key"], row["means"], row["account"], row["state"]) for row in found] == [
+        ("clearing", "", "1", "used"),
+        ("in_transit", "", None, "missing"),
+        ("bank", "", "2", "unused"),
+        ("customers", "", None, "missing"),
+        ("suspense", "bank_transfer", "3", "used"),
+        ("fee_pending", "", None, "missing"),
+    ]
+    refused = call("journal", "--out", tmp_path / "out")
+    assert refused.exit_code == 1
+    assert "accounts.toml has no account for customers, fee_pending, in_transit" in refused.stderr
+    assert list((tmp_path / "out").iterdir()) == []
+    accounts.unlink()
+    assert 'begin it with the line chart = "cl"' in call("journal", "--out", tmp_path).stderr
+
+
+def test_nothing_closed_is_no_journal(world: "World", call: Call, installation: Installation, tmp_path: Path) -> None:
+    """Without a run, and without a closed day, the journal says what to do first."""
+    installation.settings.config_dir.joinpath("accounts.toml").write_text('chart = "cl"\n', encoding="utf-8")
+    assert "there is no finished run of main: cuadre reconcile" in call("journal", "--out", tmp_path).stderr
+    world.payment("pi_1", 1190)
+    world.complete(datetime(2026, 9, 30, 6, tzinfo=UTC))
+    assert call("reconcile", "--as-of", "2026-09-10").exit_code == 0
+    assert "no day of main is closed" in call("journal", "--out", tmp_path).stderr

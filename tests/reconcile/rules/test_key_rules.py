@@ -146,7 +146,7 @@ def test_where_a_customer_is_known_a_different_sender_is_only_a_note(case: "Case
     case.payment("pi_1", 50_000, metadata=PED_1, customer_tax_id=ANA, sender_tax_id=BRUNO)
     run = case.run()
     assert run.found() == set()
-    assert run.line("pi_1", "outcome", "note") == ("matched", "paid from another's account")
+    assert run.line("pi_1", "outcome", "note") == ("matched", "note.another_payer")
 
 
 def test_key_amounts_differ_tax_ids_both_known_and_different(case: "Case") -> None:

@@ -144,14 +144,17 @@ def add_up(rows: DataFrame, fees: Fees, inputs: Inputs) -> tuple[DataFrame, list
 
 
 def _sum_items(rows: DataFrame, payouts: DataFrame) -> DataFrame:
-    currency = look_up(rows["payout_id"], payouts["currency"])
-    own = rows.loc[rows["currency"] == currency, ["payout_id", "resource_type", "signed"]]
-    columns = {}
+    places = payouts.index.get_indexer(pd.Index(rows["payout_id"]))
+    is_own = (rows["currency"] == look_up(rows["payout_id"], payouts["currency"])).to_numpy(dtype=bool) & (places >= 0)
+    kinds, signed = rows["resource_type"].to_numpy(), rows["signed"].to_numpy(dtype=np.int64)
+    columns: dict[str, Ints] = {}
     for kind, name in _NAMES.items():
-        signed = own.loc[own["resource_type"] == kind].groupby("payout_id")["signed"]
-        columns[name] = signed.sum().abs().reindex(payouts.index).fillna(0).astype("int64")
-        columns[f"{name}_count"] = signed.size().reindex(payouts.index).fillna(0).astype("int64")
-    sums = DataFrame(columns)
+        chosen = is_own & (kinds == kind)
+        columns[name] = np.zeros(len(payouts), dtype=np.int64)
+        np.add.at(columns[name], places[chosen], signed[chosen])
+        np.abs(columns[name], out=columns[name])
+        columns[f"{name}_count"] = np.bincount(places[chosen], minlength=len(payouts))
+    sums = DataFrame(columns, index=payouts.index)
     sums["gross"] = sums["payments"] + sums["charges"]
     return sums
 

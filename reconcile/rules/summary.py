@@ -222,9 +222,8 @@ def summarize(rows: DataFrame, sums: DataFrame, deposits: list[Deposit], inputs:
         "recipient_account_last4": payouts["recipient_last4"],
         "fee_rate_pct": format_fee_rates(added).to_numpy(),
         "expected_arrival": expect_arrivals(bank_day, inputs.rules.payout_schedule, inputs.calendar),
+        **{name: added[source].to_numpy() for name, source in _SUMS.items()},
     })  # fmt: skip
-    for name, source in _SUMS.items():
-        summary[name] = added[source].to_numpy()
     summary = summary.join(match_bank(summary, deposits, inputs))
     summary["bank_difference"] = summary["bank_amount"] - summary["payout_amount"]
     return summary

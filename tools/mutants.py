@@ -1,9 +1,9 @@
 """Change money, time, signatures and windows in small ways, one at a time, and count how often a test notices.
 
-    python tools/mutants.py [--count 150] [--seed 14] [--package consumer]
+    python tools/mutants.py [--count 150] [--seed 14] [--package consumer] [--only next_place]
 
 The tests are collected once. Each mutant is a process forked from there in which one function has other code, so the
-files stay as they are. It runs tests that call the function, on SQLite, at most three cases of each and 80 together,
+files stay as they are. It runs tests that call the function, on SQLite, at most ten cases of each and 80 together,
 until one fails: then the mutant died.
 """
 
@@ -34,10 +34,18 @@ SUBJECTS = {
     "money": "consumer/facts/money reconcile/rules/identity reconcile/rules/terms",
     "time": "consumer/facts/clock consumer/facts/bankdays reconcile/rules/timing",
     "signature": "consumer/webhooks/signature",
-    "windows": "consumer/facts/completeness consumer/sync/lateness consumer/sync/backfill consumer/sync/windows",
+    "windows": "consumer/facts/completeness consumer/sync/lateness consumer/sync/backfill consumer/sync/windows"
+    " reconcile/reading/gaps",
 }
-ROOMS = ("consumer/facts", "consumer/jobs", "consumer/sync", "consumer/webhooks", "reconcile/rules")
-PATIENCE, MOST, CASES = 300, 80, 3
+ROOMS = (
+    "consumer/facts",
+    "consumer/jobs",
+    "consumer/sync",
+    "consumer/webhooks",
+    "reconcile/reading",
+    "reconcile/rules",
+)
+PATIENCE, MOST, CASES = 300, 80, 10
 _TERMINAL = os.dup(1)
 SEEN = "_units_called"
 
@@ -206,6 +214,7 @@ class Plugin:
     count: int
     seed: int
     package: str
+    only: str
     died: Counter[str] = field(default_factory=Counter)
     all: Counter[str] = field(default_factory=Counter)
 
@@ -223,7 +232,7 @@ class Plugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         units = list(read_units(self.package))
-        every = [mutant for unit in units for mutant in mutants_of(unit)]
+        every = [mutant for unit in units for mutant in mutants_of(unit) if self.only in unit.name]
         by_place = sorted(every, key=lambda mutant: hashlib.sha256(f"{self.seed} {mutant.place}".encode()).hexdigest())
         calls = _record_calls(session, units)
         say(
@@ -333,11 +342,12 @@ def main() -> None:
     options.add_argument("--count", type=int, default=150)
     options.add_argument("--seed", type=int, default=14)
     options.add_argument("--package", choices=["consumer", "reconcile"], default="")
+    options.add_argument("--only", default="", help="a part of the names of functions to change")
     given = options.parse_args()
     rooms = [str(ROOT / "tests" / room) for room in ROOMS if room.startswith(given.package)]
     with tempfile.TemporaryDirectory(prefix="cuadre-mutants-") as folder:
         quiet = ["-q", "-p", "no:cacheprovider", "--basetemp", f"{folder}/tests"]
-        sys.exit(pytest.main([*quiet, *rooms], plugins=[Plugin(given.count, given.seed, given.package)]))
+        sys.exit(pytest.main([*quiet, *rooms], plugins=[Plugin(given.count, given.seed, given.package, given.only)]))
 
 
 if __name__ == "__main__":

@@ -62,7 +62,13 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
     ),
 }  # fmt: skip
 # What takes a quarter of a minute even so: `make test` only looks whether it starts.
-HEAVY = {"accuracy/bench_accuracy.py", "backfill/bench_backfill.py", "ingest/bench_ingest.py"}
+HEAVY = {
+    "accuracy/bench_accuracy.py",
+    "backfill/bench_backfill.py",
+    "ingest/bench_beside_a_night.py",
+    "ingest/bench_ingest.py",
+    "sandbox/bench_sandbox_scale.py",
+}
 # A benchmark that cannot be run here, with the reason.
 LEFT_OUT = {
     "external/bench_external.py": "it takes a folder of public data that the user names, which is never kept here",

@@ -1,9 +1,10 @@
-"""Time and memory of telling a large scenario: bench_sandbox_scale.py [payments] [scenario].
+"""Time and memory of telling a large scenario: bench_sandbox_scale.py [payments] [--scenario NAME].
 
 Four walks, each in a process of its own so that each has its own peak: all happenings as the provider tells them, the
 merchant's books, the truth at the end, and a sandbox that serves it, with what some lists and gets take.
 """
 
+import argparse
 import resource
 import subprocess
 import sys
@@ -91,13 +92,17 @@ def measure(walk: str, payments: int, name: str) -> None:
 
 
 def main() -> None:
-    payments = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
-    name = sys.argv[2] if len(sys.argv) > 2 else "busy-month"
-    if len(sys.argv) > 3:
-        measure(sys.argv[3], payments, name)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("payments", type=int, nargs="?", default=1_000_000)
+    parser.add_argument("--scenario", default="busy-month")
+    parser.add_argument("--walk", choices=WALKS, help="one walk, in this process")
+    given = parser.parse_args()
+    if given.walk:
+        measure(given.walk, given.payments, given.scenario)
         return
     for walk in WALKS:
-        subprocess.run([sys.executable, __file__, str(payments), name, walk], check=True)
+        arguments = [str(given.payments), "--scenario", given.scenario, "--walk", walk]
+        subprocess.run([sys.executable, __file__, *arguments], check=True)
 
 
 if __name__ == "__main__":

@@ -137,6 +137,18 @@ class BankFile(SQLModel, table=True):
 BANK_LINE_KEYS = ("connection", "id", "account_last4", "booked_on", "amount", "currency", "text", "reference")
 
 
+class BankMapping(SQLModel, table=True):
+    """Which column is what in the sheets of one account, as a person confirmed it: JSON, field to name or place."""
+
+    __tablename__ = "bank_mapping"
+
+    connection: str = Field(primary_key=True)
+    account: str = Field(primary_key=True)
+    columns: str
+    confirmed_by: str
+    confirmed_at: datetime = moment(optional=False)
+
+
 class BankLine(SQLModel, table=True):
     """One line of the merchant's own bank account; what came in is positive."""
 

@@ -1,6 +1,7 @@
 """Bank files of the merchant's own accounts: a file goes in whole or not at all, and no line twice."""
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,11 +34,13 @@ from reconcile.books.documents import Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.ofx import is_ofx, read_ofx
 from reconcile.books.page_tables import is_spreadsheet_xml, is_web_page
+from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.sheets import beginning_of
 from reconcile.books.swift import is_mt940, read_mt940
-from reconcile.tables import BankFile, BankLine
+from reconcile.tables import BankFile, BankLine, BankMapping
 
 _ID_LENGTH = 20
+NO_HEADER = "books.no_bank_header"
 _SHORTEST_ACCOUNT = 5
 
 
@@ -53,6 +56,7 @@ class BankOutcome:
     known: int = 0
     earlier: Message | None = None
     notes: tuple[Message, ...] = ()
+    proposal: Proposal | None = None
 
     @property
     def accepted(self) -> bool:
@@ -63,28 +67,42 @@ class BankOutcome:
         return sum(len(statement.rows) for statement in self.reading.statements)
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """Which column is what, as a person confirmed it for the sheets of one account."""
+
+    columns: Mapping[str, str]
+    by: str
+
+
 def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows of it
     installation: Installation, connection: Connection, path: Path, *, account: str, mapping: str | None = None,
-    is_new_account: bool = False, dry_run: bool = False,
+    confirmed: Confirmed | None = None, is_new_account: bool = False, dry_run: bool = False,
 ) -> BankOutcome:  # fmt: skip
     """Read one file and keep its lines in one transaction; a dry run says what would happen.
 
     Without an account the file's own counts, else the only one that payouts go to. An account that no payout goes to
-    is mostly a typing error: it is taken only if `is_new_account` is set.
+    is mostly a typing error: it is taken only if `is_new_account` is set. Columns that a person confirms now are
+    remembered with the file; a sheet that nobody knows is read with those remembered, else columns are proposed.
     """
     outcome = BankOutcome(path.name, BankReading(""))
+    content = b""
     try:
         if account:
             _check_account(account)
         content = path.read_bytes()
         folder = installation.settings.data_dir / "mappings"
-        columns = read_mapping(folder, mapping, words=COLUMNS) if mapping else {}
-        reading = read_bank_file(content, country=connection.country_code, mapping=columns)
+        columns = (
+            read_mapping(folder, mapping, words=COLUMNS) if mapping else dict(confirmed.columns if confirmed else {})
+        )
+        reading = _read_with_memory(installation, connection, content, account=account, columns=columns)
         account = account or _find_account(installation, connection, reading)
     except OSError as error:
         return _refused(outcome, Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except (BankFileError, MappingError) as error:
-        return _refused(outcome, error.message)
+        is_unknown = error.message.code == NO_HEADER
+        proposal = propose_columns(content, country=connection.country_code) if is_unknown else None
+        return _refused(replace(outcome, proposal=proposal), error.message)
     rejects = reading.rejects or tuple(check_statements(reading.statements, account))
     if not rejects and not reading.statements:
         rejects = (Reject(NO_LINE, "", "", Message("books.no_movements")),)
@@ -93,7 +111,36 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
         return outcome
     file = _file_row(connection, path.name, content, reading, account=account, at=utc_now())
     with installation.store.transaction() if not dry_run else installation.store.reading() as session:
-        return _keep(session, outcome, file, content, is_new_account=is_new_account, dry_run=dry_run)
+        outcome = _keep(session, outcome, file, content, is_new_account=is_new_account, dry_run=dry_run)
+        if confirmed is not None and outcome.kept:
+            session.merge(_to_memory(file, confirmed))
+        return outcome
+
+
+def _read_with_memory(
+    installation: Installation, connection: Connection, content: bytes, *, account: str, columns: Mapping[str, str]
+) -> BankReading:
+    """Read a file; one without known headings with the columns that were confirmed for its account before."""
+    try:
+        return read_bank_file(content, country=connection.country_code, mapping=columns)
+    except BankFileError as error:
+        if columns or error.message.code != NO_HEADER:
+            raise
+        with installation.store.reading() as session:
+            recipients = {account_digits(number) for number in _recipients(session, connection.name)}
+            own = account_digits(account) or (recipients.pop() if len(recipients) == 1 else "")
+            memory = session.get(BankMapping, (connection.name, own))
+        if memory is None:
+            raise
+        return read_bank_file(content, country=connection.country_code, mapping=json.loads(memory.columns))
+
+
+def _to_memory(file: BankFile, confirmed: Confirmed) -> BankMapping:
+    columns = json.dumps(dict(confirmed.columns), ensure_ascii=False, sort_keys=True)
+    return BankMapping(
+        connection=file.connection, account=file.account, columns=columns, confirmed_by=confirmed.by,
+        confirmed_at=file.imported_at,
+    )  # fmt: skip
 
 
 def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:

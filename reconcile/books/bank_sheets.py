@@ -16,6 +16,7 @@ from reconcile.books.dialects import COLUMNS
 from reconcile.books.documents import Reject, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
 from reconcile.books.headers import Header, find_header, normalise, set_headers_aside
+from reconcile.books.proposals import place_header
 from reconcile.books.sheets import read_sheets
 
 _LEAST_NAMES = 2
@@ -47,9 +48,7 @@ class _AmountError(FigureError):
 def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
     """Read a whole file under one convention; any reject keeps all of it out."""
     try:
-        # Above the list a bank often names account, currency and balance in a row that looks like its header.
-        sheets = [(sheet, find_header(sheet.rows, mapping, words=COLUMNS, least=_LEAST_NAMES, holds=_has_money))
-                  for sheet in read_sheets(content)]  # fmt: skip
+        sheets = [(sheet, _find_columns(sheet, mapping)) for sheet in read_sheets(content)]
     except SheetError as error:
         raise BankFileError(error.message) from None
     usable = [(sheet, header) for sheet, header in sheets if header is not None]
@@ -72,6 +71,14 @@ def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str])
         reason = Message("books.row_width_of_header", {"header": header.cells})
         return BankReading(name, rejects=tuple(Reject(row.line, "", "", reason) for row in uneven))
     return _read(sheet, rows, totals, header, country=country)
+
+
+def _find_columns(sheet: Sheet, mapping: Mapping[str, str]) -> Header | None:
+    """Find the row of headings; above it a bank often names account, currency and balance in a row that looks alike."""
+    header = place_header(sheet.rows, mapping)
+    if header is not None:
+        return header if _has_money(header) else None
+    return find_header(sheet.rows, mapping, words=COLUMNS, least=_LEAST_NAMES, holds=_has_money)
 
 
 def _has_money(header: Header) -> bool:

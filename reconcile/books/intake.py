@@ -11,11 +11,13 @@ from tempfile import TemporaryDirectory
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
-from reconcile.books.bank_files import BankOutcome, import_bank_file
+from reconcile.books.bank_files import BankOutcome, Confirmed, import_bank_file
 from reconcile.books.bank_statements import Statement
+from reconcile.books.dialects import COLUMNS
 from reconcile.books.documents import AMOUNTS, Reject
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
+from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
 
 _UNSAFE = re.compile(r"[^\w. ()-]")
@@ -69,6 +71,7 @@ class Intake:
     stale: Message | None = None
     totals_accepted: int = 0
     may_accept_totals: bool = False
+    proposal: Proposal | None = None
 
     @property
     def may_be_kept(self) -> bool:
@@ -93,6 +96,7 @@ class Intake:
             ],
             "rejects": [reject.to_row() for reject in self.rejects],
             "notes": [*map(str, said)],
+            "proposal": dict(self.proposal.guesses) if self.proposal else {},
         }
 
 
@@ -108,22 +112,32 @@ def mappings(installation: Installation) -> list[str]:
     return sorted(path.stem for path in (installation.settings.data_dir / "mappings").glob("*.toml"))
 
 
+# What a person may say of the columns of a bank's sheet.
+BANK_FIELDS = tuple(COLUMNS)
+
+
+def propose(connection: Connection, path: Path) -> Proposal | None:
+    """Guess the columns of a bank's sheet, for a person who wants to choose others."""
+    return propose_columns(path.read_bytes(), country=connection.country_code)
+
+
 def take_in(  # noqa: PLR0913 - one file with what its kind needs
     installation: Installation, connection: Connection, kind: Kind, path: Path, *, account: str = "",
     mapping: str | None = None, seen: str | None = None, accept_totals: bool = False, is_new_account: bool = False,
-    currency: str = HOME_RATE, dry_run: bool,
+    columns: Mapping[str, str] | None = None, who: str = "", currency: str = HOME_RATE, dry_run: bool,
 ) -> Intake:  # fmt: skip
     """Read one file and keep it whole or not at all; a dry run, which rates do not have, says what would happen.
 
-    `seen` is the digest of the file it was to replace when a person looked at it, empty for none.
+    `seen` is the digest of the file it was to replace when a person looked at it, empty for none. `columns` of a
+    bank's sheet are those that `who` confirmed.
     """
     if kind is Kind.BANK:
-        return _of_bank(
-            import_bank_file(
-                installation, connection, path, account=account, mapping=mapping, is_new_account=is_new_account,
-                dry_run=dry_run,
-            )
+        confirmed = Confirmed(columns, who) if columns else None
+        outcome = import_bank_file(
+            installation, connection, path, account=account, mapping=mapping, confirmed=confirmed,
+            is_new_account=is_new_account, dry_run=dry_run,
         )  # fmt: skip
+        return _of_bank(outcome)
     if kind is Kind.RATES:
         return _of_rates(import_rates(installation, connection, path, currency=currency))
     if kind is Kind.PAYOUT:
@@ -170,7 +184,10 @@ def _of_bank(outcome: BankOutcome) -> Intake:
     totals = list(map(_to_total, outcome.reading.statements))
     counts = {"added": outcome.added, "unchanged": outcome.known}
     notes = (*outcome.reading.notes, *outcome.notes)
-    return Intake(outcome.name, outcome.kept, outcome.rows, counts, totals, outcome.rejects, notes, outcome.earlier)
+    return Intake(
+        outcome.name, outcome.kept, outcome.rows, counts, totals, outcome.rejects, notes, outcome.earlier,
+        proposal=outcome.proposal,
+    )  # fmt: skip
 
 
 def _of_report(outcome: ReportOutcome) -> Intake:

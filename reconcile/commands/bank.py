@@ -27,7 +27,7 @@ from reconcile.tables import BANK_LINE_KEYS, BankLine
 
 FILE_KEYS = (
     "connection", "file", "accepted", "imported", "format", "account_last4", "rows", "added", "known", "statements",
-    "rejects", "notes",
+    "rejects", "notes", "proposal",
 )  # fmt: skip
 STATEMENT_KEYS = (
     "currency", "since", "until", "lines", "opening", "inbound", "outbound", "closing", "closing_stated",
@@ -118,6 +118,7 @@ def _to_row(connection: str, outcome: BankOutcome, account: str) -> dict[str, ob
         "added": outcome.added, "known": outcome.known,
         "statements": [_to_statement_row(statement) for statement in reading.statements],
         "rejects": [reject.to_row() for reject in outcome.rejects], "notes": list(_remarks(outcome)),
+        "proposal": dict(outcome.proposal.guesses) if outcome.proposal else {},
     }  # fmt: skip
 
 
@@ -148,6 +149,9 @@ def _show(outcome: BankOutcome, *, dry_run: bool) -> None:
     if not outcome.accepted:
         say(f"{outcome.name}: refused, nothing of it is kept ({counted(len(outcome.rejects), 'reason')})")
         show_rejects(reject.to_row() for reject in outcome.rejects)
+        if outcome.proposal:
+            guesses = ", ".join(f"{field} = {name!r}" for field, name in outcome.proposal.guesses.items())
+            say(f"{outcome.name}: its columns may be {guesses}: confirm them on the page Books, or save a mapping")
         return
     if not outcome.earlier:
         verb = "would come in" if dry_run else "came in"

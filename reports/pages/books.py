@@ -24,6 +24,7 @@ from reports.people import Role
 blueprint = Blueprint("books", __name__, url_prefix="/books")
 
 _LATEST = 5
+_LONGEST_HEADING = 200
 _LISTS = {Kind.INVOICES: "invoice-files", Kind.BANK: "bank-files", Kind.PAYOUT: "payout-reports"}
 
 
@@ -102,7 +103,30 @@ def show_upload(key: str) -> ResponseReturnValue:
         flash(translate("upload.gone", desk.language()), "alert")
         return redirect(url_for("books.overview"))
     found = _take_in(upload, dry_run=True)
-    return render_template("look.html", found=found, upload=upload, kind=upload.content["kind"])
+    chosen = upload.content.get("columns")
+    proposal = intake.propose(desk.known(upload.content["connection"]), upload.path) if chosen else found.proposal
+    return render_template(
+        "look.html",
+        found=found,
+        upload=upload,
+        kind=upload.content["kind"],
+        proposal=proposal,
+        chosen=chosen or (proposal.guesses if proposal else {}),
+        fields=intake.BANK_FIELDS,
+    )
+
+
+@blueprint.post("/columns")
+def choose_columns() -> ResponseReturnValue:
+    """Read the staged bank file with the columns its reader chose; they are remembered once the file is kept."""
+    need(Role.FINANCE)
+    upload = staging.find_upload(desk.installation(), request.form.get("key", ""), who=desk.reader().name)
+    if upload is None:
+        flash(translate("upload.gone", desk.language()), "alert")
+        return redirect(url_for("books.overview"))
+    chosen = {field: request.form.get(field, "")[:_LONGEST_HEADING] for field in intake.BANK_FIELDS}
+    staging.change(upload, {"columns": chosen}, who=desk.reader().name)
+    return redirect(url_for("books.show_upload", key=upload.key))
 
 
 @blueprint.post("/keep")
@@ -216,6 +240,8 @@ def _take_in(
         upload.path,
         account=terms["account"],
         mapping=terms["mapping"] or None,
+        columns=terms.get("columns"),
+        who=desk.reader().name,
         seen=seen,
         accept_totals=accept_totals,
         # The look shows that no payout goes to an account before its file is kept.

@@ -98,6 +98,11 @@ def _books_path() -> Schema:
             "items": {"type": "object", "properties": reject, "required": list(reject), "additionalProperties": False},
         },
         "notes": texts,
+        "proposal": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "description": "of a bank's sheet nobody knows: which column each field may be, to confirm on the page",
+        },
     }
     answer: Schema = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
     own = {"connection": text, "account": text, "currency": text, "mapping": text}

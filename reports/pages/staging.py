@@ -93,6 +93,14 @@ def stage_upload(
     return upload
 
 
+def change(staged: Staged, more: Row, *, who: str) -> None:
+    """Write down what its reader adds to a thing that waits."""
+    content = {**staged.content, **more}
+    draft = staged.folder / f"{_KEPT}.draft"
+    draft.write_text(json.dumps({"who": who, "content": content}), encoding="utf-8")
+    draft.replace(staged.folder / _KEPT)
+
+
 def find_upload(installation: Installation, key: str, *, who: str) -> Staged | None:
     return find(installation, _UPLOADS, key, who=who)
 

@@ -180,6 +180,44 @@ def test_a_bank_file_shows_its_balances_and_no_account(
     assert ACCOUNT not in client.get("/reports/bank-lines.csv").get_data(as_text=True)
 
 
+UNKNOWN = b"F. Mov;Que fue;Sale;Entra;Queda\n01-10-2026;Pasarela;;1.500;1.500\n02-10-2026;Luz;200;;1.300\n"
+CHOSEN = re.compile(r'<select id="column-(\w+)" name="\w+">.*?<option selected>([^<]*)', re.DOTALL)
+
+
+def chosen_in(page: str) -> dict[str, str]:
+    selects = page.split('<select id="column-')[1:]
+    found = [CHOSEN.match(f'<select id="column-{text.partition("</select>")[0]}') for text in selects]
+    return {match[1]: match[2] for match in found if match}
+
+
+def test_columns_nobody_knows_are_shown_confirmed_and_remembered(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
+) -> None:
+    """The look shows rows and guesses; what the reader chooses is read, kept with the file, and used later."""
+    page = look(UNKNOWN, name="cartola.csv", kind="bank", account=ACCOUNT)
+    guesses = {"booked_on": "F. Mov", "text": "Que fue", "debit": "Sale", "credit": "Entra", "balance": "Queda"}
+    assert chosen_in(page) == guesses
+    assert "01-10-2026 Pasarela 1.500 1.500" in text_in(page)
+    key = page.split('name="key" value="', 1)[1].split('"', 1)[0]
+
+    def choose(columns: dict[str, str]) -> str:
+        form = {"csrf_token": csrf(client, "/books"), "key": key, **columns}
+        return client.post("/books/columns", data=form, follow_redirects=True).get_data(as_text=True)
+
+    wrong = choose({**guesses, "debit": "Entra", "credit": "Sale"})
+    assert "dan" in text_in(wrong)
+    assert 'value="drop"' not in wrong
+    assert chosen_in(wrong)["debit"] == "Entra"
+    right = choose(guesses)
+    assert "01-10-2026 – 02-10-2026 CLP 2 0 1.500 -200 1.300 1.300" in text_in(right)
+    confirm(client, csrf, key)
+    assert [line.amount for line in kept(reconciled, BankLine)] == [1500, -200]
+    later = UNKNOWN.replace(b"01-10", b"03-10").replace(b"02-10", b"04-10").replace(b"1.500;1.500", b"1.500;2.800")
+    page = look(later.replace(b";;1.300", b";;2.600"), name="otra.csv", kind="bank", account=ACCOUNT)
+    assert "03-10-2026 – 04-10-2026 CLP 2 1.300 1.500 -200 2.600 2.600" in text_in(page)
+    assert chosen_in(page) == {}
+
+
 def test_a_bank_file_needs_the_whole_number(look: Callable[..., str]) -> None:
     """Last digits are refused: two accounts may share them."""
     assert "Escriba el número completo de la cuenta" in look(BANK, kind="bank", account="2296")

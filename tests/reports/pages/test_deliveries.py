@@ -65,6 +65,7 @@ def test_a_file_is_taken_once_and_known_afterwards(hand: Hand, reconciled: Insta
         "totals": [total],
         "rejects": [],
         "notes": [],
+        "proposal": {},
     }
     status, answer = hand("invoices", INVOICES, name="copia.csv")
     assert (status, answer["verdict"]) == (200, "known")

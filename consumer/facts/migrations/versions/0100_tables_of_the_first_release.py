@@ -110,6 +110,15 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("connection", "id"),
     )
     op.create_index("bank_line_day", "bank_line", ["connection", "account", "booked_on"])
+    op.create_table(
+        "bank_mapping",
+        sa.Column("connection", sa.String(), nullable=False),
+        sa.Column("account", sa.String(), nullable=False),
+        sa.Column("columns", sa.String(), nullable=False),
+        sa.Column("confirmed_by", sa.String(), nullable=False),
+        sa.Column("confirmed_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("connection", "account"),
+    )
     create_object_table("billing_invoice")
     create_object_table(
         "charge",

@@ -155,7 +155,8 @@ def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], installatio
     enabled = [e for e in ours if e.status == "enabled"]
     if not enabled:
         found = "disabled by the provider" if ours else "none points here"
-        advice = "cuadre webhook update" if ours else "set CUADRE_PUBLIC_URL and run cuadre webhook create"
+        first = "set CUADRE_PUBLIC_URL and run " if address is None else ""
+        advice = "cuadre webhook update" if ours else f"{first}cuadre webhook create"
         return Check(name, ENDPOINT, Verdict.WARNING, found, advice)
     missing = sorted(set(HANDLERS) - {event for e in enabled for event in e.enabled_events})
     if missing:
@@ -219,7 +220,7 @@ def _drift(session: Session, name: str) -> Iterator[Check]:
         found = ", ".join(f"{count} of {stream}" for stream, count in left.items())
         yield Check(name, "drift", Verdict.WARNING, f"differences left: {found}", "cuadre drift --repair")
     else:
-        yield _if_read(session, name, "drift", "nothing is left of the last comparison", streams={*STREAMS})
+        yield _if_read(session, name, "drift", "no open difference; cuadre drift compares", streams={*STREAMS})
 
 
 def _if_read(session: Session, name: str, check: str, found: str, *, streams: set[str]) -> Check:

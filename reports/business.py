@@ -8,31 +8,8 @@ from consumer.facts.clock import local_date, to_instant
 from consumer.facts.installation import Connection
 from consumer.facts.taxids import TaxIdError, mask_account, to_tax_id
 from reports.shapes.spans import Row, Span
+from reports.wording.evidence import RETURNS
 
-# Our own words: the provider's differ between its versions, the codes do not.
-RETURNS = {
-    "01": "account does not exist",
-    "02": "account blocked",
-    "03": "account cancelled",
-    "05": "account in another currency",
-    "06": "account is not of that institution",
-    "14": "mandatory data missing",
-    "15": "payment type wrong",
-    "16": "operation type wrong",
-    "17": "account type does not take it",
-    "19": "invalid character",
-    "20": "balance limit exceeded",
-    "21": "monthly deposit limit exceeded",
-    "22": "mobile number not registered",
-    "23": "additional data wrong",
-    "24": "additional data wrong",
-    "25": "payment restricted",
-    "26": "protection agreement of the sender's bank",
-    "27": "optional payment type not accepted",
-    "28": "credit notice late",
-    "30": "duplicate tracking key of the issuer that day",
-    "31": "issuer's certificate expired",
-}
 _F29 = ("retention_fee", "salary_tax", "monthly_provisional_payments")
 
 

@@ -38,6 +38,8 @@ class Case:
     decided: Sequence[Decision]
     runs: Mapping[str, int]
     newest_of_document: int
+    # False where nothing is left of the document; one the run does not hold may have something left.
+    is_document_open: bool
 
     @property
     def newest_decision(self) -> int:
@@ -63,7 +65,9 @@ def find_case(session: Session, runs: Sequence[Run], connection: str, exception_
     of_document = decisions.standing(session, Pair(connection, "", row.doc_key)) if row.doc_key else []
     newest = max((decision.id or 0 for decision in of_document), default=0)
     decided = _decided(session, about) if row.resource_id or row.doc_key else []
-    return Case(row, evidence, payment, candidates, stand, told, decided, _runs(session, row, told), newest)
+    document = chunks.find_document(session, run, row.doc_key) if run and row.doc_key else None
+    is_open = document is None or document["balance"] != 0
+    return Case(row, evidence, payment, candidates, stand, told, decided, _runs(session, row, told), newest, is_open)
 
 
 def _decided(session: Session, about: Pair) -> Sequence[Decision]:
@@ -107,7 +111,8 @@ def find_payment(session: Session, run: Run, resource_id: str, *, payout_id: str
 def find_candidates(session: Session, run: Run, payment: Row, evidence: Evidence) -> list[Row]:
     """List open documents that could be meant: named by the evidence, of the same customer, or of the same amount.
 
-    The closest in amount come first; what tells identical ones apart is in their columns.
+    Those that the payment was applied to are left out. The closest in amount come first; what tells identical ones
+    apart is in their columns.
     """
     amount = abs(payment["amount_signed"])
     could_be = extracts.find_open(
@@ -118,8 +123,11 @@ def find_candidates(session: Session, run: Run, payment: Row, evidence: Evidence
         customer=payment["customer_tax_id"],
         doc_keys=_keys_in(evidence),
     )
+    lines = chunks.find_lines(session, run, "resource_id", payment["resource_id"])
+    applied = {line["doc_key"] for line in lines if line["applied_amount"]}
+    others = (row for row in could_be if row["doc_key"] not in applied)
     nearest = sorted(
-        could_be, key=lambda row: (abs(row["balance"] - amount), row["due_date"] or _NO_DATE, row["doc_key"])
+        others, key=lambda row: (abs(row["balance"] - amount), row["due_date"] or _NO_DATE, row["doc_key"])
     )[:_MOST_CANDIDATES]
     orders = _orders(session, run.connection, [row["doc_key"] for row in nearest])
     compared = [

@@ -255,6 +255,7 @@ def _section(entry: Message) -> str:
 
 def main() -> None:
     texts = {text for _, text, _ in find_used()}
+    missing = []
     for language in LANGUAGES:
         catalog = read(language)
         for text in texts:
@@ -265,9 +266,9 @@ def main() -> None:
             for code in Code:
                 catalog.add(f"action.{code}", code.action)
         path_of(language).write_text(render(language, catalog), encoding="utf-8")
-        for entry in catalog:
-            if entry.id and not entry.string:
-                sys.stdout.write(f"{language}: {entry.id}\n")  # what a translator does next
+        missing += [f"{language}: {entry.id}" for entry in catalog if entry.id and not entry.string]
+    found = "\n".join(missing) or f"{len(texts)} messages, each with its sentence in every language"
+    sys.stdout.write(f"{found}\n")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
-from reconcile.books.reading import ControlTotal
+from reconcile.books.reading import NO_LINE, ControlTotal
 from reconcile.commands.files import print_files, show_rejects, status_of
 from reconcile.kept import records
 from reconcile.tables import LocalInvoice
@@ -153,16 +153,23 @@ def _to_total_row(total: ControlTotal) -> dict[str, object]:
 def _show(outcome: ImportOutcome, *, dry_run: bool) -> None:
     for line in _lines(outcome, dry_run=dry_run):
         say(line)
-    if outcome.rejects:
+    if outcome.rejects and not _is_of_file(outcome):
         show_rejects(reject.to_row() for reject in outcome.rejects)
     elif outcome.reading.totals:
         print_rows([_to_total_row(total) for total in outcome.reading.totals], TOTAL_KEYS, as_json=False)
+
+
+def _is_of_file(outcome: ImportOutcome) -> bool:
+    """Return True if the file as a whole was refused, for one reason."""
+    return len(outcome.rejects) == 1 and outcome.rejects[0].line == NO_LINE
 
 
 def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
     reading = outcome.reading
     if outcome.earlier:
         yield f"{outcome.name}: {outcome.earlier}"
+    elif _is_of_file(outcome):
+        yield f"{outcome.name}: refused, nothing of it is in the books: {outcome.rejects[0].reason}"
     elif not outcome.accepted:
         yield f"{outcome.name}: refused, nothing of it is in the books ({counted(len(outcome.rejects), 'reason')})"
         if reading.may_accept_totals:

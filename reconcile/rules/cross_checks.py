@@ -12,6 +12,7 @@ import pandas as pd
 from pandas import DataFrame
 
 from consumer.facts.bankdays import BankCalendar
+from consumer.facts.money import format_decimal
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
 from reconcile.rules.inputs import Row
 from reconcile.rules.keys import decode_metadata, list_loose_words, to_text
@@ -65,9 +66,9 @@ def check_pair(item: Row, document: Row, *, balance: int, rules: RuleSet, calend
     yield Check("state", "valid", str(document.status), is_valid)
     payer, owner = _find_payer(item, rules), _first_own((document.customer_tax_id,), rules)
     yield Check("customer", payer, owner, payer == owner if payer and owner else None)
-    yield Check(
-        "amount", str(int(item.amount)), f"{balance} open of {int(document.total)}", int(item.amount) == balance
-    )
+    left, total = (format_decimal(amount, document.currency) for amount in (balance, int(document.total)))
+    is_equal = item.currency == document.currency and int(item.amount) == balance
+    yield Check("amount", format_decimal(int(item.amount), item.currency), f"{left} open of {total}", is_equal)
     paid_on = item.occurred_at.tz_convert(calendar.country.zone).date()
     due = document.issue_date.date() + timedelta(days=rules.due_days) if pd.isna(document.due_date) else None
     due = due or document.due_date.date()

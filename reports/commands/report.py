@@ -20,6 +20,8 @@ from reports.shapes.build import Report
 from reports.shapes.spans import Span
 from reports.workbook import TooManyRowsError
 
+_PROFILES_OF = {"es-CL": "cl", "es-MX": "mx"}
+
 
 @click.command()
 @click.argument("name", type=click.Choice(catalogue.AVAILABLE))
@@ -86,6 +88,9 @@ def _formats(asked: str | None, out: str | None) -> str:
 
 
 def _shapes(formats: str, profile: str | None, language: str | None) -> list[Shape]:
+    if language is not None and (profile or "machine") == "machine":
+        own = _PROFILES_OF.get(language, "cl or mx")
+        raise Refusal(f"--language is for people's files: add --profile {own}", Completion.MISUSED)
     try:
         return [files.to_shape(part.strip(), profile, language) for part in formats.split(",")]
     except ValueError as error:

@@ -5,12 +5,12 @@ from collections.abc import Callable, Collection
 from datetime import date, datetime
 from pathlib import Path
 
-from flask import Blueprint, Flask, Response, current_app, render_template, request, url_for
+from flask import Blueprint, Flask, Response, current_app, make_response, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
 from flask_wtf.csrf import CSRFError
 from markupsafe import Markup
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from consumer.facts.installation import Installation
 from consumer.facts.messages import LANGUAGES, Message, is_translated, translate, word
@@ -41,12 +41,12 @@ from reports.pages.protection import Sessions, find_machine, protect
 from reports.pages.words import refusal
 from reports.shapes import notation
 from reports.shapes.definitions import label_of, title_of
-from reports.wording import cells, evidence, phrases, stored
+from reports.wording import cells, evidence, parameters, phrases, stored
 
 PUBLIC = ("webhooks", "healthz", "readyz", "metrics", "health")
 _FAILED = ("Something went wrong", "The error has been logged. Try again in a moment.")
 _UNREADABLE = "This cannot be read"
-_TITLES = {400: _UNREADABLE, 403: "Not allowed", 404: "Not found", 413: _UNREADABLE, 500: _FAILED[0]}
+_TITLES = {400: _UNREADABLE, 403: "Not allowed", 404: "Not found", 405: "Not found", 413: _UNREADABLE, 500: _FAILED[0]}
 
 
 def pages() -> list[Blueprint]:
@@ -95,7 +95,7 @@ def register(
     app.context_processor(_words)
     app.register_error_handler(BadQueryError, _bad_query)
     app.register_error_handler(CSRFError, _bad_form)
-    for status in (403, 404):
+    for status in (403, 404, 405):
         app.register_error_handler(status, _error)
     app.register_error_handler(413, _too_large)
     app.register_error_handler(DamagedRowsError, _damaged)
@@ -139,6 +139,7 @@ def _words() -> dict[str, object]:
         "code_title": lambda code: phrases.code_title(code, language),
         "action": lambda code, stored: phrases.action_of(stored, language, code),
         "proof_name": lambda name: evidence.name_of(name, language),
+        "proof_parts": evidence.with_known_reasons,
         "proof": lambda name, value, currency: evidence.shown(name, value, currency, language),
         "rule_word": lambda text: phrases.rule(text, language),
         "stream_word": lambda name: phrases.stream(name, language),
@@ -154,6 +155,7 @@ def _words() -> dict[str, object]:
         "with_days": lambda text: " – ".join(_day(day, language) for day in text.split(" – ")),
         "trail_word": lambda action: word("trail", action, language),
         "trail_subject": links.of_trail,
+        "calendar_words": lambda text: parameters.format_value("calendars", text, language),
         "changed_subject": lambda change: stored.subject_of_change(change.subject, language, change.kind),
         "intake_word": lambda text: refusal(text, language),
         "figure": lambda text: notation.format_figure(text, language),
@@ -219,8 +221,15 @@ def _bad_form(_error: CSRFError) -> ResponseReturnValue:
 
 def _error(error: HTTPException) -> ResponseReturnValue:
     own = error.description if error.description != type(error).description else None
-    plain = {403: Message("Your role does not allow this."), 404: Message("There is nothing at this address.")}
-    return _answer(error.code or 500, own or plain[error.code or 404])
+    plain = {
+        403: Message("Your role does not allow this."),
+        404: Message("There is nothing at this address."),
+        405: Message("This address is not asked in this way: open it as a link, or send its form."),
+    }
+    answer = make_response(_answer(error.code or 500, own or plain[error.code or 404]))
+    if isinstance(error, MethodNotAllowed):
+        answer.allow.update(error.valid_methods or ())
+    return answer
 
 
 def _too_large(_error: HTTPException) -> ResponseReturnValue:

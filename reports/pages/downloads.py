@@ -6,6 +6,7 @@ from flask import Blueprint, Response, abort, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
 from consumer.facts.installation import Installation
+from consumer.facts.messages import Message
 from reports import archive, catalogue, files, orders, standing
 from reports.catalogue import NoRunError
 from reports.directory import LISTINGS, TooLongError, to_report
@@ -110,7 +111,8 @@ def _make_alone(installation: Installation, query: Query) -> list[Report]:
 def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
     desk.check_names(_KNOWN)
     if name not in catalogue.AVAILABLE:
-        abort(404, f"there is no report {name!r}; there are {', '.join((*catalogue.AVAILABLE, *LISTINGS))}")
+        known = ", ".join((*catalogue.AVAILABLE, *LISTINGS))
+        abort(404, Message("pages.no_such_report", {"report": name, "known": known}))
     shape = _shape(file_format)
     query = Query(
         name,
@@ -125,7 +127,7 @@ def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
 
 def _shape(file_format: str) -> Shape:
     if file_format not in set(Format):
-        abort(404, f"there is no format {file_format!r}; there are {', '.join(Format)}")
+        abort(404, Message("pages.no_such_format", {"format": file_format, "known": ", ".join(Format)}))
     try:
         return files.to_shape(file_format, request.args.get("profile"), request.args.get("language"))
     except ShapeError as error:

@@ -11,7 +11,7 @@ from sqlmodel import Session
 
 from consumer.facts.completeness import Percentiles, Way, complete_until, percentiles
 from consumer.facts.installation import Connection
-from consumer.facts.messages import translate
+from consumer.facts.messages import Message, translate
 from consumer.facts.work import ErrandRefusedError, Errands
 from reconcile.kept import records
 from reconcile.runs import comparison
@@ -222,7 +222,7 @@ def _errands() -> Errands:
     need(Role.FINANCE)
     found = desk.errands()
     if found is None:
-        abort(404, "these pages stand alone: nothing can be set going here")
+        abort(404, Message("pages.no_worker_here"))
     return found
 
 

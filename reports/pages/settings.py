@@ -80,7 +80,7 @@ def _shown(value: object) -> str | None:
         case SecretStr():
             return translate("set", language)
         case tuple() if value and isinstance(value[0], SecretStr):
-            return translate("{n} set", language, n=len(value))
+            return translate("{n} set", language, n=len(value)) if len(value) > 1 else translate("1 set", language)
         case tuple():
             return ", ".join(map(str, value)) or None
         case time():

@@ -1,5 +1,7 @@
 """Evidence of an exception in a reader's words: names said, whole numbers told apart as amounts or counts. Pure."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from consumer.facts.columns import Kind, kind_of
@@ -7,12 +9,42 @@ from consumer.facts.messages import is_translated, word
 from reports.shapes import notation
 from reports.wording import phrases, stored
 
+# Why a bank gave a transfer back, by its code: the provider's words differ between its versions.
+RETURNS = {
+    "01": "account does not exist",
+    "02": "account blocked",
+    "03": "account cancelled",
+    "05": "account in another currency",
+    "06": "account is not of that institution",
+    "14": "mandatory data missing",
+    "15": "payment type wrong",
+    "16": "operation type wrong",
+    "17": "account type does not take it",
+    "19": "invalid character",
+    "20": "balance limit exceeded",
+    "21": "monthly deposit limit exceeded",
+    "22": "mobile number not registered",
+    "23": "additional data wrong",
+    "24": "additional data wrong",
+    "25": "payment restricted",
+    "26": "protection agreement of the sender's bank",
+    "27": "optional payment type not accepted",
+    "28": "credit notice late",
+    "30": "duplicate tracking key of the issuer that day",
+    "31": "issuer's certificate expired",
+}
 _RULES = {"rule", "key"}
 _GROUPS = {
     "direction": "direction", "dispute_state": "dispute", "fee_source": "fee", "return_reason": "return",
     "status": "transfer",
 }  # fmt: skip
 _decode = msgspec.json.Decoder(dict[str, object]).decode
+
+
+def with_known_reasons(parts: Mapping[str, object]) -> dict[str, object]:
+    """Return evidence with the reason of a returned transfer by its code; one without a code we know stays."""
+    known = RETURNS.get(str(parts.get("return_code")))
+    return {**parts, "return_reason": known} if known and "return_reason" in parts else dict(parts)
 
 
 def format_evidence(text: str, language: str, currency: str) -> str:
@@ -22,7 +54,8 @@ def format_evidence(text: str, language: str, currency: str) -> str:
     except msgspec.DecodeError:
         return text
     return " · ".join(
-        f"{name_of(name, language)}: {shown(name, part, currency, language)}" for name, part in parts.items()
+        f"{name_of(name, language)}: {shown(name, part, currency, language)}"
+        for name, part in with_known_reasons(parts).items()
     )
 
 

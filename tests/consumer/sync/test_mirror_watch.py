@@ -1,5 +1,6 @@
 """What Prometheus and the doctor are told of the mirror: gaps, distance, drift and sums, per stream."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
 from consumer.disk import Check, Verdict
-from consumer.doctor import check_endpoint, examine
+from consumer.doctor import ENDPOINT, check_endpoint, examine
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Drift, StreamFinding, Window
@@ -149,6 +150,9 @@ def test_the_doctor_does_not_call_well_what_was_never_read(installation: Install
         session.add(Checkpoint(connection="main", stream="events", complete_until=utc_now(), pulled_at=utc_now()))
     assert look_at("gaps", "sums", "drift") == [(Verdict.OK, "none", ""), unread, unread]
     with installation.store.transaction() as session:
+        session.add(Checkpoint(connection="main", stream="refunds", complete_until=utc_now(), pulled_at=utc_now()))
+    assert look_at("drift") == [(Verdict.OK, "no open difference; cuadre drift compares", "")]
+    with installation.store.transaction() as session:
         session.add(Checkpoint(connection="main", stream="account-statements", pulled_at=utc_now(), offered=False))
     assert [verdict for verdict, _, _ in look_at("gaps", "sums", "drift")] == [Verdict.OK] * 3
 
@@ -197,3 +201,25 @@ def test_an_age_is_counted_from_now(installation: Installation) -> None:
     behind = registry.get_sample_value("cuadre_stream_behind_seconds", {"connection": "main", "stream": "refunds"})
     assert behind is not None
     assert 3600 <= behind < 4200
+
+
+@pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
+@pytest.mark.parametrize(
+    ("public_url", "advice"),
+    [
+        (None, "set CUADRE_PUBLIC_URL and run cuadre webhook create"),
+        ("https://pay.test", "cuadre webhook create"),
+    ],
+)
+def test_the_doctor_asks_for_no_setting_that_is_there(
+    installation: Installation, public_url: str | None, advice: str
+) -> None:
+    """Without an endpoint at the provider, what is missing is named and no more."""
+
+    def without(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, json=[], headers=answers(request).headers)
+
+    settings = installation.settings.model_copy(update={"public_url": public_url})
+    checks = examine(replace(installation, settings=settings), "main", transport=httpx.MockTransport(without))
+    found = next(check for check in checks if check.check == ENDPOINT)
+    assert (found.found, found.advice) == ("none points here", advice)

@@ -195,7 +195,7 @@ def test_a_saved_mapping_wins_over_synonyms() -> None:
     [
         (b"", "the file is empty"),
         (b"   \n", "the file is empty"),
-        (b"a;b;c\n1;2;3\n", "no row holds four known column names"),
+        (b"a;b;c\n1;2;3\n", "no row holds four known column names; a header names at least the kind of document"),
         (b"Folio;Fecha;Neto;IVA\n1;01-09-2026;1;1\n", "the file has no such column"),
         (b"Tipo DTE;Fecha;Total;IVA\n33;01-09-2026;1;1\n", "the file has neither a folio nor a UUID column"),
         (b"PK\x03\x04 not a workbook", "the file is not a workbook"),

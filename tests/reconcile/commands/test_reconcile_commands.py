@@ -84,15 +84,17 @@ def test_some_files_refused_is_three_and_all_is_one(call: Call, tmp_path: Path) 
 
 
 def test_what_is_wrong_with_a_file_as_a_whole_stands_on_no_line(call: Call, tmp_path: Path) -> None:
-    """People see no line 0 and no "1 reasons"; scripts keep their number."""
+    """People read one sentence and no table; scripts keep their number."""
     path = tmp_path / "list.csv"
     path.write_text("a;b\n1;2\n", encoding="utf-8")
     result = call("invoices", "import", path)
-    assert result.stderr == "list.csv: refused, nothing of it is in the books (1 reason)\n"
-    assert [line.split()[:3] for line in result.stdout.splitlines()] == [
-        ["line", "column", "value"],
-        ["no", "row", "holds"],
-    ]
+    began = "list.csv: refused, nothing of it is in the books: no row holds four known column names; "
+    assert (result.stderr.startswith(began), result.stderr.count("\n"), result.stdout) == (True, 1, "")
+    absent = call("invoices", "import", tmp_path / "absent.csv")
+    assert (absent.stderr, absent.stdout) == (
+        "absent.csv: refused, nothing of it is in the books: the file cannot be read: No such file or directory\n",
+        "",
+    )
     assert rows_of(call("invoices", "import", path, "--json"))[0]["rejects"][0]["line"] == 0
 
 

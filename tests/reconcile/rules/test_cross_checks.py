@@ -37,6 +37,13 @@ def test_every_test_shows_both_values(case: "Case") -> None:
     }
 
 
+def test_amounts_of_two_currencies_are_in_their_own_units(case: "Case") -> None:
+    """Equal minor units of two currencies are no equal amounts, and each is written with its own decimals."""
+    case.invoice("1", 50_000, currency="USD")
+    case.payment("pi_1", 50_000)
+    assert _checks(case, "cl:33::1", 50_000)["amount"] == "fails: payment 50000, document 500.00 open of 500.00"
+
+
 def test_what_is_not_known_neither_holds_nor_fails(case: "Case") -> None:
     """A payment that names nobody and nothing is not held against the document."""
     case.invoice("1", 50_000, due_date=None, issue_date=date(2026, 10, 1))

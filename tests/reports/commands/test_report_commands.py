@@ -52,6 +52,8 @@ def test_a_report_is_a_named_file_in_the_current_directory(run: Run, tmp_path: P
         (("nothing",), "'nothing' is not one of"),
         (("control", "--format", "doc"), "format 'doc' is not one of csv, xlsx, parquet"),
         (("control", "--profile", "uk"), "profile 'uk' is not one of machine, cl, mx"),
+        (("control", "--language", "es-CL"), "--language is for people's files: add --profile cl"),
+        (("control", "--language", "en", "--profile", "machine"), "add --profile cl or mx"),
         (("control", "--format", "csv,xlsx", "--out", "-"), "standard output takes one format"),
         (("control", "--format", "csv", "--out", "x.xlsx"), "--format csv and a file that ends in .xlsx do not agree"),
         (("control", "--format", "csv,xlsx", "--out", "x.csv"), "and a file that ends in .csv do not agree: x.csv"),

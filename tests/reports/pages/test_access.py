@@ -253,7 +253,7 @@ def test_settings_show_no_secret(client: FlaskClient) -> None:
     assert "sk_test_sandbox" not in page
     assert "whsec_test_secret" not in page
     assert "http://provider.test" in page
-    assert ">1 definidos<" in page
+    assert ">1 definido<" in page
 
 
 def test_only_an_admin_sees_people(reconciled: Installation, app: Flask, login: Login) -> None:

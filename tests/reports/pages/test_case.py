@@ -14,11 +14,12 @@ from flask.testing import FlaskClient
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import PaymentIntent
-from reconcile.tables import Decision, ExceptionRow, LocalInvoice
+from reconcile.tables import Decision, ExceptionRow, LocalInvoice, ResultChunk
 from reports.directory import LISTINGS
 from reports.listing import Wanted
 from reports.people import Role, add_user, to_user
-from tests.reports.pages.looking import kept
+from tests.reports.conftest import DOCUMENTS, LINES, keep_results, take_out_of
+from tests.reports.pages.looking import kept, text_of
 
 CASE = "/exceptions/main/00aa00aa00aa00aa"
 Csrf = Callable[..., str]
@@ -84,6 +85,30 @@ def test_a_case_shows_the_payment_beside_the_documents(desk: FlaskClient) -> Non
     assert "candidatos 0" in page
     assert "Este pago =HYPERLINK(&#34;http://mal.test&#34;) – 05-10-2026" in page
     assert "cl:33::1105 Comercial Ñandú, SpA 11111111-1 00022 20-08-2026 – = igual que en el pago: 50.000 0" in page
+
+
+def test_a_document_of_the_payment_itself_is_not_offered(desk: FlaskClient, reconciled: Installation) -> None:
+    """What the payment was applied to, and has nothing left, is neither proposed again nor to be accepted."""
+    with reconciled.store.transaction() as session:
+        row = session.get(ExceptionRow, ("main", "00aa00aa00aa00aa"))
+        assert row is not None
+        row.resource_id, row.doc_key = "pi_1", "cl:33::1201"
+        row.evidence = '{"document": "cl:33::1201"}'
+    page = text_of(desk, CASE)
+    offered = page.partition("Este pago")[2].partition("Conciliar con otro documento")[0]
+    assert "cl:33::1201" not in offered
+    assert "Aceptar lo que" not in page
+
+
+def test_no_candidate_is_said_of_the_payments_currency(desk: FlaskClient, reconciled: Installation) -> None:
+    """A document of another currency may well have the customer: only those of the payment's own are looked at."""
+    lines = [{**line, "currency": "USD"} if line["resource_id"] == "pi_2" else line for line in LINES]
+    with reconciled.store.transaction() as session:
+        session.execute(sa.delete(ResultChunk))
+        keep_results(session, lines, DOCUMENTS)
+        session.flush()
+        take_out_of(session)
+    assert "Ningún otro documento abierto en USD tiene este cliente o este monto." in text_of(desk, CASE)
 
 
 def test_an_exception_is_assigned_noted_and_resolved(act: Callable[..., str], reconciled: Installation) -> None:

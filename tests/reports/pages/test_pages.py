@@ -114,6 +114,32 @@ def test_what_is_not_there_is_a_404_page(client: FlaskClient, path: str) -> None
     assert "Volver a hoy" in answer.get_data(as_text=True)
 
 
+def test_a_name_there_is_not_is_told_in_spanish(client: FlaskClient) -> None:
+    """The page says which reports and formats there are; a program reads it in English."""
+    page = client.get("/reports/control.doc").get_data(as_text=True)
+    assert "No hay un formato &#39;doc&#39;; hay csv, xlsx, parquet." in page
+    page = client.get("/reports/none.csv").get_data(as_text=True)
+    assert "No hay un reporte &#39;none&#39;; hay payout-summary" in page
+    plain = client.get("/reports/control.doc", headers={"Accept": "text/plain"}).get_data(as_text=True)
+    assert plain == "there is no format 'doc'; there are csv, xlsx, parquet\n"
+
+
+def test_a_wrong_method_is_a_page_too(client: FlaskClient) -> None:
+    """A form sent to a page that takes none is answered with the layout, and with what the address takes."""
+    answer = client.post("/payouts")
+    assert answer.status_code == 405
+    assert "GET" in answer.headers["Allow"]
+    assert "Esta dirección no se pide así" in answer.get_data(as_text=True)
+    assert "Volver a hoy" in answer.get_data(as_text=True)
+
+
+def test_a_run_says_its_calendar_and_what_its_figures_are_about(client: FlaskClient) -> None:
+    """Bank days are those of a country, by its name; payouts that tie out leave exceptions of other things."""
+    assert "Días bancarios: Chile (holidays)" in text_of(client, "/operation/runs/main/42")
+    said = "Explicadas al peso 1/1 en su dinero; las excepciones hablan también de movimientos, documentos y partes"
+    assert said in text_of(client, "/")
+
+
 def test_a_download_is_the_report(client: FlaskClient) -> None:
     """The file is the one the command makes, named and typed for the browser."""
     answer = client.get("/reports/receivables.csv?profile=cl&as_of=2026-10-08")

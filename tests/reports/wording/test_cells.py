@@ -111,6 +111,15 @@ def test_rules_notes_and_checks_are_told_in_spanish() -> None:
     assert (row["figure"], row["source"]) == ("pagos, bruto", "Liquidaciones: Importe liquidado")
 
 
+def test_why_a_transfer_came_back_is_told_in_spanish() -> None:
+    """The bank's code says why, in words of ours; with a code that is not known the provider's word stays."""
+    text = '{"return_code": "01", "return_reason": "non_existing_account"}'
+    row = told("exceptions", "es-CL", evidence=text)
+    assert row["evidence"] == "código de devolución: 01 · motivo de la devolución: la cuenta no existe"
+    later = text.replace("01", "99")
+    assert told("exceptions", "es-CL", evidence=later)["evidence"].endswith("non_existing_account")
+
+
 def test_a_change_between_runs_is_told_in_spanish() -> None:
     """The file says of a change what the page of the run says."""
     row = told("run-diff", "es-CL", kind="payout", subject="po_1", cause='cause.payouts_changed {"id":"po_1"}',

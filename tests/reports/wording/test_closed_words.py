@@ -4,12 +4,12 @@ from datetime import date
 from typing import Any
 
 from consumer.facts.messages import word
-from reports.business import RETURNS
 from reports.shapes import build
 from reports.shapes.build import Report
 from reports.shapes.definitions import CATALOGUE
 from reports.shapes.spans import Span
 from reports.wording import cells
+from reports.wording.evidence import RETURNS
 
 
 def made(name: str, **values: Any) -> Report:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 DATA = Path(__file__).resolve().parent / "data"
 # Set by `make golden`, which writes them anew and shows what changed.
-_WRITE = "CUADRE_WRITE_GOLDEN"
+_WRITE = "CUADRE_TEST_WRITE_GOLDEN"
 
 
 def check_golden(name: str, content: bytes) -> None:

@@ -29,7 +29,7 @@ GROUPS = {
         "doctor": Row(
             "consumer.commands.operating:doctor_command",
             "Look at everything that could be wrong and say what to do.",
-            {"withheld_by": "reconcile.rules.streams:withheld_by"},
+            {"withheld_by": "reconcile.rules.streams:withheld_by", "addresses": "reports.people:latest_addresses"},
         ),
         "exceptions": Row(
             "reconcile.commands.exceptions:exceptions", "What needs a person: the work list that runs keep."

@@ -10,7 +10,9 @@ import structlog
 from sqlmodel import Session
 
 from consumer import disk
+from consumer.capacity import check_room
 from consumer.disk import Check, Verdict
+from consumer.facts.addresses import is_on_this_machine, is_trusted
 from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.completeness import Way, percentiles
 from consumer.facts.installation import Installation
@@ -28,13 +30,13 @@ from consumer.sync.sums import findings_of
 from consumer.sync.watch import drift_left, short_of_today, streams_read
 from consumer.sync.windows import EVENTS_STREAM, unclosed_windows
 from consumer.webhooks.endpoints import Endpoint, list_endpoints, to_address
-from consumer.webhooks.keyring import Keyring, KnownSecret, known_secrets
+from consumer.webhooks.keyring import OTHER_KEY, Keyring, KnownSecret, known_secrets
 
 ALARM_SECONDS = 60.0
 MOST_LAG = timedelta(minutes=5)
 # A night each day, and the time that one takes.
 MOST_BEHIND = timedelta(hours=26)
-ENDPOINT = "webhook endpoint"
+ENDPOINT, PROXY = "webhook endpoint", "proxy"
 _SUMMED = {stream.name for stream in STREAMS.values() if stream.look_over is not None}
 _ADVICE: dict[type[ProviderError], str] = {
     UnreachableError: "check CUADRE_PROVIDER_URL and the network",
@@ -46,7 +48,15 @@ _ADVICE: dict[type[ProviderError], str] = {
 WithheldBy = Callable[[Iterable[str]], Sequence[str]]
 
 
+# From where people last came, as the trail says; newest first.
+AddressesOf = Callable[[Installation], Sequence[str]]
+
+
 log = structlog.get_logger("cuadre.alarms")
+
+
+def knows_no_address(_installation: Installation) -> Sequence[str]:
+    return ()
 
 
 def withholds_nothing(_streams: Iterable[str]) -> Sequence[str]:
@@ -59,11 +69,14 @@ def examine(
     *,
     transport: Transport | None = None,
     withheld_by: WithheldBy = withholds_nothing,
+    addresses: AddressesOf = knows_no_address,
 ) -> Iterator[Check]:
     """Look at the database, then at each connection's provider, endpoint, gaps and inbox."""
     yield Check("", "settings", Verdict.OK, "read")
     yield disk.check_database(installation.store)
     yield from disk.check_disk(installation.store)
+    yield from check_room(installation, now=utc_now())
+    yield check_proxy(installation, addresses(installation))
     for connection in installation.connections(name):
         yield from _secrets(installation, connection)
         with open_provider(installation, connection, transport=transport) as provider:
@@ -82,7 +95,14 @@ def _secrets(installation: Installation, connection: Connection) -> Iterator[Che
     """Yield the secrets of the settings and of rotation that are valid now, and when each was last used."""
     with installation.store.reading() as session:
         known = known_secrets(session, installation.settings, connection, now=utc_now())
-    if known:
+    lost = [secret.label for secret in known if not secret.is_readable]
+    if lost:
+        advice = (
+            "start with the key they were kept under, or cuadre webhook rotate --overlap-hours 0 makes a new secret"
+        )
+        found = f"{', '.join(lost)} cannot be read, so what they sign is refused: {OTHER_KEY}"
+        yield Check(connection.name, "webhook secrets", Verdict.FAILURE, found, advice)
+    elif known:
         are = "is" if len(known) == 1 else "are"
         found = f"{len(known)} {are} valid: {'; '.join(_describe(secret) for secret in known)}"
         yield Check(connection.name, "webhook secrets", Verdict.OK, found)
@@ -113,13 +133,26 @@ def _provider(provider: Provider, installation: Installation) -> Iterator[Check]
         yield _failed(name, "provider", error, "ask the provider, naming the request")
         return
     yield Check(name, "provider", Verdict.OK, f"the {provider.connection.mode} key is accepted")
-    yield _skew(name, page.at)
+    yield _skew(name, page.at, tolerance=timedelta(seconds=installation.settings.signature_tolerance))
     try:
         endpoints, _now = list_endpoints(provider)
     except ProviderError as error:
         yield _failed(name, ENDPOINT, error, "ask the provider, naming the request")
         return
     yield _endpoint(provider.connection, endpoints, installation)
+
+
+def check_proxy(installation: Installation, seen: Sequence[str]) -> Check:
+    """Return whether a proxy tells from where people come: without, all of them share one network's slow-down."""
+    settings = installation.settings
+    is_behind = settings.public_url is not None and not is_on_this_machine(settings.public_url)
+    if not is_behind or not seen:
+        return Check("", PROXY, Verdict.OK, "people come directly" if seen else "nobody has come yet")
+    if all(is_trusted(one, settings.trusted_proxies) for one in seen):
+        advice = "let the proxy set X-Forwarded-For to the address it sees, as docs/operate.md shows"
+        found = f"the last {len(seen)} logins seem to come from the proxy itself, {seen[0]}"
+        return Check("", PROXY, Verdict.WARNING, found, advice)
+    return Check("", PROXY, Verdict.OK, "it tells from where people come")
 
 
 def _failed(name: str, check: str, error: ProviderError, otherwise: str) -> Check:
@@ -138,14 +171,15 @@ def check_endpoint(installation: Installation, connection: Connection, *, transp
     return _endpoint(connection, endpoints, installation)
 
 
-def _skew(name: str, at: datetime | None) -> Check:
+def _skew(name: str, at: datetime | None, *, tolerance: timedelta) -> Check:
     if at is None:
         return Check(name, "clock", Verdict.WARNING, "the provider states no time", "check the machine's clock")
     skew = abs(utc_now() - at)
     if skew <= MOST_SKEW:
         return Check(name, "clock", Verdict.OK, f"{format_duration(skew)} from the provider's")
     advice = "set the machine's clock: signatures are refused when it is wrong"
-    return Check(name, "clock", Verdict.WARNING, f"{format_duration(skew)} from the provider's", advice)
+    verdict = Verdict.FAILURE if skew > tolerance else Verdict.WARNING
+    return Check(name, "clock", verdict, f"{format_duration(skew)} from the provider's", advice)
 
 
 def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], installation: Installation) -> Check:

@@ -1,17 +1,16 @@
 """An installation opened: its settings read, its database at this program's version."""
 
 import atexit
-import ipaddress
 import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from consumer.config import load
 from consumer.facts import schema
+from consumer.facts.addresses import is_on_this_machine
 from consumer.facts.installation import Installation, Settings
 from consumer.facts.settings import ConfigError
 from consumer.facts.store import Store
@@ -45,14 +44,6 @@ def open_installation(
             "choose another CUADRE_DATA_DIR (with PostgreSQL another database)"
         )
     return Installation(settings=settings, store=store)
-
-
-def is_on_this_machine(url: str) -> bool:
-    """Return True if an address is of the machine itself, where a sandbox listens."""
-    host = urlsplit(url).hostname or ""
-    with suppress(ValueError):
-        return ipaddress.ip_address(host).is_loopback
-    return host == "localhost"
 
 
 def are_counters_shared() -> bool:

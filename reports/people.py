@@ -11,6 +11,7 @@ from argon2.exceptions import InvalidHashError, VerificationError
 from sqlmodel import Session, col
 
 from consumer.facts.clock import utc_now
+from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
 from consumer.facts.store import Store
 from reports import attempts
@@ -23,6 +24,7 @@ _hasher = PasswordHasher()
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$/MUcRA+hU5TauPgnFiAIdw$+r8R5dKEE2edxutZuFGqYGFjSKXhfC23+Q+uo7UZ7kg"
 
 _NO_PERSON = 0
+_LATEST = 20
 
 
 class Role(StrEnum):
@@ -177,3 +179,11 @@ def note(store: Store, who: str, action: str, subject: str, *, now: datetime, ad
 
 def note_in(session: Session, who: str, action: str, subject: str, *, now: datetime, address: str = "") -> None:
     session.add(AuditEntry(at=now, who=who, action=action, subject=subject, address=address))
+
+
+def latest_addresses(installation: Installation) -> list[str]:
+    """List from where people last logged in or tried to, newest first."""
+    entry = (col(AuditEntry.subject) == "login", col(AuditEntry.address) != "")
+    newest = sa.select(col(AuditEntry.address)).where(*entry).order_by(col(AuditEntry.id).desc()).limit(_LATEST)
+    with installation.store.reading() as session:
+        return list(session.scalars(newest))

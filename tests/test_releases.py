@@ -115,7 +115,7 @@ def test_a_released_database_is_upgraded(release: Release, upgraded: Store, tmp_
         "CUADRE_COUNTRY": "cl",
         "CUADRE_DATABASE_URL": upgraded.url.render_as_string(hide_password=False),
         "CUADRE_DATA_DIR": str(tmp_path),
-        "CUADRE_SECRET_KEY": "made up",
+        "CUADRE_SECRET_KEY": "a key that only tests know",
     }
     done = CliRunner().invoke(cli, ["report", "payout-summary", "--out", "-"], env=environ, catch_exceptions=False)
     reported = list(csv.DictReader(done.stdout.splitlines()))

@@ -67,7 +67,7 @@ def keep(folder: Path, version: str) -> None:
             "CUADRE_COUNTRY": "cl",
             "CUADRE_DATABASE_URL": f"sqlite:///{database}",
             "CUADRE_DATA_DIR": work,
-            "CUADRE_SECRET_KEY": "made up",
+            "CUADRE_SECRET_KEY": "a key that only tests know",
             "CUADRE_RATE_LIMIT": "1000",
         }
         steer.advance(TWO_DAYS)

@@ -20,7 +20,7 @@ from consumer.commands.terminal import (
     say,
 )
 from consumer.disk import KEYS, Check, Verdict
-from consumer.doctor import WithheldBy, examine
+from consumer.doctor import AddressesOf, WithheldBy, examine, knows_no_address
 from consumer.facts import schema
 from consumer.facts.clock import utc_now
 from consumer.facts.embedded import INSTALL, UnsafeJournalError
@@ -32,8 +32,8 @@ from consumer.facts.work import Completion
 from consumer.job_table import job_table
 
 
-def doctor_command(withheld_by: WithheldBy) -> click.Command:
-    """Make the command of what it may not import: what runs withhold."""
+def doctor_command(withheld_by: WithheldBy, addresses: AddressesOf = knows_no_address) -> click.Command:
+    """Make the command of what it may not import: what runs withhold, and from where people came."""
 
     @click.command()
     @connection_option(None)
@@ -42,7 +42,7 @@ def doctor_command(withheld_by: WithheldBy) -> click.Command:
     def doctor(open_installation: OpenInstallation, *, connection_name: str | None, as_json: bool) -> None:
         """Look at everything that could be wrong and say what to do."""
         try:
-            checks = list(examine(open_installation(), connection_name, withheld_by=withheld_by))
+            checks = list(examine(open_installation(), connection_name, withheld_by=withheld_by, addresses=addresses))
         except UnsafeJournalError as error:
             checks = [Check("", disk.DATABASE, Verdict.FAILURE, str(error), INSTALL)]
         if as_json:

@@ -4,6 +4,7 @@ import ipaddress
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 Network: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -22,6 +23,19 @@ def client_address(environ: Mapping[str, object], trusted: Sequence[Network]) ->
             break
         here = before
     return "" if here is None else str(here)
+
+
+def is_trusted(address: str, trusted: Sequence[Network]) -> bool:
+    read = _read(address)
+    return read is not None and _is_in(read, trusted)
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Return True if an address of the web is of the machine itself, where a sandbox listens."""
+    host = urlsplit(url).hostname or ""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def is_forwarded(environ: Mapping[str, object]) -> bool:

@@ -23,6 +23,8 @@ from consumer.facts.addresses import Network
 from consumer.facts.countries import COUNTRIES, Country
 from consumer.facts.taxids import TaxIdError, to_tax_id
 
+# Longer than any word, and no key held down.
+_SHORTEST_KEY, _FEWEST_LETTERS = 24, 8
 _VISIBLE = re.compile(r"[!-~]+")
 
 
@@ -52,6 +54,13 @@ def _check_secrets(values: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
 def _check_key(value: SecretStr) -> SecretStr:
     if not _VISIBLE.fullmatch(value.get_secret_value()):
         raise ValueError("holds a blank, a control character or a letter outside ASCII")
+    return value
+
+
+def _check_strength(value: SecretStr) -> SecretStr:
+    text = value.get_secret_value()
+    if len(text) < _SHORTEST_KEY or len(set(text)) < _FEWEST_LETTERS:
+        raise ValueError("can be guessed: take 32 random characters or more, such as openssl rand -base64 32 prints")
     return value
 
 
@@ -179,7 +188,7 @@ class Settings(BaseModel):
     max_body_bytes: int = Field(default=1048576, gt=0, le=1_000_000_000)
     max_attempts: int = Field(default=8, gt=0, le=1_000)
     retention_days: int = Field(default=400, gt=0, le=36_500)
-    secret_key: SecretStr = Field(min_length=1)
+    secret_key: Annotated[SecretStr, AfterValidator(_check_strength)]
     public_url: Url | None = None
     trusted_proxies: Networks = _LOOPBACK
     engine: Engine = "local"

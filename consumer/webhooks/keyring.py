@@ -85,6 +85,7 @@ class KnownSecret:
     last_used_at: datetime | None
     created_at: datetime | None = None
     ends_at: datetime | None = None
+    is_readable: bool = True
 
 
 def known_secrets(session: Session, settings: Settings, connection: Connection, *, now: datetime) -> list[KnownSecret]:
@@ -96,8 +97,12 @@ def known_secrets(session: Session, settings: Settings, connection: Connection, 
     rows = session.exec(
         select(Secret).where(Secret.connection == connection.name).order_by(sa.desc(_SECRET.c.created_at))
     )
-    kept = [KnownSecret(row.label, row.last_used_at, row.created_at, row.ends_at) for row in rows]
-    return known + [one for one in kept if one.ends_at is None or now < one.ends_at]
+    fernet = cipher(settings)
+    valid = (row for row in rows if row.ends_at is None or now < row.ends_at)
+    return known + [
+        KnownSecret(row.label, row.last_used_at, row.created_at, row.ends_at, decrypt(fernet, row) is not None)
+        for row in valid
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,9 @@ def test_the_defaults_are_those_of_the_documentation(tmp_path: Path) -> None:
         ({"CUADRE_PROVIDER_URL": "ftp://x"}, "CUADRE_PROVIDER_URL: must be an http or https address"),
         ({"CUADRE_DATABASE_URL": "mysql://x/y"}, "CUADRE_DATABASE_URL: must begin with sqlite:/// or postgresql"),
         ({"CUADRE_DATABASE_URL": "postgresql+psycopg://h/d"}, "CUADRE_SECRET_KEY is required with PostgreSQL"),
+        ({"CUADRE_SECRET_KEY": "cuadre"}, "CUADRE_SECRET_KEY: can be guessed: take 32 random characters or more"),
+        ({"CUADRE_SECRET_KEY": "a" * 64}, "CUADRE_SECRET_KEY: can be guessed: take 32 random characters or more"),
+        ({"CUADRE_TRUSTED_PROXIES": "10.0.0.0/8, proxy"}, "CUADRE_TRUSTED_PROXIES: must be addresses or networks"),
         ({"CUADRE_API_KEY_FILE": "/x"}, "CUADRE_API_KEY and CUADRE_API_KEY_FILE are both set"),
         ({"CUADRE_CONFIG": "none.toml"}, "CUADRE_CONFIG names none.toml, which is not a file"),
         ({"CUADRE_ENGINE": "dask://h:8786"}, "CUADRE_ENGINE: only local is there; runs on an existing cluster"),
@@ -68,7 +71,7 @@ def test_a_secret_never_shows(tmp_path: Path) -> None:
         CUADRE_WEBHOOK_SECRETS="whsec_hidden, whsec_hidden2",
         CUADRE_LINK_TOKENS="link_hidden",
         CUADRE_DATABASE_URL=database,
-        CUADRE_SECRET_KEY="key-hidden",
+        CUADRE_SECRET_KEY="hidden key, long enough to pass",
     )
 
     assert "hidden" not in repr(settings)

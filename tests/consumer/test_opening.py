@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from consumer.facts.addresses import is_on_this_machine
 from consumer.facts.store import Store
 from consumer.jobs import ticks
-from consumer.opening import DEMO, is_on_this_machine
+from consumer.opening import DEMO
 from cuadre import cli
 
 AT = datetime(2026, 10, 1, 3, tzinfo=UTC)
@@ -27,7 +28,7 @@ def environ(migrated_url: str, tmp_path: Path) -> Mapping[str, str]:
         "CUADRE_COUNTRY": "cl",
         "CUADRE_DATABASE_URL": migrated_url,
         "CUADRE_DATA_DIR": str(tmp_path / "instance"),
-        "CUADRE_SECRET_KEY": "tests",
+        "CUADRE_SECRET_KEY": "a key that only tests know",
     }
 
 

@@ -115,7 +115,7 @@ def live_two_days(
                 "WEBHOOK_SECRETS": secret,
                 "DATABASE_URL": database_url,
                 "DATA_DIR": str(tmp_path / "data"),
-                "SECRET_KEY": "a key of the test",
+                "SECRET_KEY": "a key that only tests know",
                 "RATE_LIMIT": "1000",
             }.items():
                 monkeypatch.setenv(f"CUADRE_{name}", value)

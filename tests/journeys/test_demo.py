@@ -66,7 +66,7 @@ def test_a_second_demo_is_the_same(database_url: str, tmp_path: Path) -> None:
     environ = {
         "CUADRE_DATA_DIR": str(tmp_path / "data"),
         "CUADRE_DATABASE_URL": database_url,
-        "CUADRE_SECRET_KEY": "a key of the test",
+        "CUADRE_SECRET_KEY": "a key that only tests know",
     }
     first, files = play(tmp_path, **environ), reports(tmp_path)
     assert play(tmp_path, **environ) == first

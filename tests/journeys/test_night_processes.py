@@ -90,7 +90,7 @@ def installation(
         "WEBHOOK_SECRETS": SECRET.decode(),
         "DATABASE_URL": migrated_url,
         "DATA_DIR": str(tmp_path / "instance"),
-        "SECRET_KEY": "tests",
+        "SECRET_KEY": "a key that only tests know",
         "RATE_LIMIT": "1000",
     }.items():
         monkeypatch.setenv(f"CUADRE_{name}", value)

@@ -91,7 +91,7 @@ class Installation:
             "CUADRE_WEBHOOK_SECRETS": SECRET.decode(),
             "CUADRE_DATA_DIR": str(self.folder / "instance"),
             "CUADRE_DATABASE_URL": self.database_url,
-            "CUADRE_SECRET_KEY": "tests",
+            "CUADRE_SECRET_KEY": "a key that only tests know",
         }
 
     def is_alive(self) -> bool:

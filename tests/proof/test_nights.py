@@ -96,7 +96,7 @@ def live(migrated_url: str, tmp_path: Path) -> Iterator[Live]:
                 webhook_secrets=secret,
                 link_tokens=",".join(steer.credentials()["link_tokens"]),
                 database_url=migrated_url,
-                secret_key="tests",
+                secret_key="a key that only tests know",
             )
             installation = Installation(settings, Store(migrated_url))
             with _receiving(installation, port):

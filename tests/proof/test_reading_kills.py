@@ -48,7 +48,7 @@ class Place:
             "CUADRE_COUNTRY": "cl",
             "CUADRE_DATA_DIR": str(folder),
             "CUADRE_DATABASE_URL": database_url,
-            "CUADRE_SECRET_KEY": "tests",
+            "CUADRE_SECRET_KEY": "a key that only tests know",
         }
         self._url = database_url
 

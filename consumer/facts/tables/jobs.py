@@ -20,6 +20,15 @@ class TickState(StrEnum):
     DEAD = "dead"
 
 
+class WriteCheck(SQLModel, table=True):
+    """The row that is written to find out whether anything can be."""
+
+    __tablename__ = "write_check"
+
+    name: str = Field(primary_key=True)
+    written_at: datetime = moment(optional=False)
+
+
 class Tick(SQLModel, table=True):
     __tablename__ = "tick"
 

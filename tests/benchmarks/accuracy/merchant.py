@@ -206,7 +206,8 @@ def merchant_of(name: str, seed: int, *, scale: float = 1.0) -> Iterator[Merchan
         url = f"sqlite:///{folder}/cuadre.db"
         settings = load({
             "CUADRE_DATABASE_URL": url, "CUADRE_COUNTRY": scenario.country, "CUADRE_PROVIDER_URL": "http://127.0.0.1:1",
-            "CUADRE_API_KEY": "sk_test_sandbox", "CUADRE_DATA_DIR": folder, "CUADRE_SECRET_KEY": "measured",
+            "CUADRE_API_KEY": "sk_test_sandbox", "CUADRE_DATA_DIR": folder,
+            "CUADRE_SECRET_KEY": "a key that only tests know",
         }, folder=Path(folder), overrides={"tariff": scenario.tariff})  # fmt: skip
         installation = Installation(settings, Store(url))
         schema.upgrade(installation.store)

@@ -55,7 +55,8 @@ def read_over_http(name: str, seed: int, *, days: int) -> Iterator[tuple[Snapsho
 
 def _write(folder: Path, url: str, country: str, steer: Steer) -> None:
     write_settings(folder / "cuadre.toml", {
-        "database_url": f"sqlite:///{folder}/cuadre.db", "data_dir": str(folder / "data"), "secret_key": "measured",
+        "database_url": f"sqlite:///{folder}/cuadre.db", "data_dir": str(folder / "data"),
+        "secret_key": "a key that only tests know",
         "provider_url": url, "api_key": TEST_KEY, "country": country, "tariff": steer.tariff(), "rate_limit": 1000,
     })  # fmt: skip
 

@@ -51,7 +51,8 @@ def installation_at(folder: Path) -> Installation:
     url = f"sqlite:///{folder}/cuadre.db"
     settings = load({
         "CUADRE_DATABASE_URL": url, "CUADRE_COUNTRY": "cl", "CUADRE_PROVIDER_URL": "http://127.0.0.1:1",
-        "CUADRE_API_KEY": "sk_test_sandbox", "CUADRE_DATA_DIR": str(folder), "CUADRE_SECRET_KEY": "measured",
+        "CUADRE_API_KEY": "sk_test_sandbox", "CUADRE_DATA_DIR": str(folder),
+        "CUADRE_SECRET_KEY": "a key that only tests know",
     }, folder=folder, overrides={"tariff": trade.TARIFF})  # fmt: skip
     return Installation(settings, Store(url))
 

@@ -737,3 +737,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
     )
     op.create_index("window_stream", "window", ["connection", "stream", "state"])
+    op.create_table(
+        "write_check",
+        sa.Column("name", sa.String(), nullable=False),
+        sa.Column("written_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("name"),
+    )

@@ -12,7 +12,7 @@ from consumer.facts.completeness import complete_until
 from consumer.facts.installation import Installation
 from consumer.facts.tables.inbox import Event
 from consumer.facts.work import Completion
-from consumer.provider.client import Provider
+from consumer.provider.client import RETRIES, Provider
 from consumer.sync.backfill import read_log
 from consumer.sync.windows import all_windows
 from tests.consumer.sync.conftest import gaps, stored
@@ -159,6 +159,26 @@ def test_a_storm_is_outlasted_while_pages_still_come(
     log_server.before = storm
     assert read_log(installation, provider, since=LAST_DAY).status is Completion.DONE
     assert stored(installation) == {"evt_0", "evt_1", "evt_2", "evt_3"}
+
+
+def test_after_a_storm_a_window_goes_on_at_its_page(
+    installation: Installation, provider: Provider, log_server: Any
+) -> None:
+    """A page that fails more often than a request is repeated is asked for again, and none before it."""
+    log_server.page_size = 1
+    log_server.events.clear()
+    since = datetime(2026, 9, 30, 8, tzinfo=UTC)
+    for number in (1, 2, 3):
+        log_server.add(number, since + timedelta(minutes=number))
+
+    def fail(_query: dict[str, str]) -> httpx.Response | None:
+        # Behind the look for the provider's clock and two pages.
+        return BROKEN if 4 <= len(log_server.asked) < 4 + 2 * (RETRIES + 1) else None
+
+    log_server.before = fail
+    assert read_log(installation, provider, since=since, until=since + timedelta(hours=1)).complete
+    cursors = [query.get("starting_after") for query in log_server.asked[1:]]
+    assert cursors == [None, "evt_3", *["evt_2"] * (2 * (RETRIES + 1) + 1), None, "evt_3", "evt_2"]
 
 
 def test_a_page_that_vanishes_is_a_gap(installation: Installation, provider: Provider, log_server: Any) -> None:

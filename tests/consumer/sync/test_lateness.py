@@ -53,6 +53,12 @@ def test_percentiles_are_the_worst_of_their_step(store: Store) -> None:
     assert measured(store) == Percentiles(events=1_001, p50=0, p95=0, p99=4, p999=5_000, worst=5_000)
 
 
+def test_a_percentile_is_a_whole_share_of_the_events(store: Store) -> None:
+    """Of twenty events one is late: nineteen are 95 %, and half of them are no more late than the first ten."""
+    note(store, [0] * 10 + [1] * 9 + [60])
+    assert measured(store) == Percentiles(events=20, p50=0, p95=1, p99=60, p999=60, worst=60)
+
+
 def test_what_is_older_than_a_month_no_longer_counts(store: Store) -> None:
     """A bad night of August does not widen the overlap of October."""
     note(store, [7_000], on=date(2026, 8, 20))

@@ -106,6 +106,8 @@ def test_a_hole_below_what_was_read_is_asked_for_and_marked_as_old() -> None:
     plan = plan_news([closed(None, FIRST), closed(SECOND, THIRD)], THIRD, overlap=hour, back=hour, now=NOW)
     assert plan.below
     assert plan.spans == [(FIRST - hour, SECOND), (THIRD - hour, THIRD)]
+    wide = plan_news([closed(None, FIRST), closed(SECOND, THIRD)], THIRD, overlap=THIRD - SECOND, back=hour, now=NOW)
+    assert wide.spans == [(FIRST - timedelta(days=1), THIRD)]
 
 
 @pytest.mark.parametrize(

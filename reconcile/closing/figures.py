@@ -9,9 +9,8 @@ import pandas as pd
 from pandas import DataFrame, Series
 
 from consumer.facts.columns import Kind, kind_of
-from reconcile.rules.inputs import Result
+from reconcile.rules.inputs import DISPUTE, Result
 from reconcile.rules.outcomes import DocumentOutcome
-from reconcile.rules.payouts import DISPUTE
 
 KEYS = ["kind", "subject", "words"]
 # The messages that figures are kept as, with the columns that are their values.

@@ -14,9 +14,8 @@ from reconcile.commands.printed import to_words
 from reconcile.kept import chunks, records, snapshots
 from reconcile.kept.records import Fact
 from reconcile.rules.cross_checks import check_pair, choose_candidates, name_first_failed
-from reconcile.rules.inputs import rows_of
+from reconcile.rules.inputs import PAYMENT_TYPES, rows_of
 from reconcile.rules.outcomes import Failure
-from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.rules.terms import to_rules
 from reconcile.tables import Run
 

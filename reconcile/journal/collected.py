@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, TypeAlias
 import pyarrow as pa
 
 from reconcile.journal.postings import Posting
+from reconcile.rules.inputs import DISPUTE, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
 from reconcile.rules.outcomes import Outcome
-from reconcile.rules.payouts import DISPUTE, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
 
 # The columns of a stored line that are read.
 LINE = (

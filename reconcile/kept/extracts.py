@@ -19,8 +19,16 @@ from reconcile.kept import chunks
 from reconcile.kept.chunks import FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
 from reconcile.rules import clearing
 from reconcile.rules.clearing import ITEMS, Account, ClearingError
-from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, SUMMARY, Result, empty_frame, to_types
-from reconcile.rules.payouts import PAYMENT_TYPES
+from reconcile.rules.inputs import (
+    DOCUMENT_RESULTS,
+    LINES,
+    MOMENT,
+    PAYMENT_TYPES,
+    SUMMARY,
+    Result,
+    empty_frame,
+    to_types,
+)
 from reconcile.tables import PayoutResult, Run
 
 OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documents"

@@ -65,6 +65,7 @@ from reconcile.rules.inputs import (
     DISPUTES,
     DOCUMENTS,
     FEES,
+    PAYMENT_TYPES,
     PAYOUTS,
     RATES,
     TEXT,
@@ -73,7 +74,6 @@ from reconcile.rules.inputs import (
     Schema,
     to_types,
 )
-from reconcile.rules.payouts import PAYMENT_TYPES
 from reconcile.rules.streams import STREAMS
 from reconcile.rules.terms import to_rules, to_tariff
 from reconcile.tables import Decision, ExchangeRate, LocalInvoice, ProviderFee

@@ -7,11 +7,21 @@ import pandas as pd
 from pandas import DataFrame, Series
 
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import Cells, Indices, Ints, Mask, Texts, Words, share_texts, sort_rows
+from reconcile.rules.columns import (
+    Cells,
+    Indices,
+    Ints,
+    Mask,
+    Texts,
+    Words,
+    share_texts,
+    shift_days,
+    sort_rows,
+    to_day_numbers,
+)
 from reconcile.rules.inputs import DAY, Inputs
 from reconcile.rules.kinds import CREDIT_NOTES, DEBIT_NOTES, NO_CLAIMS, VOID_STATES
 from reconcile.rules.terms import RuleSet
-from reconcile.rules.timing import shift_days, to_day_numbers
 
 _MOST_REISSUES = 10
 _READ = ("doc_key", "doc_type", "folio", "uuid", "issue_date", "customer_tax_id", "total", "currency", "status",

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 from pandas import DataFrame, Series
 
 from consumer.facts.bankdays import BankCalendar
-from reconcile.rules.columns import are_in
+from reconcile.rules.columns import are_in, to_local_times
 from reconcile.rules.inputs import Evidence, Finding, Inputs
 from reconcile.rules.outcomes import SEVERITIES, WITHOUT_DOCUMENT, Code, Severity
-from reconcile.rules.timing import to_local_times
 
 # What to do about a payment that has no document but a void one of just its amount.
 OF_VOID = "Refund the payment, or issue the document again: the customer's document of this amount is void"

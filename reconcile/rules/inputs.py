@@ -46,6 +46,12 @@ PAYOUTS: Schema = {
     "ended_at": MOMENT, "recipient_institution": TEXT, "recipient_last4": TEXT, "recipient_account": TEXT,
 }  # fmt: skip
 
+# What an item is; of disputes only lost ones are lines.
+PAYMENT_TYPES = ("payment_intent", "charge")
+REFUND, REFUND_ADJUSTMENT, DISPUTE = "refund", "refund_adjustment", "dispute"
+# What a payment says of itself, long and seldom asked for.
+SAID = ("metadata", "texts")
+
 # `split` is a JSON list of {"entity_id", "amount", "charge_processing_fee", "own"}; `own` marks the merchant's own
 # entity and may be left out where that is not known: the whole payment then counts as the merchant's.
 ITEMS: Schema = {

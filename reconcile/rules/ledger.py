@@ -10,14 +10,22 @@ from pandas import DataFrame, Series
 
 from consumer.facts.messages import Message
 from consumer.facts.taxids import GENERIC_RFCS, GENERIC_RUTS
-from reconcile.rules.columns import ArrowTexts, Indices, Ints, Mask, Texts, Words, share_texts, sort_places
+from reconcile.rules.columns import (
+    ArrowTexts,
+    Indices,
+    Ints,
+    Mask,
+    Texts,
+    Words,
+    share_texts,
+    sort_places,
+    to_day_numbers,
+)
 from reconcile.rules.documents import Books
-from reconcile.rules.inputs import Evidence, rows_of
+from reconcile.rules.inputs import PAYMENT_TYPES, REFUND, SAID, Evidence, rows_of
 from reconcile.rules.keys import Said
 from reconcile.rules.outcomes import LOST, Code, Outcome, Stage
-from reconcile.rules.payouts import PAYMENT_TYPES, REFUND, SAID
 from reconcile.rules.terms import RuleSet
-from reconcile.rules.timing import to_day_numbers
 
 UNKNOWN = -1
 LATEST = np.iinfo(np.int64).max

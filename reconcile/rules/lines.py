@@ -20,16 +20,30 @@ from reconcile.rules.columns import (
     look_up,
     sort_rows,
     to_arrow,
+    to_bank_days,
     to_ints,
+    to_local_times,
     to_texts,
 )
-from reconcile.rules.identity import Fees
-from reconcile.rules.inputs import DOCUMENT_RESULTS, LINES, MOMENT, MONEY, TEXT, Finding, Inputs, LineCode, to_types
+from reconcile.rules.inputs import (
+    DISPUTE,
+    DOCUMENT_RESULTS,
+    LINES,
+    MOMENT,
+    MONEY,
+    PAYMENT_TYPES,
+    REFUND,
+    REFUND_ADJUSTMENT,
+    TEXT,
+    Finding,
+    Inputs,
+    LineCode,
+    to_types,
+)
 from reconcile.rules.ledger import Ledger
 from reconcile.rules.outcomes import CLOSED, LOST, Outcome, Stage
-from reconcile.rules.payouts import DISPUTE, NO_PAYOUT_YET, PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT
+from reconcile.rules.payouts import NO_PAYOUT_YET, Fees
 from reconcile.rules.reversals import DisputeLine
-from reconcile.rules.timing import to_bank_days, to_local_times
 
 _MOST_LISTED = 20
 _SHOWN_UNAPPLIED = (Outcome.SUGGESTED, Outcome.DUPLICATE)

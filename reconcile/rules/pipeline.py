@@ -17,13 +17,20 @@ from reconcile.rules.deposits import find_deposits, find_source_differences
 from reconcile.rules.documents import find_customers, sort_documents, to_books
 from reconcile.rules.findings import add_days, merge_currency_differences, sort_findings
 from reconcile.rules.gate import find_conflicts, find_gaps, find_unknown_years, withhold
-from reconcile.rules.identity import add_up, choose_fees, find_identity_breaks, find_off_tariff
-from reconcile.rules.inputs import INPUTS, Finding, Inputs, LineCode, Result, to_types
+from reconcile.rules.inputs import DISPUTE, INPUTS, PAYMENT_TYPES, REFUND, Finding, Inputs, LineCode, Result, to_types
 from reconcile.rules.keys import Said, find_keys, read_metadata
 from reconcile.rules.ledger import Ledger, choose_payments, find_payers, group_reversals, number_together, to_payments
 from reconcile.rules.lines import build_documents, build_lines, name_exceptions
 from reconcile.rules.outcomes import Code, Outcome
-from reconcile.rules.payouts import DISPUTE, PAYMENT_TYPES, REFUND, find_misplaced, find_split_mismatches, place_items
+from reconcile.rules.payouts import (
+    add_up,
+    choose_fees,
+    find_identity_breaks,
+    find_misplaced,
+    find_off_tariff,
+    find_split_mismatches,
+    place_items,
+)
 from reconcile.rules.placement import (
     place_folios,
     place_keyed,

@@ -12,10 +12,9 @@ from pandas import DataFrame, Series
 from reconcile.rules.columns import look_up
 from reconcile.rules.documents import Note
 from reconcile.rules.findings import About, to_finding
-from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, rows_of
+from reconcile.rules.inputs import DISPUTE, Evidence, Finding, Inputs, Row, rows_of
 from reconcile.rules.ledger import Ledger, Reversal
 from reconcile.rules.outcomes import CLOSED, DEAD, LOST, Code, FeeSource, Severity
-from reconcile.rules.payouts import DISPUTE
 
 _MOST_AT_ONCE = 12
 _BPS = 10_000

@@ -8,15 +8,33 @@ import numpy as np
 import pandas as pd
 from pandas import DataFrame
 
-from reconcile.rules.columns import Words, look_up
+from reconcile.rules.columns import (
+    Words,
+    expect_arrivals,
+    look_up,
+    shift_days,
+    to_local_times,
+    to_payout_bank_days,
+    to_windows,
+)
 from reconcile.rules.deposits import Accounts, Deposit
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.gate import mark_touched
-from reconcile.rules.identity import format_fee_rates
-from reconcile.rules.inputs import COUNT, DAY, MONEY, SUMMARY, TEXT, Finding, Inputs, Row, rows_of, to_types
+from reconcile.rules.inputs import (
+    COUNT,
+    DAY,
+    MONEY,
+    PAYMENT_TYPES,
+    SUMMARY,
+    TEXT,
+    Finding,
+    Inputs,
+    Row,
+    rows_of,
+    to_types,
+)
 from reconcile.rules.outcomes import APPLIED, Code, Recon
-from reconcile.rules.payouts import PAYMENT_TYPES
-from reconcile.rules.timing import expect_arrivals, shift_days, to_local_times, to_payout_bank_days, to_windows
+from reconcile.rules.payouts import format_fee_rates
 
 _BPS = 10_000
 MayBe = Callable[[Row, Row], bool]

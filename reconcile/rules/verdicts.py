@@ -11,13 +11,12 @@ from pandas import DataFrame
 from consumer.facts.messages import Message
 from consumer.facts.money import digits_of
 from reconcile.rules.candidates import are_contradicted, find_void_rivals
-from reconcile.rules.columns import Indices, Ints, Words
+from reconcile.rules.columns import Indices, Ints, Words, to_day, to_days
 from reconcile.rules.findings import OF_VOID, About, to_finding
 from reconcile.rules.inputs import Evidence, Finding, Inputs, rows_of
 from reconcile.rules.keys import decode_metadata
 from reconcile.rules.ledger import UNKNOWN, Ledger
 from reconcile.rules.outcomes import Code, DocumentOutcome, Failure, Outcome, Stage
-from reconcile.rules.timing import to_day, to_days
 
 _NONE = -1
 _WITH_AMOUNT = (Failure.NO_TAX_ID, Failure.CUSTOMER, Failure.AMOUNT)

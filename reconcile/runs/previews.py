@@ -8,8 +8,7 @@ import pandas as pd
 from pandas import Series
 
 from reconcile.closing.figures import DOCUMENT_OF_RUN, PAYOUT_OF_RUN, item_words, to_messages
-from reconcile.rules.inputs import Inputs, Result
-from reconcile.rules.payouts import DISPUTE
+from reconcile.rules.inputs import DISPUTE, Inputs, Result
 from reconcile.rules.pipeline import reconcile
 from reconcile.rules.terms import RuleSet, Tariff
 from reconcile.runs.comparison import Published, compare, to_risk

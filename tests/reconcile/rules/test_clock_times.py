@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from reconcile.rules.timing import format_clock_times
+from reconcile.rules.columns import format_clock_times
 
 
 def test_the_time_of_day_is_cut_to_seconds() -> None:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from consumer.facts.bankdays import calendar_of
-from reconcile.rules.timing import to_bank_days
+from reconcile.rules.columns import to_bank_days
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, expect, sync_playwright
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
-from tests.budget import Budget
+from tests.budget import Budget, read_listed
 from tests.databases import Databases, find_programs, make_database, migrate, run_postgresql
 from tests.merchant import settings_of
 from tests.thoroughness import IS_FULL, for_run
@@ -128,10 +128,12 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what is marked `proof` where the run is none."""
+    """Leave out what is marked `proof` where the run is none, and begin with the slow ones: none is waited for last."""
     left_out = [] if IS_FULL else [item for item in items if item.get_closest_marker("proof")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in set(left_out)]
+    slow = read_listed()
+    items.sort(key=lambda item: item.nodeid not in slow)
 
 
 @pytest.fixture

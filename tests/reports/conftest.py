@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from argon2 import PasswordHasher
 from flask import Flask
 from flask.testing import FlaskClient
+from jinja2.bccache import Bucket, BytecodeCache
 from sqlmodel import Session, col
 
 from consumer.facts.installation import Installation
@@ -283,10 +284,28 @@ def anywhere(settings: Settings, store: Store) -> Installation:
     return Installation(settings=settings, store=store)
 
 
+class _Compiled(BytecodeCache):
+    """Templates that another application of this process has compiled."""
+
+    def __init__(self) -> None:
+        self._kept: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self._kept:
+            bucket.bytecode_from_string(self._kept[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[bucket.key] = bucket.bytecode_to_string()
+
+
+_COMPILED = _Compiled()
+
+
 def _make_app(installation: Installation, **more: Any) -> Flask:
     app = Flask("cuadre_test")
     app.config.update(TESTING=True, SECRET_KEY="only for tests")
     register(app, installation, **more)
+    app.jinja_env.bytecode_cache = _COMPILED
     return app
 
 

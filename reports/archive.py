@@ -114,7 +114,7 @@ def keep_nightly(installation: Installation, connection: Connection, *, on: date
     return kept
 
 
-def kept_files(session: Session, *, limit: int = 200) -> Sequence[ReportFile]:
+def list_files(session: Session, *, limit: int = 200) -> Sequence[ReportFile]:
     newest = sa.select(ReportFile).order_by(col(ReportFile.made_at).desc(), col(ReportFile.id).desc()).limit(limit)
     return session.scalars(newest).all()
 

@@ -141,7 +141,7 @@ def _show_of_period(found: tuple[ClosedFigure | PeriodAdjustment, str]) -> Row:
     return {"connection": found[1], "period": found[0].period_id}
 
 
-def closed_until(session: Session, connection: str) -> Period | None:
+def find_last_closing(session: Session, connection: str) -> Period | None:
     """Find the newest period that is closed now."""
     mine = (col(Period.connection) == connection, col(Period.reopened_at).is_(None))
     return session.scalar(sa.select(Period).where(*mine).order_by(col(Period.until).desc()).limit(1))

@@ -64,13 +64,13 @@ def find_case(session: Session, runs: Sequence[Run], connection: str, exception_
     told = decisions.history(session, connection, exception_id)
     of_document = decisions.standing(session, Pair(connection, "", row.doc_key)) if row.doc_key else []
     newest = max((decision.id or 0 for decision in of_document), default=0)
-    decided = _decided(session, about) if row.resource_id or row.doc_key else []
+    decided = _find_decided(session, about) if row.resource_id or row.doc_key else []
     document = chunks.find_document(session, run, row.doc_key) if run and row.doc_key else None
     is_open = document is None or document["balance"] != 0
     return Case(row, evidence, payment, candidates, stand, told, decided, _runs(session, row, told), newest, is_open)
 
 
-def _decided(session: Session, about: Pair) -> Sequence[Decision]:
+def _find_decided(session: Session, about: Pair) -> Sequence[Decision]:
     """Find every decision there ever was about a payment, or without one about a document."""
     mine = [col(Decision.connection) == about.connection, col(Decision.resource_id) == about.resource_id]
     of_document = [] if about.resource_id else [col(Decision.doc_key) == about.doc_key]
@@ -163,9 +163,9 @@ def compare_candidates(payment: Row, candidates: Sequence[Row]) -> list[Row]:
     return [
         {
             **row,
-            "same": _agreeing(payment, row),
+            "same": _find_agreeing(payment, row),
             "alike": families[_family(row)] - 1,
-            "apart": _telling(row, candidates),
+            "apart": _find_telling(row, candidates),
         }
         for row in candidates
     ]
@@ -175,13 +175,13 @@ def _family(row: Row) -> tuple[object, ...]:
     return tuple(row[name] for name in _ALIKE)
 
 
-def _agreeing(payment: Row, row: Row) -> set[str]:
+def _find_agreeing(payment: Row, row: Row) -> set[str]:
     names = ("customer_tax_id", "order_ref")
     same = {name for name in names if payment[name] and payment[name] == row[name]}
     return same | ({"balance"} if row["difference"] == 0 else set())
 
 
-def _telling(row: Row, candidates: Sequence[Row]) -> list[str]:
+def _find_telling(row: Row, candidates: Sequence[Row]) -> list[str]:
     """Name the columns in which documents that look alike differ; none where only their numbers do."""
     family = [other for other in candidates if _family(other) == _family(row)]
     return [name for name in _TELLING if len({other[name] for other in family}) > 1]

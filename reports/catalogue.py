@@ -74,21 +74,21 @@ def _build(installation: Installation, session: Session, query: Query, on_rows: 
     definition = definition_of(query.name)
     source = source_of(installation, session, query)
     if query.name in IN_COLUMNS:
-        table = build.from_columns(definition, _counted_parts(IN_COLUMNS[query.name](source), on_rows))
+        table = build.from_columns(definition, _count_parts(IN_COLUMNS[query.name](source), on_rows))
     else:
-        rows = _counted(MAKERS[query.name](source), on_rows)
+        rows = _count_rows(MAKERS[query.name](source), on_rows)
         table = build.to_table(definition, rows, currency=currency_of(definition, query.connections))
     banks = standing.bank_names(session) if "recipient_institution" in definition.names else {}
     return Report(definition, table, query.span, source.as_of, facts=facts_of(query, source.runs), banks=banks)
 
 
-def _counted(rows: Iterable[Row], on_rows: OnRows) -> Iterator[Row]:
+def _count_rows(rows: Iterable[Row], on_rows: OnRows) -> Iterator[Row]:
     for row in rows:
         on_rows(1)
         yield row
 
 
-def _counted_parts(parts: Iterable[Part], on_rows: OnRows) -> Iterator[Part]:
+def _count_parts(parts: Iterable[Part], on_rows: OnRows) -> Iterator[Part]:
     for connection, part in parts:
         on_rows(part.num_rows)
         yield connection, part
@@ -116,10 +116,10 @@ def facts_of(query: Query, runs: Sequence[Run]) -> dict[str, str]:
         "incomplete": " ".join(run.connection for run in runs if not run.complete),
         "missing": " ".join(c.name for c in query.connections if c.name not in of_run and needs_run),
         "rounding": ROUNDING,
-    } | {name: value for run in runs for name, value in _named_by(run)}
+    } | {name: value for run in runs for name, value in _name_inputs(run)}
 
 
-def _named_by(run: Run) -> Iterator[tuple[str, str]]:
+def _name_inputs(run: Run) -> Iterator[tuple[str, str]]:
     """Say by which data and tolerances a run came to its result."""
     summary = records.read_summary(run)
     for name, digest in sorted(summary["inputs"].items()):
@@ -138,10 +138,10 @@ def _line_tables(source: Source) -> Iterable[Part]:
 
 def _exceptions(source: Source) -> Iterable[Row]:
     shown = frames.exceptions_shown(source.names, source.query.span, source.as_of)
-    return aged_exceptions(source, frames.exception_rows(source.session, shown))
+    return age_exceptions(source, frames.exception_rows(source.session, shown))
 
 
-def aged_exceptions(source: Source, rows: Iterable[Row]) -> Iterable[Row]:
+def age_exceptions(source: Source, rows: Iterable[Row]) -> Iterable[Row]:
     return build.exceptions(rows, source.calendars, as_of=source.as_of)
 
 
@@ -195,12 +195,12 @@ def _sums(source: Source, kind: str, name: str) -> Iterator[Row]:
 
 def _transfers(source: Source) -> Iterable[Row]:
     bank = business.to_bank(
-        _objects(source, AccountMovement), _objects(source, AccountStatement), _arrived_payouts(source)
+        _objects(source, AccountMovement), _objects(source, AccountStatement), _find_arrived(source)
     )
     return business.transfers(_objects(source, Transfer), bank, _by_name(source), span=source.query.span)
 
 
-def _arrived_payouts(source: Source) -> Iterator[Row]:
+def _find_arrived(source: Source) -> Iterator[Row]:
     """Name the bank movement of each payout that has one."""
     names = ["payout_date", "payout_id", "bank_movement_id"]
     for _, table in frames.payout_tables(source.session, source.runs, WHOLE, names=names):

@@ -47,7 +47,7 @@ def find_dossier(session: Session, runs: Sequence[Run], connection: str, doc_key
     if document is None:
         return None
     run = next((run for run in runs if run.connection == connection), None)
-    closed = bookkeeping.closed_until(session, connection)
+    closed = bookkeeping.find_last_closing(session, connection)
     is_closed = closed is not None and document.issue_date <= closed.until
     decided = _decisions(session, connection, doc_key)
     lines = list(chunks.find_lines(session, run, "doc_key", doc_key))[:_MOST_LINES] if run else []

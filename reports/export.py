@@ -74,14 +74,14 @@ def in_short(report: Report) -> Report:
 
 def to_csv(report: Report, profile: Profile, language: str) -> Iterator[bytes]:
     """Write the header, then rows in pieces; whole columns are formatted at once, ten times faster than cells."""
-    line = profile.delimiter.join(_quoted_text(label, profile) for label in header(report, profile, language))
+    line = profile.delimiter.join(_quote_text(label, profile) for label in header(report, profile, language))
     yield profile.mark + line.encode() + _NEWLINE.encode()
     yield from _side_by_side(lambda start: _lines(report, profile, start), report.table.num_rows)
 
 
 def _lines(report: Report, profile: Profile, start: int) -> bytes:
     part = report.table.slice(start, _ROWS_AT_ONCE).combine_chunks()
-    cells = [_quoted(_to_text(part, column, profile), column, profile) for column in report.definition.columns]
+    cells = [_quote(_to_text(part, column, profile), column, profile) for column in report.definition.columns]
     # Ending the last cell is cheaper than ending the whole line.
     cells[-1] = pc.binary_join_element_wise(cells[-1], _NEWLINE, "", null_handling="replace", null_replacement="")
     lines = pc.binary_join_element_wise(*cells, profile.delimiter, null_handling="replace", null_replacement="")
@@ -99,7 +99,7 @@ def _side_by_side(write: Callable[[int], bytes], rows: int) -> Iterator[bytes]:
             yield piece
 
 
-def _quoted_text(text: str, profile: Profile) -> str:
+def _quote_text(text: str, profile: Profile) -> str:
     special = any(mark in text for mark in (profile.delimiter, '"', "\r", "\n"))
     return '"' + text.replace('"', '""') + '"' if special else text
 
@@ -203,7 +203,7 @@ def to_json_rows(report: Report, start: int, count: int) -> list[Row]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def _quoted(cells: pa.Array, column: Column, profile: Profile) -> pa.Array:
+def _quote(cells: pa.Array, column: Column, profile: Profile) -> pa.Array:
     if column.kind not in {Kind.TEXT, Kind.ID}:
         return cells
     cells = defuse(cells) if profile.for_people else cells
@@ -230,7 +230,7 @@ def to_parquet(report: Report) -> bytes:
     currencies = _array(report.table.combine_chunks(), CURRENCY)
     arrays, fields = [], []
     for column in report.definition.columns:
-        array = _typed(_array(report.table.combine_chunks(), column.name), column, currencies)
+        array = _type_cells(_array(report.table.combine_chunks(), column.name), column, currencies)
         arrays.append(array)
         fields.append(pa.field(column.name, array.type))
     metadata = dict(sorted(report.facts.items())) | {"as_of": report.as_of.isoformat()}
@@ -240,7 +240,7 @@ def to_parquet(report: Report) -> bytes:
     return data
 
 
-def _typed(values: pa.Array, column: Column, currencies: pa.Array) -> pa.Array:
+def _type_cells(values: pa.Array, column: Column, currencies: pa.Array) -> pa.Array:
     if column.kind is Kind.DECIMAL:
         return pc.cast(values, pa.decimal128(24, 6))
     if column.kind is not Kind.MONEY:

@@ -150,7 +150,7 @@ def gaps_open(session: Session, connections: Sequence[str]) -> int:
     return count(session, _OPEN, Wanted(connections))
 
 
-def received_since(session: Session, connections: Sequence[str], since: datetime) -> int:
+def count_received(session: Session, connections: Sequence[str], since: datetime) -> int:
     query = sa.select(sa.func.count()).select_from(Event)
     return session.scalar(query.where(col(Event.connection).in_(connections), col(Event.received_at) >= since)) or 0
 

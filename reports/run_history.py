@@ -58,7 +58,7 @@ def missing_streams(run: Run) -> int:
     return int(read_summary(run)["exceptions"].get(Code.DATA_GAP, 0))
 
 
-def found_by(session: Session, run: Run) -> list[CodeTotal]:
+def count_findings(session: Session, run: Run) -> list[CodeTotal]:
     mine = (col(RunFinding.connection) == run.connection, col(RunFinding.run_id) == run.id)
     return totals_by_code(session, RunFinding, mine, sa.null())
 

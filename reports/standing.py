@@ -68,7 +68,7 @@ def payouts(session: Session, runs: Sequence[Run], asked: PayoutFilter, number: 
     key = (col(PayoutResult.connection), col(PayoutResult.run_id), col(PayoutResult.payout_id))
     order = (col(PayoutResult.payout_date).desc().nulls_first(), col(PayoutResult.payout_id).desc())
     # Keys first: sorting a hundred thousand rows with their JSON in tow takes seconds on a late page.
-    keys = _paged(sa.select(*key).where(*conditions).order_by(*order), number).subquery()
+    keys = _page(sa.select(*key).where(*conditions).order_by(*order), number).subquery()
     query = sa.select(col(PayoutResult.connection), col(PayoutResult.columns)).join(
         keys, sa.and_(*(column == keys.c[name] for column, name in zip(key, _KEY, strict=True)))
     )
@@ -100,7 +100,7 @@ def exceptions(session: Session, connections: Sequence[str], asked: ExceptionFil
         .where(*conditions)
         .order_by(rank, col(ExceptionRow.amount_at_risk).desc(), col(ExceptionRow.opened_on), col(ExceptionRow.id))
     )
-    return Page(list(exception_rows(session, _paged(query, number))), number, total)
+    return Page(list(exception_rows(session, _page(query, number))), number, total)
 
 
 def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) -> list[sa.ColumnElement[bool]]:
@@ -197,7 +197,7 @@ def bank_names(session: Session) -> dict[str, str]:
     return {body["id"]: body["name"] for body in bodies if body.get("name")}
 
 
-def _paged(query: Select, number: int) -> Select:
+def _page(query: Select, number: int) -> Select:
     return query.limit(PAGE_ROWS).offset((number - 1) * PAGE_ROWS)
 
 

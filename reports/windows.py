@@ -104,7 +104,7 @@ def _of_exceptions(source: Source, start: int, count: int) -> Window:
     total = source.session.scalar(sa.select(sa.func.count()).select_from(shown.order_by(None).subquery())) or 0
     rows = frames.exception_rows(source.session, shown.offset(start).limit(count))
     currency = catalogue.currency_of(definition, source.query.connections)
-    table = build.to_table(definition, catalogue.aged_exceptions(source, rows), currency=currency)
+    table = build.to_table(definition, catalogue.age_exceptions(source, rows), currency=currency)
     facts = catalogue.facts_of(source.query, source.runs)
     return Window(Report(definition, table, source.query.span, source.as_of, facts=facts), total, frozenset())
 
@@ -113,20 +113,20 @@ def _as_it_is(_source: Source, _connection: str, part: pa.Table) -> pa.Table:
     return part
 
 
-def _aged(source: Source, connection: str, part: pa.Table) -> pa.Table:
+def _age(source: Source, connection: str, part: pa.Table) -> pa.Table:
     rows = [{**row, "connection": connection} for row in chunks.to_rows(part)]
     aged = build.receivables(rows, source.due_days, as_of=source.as_of)
     return build.to_table(definition_of("receivables"), aged, currency=lambda row: str(row["currency"]))
 
 
-def _expected(source: Source, connection: str, part: pa.Table) -> pa.Table:
+def _expect(source: Source, connection: str, part: pa.Table) -> pa.Table:
     return build.in_transit(part, source.calendars[connection], as_of=source.as_of)
 
 
 # What depends on the day that is asked for is added to the rows that are shown.
 _COMPLETED: Mapping[str, Callable[[Source, str, pa.Table], pa.Table]] = {
-    "receivables": _aged,
-    "in-transit": _expected,
+    "receivables": _age,
+    "in-transit": _expect,
 }
 
 

@@ -98,11 +98,11 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
         reading = _read_with_memory(installation, connection, content, account=account, columns=columns)
         account = account or _find_account(installation, connection, reading)
     except OSError as error:
-        return _refused(outcome, Message("books.file_unreadable", {"reason": str(error.strerror)}))
+        return _refuse(outcome, Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except (BankFileError, MappingError) as error:
         is_unknown = error.message.code == NO_HEADER
         proposal = propose_columns(content, country=connection.country_code) if is_unknown else None
-        return _refused(replace(outcome, proposal=proposal), error.message)
+        return _refuse(replace(outcome, proposal=proposal), error.message)
     rejects = reading.rejects or tuple(check_statements(reading.statements, account))
     if not rejects and not reading.statements:
         rejects = (Reject(NO_LINE, "", "", Message("books.no_movements")),)
@@ -180,7 +180,7 @@ def _find_account(installation: Installation, connection: Connection, reading: B
     return recipients.pop()
 
 
-def _refused(outcome: BankOutcome, reason: Message) -> BankOutcome:
+def _refuse(outcome: BankOutcome, reason: Message) -> BankOutcome:
     return replace(outcome, rejects=(Reject(NO_LINE, "", "", reason),))
 
 
@@ -221,11 +221,11 @@ def _keep(
         return replace(outcome, rejects=unfit)
     said = lines_said(outcome.reading.statements)
     first_on = min([file.since, *(line.booked_on for line in said)])
-    place = find_place(file, said, before, _kept(session, file, first_on))
+    place = find_place(file, said, before, _read_kept(session, file, first_on))
     if place.rejects:
         return replace(outcome, rejects=place.rejects)
     lines = list(_lines(said, file, place.before))
-    known = set(_known(session, file.connection, [str(line["id"]) for line in lines]))
+    known = set(_find_known(session, file.connection, [str(line["id"]) for line in lines]))
     new = [line for line in lines if line["id"] not in known]
     notes = (*place.notes, *filter(None, [stranger]), *_twice(session, file, content))
     outcome = replace(outcome, added=len(new), known=len(known), notes=notes)
@@ -251,7 +251,7 @@ def _earlier(session: Session, file: BankFile) -> Sequence[BankFile]:
     return session.exec(mine.order_by(col(BankFile.imported_at), col(BankFile.sha256))).all()
 
 
-def _kept(session: Session, file: BankFile, since: date) -> list[Said]:
+def _read_kept(session: Session, file: BankFile, since: date) -> list[Said]:
     names = (BankLine.booked_on, BankLine.amount, BankLine.currency, BankLine.text, BankLine.reference)
     mine = (col(BankLine.connection) == file.connection, col(BankLine.account) == file.account)
     form = col(BankFile.file_format)
@@ -278,7 +278,7 @@ def _lines(lines: Iterable[Said], file: BankFile, before: Counter[Said]) -> Iter
         }  # fmt: skip
 
 
-def _known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[str]:
+def _find_known(session: Session, connection: str, ids: Sequence[str]) -> Iterator[str]:
     for some in batches(ids):
         yield from session.exec(
             select(BankLine.id).where(BankLine.connection == connection, col(BankLine.id).in_(some))

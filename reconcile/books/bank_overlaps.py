@@ -50,27 +50,27 @@ def find_place(file: BankFile, lines: Sequence[Said], earlier: Sequence[BankFile
     same = Counter(lines) & Counter(kept)
     split = set(_split_days(file, lines, touching))
     # Lines of the whole day again that happen to sum to nothing look like a day that was split.
-    split = {on for on in split if not _sums_to_nothing(same, on)}
+    split = {on for on in split if not _sums_to_zero(same, on)}
     over = [other for other in touching if _common(file, other) - split]
     stranger = next((other for other in over if _family(other) != _family(file)), None)
     if stranger is not None:
-        return Place(rejects=(_written_otherwise(file, stranger),))
+        return Place(rejects=(_refuse_other_format(file, stranger),))
     # Files that speak of other days share no line: one dated outside its statement is one more, however alike.
     others = {said for said in same if said.booked_on in split or (not over and file.opening is not None)}
     stated = [other for other in over if other.opening is not None]
     agree = any(_counts_from_one_point(file, other, lines, kept) for other in stated if file.opening is not None)
-    retold = _told_otherwise(file, over, lines, kept, split)
+    retold = _count_contradicted(file, over, lines, kept, split)
     if retold and (agree or file.opening is None or not stated):
-        return Place(rejects=(_retold(over[-1], retold),))
+        return Place(rejects=(_refuse_other_words(over[-1], retold),))
     place = Place(Counter(said for said in kept if said in others))
     same = Counter({said: count for said, count in same.items() if said not in others})
     if not same:
         return place
     if file.opening is None or not stated:
-        return replace(place, notes=(_undecided(same),))
+        return replace(place, notes=(_note_assumed(same),))
     if agree:
         return place
-    return Place(rejects=(_contradicted(stated[-1], same),))
+    return Place(rejects=(_refuse_other_balances(stated[-1], same),))
 
 
 def _may_share_lines(file: BankFile, other: BankFile) -> bool:
@@ -79,7 +79,7 @@ def _may_share_lines(file: BankFile, other: BankFile) -> bool:
     return is_same_kind and other.currency == file.currency
 
 
-def _sums_to_nothing(same: Counter[Said], on: date) -> bool:
+def _sums_to_zero(same: Counter[Said], on: date) -> bool:
     amounts = [said.amount * count for said, count in same.items() if said.booked_on == on]
     return bool(amounts) and sum(amounts) == 0
 
@@ -121,7 +121,7 @@ def _split_days(file: BankFile, lines: Sequence[Said], touching: Sequence[BankFi
         yield file.until
 
 
-def _told_otherwise(
+def _count_contradicted(
     file: BankFile, over: Sequence[BankFile], lines: Sequence[Said], kept: Sequence[Said], split: set[date]
 ) -> Counter[tuple[date, int]]:
     """Count kept lines that this file has not, though it has one of their day and amount under other words."""
@@ -153,7 +153,7 @@ def _family(file: BankFile) -> str:
     return "sheet" if file.file_format in SHEET_FORMS else file.file_format
 
 
-def _written_otherwise(file: BankFile, other: BankFile) -> Reject:
+def _refuse_other_format(file: BankFile, other: BankFile) -> Reject:
     values: dict[str, Value] = {
         "file": other.name,
         "format": other.file_format,
@@ -163,15 +163,15 @@ def _written_otherwise(file: BankFile, other: BankFile) -> Reject:
     return Reject(NO_LINE, "", "", Message("books.other_format_known", values))
 
 
-def _retold(other: BankFile, retold: Counter[tuple[date, int]]) -> Reject:
+def _refuse_other_words(other: BankFile, retold: Counter[tuple[date, int]]) -> Reject:
     values: dict[str, Value] = {"lines": retold.total(), "file": other.name, "day": min(day for day, _ in retold)}
     return Reject(NO_LINE, "", "", Message("books.same_days_other_words", values))
 
 
-def _undecided(same: Counter[Said]) -> Message:
+def _note_assumed(same: Counter[Said]) -> Message:
     return Message("books.same_lines_assumed", {"lines": same.total()})
 
 
-def _contradicted(other: BankFile, same: Counter[Said]) -> Reject:
+def _refuse_other_balances(other: BankFile, same: Counter[Said]) -> Reject:
     values: dict[str, Value] = {"lines": same.total(), "file": other.name, "day": min(said.booked_on for said in same)}
     return Reject(NO_LINE, "opening", "", Message("books.same_lines_other_balances", values))

@@ -59,7 +59,7 @@ def read_bank_sheet(content: bytes, *, country: str, mapping: Mapping[str, str])
         raise BankFileError("books.several_lists", count=len(lists), sheets="; ".join(lists))
     sheet, header = max(usable, key=lambda pair: len(pair[1].at))
     name = sheet.form
-    doubled = tuple(_doubled(header))
+    doubled = tuple(_refuse_doubled(header))
     if doubled:
         return BankReading(name, rejects=doubled)
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
@@ -85,7 +85,7 @@ def _has_money(header: Header) -> bool:
     return "booked_on" in header.at and ("amount" in header.at or {"credit", "debit"} <= header.at.keys())
 
 
-def _doubled(header: Header) -> Iterator[Reject]:
+def _refuse_doubled(header: Header) -> Iterator[Reject]:
     for field, name in header.names.items():
         if len(header.twins(field)) > 1:
             yield Reject(header.line, name, "", Message("books.column_twice"))
@@ -184,7 +184,7 @@ def _to_money(row: Row, header: Header, convention: _Convention) -> int | None:
 
     if "amount" in header.at:
         amount = read("amount")
-        return amount if amount is None else _directed(amount, header.cell(row, "direction"), convention)
+        return amount if amount is None else _apply_direction(amount, header.cell(row, "direction"), convention)
     credit, debit = read("credit"), read("debit")
     if credit and debit:
         raise _AmountError(Message("books.credit_and_debit"), "credit")
@@ -193,7 +193,7 @@ def _to_money(row: Row, header: Header, convention: _Convention) -> int | None:
     return (credit or 0) - abs(debit or 0)
 
 
-def _directed(amount: int, flag: str, convention: _Convention) -> int:
+def _apply_direction(amount: int, flag: str, convention: _Convention) -> int:
     word = normalise(flag)
     if not word:
         return -abs(amount) if flag.strip() == "-" else amount

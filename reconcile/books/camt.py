@@ -62,8 +62,8 @@ def _statement(element: Element) -> tuple[Statement, int]:
         account=_account(element),
         currency=currency,
         rows=rows,
-        opening=Balance(_signed(opening, currency), _day(opening, "Dt")),
-        closing=Balance(_signed(closing, currency), _day(closing, "Dt")),
+        opening=Balance(_read_signed(opening, currency), _day(opening, "Dt")),
+        closing=Balance(_read_signed(closing, currency), _day(closing, "Dt")),
     )
     return statement, waiting
 
@@ -84,7 +84,7 @@ def _rows(element: Element, currency: str) -> tuple[tuple[BankRow, ...], int]:
     """Return the booked entries, and how many are only announced."""
     entries = list(_all(element, "Ntry"))
     booked = [(place, entry) for place, entry in enumerate(entries, start=1) if _state(entry) == _BOOKED]
-    return tuple(_named_row(place, entry, currency) for place, entry in booked), len(entries) - len(booked)
+    return tuple(_read_row(place, entry, currency) for place, entry in booked), len(entries) - len(booked)
 
 
 def _edge(balances: dict[str, Element], codes: tuple[str, ...]) -> Element:
@@ -94,7 +94,7 @@ def _edge(balances: dict[str, Element], codes: tuple[str, ...]) -> Element:
     raise BankFileError("books.no_opening_code" if codes is _OPENING else "books.no_closing_code", code=codes[0])
 
 
-def _named_row(place: int, entry: Element, currency: str) -> BankRow:
+def _read_row(place: int, entry: Element, currency: str) -> BankRow:
     try:
         return _row(place, entry, currency)
     except BankFileError as error:
@@ -110,7 +110,7 @@ def _row(place: int, entry: Element, currency: str) -> BankRow:
     return BankRow(
         line=place,
         booked_on=_day(entry, "BookgDt"),
-        amount=_signed(entry, currency),
+        amount=_read_signed(entry, currency),
         text=" ".join(" ".join(text.split()) for text in texts if text),
         reference=" ".join(dict.fromkeys(filter(None, said))),
     )
@@ -122,7 +122,7 @@ def _remittance(details: Element) -> Iterator[str]:
     yield _text(details, "AddtlTxInf")
 
 
-def _signed(element: Element, currency: str) -> int:
+def _read_signed(element: Element, currency: str) -> int:
     """Amounts are positive in the file; the indicator says which way the money went."""
     amount = _amount_of(element)
     if amount.get("Ccy") != currency:

@@ -101,7 +101,7 @@ class FolderWatch:
         # A file that fails waits its time again, so that it keeps no other from its turn.
         self._seen[path] = (mark, at)
         try:
-            with _locked(path, mark) as file:
+            with _lock(path, mark) as file:
                 content = None if file is None else _read(file, mark)
                 if content is None:
                     return False
@@ -143,7 +143,7 @@ def _mark_of(about: os.stat_result) -> _Mark:
 
 
 @contextmanager
-def _locked(path: Path, mark: _Mark) -> Iterator[int | None]:
+def _lock(path: Path, mark: _Mark) -> Iterator[int | None]:
     """Open a file for this worker alone; None where another one has it, or it is no longer the one that was seen."""
     try:
         file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -73,14 +73,14 @@ def import_invoices(
         content = path.read_bytes()
         columns = read_mapping(installation.settings.data_dir / "mappings", mapping) if mapping else {}
     except OSError as error:
-        return _refused(path.name, "", Message("books.file_unreadable", {"reason": str(error.strerror)}))
+        return _refuse(path.name, "", Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except MappingError as error:
-        return _refused(path.name, "", error.message)
+        return _refuse(path.name, "", error.message)
     sha256 = _digest(content, columns)
     with installation.store.reading() as session:
         earlier = session.get(InvoiceFile, (connection.name, sha256))
         if earlier is not None:
-            return _known_already(path.name, sha256, earlier)
+            return _report_known(path.name, sha256, earlier)
         own_tax_ids = find_own_tax_ids(session, connection)
     reading = read_invoices(
         content,
@@ -117,7 +117,7 @@ def _to_own_tax_id(value: object, connection: Connection) -> str | None:
         return None
 
 
-def _refused(name: str, sha256: str, reason: Message) -> ImportOutcome:
+def _refuse(name: str, sha256: str, reason: Message) -> ImportOutcome:
     reject = Reject(NO_LINE, "", "", reason)
     return ImportOutcome(name, sha256, False, False, Reading((), (reject,)), (reject,))
 
@@ -130,7 +130,7 @@ def _digest(content: bytes, columns: Mapping[str, str]) -> str:
     return digest.hexdigest()
 
 
-def _known_already(name: str, sha256: str, file: InvoiceFile) -> ImportOutcome:
+def _report_known(name: str, sha256: str, file: InvoiceFile) -> ImportOutcome:
     earlier = Message("books.imported_before", {"at": file.imported_at, "name": file.name})
     if file.totals_accepted:
         values = {**earlier.values, "accepted": file.totals_accepted}
@@ -158,7 +158,7 @@ def keep(session: Session, connection: Connection, outcome: ImportOutcome, *, at
     }  # fmt: skip
     if not insert_once(session.connection(), InvoiceFile, [file], keys=["connection", "sha256"]):
         # Another process brought the same file between our look and this turn.
-        return _known_already(outcome.name, outcome.sha256, session.get_one(InvoiceFile, tuple(file.values())[:2]))
+        return _report_known(outcome.name, outcome.sha256, session.get_one(InvoiceFile, tuple(file.values())[:2]))
     rows = [_row(document, raw, connection, outcome.sha256, at) for document, raw in changes.added]
     if rows:
         session.execute(sa.insert(LocalInvoice), rows)
@@ -181,7 +181,7 @@ def _with_counts(outcome: ImportOutcome, changes: Changes) -> ImportOutcome:
 def find_changes(session: Session, connection: Connection, reading: Reading) -> Changes:
     """Compare a reading with the books."""
     keys = [document.doc_key for document, _ in reading.documents]
-    known = {row.doc_key: row for row in _known(session, connection.name, keys)}
+    known = {row.doc_key: row for row in _find_known(session, connection.name, keys)}
     states_currency = "currency" in dict(reading.columns)
     added, changed = [], []
     for document, raw in reading.documents:
@@ -194,7 +194,7 @@ def find_changes(session: Session, connection: Connection, reading: Reading) -> 
     return Changes(tuple(added), tuple(changed), len(keys) - len(added) - len(changed))
 
 
-def _known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[LocalInvoice]:
+def _find_known(session: Session, connection: str, keys: Sequence[str]) -> Iterator[LocalInvoice]:
     for some in batches(keys):
         query = select(LocalInvoice).where(LocalInvoice.connection == connection, col(LocalInvoice.doc_key).in_(some))
         yield from session.exec(query)

@@ -163,10 +163,10 @@ def _find_uneven(sheet: Sheet, body: Sequence[Row], names: Sequence[str]) -> Ite
         is_short = bool(sheet.separator) and len(row.cells) < len(names)
         is_long = bool(sheet.separator) and len(row.cells) > len(names) and not ends_alike
         if is_short or is_long or any(to_text(cell) for cell in row.cells[len(names) :]):
-            yield _uneven(row, names)
+            yield _refuse_uneven(row, names)
 
 
-def _uneven(row: Row, names: Sequence[str]) -> Reject:
+def _refuse_uneven(row: Row, names: Sequence[str]) -> Reject:
     reason = Message("books.row_width", {"cells": len(row.cells), "header": len(names)})
     return Reject(row.line, "", "", reason)
 
@@ -213,7 +213,7 @@ def keep_report(
     charged = [row for row in rows if row.resource_type != ADJUSTMENT]
     currency = next(iter(items.values())).currency
     mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
-    replaced = None if known is None else _replaced(session, known, mine)
+    replaced = None if known is None else _describe_replaced(session, known, mine)
     outcome = replace(outcome, currency=currency, fee_total=sum(row.fee for row in charged), replaced=replaced)
     if seen is not None and known is not None and seen != known.sha256:
         return replace(outcome, stale=Message("books.replaced_meanwhile", {"name": known.name, "payout": found}))
@@ -239,7 +239,7 @@ def keep_report(
     return replace(outcome, kept=True)
 
 
-def _replaced(session: Session, known: PayoutReport, mine: tuple[sa.ColumnElement[bool], ...]) -> Replaced:
+def _describe_replaced(session: Session, known: PayoutReport, mine: tuple[sa.ColumnElement[bool], ...]) -> Replaced:
     fees = session.scalar(sa.select(sa.func.sum(col(ProviderFee.fee_total))).where(*mine)) or 0
     return Replaced(known.sha256, known.name, known.imported_at, int(fees))
 

@@ -42,13 +42,13 @@ def import_rates(installation: Installation, connection: Connection, path: Path,
     """Keep the rates of one file; a later value of a day replaces the earlier one."""
     if currency not in RATED_CURRENCIES:
         known = ", ".join(RATED_CURRENCIES)
-        return _refused(path.name, Message("books.unrated_currency", {"currency": currency[:20], "known": known}))
+        return _refuse(path.name, Message("books.unrated_currency", {"currency": currency[:20], "known": known}))
     try:
         outcome = read_rates(path.name, path.read_bytes(), country=connection.country_code)
     except OSError as error:
-        return _refused(path.name, Message("books.file_unreadable", {"reason": str(error.strerror)}))
+        return _refuse(path.name, Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except SheetError as error:
-        return _refused(path.name, error.message)
+        return _refuse(path.name, error.message)
     if outcome.accepted:
         with installation.store.transaction() as session:
             mine = (ExchangeRate.connection == connection.name, ExchangeRate.currency == currency)
@@ -60,7 +60,7 @@ def import_rates(installation: Installation, connection: Connection, path: Path,
     return outcome
 
 
-def _refused(name: str, reason: Message) -> RatesOutcome:
+def _refuse(name: str, reason: Message) -> RatesOutcome:
     return RatesOutcome(name, rejects=(Reject(_NO_LINE, "", "", reason),))
 
 
@@ -69,7 +69,7 @@ def read_rates(name: str, content: bytes, *, country: str) -> RatesOutcome:
     found = ((sheet, find_header(sheet.rows, {}, words=COLUMNS, least=len(COLUMNS))) for sheet in read_sheets(content))
     sheet, header = next((pair for pair in found if pair[1] is not None), (None, None))
     if sheet is None or header is None:
-        return _refused(name, Message("books.no_rates_header"))
+        return _refuse(name, Message("books.no_rates_header"))
     body = [row for row in sheet.rows if row.line > header.line and not row.is_blank]
     style = decide_style((header.raw(row, "on") for row in body), from_1904=sheet.from_1904)
     zone = ZoneInfo(COUNTRIES[country].zone)
@@ -78,7 +78,7 @@ def read_rates(name: str, content: bytes, *, country: str) -> RatesOutcome:
     try:
         mark = decide_rate_mark(filter(None, values))
     except FigureError as error:
-        return _refused(name, Message("books.value_problem", {"problem": error.message}))
+        return _refuse(name, Message("books.value_problem", {"problem": error.message}))
     rates: dict[date, str] = {}
     rejects: list[Reject] = []
     for row, written in zip(body, values, strict=True):

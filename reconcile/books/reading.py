@@ -196,7 +196,7 @@ def read_invoices(
     sheet, header = found
     if summary := tuple(find_summary(header)):
         return Reading((), summary, encoding=sheet.encoding, separator=sheet.separator)
-    unusable = (*_missing_columns(header), *_doubled_columns(header), *_unclear_columns(header))
+    unusable = (*_missing_columns(header), *_refuse_doubled(header), *_unclear_columns(header))
     if unusable:
         return Reading((), unusable, encoding=sheet.encoding, separator=sheet.separator)
     return _judge_totals(_read_rows(sheet, header, country, own_tax_ids), accepted=accept_totals)
@@ -240,7 +240,7 @@ def _unclear_columns(header: Header) -> Iterator[Reject]:
         yield Reject(header.line, name, "", reason)
 
 
-def _doubled_columns(header: Header) -> Iterator[Reject]:
+def _refuse_doubled(header: Header) -> Iterator[Reject]:
     for field, name in header.names.items():
         places = header.twins(field)
         if len(places) > 1:
@@ -259,10 +259,10 @@ def _read_rows(sheet: Sheet, header: Header, country: str, own_tax_ids: frozense
     if strangers:
         return Reading((), strangers, encoding=sheet.encoding, separator=sheet.separator)
     if not sheet.separator:
-        rows = [_padded(row, header) for row in rows]
+        rows = [_pad(row, header) for row in rows]
     rows, taxes = cut_further_taxes(rows, header)
     cells = _cells_of_a_row(rows, header) if sheet.separator else None
-    uneven = [_uneven(row, header) for row in rows if _has_other_width(row, header, cells)]
+    uneven = [_refuse_uneven(row, header) for row in rows if _has_other_width(row, header, cells)]
     if uneven:
         return Reading((), tuple(uneven), encoding=sheet.encoding, separator=sheet.separator)
     rows, rows_of_taxes = set_taxes_aside(rows, header)
@@ -359,7 +359,7 @@ def _notes(
         yield Message("books.repeated_rows", {"count": repeated})
 
 
-def _padded(row: Row, header: Header) -> Row:
+def _pad(row: Row, header: Header) -> Row:
     """Fill a workbook's row up: its empty cells at the end are not stored."""
     return replace(row, cells=row.cells + ("",) * (header.width - len(row.cells)))
 
@@ -380,7 +380,7 @@ def _has_other_width(row: Row, header: Header, cells: int | None) -> bool:
     return any(to_text(cell) for cell in row.cells[header.width if cells is None else header.cells :])
 
 
-def _uneven(row: Row, header: Header) -> Reject:
+def _refuse_uneven(row: Row, header: Header) -> Reject:
     reason = Message("books.row_width", {"cells": len(row.cells), "header": header.cells})
     return Reject(row.line, "", "", reason)
 

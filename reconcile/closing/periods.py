@@ -19,7 +19,7 @@ from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.columns import core_of
 from reconcile.closing.figures import KEYS, Moved, figures_of, find_moved
 from reconcile.desk.decisions import Signature
-from reconcile.kept.records import closed_periods, last_closed
+from reconcile.kept.records import last_closed, read_closed_periods
 from reconcile.rules.inputs import Result
 from reconcile.tables import ClosedFigure, Period, PeriodAdjustment
 
@@ -76,7 +76,7 @@ def find_adjustments(
     session: Session, connection: str, result: Result, *, as_of: date
 ) -> Iterator[tuple[Period, list[Moved]]]:
     """Compare each closed period, with the adjustments it has, with a result of a day after it."""
-    for period in closed_periods(session, connection):
+    for period in read_closed_periods(session, connection):
         if not result.complete or as_of < period.until:
             continue
         found = list(find_moved(_standing(session, period), figures_of(result, period.since, period.until)))

@@ -37,12 +37,12 @@ def explain(session: Session, data_dir: Path, run: Run, identity: str, calendar:
     if not any(fact.about == f"item {identity}" for fact in facts):
         return
     try:
-        yield from _compared(session, data_dir, run, identity, calendar)
+        yield from _compare(session, data_dir, run, identity, calendar)
     except snapshots.SnapshotError as problem:
         yield Fact(f"item {identity}", "compared", f"not again: {problem}")
 
 
-def _compared(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
+def _compare(session: Session, data_dir: Path, run: Run, identity: str, calendar: BankCalendar) -> Iterator[Fact]:
     items = snapshots.read_frame(data_dir, run.connection, run.id, "items")
     mine = items[(items["resource_id"] == identity) & items["resource_type"].isin(PAYMENT_TYPES)]
     if mine.empty:
@@ -54,7 +54,7 @@ def _compared(session: Session, data_dir: Path, run: Run, identity: str, calenda
         if line["doc_key"] and line["applied_amount"]:
             applied[line["doc_key"]] = applied.get(line["doc_key"], 0) + int(line["applied_amount"])
     documents = snapshots.read_frame(data_dir, run.connection, run.id, "documents")
-    decided = _decided(snapshots.read_frame(data_dir, run.connection, run.id, "decisions"), identity)
+    decided = _read_decisions(snapshots.read_frame(data_dir, run.connection, run.id, "decisions"), identity)
     chosen = choose_candidates(item, documents, rules)
     missing = [key for key in applied if key not in set(chosen["doc_key"])]
     for document in [*rows_of(documents[documents["doc_key"].isin(missing)]), *rows_of(chosen)]:
@@ -68,7 +68,7 @@ def _compared(session: Session, data_dir: Path, run: Run, identity: str, calenda
         yield from (Fact(about, check.name, str(check)) for check in checks)
 
 
-def _decided(decisions: DataFrame, identity: str) -> dict[str, str]:
+def _read_decisions(decisions: DataFrame, identity: str) -> dict[str, str]:
     """Say in words what people decided against documents of a payment, the last word about each of them."""
     mine = decisions[decisions["resource_id"] == identity].sort_values("decision_id")
     said = {row.doc_key if isinstance(row.doc_key, str) else _WHATEVER: row.kind for row in rows_of(mine)}

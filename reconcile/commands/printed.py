@@ -33,7 +33,7 @@ def to_words(fact: Fact) -> str:
         return ", ".join(f"{part.name.replace('_', ' ')} {to_words(part)}" for part in parts)
     if isinstance(value, list):
         words = [to_words(fact._replace(value=part)) for part in value]
-        return _listed(words, are_sets=isinstance(next(iter(value), None), list))
+        return _join(words, are_sets=isinstance(next(iter(value), None), list))
     amount = _amount_of(fact)
     return say_stored(str(value)) if amount is None else f"{amount} {fact.currency}"
 
@@ -66,5 +66,5 @@ def _amount_of(fact: Fact) -> str | None:
     return None if fact.currency is None else format_decimal(fact.value, fact.currency)
 
 
-def _listed(parts: list[str], *, are_sets: bool) -> str:
+def _join(parts: list[str], *, are_sets: bool) -> str:
     return "; ".join(part.replace(", ", " + ") for part in parts) if are_sets else ", ".join(parts)

@@ -107,7 +107,7 @@ def rerun_run(
     """Make a run again from its kept inputs and say whether every row is as it was published; 3 if any is not."""
     with installation.store.reading() as session:
         found = run_called(session, connection, run_id)
-    made = _made_again(installation.settings.data_dir, found)
+    made = _make_again(installation.settings.data_dir, found)
     with installation.store.reading() as session:
         held = list(reruns.compare(session, found, made, most=limit))
     is_same = not any(one.differing for one in held)
@@ -122,7 +122,7 @@ def rerun_run(
     leave(Completion.DONE if is_same and not is_refused else Completion.PARTLY_DONE)
 
 
-def _made_again(data_dir: Path, run: Run) -> Rerun:
+def _make_again(data_dir: Path, run: Run) -> Rerun:
     try:
         with show_steps() as watch:
             return reruns.rerun(data_dir, run, watch)

@@ -139,7 +139,7 @@ def merge(known: Iterable[ExceptionState], seen: Seen, *, could_find: Callable[[
     return result
 
 
-def left_open(known: Iterable[ExceptionState], merged: Merge) -> Iterator[AtRisk]:
+def list_open(known: Iterable[ExceptionState], merged: Merge) -> Iterator[AtRisk]:
     """Yield what is open once a run is merged."""
     yield from merged.opened.values()
     for row in known:
@@ -154,7 +154,7 @@ def _is_newer(row: ExceptionState, as_of: date) -> bool:
     return row.code != Code.DATA_GAP and max(row.last_seen_on, row.resolved_on or row.last_seen_on) > as_of
 
 
-def opened_alike(seen: Seen) -> Columns:
+def build_opening_values(seen: Seen) -> Columns:
     """Return what all rows that one run opens have in common."""
     return {
         "connection": seen.connection, "opened_on": seen.as_of, "last_seen_on": seen.as_of, "owner": "", "note": "",
@@ -163,18 +163,18 @@ def opened_alike(seen: Seen) -> Columns:
     }  # fmt: skip
 
 
-def opened_rows(merged: Merge) -> Iterator[Values]:
+def build_opened_rows(merged: Merge) -> Iterator[Values]:
     """Yield new rows in the order of `OPENED`; a first run opens tens of thousands."""
     for identity, finding in merged.opened.items():
         yield identity, finding.code, finding.subject, *_cells(finding)
 
 
-def remembered_alike(seen: Seen) -> Columns:
+def build_history_values(seen: Seen) -> Columns:
     """Return what all steps of history that one run takes have in common."""
     return {"connection": seen.connection, "at": seen.at, "author": f"{RUN} {seen.run_id}"}
 
 
-def history_rows(merged: Merge) -> Iterator[Values]:
+def build_history_rows(merged: Merge) -> Iterator[Values]:
     """Yield steps of history in the order of `REMEMBERED`."""
     for identity, finding in merged.opened.items():
         yield identity, "opened", "", str(finding.amount_at_risk)

@@ -12,7 +12,7 @@ from reconcile.journal.entries import PAYOUT, Book, JournalError, Pieces
 from reconcile.journal.exporting import Balance
 from reconcile.journal.remembered import first_open
 from reconcile.kept import chunks, extracts
-from reconcile.kept.records import closed_periods, find_run, last_run
+from reconcile.kept.records import find_run, last_run, read_closed_periods
 from reconcile.reading.fee_documents import read_fee_documents
 from reconcile.rules.clearing import ClearingError
 from reconcile.tables import Period, Run
@@ -64,7 +64,7 @@ def open_book(session: Session, run: Run, connection: Connection, accounts: Acco
 
 
 def find_period(session: Session, connection: str, number: int) -> Period:
-    found = next((period for period in closed_periods(session, connection) if period.id == number), None)
+    found = next((period for period in read_closed_periods(session, connection) if period.id == number), None)
     if found is None:
         raise JournalError("journal.no_period", number=number, connection=connection)
     return found
@@ -77,7 +77,7 @@ def choose_days(
 
     Raise JournalError if a day is not closed and drafts were not asked for.
     """
-    periods = closed_periods(session, connection)
+    periods = read_closed_periods(session, connection)
     closed_until = periods[-1].until if periods else None
     newest = last_run(session, connection, today=today)
     if newest is None:

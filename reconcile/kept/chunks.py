@@ -87,13 +87,13 @@ class Chunk:
         try:
             table = self._file().read(columns=columns)
         except (pa.ArrowException, OSError, TypeError) as error:
-            raise self._damaged() from error
-        for column in self._lacking(table.column_names):
+            raise self._to_damage() from error
+        for column in self._find_lacking(table.column_names):
             if columns is None or column.name in columns:
                 table = table.append_column(column.name, pa.nulls(table.num_rows, ARROW_TYPES[column.kind]))
         return table
 
-    def _lacking(self, names: Collection[str]) -> list[Column]:
+    def _find_lacking(self, names: Collection[str]) -> list[Column]:
         """Return the columns of today that the run was published without."""
         return [column for column in COLUMNS[self.kind] if column.name not in names]
 
@@ -102,14 +102,14 @@ class Chunk:
         try:
             schema = self._file().schema_arrow
         except (pa.ArrowException, OSError, TypeError) as error:
-            raise self._damaged() from error
+            raise self._to_damage() from error
         named = (schema.metadata or {}).get(_EMPTY, b"").decode().split()
-        return {*named, *(column.name for column in self._lacking(schema.names))}
+        return {*named, *(column.name for column in self._find_lacking(schema.names))}
 
     def _file(self) -> pq.ParquetFile:
         return pq.ParquetFile(pa.BufferReader(self.content))
 
-    def _damaged(self) -> DamagedRowsError:
+    def _to_damage(self) -> DamagedRowsError:
         run, connection = self.run.number, self.run.connection
         return DamagedRowsError("kept.damaged_rows", run=run, connection=connection, piece=self.number, table=self.kind)
 
@@ -118,13 +118,13 @@ def pack_lines(lines: DataFrame, payouts: DataFrame) -> Iterator[Row]:
     """Pack lines in their order, with the range of dates that each chunk holds."""
     dated = payouts.drop_duplicates("payout_id").set_index("payout_id")["payout_date"]
     found = dated.reindex(lines["payout_id"]).set_axis(lines.index).astype("datetime64[us]")
-    found = found.mask(_freed(lines, payouts), lines["local_date"])
+    found = found.mask(_mark_freed(lines, payouts), lines["local_date"])
     table = pa.Table.from_pandas(lines.assign(**{_DAY: found}), preserve_index=False)
     starts = range(0, table.num_rows, ROWS_A_CHUNK)
     return (_chunk(LINE, number, table.slice(start, ROWS_A_CHUNK)) for number, start in enumerate(starts))
 
 
-def _freed(lines: DataFrame, payouts: DataFrame) -> npt.NDArray[np.bool_]:
+def _mark_freed(lines: DataFrame, payouts: DataFrame) -> npt.NDArray[np.bool_]:
     """Return which lines have no payout and are of items that dead payouts held: the file lists these once more."""
     names, freed = ["resource_type", "resource_id"], lines["payout_id"].isna().to_numpy(dtype=bool, copy=True)
     dead = payouts["payout_id"][payouts["status"].isin(DEAD)]
@@ -384,11 +384,11 @@ def stretches(
         stretch = Stretch(run, kind, number, rows, since, until)
         is_within = first is not None and (since is None or first >= since) and (until is None or last <= until)
         is_whole = (is_within and not undated) or (since is until is None and kind != LINE)
-        found.append(stretch if is_whole else _counted(session, stretch))
+        found.append(stretch if is_whole else _count(session, stretch))
     return found
 
 
-def _counted(session: Session, stretch: Stretch) -> Stretch:
+def _count(session: Session, stretch: Stretch) -> Stretch:
     names = [DAY_OF[stretch.kind], *(["payout_id"] if stretch.kind == LINE else [])]
     rows = _rows_of(_read(session, stretch, names), stretch).num_rows
     return replace(stretch, rows=rows)

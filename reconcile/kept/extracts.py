@@ -64,10 +64,10 @@ class Published:
 def pack(result: Result) -> Iterator[chunks.Row]:
     """Pack each of them; a balance that cannot be counted does not stop the run; reading it gives the reason."""
     frames = (result.lines[list(_READ_OF_LINES)], result.payouts, result.documents)
-    return _packed(Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)))
+    return _pack_all(Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)))
 
 
-def _packed(published: Published) -> Iterator[chunks.Row]:
+def _pack_all(published: Published) -> Iterator[chunks.Row]:
     for kind, make in _MAKERS.items():
         try:
             table = make(published)
@@ -81,7 +81,7 @@ def read(session: Session, run: Run, kind: str, names: Sequence[str] | None = No
     found = list(chunks.tables(session, run, kind, names=names))
     if found:
         return pa.concat_tables(found).combine_chunks()
-    made = _MAKERS[kind](_stored(session, run))
+    made = _MAKERS[kind](_read_stored(session, run))
     return made if names is None else made.select(names)
 
 
@@ -129,7 +129,7 @@ def payouts_of(rows: Sequence[tuple[str, str]]) -> pa.Table:
     return pa.Table.from_pandas(to_types(frame, SUMMARY), preserve_index=False)
 
 
-def _stored(session: Session, run: Run) -> Published:
+def _read_stored(session: Session, run: Run) -> Published:
     lines = [_bare(LINES).select(_READ_OF_LINES), *chunks.tables(session, run, chunks.LINE, names=_READ_OF_LINES)]
     documents = [_bare(DOCUMENT_RESULTS), *chunks.tables(session, run, chunks.DOCUMENT)]
     mine = (col(PayoutResult.connection) == run.connection, col(PayoutResult.run_id) == run.id)
@@ -144,7 +144,7 @@ def _bare(schema: Mapping[str, str]) -> pa.Table:
 
 
 def _payouts(published: Published) -> pa.Table:
-    return _sorted(published.payouts, "payout_date", "payout_id")
+    return _sort(published.payouts, "payout_date", "payout_id")
 
 
 def _receivables(published: Published) -> pa.Table:
@@ -159,16 +159,16 @@ def _receivables(published: Published) -> pa.Table:
     about = pc.is_in(lines["doc_key"], value_set=keys, skip_nulls=True)
     paid = lines.filter(pc.and_kleene(pc.and_kleene(about, is_payment), is_applied))
     seen = pc.fill_null(paid["occurred_at_utc"], pa.scalar(_NEVER, paid["occurred_at_utc"].type))
-    ordered = _sorted(paid.append_column("seen", seen), "seen", "resource_id")
+    ordered = _sort(paid.append_column("seen", seen), "seen", "resource_id")
     last = ordered.group_by("doc_key", use_threads=False).aggregate([("resource_id", "last")])
     found = pc.index_in(owed["doc_key"], value_set=last["doc_key"].combine_chunks())
     named = owed.append_column("last_payment_id", pc.take(last["resource_id_last"], found))
-    return _sorted(named, "customer_tax_id", "due_date", "doc_key")
+    return _sort(named, "customer_tax_id", "due_date", "doc_key")
 
 
 def _transit(published: Published) -> pa.Table:
     waiting = clearing.find_waiting(published.account).select(ITEMS.names)
-    return _sorted(waiting, "occurred_at_utc", "resource_type", "resource_id")
+    return _sort(waiting, "occurred_at_utc", "resource_type", "resource_id")
 
 
 def _rollforward(published: Published) -> pa.Table:
@@ -183,7 +183,7 @@ def _figures(published: Published) -> pa.Table:
     return pa.concat_tables([figures(published.lines, published.payouts), _sums(owed, OF_DOCUMENTS, "name", "amount")])
 
 
-def _sorted(table: pa.Table, *names: str) -> pa.Table:
+def _sort(table: pa.Table, *names: str) -> pa.Table:
     return table.sort_by([(name, "ascending") for name in names])
 
 

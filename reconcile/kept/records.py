@@ -229,14 +229,14 @@ def _exceptions_about(session: Session, connection: str, identity: str) -> Itera
     yield from session.exec(mine.where(sa.or_(*(col(column) == identity for column in ids))))
 
 
-def closed_periods(session: Session, connection: str) -> Sequence[Period]:
+def read_closed_periods(session: Session, connection: str) -> Sequence[Period]:
     """Return the periods that are closed now, oldest first."""
     mine = select(Period).where(Period.connection == connection, col(Period.reopened_at).is_(None))
     return session.exec(mine.order_by(col(Period.until))).all()
 
 
 def last_closed(session: Session, connection: str) -> Period | None:
-    found = closed_periods(session, connection)
+    found = read_closed_periods(session, connection)
     return found[-1] if found else None
 
 

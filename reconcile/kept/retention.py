@@ -13,7 +13,7 @@ from tempfile import mkdtemp
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
-from reconcile.kept.records import closed_periods
+from reconcile.kept.records import read_closed_periods
 from reconcile.kept.snapshots import DRAFT
 from reconcile.tables import PayoutResult, ResultChunk, Run, RunFinding
 
@@ -26,7 +26,7 @@ _RESULTS = (ResultChunk, PayoutResult, RunFinding)
 def prune(session: Session, connection: str, *, today: date, months_until: timedelta, at: datetime) -> list[str]:
     """Drop the rows of runs that need not be kept, and name those runs."""
     runs = session.exec(select(Run).where(Run.connection == connection, col(Run.pruned_at).is_(None))).all()
-    standing = {period.run_id for period in closed_periods(session, connection)}
+    standing = {period.run_id for period in read_closed_periods(session, connection)}
     droppable = find_droppable(runs, today=today, months_until=months_until)
     dropped = [run for run in droppable if run.id not in standing]
     for run in dropped:

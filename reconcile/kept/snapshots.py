@@ -264,12 +264,12 @@ def digest_of(frame: DataFrame) -> str:
     for name in table.column_names:
         cells = to_one_array(table[name])
         sha256.update(f"{name}\0{len(cells)}\0{cells.null_count}\0".encode())
-        for part in _written(cells):
+        for part in _to_bytes(cells):
             sha256.update(part)
     return sha256.hexdigest()
 
 
-def _written(cells: pa.Array) -> Iterator[memoryview]:
+def _to_bytes(cells: pa.Array) -> Iterator[memoryview]:
     """Yield a column as bytes that only the same cells have, in whatever pieces they are kept."""
     if cells.null_count == len(cells):
         return

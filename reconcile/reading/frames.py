@@ -111,7 +111,7 @@ class LargeTables:
     def read(self, name: str) -> pa.Table:
         """Read a table whole; of payments those alone that succeeded or that a payout carries."""
         large, columns = LARGE[name], core_of(LARGE[name].table).c
-        wanted = self._selected(name).where(without_index(columns.connection, self._database) == self._connection.name)
+        wanted = self._select(name).where(without_index(columns.connection, self._database) == self._connection.name)
         if name in PAYMENT_TYPES:
             wanted = wanted.where(sa.or_(columns.status == "succeeded", self._is_carried(columns.id)))
         return read_table(self._database, wanted, large.schema, along=core_of(large.table))
@@ -125,10 +125,10 @@ class LargeTables:
         )
         return sa.select(items.resource_id).where(*mine, items.resource_id == resource_id).exists()
 
-    def _selected(self, name: str) -> Statement:
+    def _select(self, name: str) -> Statement:
         """Rows of any connection; provider objects of this mode that are not gone, and of events the sources."""
         large, columns = LARGE[name], core_of(LARGE[name].table).c
-        wanted = sa.select(*(_named_column(large, column) for column in large.schema))
+        wanted = sa.select(*(_name_column(large, column) for column in large.schema))
         if "mode" in columns:
             wanted = wanted.where(columns.mode == self._connection.mode)
         if "gone_at" in columns:
@@ -147,7 +147,7 @@ class LargeTables:
         return *known, is_any
 
 
-def _named_column(large: Large, name: str) -> Column:
+def _name_column(large: Large, name: str) -> Column:
     columns, there = core_of(large.table).c, large.others.get(name, name)
     # A fact that a table of resources has no column for is unknown there.
     if name in large.fixed or (large.schema is FACTS and there not in columns):
@@ -245,7 +245,7 @@ class _Reader:
     def items(self, large: LargeTables, worker: Executor) -> tuple[Future[DataFrame], Future[DataFrame]]:
         """Read the items, and which payments name a customer who is not here."""
         carried = large.read("payout_item")
-        listed = carried.filter(pc.is_in(carried["payout_id"], value_set=self._living()))
+        listed = carried.filter(pc.is_in(carried["payout_id"], value_set=self._find_living()))
         facts = pa.concat_tables([large.read(name) for name in _RESOURCES]).combine_chunks()
         placing = worker.submit(places_of_listed, listed, facts)
         customers, sources = large.read("customer"), large.read("event")
@@ -267,7 +267,7 @@ class _Reader:
         )
         return items, unknown_customers
 
-    def _living(self) -> pa.Array:
+    def _find_living(self) -> pa.Array:
         """Return the payouts that are there; items of others were not paid to anyone."""
         living = self._rows(sa.select(core_of(Payout).c.id).where(*self._mine(Payout)))
         return pa.array([row.id for row in living], type=pa.large_string())
@@ -315,9 +315,9 @@ class _Reader:
             *self._mine(Transfer), columns.status.in_(WENT_BACK), columns.amount.is_not(None)
         )
         found = self._rows(wanted)
-        return to_transfers(found, self._paired_movements() if found else ())
+        return to_transfers(found, self._read_paired_movements() if found else ())
 
-    def _paired_movements(self) -> list[str]:
+    def _read_paired_movements(self) -> list[str]:
         """Return the bodies of movements that returned another one or were returned."""
         body = core_of(AccountMovement).c.body
         unpaired = [body.like(f'%"return_pair_id":{space}null%') for space in ("", " ")]
@@ -338,7 +338,7 @@ class _Reader:
             self._connection.country.zone,
             reached={row.stream: row.complete_until for row in reached},
             asked=[Asked(*row) for row in asked],
-            listed=[Listed(*row) for row in self._counted()],
+            listed=[Listed(*row) for row in self._find_miscounted()],
             unreadable=self._unreadable,
             settle=settle,
             left_out={row.stream for row in reached if not row.offered} | self._without_link_token(),
@@ -351,7 +351,7 @@ class _Reader:
             return set()
         return {name for name, gate in STREAMS.items() if gate.needs_link_token}
 
-    def _counted(self) -> Sequence[Row]:
+    def _find_miscounted(self) -> Sequence[Row]:
         """Return payouts whose items were not all kept: how many were announced and kept, None if never listed."""
         payouts, counts = core_of(Payout).c, core_of(PayoutCount).c
         same = sa.and_(payouts.connection == counts.connection, payouts.id == counts.payout_id)

@@ -87,7 +87,7 @@ def build_items(
     for name in LISTED:
         known = known.append_column(name, listed[name])
     rows = pa.concat_tables([known, _loose(facts, places).select(known.column_names)]).combine_chunks()
-    rows = rows.append_column("occurred_at", _occurred_at(rows)).select(list(ITEMS))
+    rows = rows.append_column("occurred_at", _find_moments(rows)).select(list(ITEMS))
     return to_frame(in_order(rows, ["payout_id", "resource_type", "resource_id"]), ITEMS)
 
 
@@ -126,7 +126,7 @@ def _first_events(facts: pa.Table, sources: pa.Table) -> pa.Array:
     return sources["event_id"].take(places_of([facts["resource_id"]], [sources["resource_id"]]))
 
 
-def _occurred_at(rows: pa.Table) -> pa.Array:
+def _find_moments(rows: pa.Table) -> pa.Array:
     """Return when each row succeeded, or failed if it is a refund that came back; else when it was created."""
     came_back = pc.equal(rows["resource_type"], "refund_adjustment")
     return pc.coalesce(pc.if_else(came_back, rows["failed_at"], rows["succeeded_at"]), rows["created_at"])

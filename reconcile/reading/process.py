@@ -50,13 +50,13 @@ def ahead(rows: Iterable[T]) -> Iterator[Iterator[T]]:
     with background_thread() as pool:
         making = pool.submit(_make, rows, made, stopped)
 
-        def taken() -> Iterator[T]:
+        def take_rows() -> Iterator[T]:
             while (row := made.get()) is not None:
                 yield row[0]
             making.result()
 
         try:
-            yield taken()
+            yield take_rows()
         finally:
             stopped.set()
 

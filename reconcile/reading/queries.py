@@ -72,7 +72,7 @@ class Query(NamedTuple):
     def to_piece(self, row: Row) -> Piece:
         rows, *values = row
         given = iter(values)
-        return Piece(rows, [(next(given) or b"", next(given) if _may_mislead(column, dtype) else _known(column, rows))
+        return Piece(rows, [(next(given) or b"", next(given) if _may_mislead(column, dtype) else _count(column, rows))
                             for column, dtype in self.columns])  # fmt: skip
 
 
@@ -209,7 +209,7 @@ def _may_mislead(column: Column, dtype: str) -> bool:
     return dtype == TEXT and _is_nullable(column)
 
 
-def _known(column: Column, rows: int) -> int | None:
+def _count(column: Column, rows: int) -> int | None:
     return None if _is_nullable(column) else rows
 
 
@@ -240,11 +240,11 @@ def parse(piece: Piece, schema: Schema, marks: Marks) -> pa.Table | None:
         cells = _cut(content, piece.rows, marks)
         if cells is None or known not in {None, len(cells) - cells.null_count}:
             return None
-        columns.append(_typed(cells, dtype))
+        columns.append(_type_cells(cells, dtype))
     return pa.table(columns, names=list(schema))
 
 
-def _typed(cells: pa.Array, dtype: str) -> pa.Array:
+def _type_cells(cells: pa.Array, dtype: str) -> pa.Array:
     if dtype == TEXT:
         return cells
     values = cells.cast(_WRITTEN[dtype])

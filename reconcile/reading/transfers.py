@@ -85,8 +85,8 @@ def _to_finding(row: Row, zone: str) -> Finding:
     evidence = {
         "direction": row.direction,
         "status": row.status,
-        "return_code": _known(row.return_code),
-        "return_reason": _known(row.return_reason),
+        "return_code": _to_text(row.return_code),
+        "return_reason": _to_text(row.return_reason),
         "returned_at": returned_at and format_instant(returned_at),
     }
     about = About(
@@ -99,5 +99,5 @@ def _to_finding(row: Row, zone: str) -> Finding:
     return to_finding(Code.TRANSFER_RETURNED, about, at_risk=int(row.amount))
 
 
-def _known(value: str | float) -> str | None:
+def _to_text(value: str | float) -> str | None:
     return value if isinstance(value, str) else None

@@ -64,17 +64,17 @@ class Accounts:
         """Return whether a source shows every day from the payout's success to the one by which it must be there."""
         return any(
             begins and (pd.isna(stretch.known_until) or payout.until <= stretch.known_until)
-            for stretch, begins in self._spoken(payout)
+            for stretch, begins in self._find_spoken(payout)
         )
 
     def begin(self, payout: Row) -> bool:
         """Return whether a source shows the day on which the payout succeeded."""
         return any(
             begins and (pd.isna(stretch.known_until) or payout.since <= stretch.known_until)
-            for stretch, begins in self._spoken(payout)
+            for stretch, begins in self._find_spoken(payout)
         )
 
-    def _spoken(self, payout: Row) -> list[tuple[Row, bool]]:
+    def _find_spoken(self, payout: Row) -> list[tuple[Row, bool]]:
         """Return the stretches of a payout's account and currency, and whether each begins early enough for it."""
         if pd.isna(payout.account) and pd.isna(payout.recipient_account_last4):
             return []

@@ -72,12 +72,12 @@ class Books:
         cells: Cells = self.rows[name].array.take(places, allow_fill=True)
         return cells
 
-    def credited_by(self, doc: int, day: int) -> int:
+    def sum_notes_before(self, doc: int, day: int) -> int:
         """Add up the notes written before a day."""
         return sum(note.amount for note in self.notes.get(doc, ()) if note.day < day)
 
     def is_credited_before(self, doc: int, day: int) -> bool:
-        return doc in self.notes and self.credited_by(doc, day) >= int(self.total[doc])
+        return doc in self.notes and self.sum_notes_before(doc, day) >= int(self.total[doc])
 
     def is_called_off(self, doc: int) -> bool:
         """Return whether notes, whenever they were written, take a document back whole."""

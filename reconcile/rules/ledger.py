@@ -242,7 +242,7 @@ class Ledger:
 
     def open_at(self, doc: int, payment: int) -> int:
         """Return the balance a payment finds: notes written before its day, what went back before its moment."""
-        credited = self.books.credited_by(doc, int(self.payments.day[payment]))
+        credited = self.books.sum_notes_before(doc, int(self.payments.day[payment]))
         return int(self.books.total[doc]) - credited - self.net_paid(doc, int(self.payments.moment[payment]))
 
     def is_open_for(self, doc: int, payment: int) -> bool:
@@ -259,8 +259,8 @@ class Ledger:
             return True
         if doc not in self.books.notes:
             return False
-        before = self.books.credited_by(doc, int(self.payments.day[payment]))
-        same_day = self.books.credited_by(doc, int(self.payments.day[payment]) + 1)
+        before = self.books.sum_notes_before(doc, int(self.payments.day[payment]))
+        same_day = self.books.sum_notes_before(doc, int(self.payments.day[payment]) + 1)
         everything = int(self.books.credited[doc])
         return found > 0 and amount in (found + before - same_day, found + before - everything)
 
@@ -320,9 +320,9 @@ class Ledger:
         for doc, amount in self.written_off:
             self.adjusted[doc] += amount
         for doc, at in sorted(self.accepted.items()):
-            self.adjusted[doc] += self.balance(doc) - self._lost_since(doc, at)
+            self.adjusted[doc] += self.balance(doc) - self._sum_lost_since(doc, at)
 
-    def _lost_since(self, doc: int, at: int) -> int:
+    def _sum_lost_since(self, doc: int, at: int) -> int:
         """Return what disputes lost after a moment left open: what they took back less what was paid after them."""
         lost = [(one.at, amount) for one, amount in self.went_back.get(doc, ()) if one.is_dispute and one.at > at]
         if not lost:

@@ -54,7 +54,7 @@ def to_rules(raw: Mapping[str, object]) -> RuleSet:
     unknown = sorted(set(raw) - known)
     if unknown:
         raise RulesError(f"[rules] {unknown[0]} is not a rule; known are {', '.join(sorted(known))}")
-    rules = RuleSet(**{name: _checked(name, value) for name, value in raw.items()})
+    rules = RuleSet(**{name: _check(name, value) for name, value in raw.items()})
     sizes = range(2, min(rules.set_size, rules.set_pool) + 1)
     # The largest pool that is searched; a sum that is past the limit already need not be counted on.
     if rules.set_pool > _MOST_SETS or any(comb(rules.set_pool, size) > _MOST_SETS for size in sizes):
@@ -65,7 +65,7 @@ def to_rules(raw: Mapping[str, object]) -> RuleSet:
     return rules
 
 
-def _checked(name: str, value: object) -> Any:
+def _check(name: str, value: object) -> Any:
     if name == "payout_schedule":
         if value not in SCHEDULES:
             raise RulesError(f"[rules] payout_schedule must be one of {', '.join(SCHEDULES)}, not {value!r}")

@@ -115,7 +115,7 @@ def find_causes(
             # Two versions may give different digests of the same cells.
             everywhere += [] if before.equals(after) else [Message(f"cause.{name}")]
             continue
-        for how, row in _changed_rows(name, before, after):
+        for how, row in _find_changed_rows(name, before, after):
             for column in _IDS[name]:
                 if isinstance(identity := row[column], str):
                     by_id.setdefault(identity, []).append(f"cause.{name}_{how}")
@@ -127,10 +127,10 @@ def _short(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}…"
 
 
-def _changed_rows(name: str, before: DataFrame, after: DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
+def _find_changed_rows(name: str, before: DataFrame, after: DataFrame) -> Iterator[tuple[str, dict[str, object]]]:
     """Yield rows that one frame has alone; if both have its identity it was changed, else it is new or gone."""
     identity = list(_IDS[name])
-    both = _narrowed(before, after, identity)
+    both = _narrow(before, after, identity)
     differing = both[0].merge(both[1], how="outer", indicator=True).query("_merge != 'both'")
     repeated = differing.duplicated(identity, keep=False)
     rows = differing[identity].to_dict("records")
@@ -142,10 +142,10 @@ def _changed_rows(name: str, before: DataFrame, after: DataFrame) -> Iterator[tu
         yield how, {column: row[column] for column in identity}
 
 
-def _narrowed(before: DataFrame, after: DataFrame, identity: list[str]) -> tuple[DataFrame, DataFrame]:
+def _narrow(before: DataFrame, after: DataFrame, identity: list[str]) -> tuple[DataFrame, DataFrame]:
     """Keep rows whose identity has another first row on the other side; all others are the same in both frames."""
     old, new = (pa.Table.from_pandas(frame, preserve_index=False) for frame in (before, after))
-    old_ids, new_ids = (_joined(table, identity) for table in (old, new))
+    old_ids, new_ids = (_join(table, identity) for table in (old, new))
     gone = _unlike(old, old_ids, new, new_ids)
     # If no identity repeats, a row that has a first row on the other side was compared with it already.
     is_plain = pc.count_distinct(new_ids).as_py() == len(new_ids)
@@ -212,8 +212,8 @@ def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[
             raise PrunedRunError(f"the rows of run {run.number} ({run.id}) were dropped on {run.pruned_at:%Y-%m-%d}")
     related: dict[str, set[str]] = {}
     of_old, of_new = _find_changed(session, before, after)
-    old = _published(of_old, _findings(session, before, after), related)
-    new = _published(of_new, _findings(session, after, before), related)
+    old = _to_published(of_old, _findings(session, before, after), related)
+    new = _to_published(of_new, _findings(session, after, before), related)
     changes = list(compare(old, new))
     causes = _causes(data_dir, before, after) if changes else NOT_KEPT
     return explain(changes, causes, {subject: sorted(ids) for subject, ids in _whole(related, old, new).items()})
@@ -227,7 +227,7 @@ def _whole(related: dict[str, set[str]], old: Published, new: Published) -> dict
     }
 
 
-def _published(rows: _Rows, findings: Iterable[tuple[Finding, str]], related: dict[str, set[str]]) -> Published:
+def _to_published(rows: _Rows, findings: Iterable[tuple[Finding, str]], related: dict[str, set[str]]) -> Published:
     payouts = {str(row["payout_id"]): _to_figure(PAYOUT_OF_RUN, row) for row in rows.payouts}
     documents = {str(row["doc_key"]): _to_figure(DOCUMENT_OF_RUN, row) for row in rows.documents}
     lines: dict[str, str] = {}
@@ -278,12 +278,12 @@ def _causes(data_dir: Path, before: Run, after: Run) -> Causes:
     try:
         old = snapshots.read_manifest(data_dir, before.connection, before.id)
         new = snapshots.read_manifest(data_dir, after.connection, after.id)
-        return find_causes(old, new, _differing(data_dir, before, after, old, new))
+        return find_causes(old, new, _read_differing(data_dir, before, after, old, new))
     except snapshots.SnapshotError:
         return NOT_KEPT
 
 
-def _differing(
+def _read_differing(
     data_dir: Path, before: Run, after: Run, old: Manifest, new: Manifest
 ) -> Iterator[tuple[str, DataFrame, DataFrame]]:
     runs = before, after
@@ -301,12 +301,12 @@ def _find_changed(session: Session, before: Run, after: Run) -> tuple[_Rows, _Ro
     payouts = _payouts(session, before, after)
     documents = _read_both(session, (before, after), chunks.DOCUMENT, _DOCUMENT)
     lines = _read_both(session, (before, after), chunks.LINE, _LINE)
-    changed_payouts = _changed_subjects(payouts, _PAYOUT[:1])
-    changed_documents = _changed_subjects(documents, _DOCUMENT[:1])
-    changed_items = _changed_subjects(lines, _LINE[:2])
+    changed_payouts = _name_changed_subjects(payouts, _PAYOUT[:1])
+    changed_documents = _name_changed_subjects(documents, _DOCUMENT[:1])
+    changed_items = _name_changed_subjects(lines, _LINE[:2])
     found = []
     for some_payouts, some_documents, some_lines in zip(payouts, documents, lines, strict=True):
-        of_items = pc.is_in(_joined(some_lines, _LINE[:2]), value_set=changed_items)
+        of_items = pc.is_in(_join(some_lines, _LINE[:2]), value_set=changed_items)
         of_documents = pc.is_in(some_lines["doc_key"].cast(_TEXT), value_set=changed_documents, skip_nulls=True)
         found.append(
             _Rows(
@@ -349,20 +349,20 @@ def _as_texts(table: pa.Table, names: Sequence[str]) -> pa.Table:
     return pa.table({name: table[name].cast(_TEXT) for name in names})
 
 
-def _changed_subjects(tables: Sequence[pa.Table], subject: Sequence[str]) -> pa.Array:
+def _name_changed_subjects(tables: Sequence[pa.Table], subject: Sequence[str]) -> pa.Array:
     """Name the subjects of rows that only one of the runs has."""
-    old, new = ((table, _joined(table, table.column_names)) for table in tables)
+    old, new = ((table, _join(table, table.column_names)) for table in tables)
     gone = old[0].filter(pc.invert(pc.is_in(old[1], value_set=new[1])))
     come = new[0].filter(pc.invert(pc.is_in(new[1], value_set=old[1])))
-    return pa.concat_arrays([_joined(gone, subject), _joined(come, subject)])
+    return pa.concat_arrays([_join(gone, subject), _join(come, subject)])
 
 
 def _select(table: pa.Table, subject: Sequence[str], changed: pa.Array) -> list[_Row]:
-    rows: list[_Row] = table.filter(pc.is_in(_joined(table, subject), value_set=changed)).to_pylist()
+    rows: list[_Row] = table.filter(pc.is_in(_join(table, subject), value_set=changed)).to_pylist()
     return rows
 
 
-def _joined(table: pa.Table, names: Sequence[str]) -> pa.Array:
+def _join(table: pa.Table, names: Sequence[str]) -> pa.Array:
     parts = [table[name].cast(_TEXT) for name in names]
     joined = pc.binary_join_element_wise(*parts, BETWEEN, null_handling="replace", null_replacement=_NONE)
     return to_one_array(joined)

@@ -28,7 +28,7 @@ class Preview:
 def preview(inputs: Inputs, *, rules: RuleSet, tariff: Tariff | None, closed_until: date | None) -> Iterator[Preview]:
     """Reconcile the same inputs under both, so that only the rules can make a difference."""
     old, new = reconcile(inputs), reconcile(replace(inputs, rules=rules, tariff=tariff))
-    closed = _closed_subjects(old, closed_until) | _closed_subjects(new, closed_until)
+    closed = _find_closed_subjects(old, closed_until) | _find_closed_subjects(new, closed_until)
     for change in compare(_words(old), _words(new)):
         about = change.subject
         if change.kind == "exception":
@@ -51,7 +51,7 @@ def _pairs(keys: "Series[str]", words: "Series[str]") -> dict[str, str]:
     return dict(zip(keys.tolist(), words.fillna("").tolist(), strict=True))
 
 
-def _closed_subjects(result: Result, until: date | None) -> set[str]:
+def _find_closed_subjects(result: Result, until: date | None) -> set[str]:
     """Return what belongs to closed days, as a period counts: payout date, local date, issue date."""
     if until is None:
         return set()

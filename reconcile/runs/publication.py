@@ -25,11 +25,11 @@ from reconcile.exceptions.life import (
     Merge,
     Seen,
     State,
+    build_history_rows,
+    build_history_values,
+    build_opened_rows,
+    build_opening_values,
     by_identity,
-    history_rows,
-    opened_alike,
-    opened_rows,
-    remembered_alike,
 )
 from reconcile.kept import chunks, extracts
 from reconcile.kept.chunks import Row
@@ -88,7 +88,7 @@ def insert_chunks(session: Session, packed: Iterable[Row], *, connection: str, r
         session.connection().execute(insert, {"connection": connection, "run_id": run_id} | chunk)
 
 
-def known_exceptions(session: Session, connection: str, identities: Iterable[str]) -> list[ExceptionState]:
+def read_exceptions(session: Session, connection: str, identities: Iterable[str]) -> list[ExceptionState]:
     """Read the exceptions that are open, and those of these ids whatever their state."""
     table, database = core_of(ExceptionRow), session.connection()
     mine = sa.select(*(table.c[name] for name in ExceptionState._fields)).where(table.c.connection == connection)
@@ -104,7 +104,12 @@ def write_merge(session: Session, merged: Merge, seen: Seen) -> None:
     """Write what became of the exceptions: a run sees most of them again, and moves few."""
     table, history, database = core_of(ExceptionRow), core_of(ExceptionChange), session.connection()
     bulk.insert_rows(
-        database, table, OPENED, opened_rows(merged), alike=opened_alike(seen), rows_a_statement=_ROWS_A_STATEMENT
+        database,
+        table,
+        OPENED,
+        build_opened_rows(merged),
+        alike=build_opening_values(seen),
+        rows_a_statement=_ROWS_A_STATEMENT,
     )
     if merged.seen_again:
         again = sa.update(table).where(table.c.connection == seen.connection, one_of(table.c.id, database.dialect.name))
@@ -113,7 +118,7 @@ def write_merge(session: Session, merged: Merge, seen: Seen) -> None:
     for names, changed in _by_columns(merged, seen.connection).items():
         bulk.update_rows(database, table, names, changed, key=("connection", "id"))
     bulk.insert_rows(
-        database, history, REMEMBERED, history_rows(merged), alike=remembered_alike(seen),
+        database, history, REMEMBERED, build_history_rows(merged), alike=build_history_values(seen),
         rows_a_statement=_ROWS_A_STATEMENT,
     )  # fmt: skip
 
@@ -171,7 +176,7 @@ def _to_json_text(values: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(values.type):
         quoted = _in_quotes(chunks.to_iso(values))
     elif pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
-        quoted = _in_quotes(_escaped(values.cast(_TEXT)))
+        quoted = _in_quotes(_escape(values.cast(_TEXT)))
     elif pa.types.is_integer(values.type) or pa.types.is_null(values.type):
         quoted = values.cast(_TEXT)
     else:
@@ -184,7 +189,7 @@ def _in_quotes(values: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(mark, values.cast(_TEXT), mark, between)
 
 
-def _escaped(values: pa.Array) -> pa.Array:
+def _escape(values: pa.Array) -> pa.Array:
     if pc.any(pc.match_substring_regex(values, r"[\x00-\x1f]")).as_py():
         encoder = msgspec.json.Encoder()
         inner = [None if text is None else encoder.encode(text).decode()[1:-1] for text in values.to_pylist()]

@@ -76,10 +76,10 @@ def rerun(data_dir: Path, run: Run, watch: Watch = say_nothing) -> Rerun:
     snapshot = snapshots.read(data_dir, run.connection, run.id)
     watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
     result = narrow(judge(snapshot), snapshot.scope)
-    return Rerun(to_outcome(snapshot, result), result, _changed_since(snapshot))
+    return Rerun(to_outcome(snapshot, result), result, _find_changed_since(snapshot))
 
 
-def _changed_since(snapshot: Snapshot) -> ChangedSince:
+def _find_changed_since(snapshot: Snapshot) -> ChangedSince:
     """Return what changed of what no file keeps: the rules themselves, their defaults, the bank calendar."""
     was, rules = snapshot.manifest, json.loads(json.dumps(asdict(snapshot.inputs.rules)))
     pairs = {
@@ -91,15 +91,15 @@ def _changed_since(snapshot: Snapshot) -> ChangedSince:
 
 def compare(session: Session, run: Run, made: Rerun, *, most: int) -> Iterator[Held]:
     """Compare everything a run published with what it gives today; of dropped rows only the summary is left."""
-    yield _held(SUMMARY, [_summaries(run, made.outcome)], most)
+    yield _compare_rows(SUMMARY, [_summaries(run, made.outcome)], most)
     if not is_published(run):
         return
-    yield _held(PAYOUT, [_payouts(session, run, made.result)], most)
+    yield _compare_rows(PAYOUT, [_payouts(session, run, made.result)], most)
     lines = pa.Table.from_pandas(made.result.lines, preserve_index=False)
-    yield _held(ITEM, _pieces(chunks.tables(session, run, chunks.LINE), lines, _LINE), most)
+    yield _compare_rows(ITEM, _pieces(chunks.tables(session, run, chunks.LINE), lines, _LINE), most)
     documents = pa.Table.from_pandas(made.result.documents, preserve_index=False).sort_by(_BY_ISSUE)
-    yield _held(DOCUMENT, _pieces(chunks.tables(session, run, chunks.DOCUMENT), documents, _DOCUMENT), most)
-    yield _held(EXCEPTION, [_findings(session, run, made.result)], most)
+    yield _compare_rows(DOCUMENT, _pieces(chunks.tables(session, run, chunks.DOCUMENT), documents, _DOCUMENT), most)
+    yield _compare_rows(EXCEPTION, [_findings(session, run, made.result)], most)
 
 
 def restore(session: Session, run: Run, made: Rerun) -> None:
@@ -114,7 +114,7 @@ def restore(session: Session, run: Run, made: Rerun) -> None:
     session.add(kept)
 
 
-def _held(kind: str, pieces: Iterable[Piece], most: int) -> Held:
+def _compare_rows(kind: str, pieces: Iterable[Piece], most: int) -> Held:
     """Compare rows of one subject as they come; what is left at the end is on one side only."""
     held = Held(kind)
     old: dict[str, Row] = {}
@@ -178,7 +178,7 @@ def _pieces(published: Iterable[pa.Table], made: pa.Table, subject: Sequence[str
     """Go through both in the order of publication; stretches that are alike are only counted."""
     start = 0
     for chunk in published:
-        old, new = chunk.select(_shown(chunk)), made.slice(start, chunk.num_rows)
+        old, new = chunk.select(_name_shown(chunk)), made.slice(start, chunk.num_rows)
         start += chunk.num_rows
         counts = (old.num_rows, new.num_rows)
         yield Piece({}, {}, counts) if old.equals(new) else Piece(_rows(old, subject), _rows(new, subject), counts)
@@ -186,7 +186,7 @@ def _pieces(published: Iterable[pa.Table], made: pa.Table, subject: Sequence[str
     yield Piece({}, _rows(rest, subject), (0, rest.num_rows))
 
 
-def _shown(chunk: pa.Table) -> list[str]:
+def _name_shown(chunk: pa.Table) -> list[str]:
     return [name for name in chunk.column_names if name != chunks.DAY_OF[chunks.LINE]]
 
 

@@ -19,7 +19,7 @@ from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Turn, take_turn
 from consumer.facts.work import Completion
 from reconcile.closing.periods import adjust
-from reconcile.exceptions.life import ExceptionState, Merge, Seen, left_open, merge
+from reconcile.exceptions.life import ExceptionState, Merge, Seen, list_open, merge
 from reconcile.kept import snapshots
 from reconcile.kept.records import Summary, read_summary
 from reconcile.kept.snapshots import Scope, Snapshot
@@ -36,8 +36,8 @@ from reconcile.runs.publication import (
     Prepared,
     insert_chunks,
     insert_rows,
-    known_exceptions,
     prepare,
+    read_exceptions,
     write_merge,
 )
 from reconcile.tables import Run
@@ -239,7 +239,7 @@ def publish(
     kept = session.get(Run, (outcome.connection, outcome.run_id))
     if is_published(kept):
         return RunOutcome.of(kept)
-    seen, merged, open_now = _merged(session, snapshot.scope, outcome, rows, at=at)
+    seen, merged, open_now = _merge(session, snapshot.scope, outcome, rows, at=at)
     at_risk = {currency: total._asdict() for currency, total in add_up_risks(open_now).items()}
     outcome = replace(outcome, summary={**outcome.summary, "value_at_risk": at_risk})
     row = _run_row(session, snapshot, outcome, started_at=started_at, at=at)
@@ -257,7 +257,7 @@ def publish(
     return replace(outcome, number=row.number, is_new=True)
 
 
-def _merged(
+def _merge(
     session: Session, scope: Scope, outcome: RunOutcome, rows: Prepared, *, at: datetime
 ) -> tuple[Seen, Merge | None, list[AtRisk]]:
     """Build what becomes of the work list, and what is open then; a run of an earlier day leaves the list alone."""
@@ -268,9 +268,9 @@ def _merged(
     )  # fmt: skip
     if outcome.as_of < _last_complete(session, outcome.connection):
         return seen, None, [*outcome.result.findings]
-    known = known_exceptions(session, outcome.connection, rows.found)
+    known = read_exceptions(session, outcome.connection, rows.found)
     merged = merge(known, seen, could_find=_could_find(scope, outcome.result))
-    return seen, merged, list(left_open(known, merged))
+    return seen, merged, list(list_open(known, merged))
 
 
 def _could_find(scope: Scope, result: Result) -> Callable[[ExceptionState], bool]:

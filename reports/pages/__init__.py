@@ -98,7 +98,7 @@ def register(
     for status in (403, 404, 405):
         app.register_error_handler(status, _error)
     app.register_error_handler(413, _too_large)
-    app.register_error_handler(DamagedRowsError, _damaged)
+    app.register_error_handler(DamagedRowsError, _answer_damaged)
     app.register_error_handler(500, _failure)
 
 
@@ -140,7 +140,7 @@ def _words() -> dict[str, object]:
         "action": lambda code, stored: phrases.action_of(stored, language, code),
         "proof_name": lambda name: evidence.name_of(name, language),
         "proof_parts": evidence.with_known_reasons,
-        "proof": lambda name, value, currency: evidence.shown(name, value, currency, language),
+        "proof": lambda name, value, currency: evidence.format_value(name, value, currency, language),
         "rule_word": lambda text: phrases.rule(text, language),
         "stream_word": lambda name: phrases.stream(name, language),
         "job_word": lambda name: phrases.job(name, language),
@@ -192,10 +192,10 @@ def _menu() -> list[tuple[str, str, tuple[str, ...]]]:
 
 
 def _amount(language: str) -> Callable[..., str]:
-    def written(amount: int | None, currency: str, *, symbol: bool = False) -> str:
+    def write_amount(amount: int | None, currency: str, *, symbol: bool = False) -> str:
         return "" if amount is None else notation.format_amount(amount, currency, language, symbol=symbol)
 
-    return written
+    return write_amount
 
 
 def _day(on: date | str | None, language: str) -> str:
@@ -236,7 +236,7 @@ def _too_large(_error: HTTPException) -> ResponseReturnValue:
     return _answer(413, refuse_body())
 
 
-def _damaged(error: DamagedRowsError) -> ResponseReturnValue:
+def _answer_damaged(error: DamagedRowsError) -> ResponseReturnValue:
     """Say which rows cannot be read, on the page and in the log with what was found."""
     current_app.logger.error("%s", error, exc_info=error)
     return _answer(500, error.message)

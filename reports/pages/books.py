@@ -34,7 +34,7 @@ def overview() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
         wanted = Wanted(desk.names(), size=_LATEST)
         files = {name: read(session, LISTINGS[name], wanted) for name in _LISTS.values()}
-        closed = [(own, bookkeeping.closed_until(session, own.name)) for own in desk.connections()]
+        closed = [(own, bookkeeping.find_last_closing(session, own.name)) for own in desk.connections()]
     return render_template(
         "books.html",
         listings=listings(),
@@ -57,7 +57,7 @@ def index(name: str) -> ResponseReturnValue:
     wanted = Wanted(desk.names(), desk.choice("state", listing.states), desk.search(), desk.page_number())
     with desk.installation().store.reading() as session:
         page = read(session, listing, wanted)
-        closed = [(own, bookkeeping.closed_until(session, own.name)) for own in desk.connections()]
+        closed = [(own, bookkeeping.find_last_closing(session, own.name)) for own in desk.connections()]
     return render_template(
         "periods.html" if name == "periods" else "listing.html",
         home="books",
@@ -83,7 +83,7 @@ def look() -> ResponseReturnValue:
             now=desk.now(),
             terms={
                 "kind": _kind(),
-                "connection": desk.known(request.form.get("connection", "")).name,
+                "connection": desk.find_connection(request.form.get("connection", "")).name,
                 "account": request.form.get("account", "").strip()[:64],
                 "mapping": request.form.get("mapping", "").strip()[:64],
             },
@@ -104,7 +104,9 @@ def show_upload(key: str) -> ResponseReturnValue:
         return redirect(url_for("books.overview"))
     found = _take_in(upload, dry_run=True)
     chosen = upload.content.get("columns")
-    proposal = intake.propose(desk.known(upload.content["connection"]), upload.path) if chosen else found.proposal
+    proposal = (
+        intake.propose(desk.find_connection(upload.content["connection"]), upload.path) if chosen else found.proposal
+    )
     return render_template(
         "look.html",
         found=found,
@@ -161,7 +163,7 @@ def keep() -> ResponseReturnValue:
 @blueprint.get("/periods/<connection>/<int(max=2147483647):number>")
 def period(connection: str, number: int) -> ResponseReturnValue:
     """Show one closing: who and why, what it froze, and what later runs found otherwise."""
-    desk.known(connection)
+    desk.find_connection(connection)
     wanted = Wanted([connection], desk.choice("kind", bookkeeping.FIGURE_KINDS), str(number), desk.page_number())
     with desk.installation().store.reading() as session:
         found = bookkeeping.find_period(session, connection, number)
@@ -186,7 +188,7 @@ def period(connection: str, number: int) -> ResponseReturnValue:
 def close() -> ResponseReturnValue:
     """Close the days up to one, on a run of this moment; a refusal changes nothing and says why."""
     need(Role.FINANCE)
-    connection = desk.known(request.form.get("connection", ""))
+    connection = desk.find_connection(request.form.get("connection", ""))
     until = desk.to_day("until", request.form.get("until", ""))
     if until is None:
         raise BadQueryError("pages.choose_last_day")
@@ -216,7 +218,7 @@ def _day_of_figures(connection: Connection, until: date) -> date | None:
 def reopen() -> ResponseReturnValue:
     """Open the newest closed period again, for a reason."""
     need(Role.ADMIN)
-    connection = desk.known(request.form.get("connection", ""))
+    connection = desk.find_connection(request.form.get("connection", ""))
     try:
         made = reopen_period(desk.installation(), connection, _signature())
     except PeriodError as error:
@@ -235,7 +237,7 @@ def _take_in(
     terms = upload.content
     return intake.take_in(
         desk.installation(),
-        desk.known(terms["connection"]),
+        desk.find_connection(terms["connection"]),
         Kind(terms["kind"]),
         upload.path,
         account=terms["account"],

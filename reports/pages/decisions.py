@@ -26,7 +26,7 @@ documents = Blueprint("documents", __name__, url_prefix="/documents")
 
 @case.get("/<connection>/<exception_id>", endpoint="show")
 def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
-    own = desk.known(connection)
+    own = desk.find_connection(connection)
     with desk.installation().store.reading() as session:
         runs = standing.runs_now(session, [own.name], desk.today())
         found = cases.find_case(session, runs, connection, exception_id)
@@ -48,7 +48,7 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
 def decide(connection: str, exception_id: str, action: str) -> ResponseReturnValue:
     """Take one decision; a stale or impossible one changes nothing and says why."""
     need(Role.FINANCE)
-    desk.known(connection)
+    desk.find_connection(connection)
     if action not in ACTIONS:
         abort(404)
     version = _form_number("version") if action in EDITS else 0
@@ -125,7 +125,7 @@ BULK = ("assign", "note", "resolve")
 @documents.get("/<connection>/<path:doc_key>", endpoint="show")
 def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
-        runs = standing.runs_now(session, [desk.known(connection).name], desk.today())
+        runs = standing.runs_now(session, [desk.find_connection(connection).name], desk.today())
         dossier = find_dossier(session, runs, connection, doc_key)
     if dossier is None:
         abort(404)
@@ -143,7 +143,7 @@ def show_document(connection: str, doc_key: str) -> ResponseReturnValue:
 def withdraw_from_document(connection: str) -> ResponseReturnValue:
     """Take back what was decided about a document, alone or with a payment."""
     need(Role.FINANCE)
-    pair = Pair(desk.known(connection).name, desk.form_text("resource_id"), desk.form_text("doc_key"))
+    pair = Pair(desk.find_connection(connection).name, desk.form_text("resource_id"), desk.form_text("doc_key"))
     refused = take_decision(
         lambda session, signed: decisions.withdraw(session, pair, signed, seen=_form_number("seen"))
     )
@@ -154,7 +154,7 @@ def withdraw_from_document(connection: str) -> ResponseReturnValue:
 def adjust_document(connection: str, doc_key: str) -> ResponseReturnValue:
     """Accept what is left of a document, or part of it, as what the reader says it is."""
     need(Role.FINANCE)
-    desk.known(connection)
+    desk.find_connection(connection)
     pair = Pair(connection, doc_key=doc_key)
     refused = take_decision(lambda session, signed: _adjust_pair(session, pair, signed))
     return _back_to_document(refused, "done.adjust", pair)

@@ -26,7 +26,7 @@ def take(kind: str) -> ResponseReturnValue:
         abort(404, f"there is no kind {kind!r}; there are {', '.join(Kind)}")
     if unknown := sorted(request.form.keys() - set(FIELDS)):
         raise BadQueryError("pages.unknown_field", name=unknown[0][:20], known=", ".join(FIELDS))
-    connection = desk.known(request.form.get("connection", "main"))
+    connection = desk.find_connection(request.form.get("connection", "main"))
     given = request.files.get("file")
     content = given.read(LARGEST + 1) if given else b""
     if given is None or not content:

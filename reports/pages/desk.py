@@ -86,7 +86,7 @@ def names() -> list[str]:
     return [connection.name for connection in connections()]
 
 
-def known(name: str) -> Connection:
+def find_connection(name: str) -> Connection:
     """Find a connection that an address or a form names; one that is not in the settings is not found."""
     found = next((own for own in installation().settings.all_connections if own.name == name), None)
     if found is None:

@@ -33,7 +33,7 @@ _OF_LISTS = {"connection", "state", "q", "profile", "language"}
 @blueprint.get("")
 def index() -> ResponseReturnValue:
     with desk.installation().store.reading() as session:
-        kept = [(file, json.loads(file.sums)) for file in archive.kept_files(session)]
+        kept = [(file, json.loads(file.sums)) for file in archive.list_files(session)]
         runs = standing.runs_now(session, desk.names(), desk.today())
     as_of = desk.day("as_of") or max((run.as_of for run in runs), default=None)
     definitions = [definition_of(name) for name in catalogue.AVAILABLE]
@@ -64,7 +64,7 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
     """Build one report now and send it, noting who took it; a large one a browser orders and comes back for."""
     if name in LISTINGS:
         return _download_list(LISTINGS[name], file_format)
-    query, shape = _asked(name, file_format)
+    query, shape = _read_query(name, file_format)
     with desk.installation().store.reading() as session:
         rows = orders.rows_of(session, query)
     if orders.is_large(rows, shape) and not desk.reader().is_machine:
@@ -73,7 +73,7 @@ def download(name: str, file_format: str) -> ResponseReturnValue:
         except orders.TooManyOrdersError as error:
             return _sentence(str(error), 429)
         desk.note("order", f"{name}.{file_format}")
-        return redirect(url_for("downloads.ordered", number=number), 303)
+        return redirect(url_for("downloads.show_order", number=number), 303)
     try:
         build = catalogue.make_sheets if shape.format is Format.XLSX else _make_alone
         made = build(desk.installation(), query)
@@ -108,7 +108,7 @@ def _make_alone(installation: Installation, query: Query) -> list[Report]:
     return [catalogue.make(installation, query)]
 
 
-def _asked(name: str, file_format: str) -> tuple[Query, Shape]:
+def _read_query(name: str, file_format: str) -> tuple[Query, Shape]:
     desk.check_names(_KNOWN)
     if name not in catalogue.AVAILABLE:
         known = ", ".join((*catalogue.AVAILABLE, *LISTINGS))
@@ -148,7 +148,7 @@ def _sentence(text: str, status: int) -> Response:
 
 
 @blueprint.get("/orders/<int(max=2147483647):number>")
-def ordered(number: int) -> ResponseReturnValue:
+def show_order(number: int) -> ResponseReturnValue:
     """Show how far a large file is; the page looks again by itself until it is done."""
     with desk.installation().store.reading() as session:
         row = orders.find(session, number, now=desk.now())

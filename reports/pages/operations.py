@@ -111,7 +111,7 @@ def index(name: str) -> ResponseReturnValue:
 @blueprint.get("/runs/<connection>/<int(max=2147483647):number>")
 def run(connection: str, number: int) -> ResponseReturnValue:
     """Show one run: its figures, what it found, and where asked what changed since another one."""
-    desk.known(connection)
+    desk.find_connection(connection)
     with desk.installation().store.reading() as session:
         found = run_history.find_run(session, connection, number)
         if found is None:
@@ -122,7 +122,7 @@ def run(connection: str, number: int) -> ResponseReturnValue:
         if before is not None and found.pruned_at is None:
             differing = comparison.diff(session, desk.installation().settings.data_dir, before, found)
             changes = list(islice(differing, _MOST_CHANGES + 1))
-        codes = run_history.found_by(session, found)
+        codes = run_history.count_findings(session, found)
     return render_template(
         "run.html",
         run=found,
@@ -157,7 +157,7 @@ def _to_compare(others: Sequence[Run]) -> Run | None:
 @blueprint.get("/events/<connection>/<event_id>")
 def event(connection: str, event_id: str) -> ResponseReturnValue:
     """Show one event: what is known of it and the body as it came."""
-    desk.known(connection)
+    desk.find_connection(connection)
     with desk.installation().store.reading() as session:
         found = operations.find_event(session, connection, event_id)
     if found is None:
@@ -173,16 +173,16 @@ def replay() -> ResponseReturnValue:
     picks = [pick.partition("/") for pick in request.form.getlist("pick")[:_MOST_PICKED]]
     if not picks:
         raise BadQueryError("pages.choose_event")
-    names = [(desk.known(connection).name, event_id) for connection, _, event_id in picks]
+    names = [(desk.find_connection(connection).name, event_id) for connection, _, event_id in picks]
     lines = errands.replay(names, desk.reader().name)
     key = staging.stage(
         desk.installation(), staging.OUTCOMES, {"lines": lines}, who=desk.reader().name, now=desk.now()
     ).key
-    return redirect(url_for("operations.replayed", key=key), 303)
+    return redirect(url_for("operations.show_replayed", key=key), 303)
 
 
 @blueprint.get("/replayed/<key>")
-def replayed(key: str) -> ResponseReturnValue:
+def show_replayed(key: str) -> ResponseReturnValue:
     found = staging.find(desk.installation(), staging.OUTCOMES, key, who=desk.reader().name)
     if found is None:
         abort(404)
@@ -196,7 +196,7 @@ def pull() -> ResponseReturnValue:
     stream = request.form.get("stream", "")
     if stream not in errands.streams:
         raise BadQueryError("pages.not_one_of", name="stream", value=stream[:40], known=", ".join(errands.streams))
-    connection = desk.known(request.form.get("connection", ""))
+    connection = desk.find_connection(request.form.get("connection", ""))
     try:
         errands.pull(connection, stream, desk.reader().name)
     except ErrandRefusedError as error:
@@ -209,7 +209,7 @@ def pull() -> ResponseReturnValue:
 def backfill() -> ResponseReturnValue:
     """Read the provider's log of events anew, beside the page."""
     errands = _errands()
-    connection = desk.known(request.form.get("connection", ""))
+    connection = desk.find_connection(request.form.get("connection", ""))
     try:
         errands.backfill(connection, desk.reader().name)
     except ErrandRefusedError as error:

@@ -44,7 +44,7 @@ def show() -> ResponseReturnValue:
     tariff: Mapping[str, object] = settings.tariff or {}
     return render_template(
         "settings.html",
-        rows=[(name, _shown(getattr(settings, name))) for name in names],
+        rows=[(name, _describe(getattr(settings, name))) for name in names],
         database=settings.database_url.partition(":")[0],
         connections=settings.all_connections,
         prices=list(_prices(tariff)),
@@ -73,7 +73,7 @@ def _flat(minor: object) -> str:
     return notation.format_amount(int(amount), currency, desk.language()) if whole else str(minor)
 
 
-def _shown(value: object) -> str | None:
+def _describe(value: object) -> str | None:
     """Say how many secrets there are, and nothing else about them."""
     language = desk.language()
     match value:

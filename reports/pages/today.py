@@ -121,7 +121,7 @@ def show() -> ResponseReturnValue:
         codes = standing.open_by_code(session, desk.names())
         newest = standing.payouts(session, runs, PayoutFilter(), 1).rows[:_NEWEST]
         gaps = operations.gaps_open(session, desk.names())
-        arrived = operations.received_since(session, desk.names(), desk.now() - _A_DAY)
+        arrived = operations.count_received(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
         by_name = {run.connection: run for run in runs}
         told = [news(session, part, by_name[part.connection.name]) for part in shown if part.connection.name in by_name]

@@ -69,9 +69,9 @@ def show(place: str) -> ResponseReturnValue:
         report=found.report,
         place=place,
         name=PLACES[place],
-        columns=shown(found),
+        columns=choose_columns(found),
         page=Page(found.report.table.to_pylist(), number, found.total, ROWS),
-        ageing=ageing(ages),
+        ageing=draw_ageing(ages),
         credit_sums={currency: sums[CREDIT] for currency, sums in sorted(ages.items()) if CREDIT in sums},
         credit_rows=Page(too_much.report.table.to_pylist(), 1, too_much.total, ROWS) if too_much else None,
         currency_key=CURRENCY,
@@ -84,7 +84,7 @@ def _day_of_runs() -> date | None:
     return max((run.as_of for run in runs), default=None)
 
 
-def shown(found: Window) -> list[Column]:
+def choose_columns(found: Window) -> list[Column]:
     """Leave out columns that say nothing in this report, and the connection where there is one."""
     single = len(desk.installation().settings.all_connections) == 1
     return [
@@ -94,7 +94,7 @@ def shown(found: Window) -> list[Column]:
     ]
 
 
-def ageing(found: dict[str, dict[str, int]]) -> list[Ageing]:
+def draw_ageing(found: dict[str, dict[str, int]]) -> list[Ageing]:
     """Draw what is owed by age, youngest first, one picture a currency, with what it comes to."""
     by_age = {
         currency: [(name, 0, sums[name]) for name in AGES if name in sums] for currency, sums in sorted(found.items())

@@ -13,7 +13,7 @@ _MONTHS = ("ene", "feb", "mar", "abr", "may", "jun", "jul", "ago", "sep", "oct",
 
 def format_amount(amount: int, currency: str, language: str, *, symbol: bool = False) -> str:
     """Write `-$1.234` for Chile and `-$1,234.50` elsewhere; without the symbol only digits, for columns of figures."""
-    sign, digits = ("-" if amount < 0 else ""), _grouped(format_decimal(abs(amount), currency), language)
+    sign, digits = ("-" if amount < 0 else ""), _group(format_decimal(abs(amount), currency), language)
     if not symbol:
         return sign + digits
     return f"{sign}{_SYMBOLS.get(currency, f'{currency} ')}{digits}"
@@ -22,7 +22,7 @@ def format_amount(amount: int, currency: str, language: str, *, symbol: bool = F
 def format_figure(text: str, language: str) -> str:
     """Write decimal text as an amount of a list is stored, grouped for people."""
     sign = "-" if text.startswith("-") else ""
-    return sign + _grouped(text.removeprefix("-"), language)
+    return sign + _group(text.removeprefix("-"), language)
 
 
 def to_plain(text: str, language: str) -> str:
@@ -36,10 +36,10 @@ def to_plain(text: str, language: str) -> str:
 
 
 def format_count(count: int, language: str) -> str:
-    return _grouped(str(count), language)
+    return _group(str(count), language)
 
 
-def _grouped(text: str, language: str) -> str:
+def _group(text: str, language: str) -> str:
     whole, point, rest = text.partition(".")
     grouped = f"{int(whole):,}"
     if language == "es-CL":

@@ -122,7 +122,7 @@ def in_words(report: Report, language: str) -> Report:
         if name in _BANKS:
             column = Wording(lambda bank, _language: report.banks.get(bank, bank))
         if column is not None:
-            table = table.set_column(place, name, _said(report.table, name, column, language))
+            table = table.set_column(place, name, _say_column(report.table, name, column, language))
     return replace(report, table=table)
 
 
@@ -151,7 +151,7 @@ def cell_in_english(report: str, name: str, value: object) -> object:
     return write(value) if write is not None and isinstance(value, str) else value
 
 
-def _said(table: pa.Table, name: str, column: Wording, language: str) -> pa.Array:
+def _say_column(table: pa.Table, name: str, column: Wording, language: str) -> pa.Array:
     """Say each different text once, whatever the number of rows, where nothing beside it decides."""
     if column.beside:
         rows = zip(*(table[one].to_pylist() for one in (name, *column.beside)), strict=True)

@@ -54,7 +54,7 @@ def format_evidence(text: str, language: str, currency: str) -> str:
     except msgspec.DecodeError:
         return text
     return " · ".join(
-        f"{name_of(name, language)}: {shown(name, part, currency, language)}"
+        f"{name_of(name, language)}: {format_value(name, part, currency, language)}"
         for name, part in with_known_reasons(parts).items()
     )
 
@@ -63,7 +63,7 @@ def name_of(name: str, language: str) -> str:
     return word("evidence", name, language) if is_translated(f"evidence.{name}", language) else name.replace("_", " ")
 
 
-def shown(name: str, value: object, currency: str, language: str) -> str:
+def format_value(name: str, value: object, currency: str, language: str) -> str:
     """Show one piece of evidence: amounts as amounts, days as days, lists and tables as their parts."""
     match value:
         case bool():
@@ -75,13 +75,16 @@ def shown(name: str, value: object, currency: str, language: str) -> str:
         case int():
             return notation.format_amount(value, currency, language)
         case dict():
-            parts = (f"{name_of(key, language)}: {shown(key, part, currency, language)}" for key, part in value.items())
+            parts = (
+                f"{name_of(key, language)}: {format_value(key, part, currency, language)}"
+                for key, part in value.items()
+            )
             return ", ".join(parts)
         case list() if value and all(isinstance(part, list) for part in value):
-            sets = (" + ".join(shown(name, one, currency, language) for one in part) for part in value)
+            sets = (" + ".join(format_value(name, one, currency, language) for one in part) for part in value)
             return "; ".join(sets)
         case list():
-            return "; ".join(shown(name, part, currency, language) for part in value)
+            return "; ".join(format_value(name, part, currency, language) for part in value)
         case None:
             return "–"
     return _text(name, str(value), currency, language)

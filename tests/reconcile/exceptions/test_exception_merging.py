@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from consumer.facts.bankdays import calendar_of
-from reconcile.exceptions.life import OPENED, ExceptionState, Seen, by_identity, exception_id, merge, opened_rows
+from reconcile.exceptions.life import OPENED, ExceptionState, Seen, build_opened_rows, by_identity, exception_id, merge
 from reconcile.rules.findings import count_bank_days
 from reconcile.rules.inputs import Finding
 from reconcile.rules.outcomes import to_age_bucket
@@ -129,7 +129,7 @@ def test_evidence_is_text_whose_order_says_nothing(finding: Callable[..., Findin
     found = finding("AMOUNT_DIFF", "resource:pi_1", resource_id="pi_1")
     found.evidence.update({"seen": 100, "customer": "Ñandú", "before": [1, None]})
     seen = _seen(found)
-    (row,) = opened_rows(merge([], seen, could_find=_whole))
+    (row,) = build_opened_rows(merge([], seen, could_find=_whole))
     assert dict(zip(OPENED, row, strict=True))["evidence"] == '{"before": [1, null], "customer": "Ñandú", "seen": 100}'
 
 

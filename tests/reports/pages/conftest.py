@@ -40,8 +40,8 @@ SAMPLES = {
 }
 # No pages of their own: files, JSON, doors, and outcomes that exist only after a form.
 NO_PAGES = {
-    "api", "pages", "static", "login", "downloads.download", "downloads.download_archived", "downloads.ordered",
-    "exceptions.sheet", "exceptions.outcome", "operations.replayed", "books.show_upload",
+    "api", "pages", "static", "login", "downloads.download", "downloads.download_archived", "downloads.show_order",
+    "exceptions.sheet", "exceptions.outcome", "operations.show_replayed", "books.show_upload",
 }  # fmt: skip
 
 

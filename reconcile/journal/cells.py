@@ -34,7 +34,15 @@ class Notes:
 def to_cell(column: Column, profile: Profile, options: Mapping[str, str], notes: Notes) -> Cell:
     """Return what writes one column of a layout."""
     write = _to_writer(column, profile, options, notes)
+    if column.first:
+        write = _only(write, lambda fields: fields["line"] == 1)
+    if column.keys:
+        write = _only(write, lambda fields: fields["account_key"] in column.keys)
     return _to_padded(column, write) if column.width else write
+
+
+def _only(write: Cell, is_wanted: Callable[[Fields], bool]) -> Cell:
+    return lambda fields: write(fields) if is_wanted(fields) else ""
 
 
 def _to_writer(column: Column, profile: Profile, options: Mapping[str, str], notes: Notes) -> Cell:
@@ -90,6 +98,8 @@ def _to_text(column: Column, profile: Profile, notes: Notes) -> Cell:
             text = text[:most].rstrip()
         if text != raw:
             notes.add(title, raw, text)
+        if text and column.prefix:
+            text = column.prefix + text
         if column.required and not text:
             raise LayoutError("journal.text_missing", profile=profile.name, column=title, entry=str(fields["entry_id"]))
         return text

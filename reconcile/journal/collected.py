@@ -129,4 +129,5 @@ def _post(kind: str, row: Row, amount: int, *, document: bool = False) -> Iterat
         doc_type=row["doc_type"] or "",
         doc_folio=row["doc_folio"] or "",
         doc_uuid=row["doc_uuid"] or "",
+        doc_total=row["doc_total"] or 0,
     )

@@ -172,6 +172,7 @@ def _post_document(document: FeeDocument) -> Iterator[Posting]:
             yield Posting(
                 kind, document.key, amount, document.currency, operation=document.folio, tax_id=document.tax_id,
                 doc_type=document.doc_type, doc_folio=document.folio, doc_uuid=document.uuid,
+                doc_total=abs(document.total),
             )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 import re
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import BinaryIO
@@ -23,6 +23,11 @@ _ONE_DAY = timedelta(days=1)
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
 _NAMESPACE = uuid.UUID("5f1c1f0e-8f2b-4a53-9d2f-0c6a3b1f7d10")
 _DECLARED = (Of.ACCOUNT, Of.CURRENCY)
+# What a line that is a sum has not.
+_BARE: Fields = {
+    **dict.fromkeys(("tax_id", "tax_id_body", "doc_type", "doc_folio", "doc_uuid", "operation", "reverses"), ""),
+    "doc_total": 0,
+}
 # Opens a file by its name; what is written there is kept only if the whole export is.
 Open = Callable[[str], BinaryIO]
 
@@ -87,18 +92,21 @@ class Writer:
 
     def write(self, entry: BookedEntry) -> None:
         """Write one entry whole into the file it belongs to."""
-        most = self.profile.file.most_lines_an_entry
-        if most and 2 * len(entry.lines) > most:
-            raise LayoutError(
-                "journal.entry_too_long", profile=self.profile.name, entry=entry.external_id, on=entry.on,
-                lines=2 * len(entry.lines), most=most,
-            )  # fmt: skip
+        file = self.profile.file
         self._written += 1
         of_entry = _describe_entry(entry, self.about, self._written)
-        output = self._choose(entry, of_entry)
-        output.lines += 2 * len(entry.lines)
+        lines = list(_describe_lines(entry, of_entry, self.about.language))
+        if file.summed:
+            lines = list(_sum_lines(lines, of_entry))
+        if 0 < file.most_lines_an_entry < len(lines):
+            raise LayoutError(
+                "journal.entry_too_long", profile=self.profile.name, entry=entry.external_id, on=entry.on,
+                lines=len(lines), most=file.most_lines_an_entry,
+            )  # fmt: skip
+        output = self._choose(entry, of_entry, len(lines))
+        output.lines += len(lines)
         self._put(output, Of.ENTRY, of_entry)
-        for fields in _describe_lines(entry, of_entry, self.about.language):
+        for fields in lines:
             self._put(output, Of.LINE, fields)
             self._put(output, Of.UUID, fields)
             self._close(output, Of.LINE)
@@ -125,12 +133,11 @@ class Writer:
         if self._output is not None:
             self._output.stream.close()
 
-    def _choose(self, entry: BookedEntry, of_entry: Fields) -> _Output:
+    def _choose(self, entry: BookedEntry, of_entry: Fields, count: int) -> _Output:
         file = self.profile.file
         part = {"export": None, "month": of_entry["period"], "entry": entry.external_id}[file.per]
-        is_full = (
-            self._output is not None and file.most_lines and self._output.lines + 2 * len(entry.lines) > file.most_lines
-        )
+        lines = 0 if self._output is None else self._output.lines
+        is_full = 0 < file.most_lines < lines + count
         if self._output is None or part != self._part or is_full:
             self._end()
             self._part = part
@@ -227,7 +234,7 @@ def _choose_options(profile: Profile, about: About) -> Mapping[str, str]:
 
 
 def _texts(fields: Fields) -> Mapping[str, object]:
-    return {name: fields[name] for name in ("connection", "owner_tax_id", "period", "year", "month")}
+    return {name: fields[name] for name in ("connection", "owner_tax_id", "period", "year", "month", "date")}
 
 
 def _describe_file(about: About) -> Fields:
@@ -238,6 +245,7 @@ def _describe_file(about: About) -> Fields:
         "period": f"{about.since:%Y-%m}",
         "year": f"{about.since:%Y}",
         "month": f"{about.since:%m}",
+        "date": about.since,
     }
 
 
@@ -250,7 +258,7 @@ def _describe_entry(entry: BookedEntry, about: About, number: int) -> Fields:
     return {
         **_describe_file(about),
         "entry_id": entry.external_id,
-        "entry_uuid": str(uuid.uuid5(_NAMESPACE, entry.external_id)).upper(),
+        "entry_uuid": _to_uuid(entry.external_id),
         "number": number,
         "lines": 2 * len(entry.lines),
         "date": entry.on,
@@ -261,6 +269,7 @@ def _describe_entry(entry: BookedEntry, about: About, number: int) -> Fields:
         "entry_type": str(entry.type),
         "state": "draft" if entry.is_draft else "final",
         "description": description,
+        "narration": f"{description} {entry.external_id}",
         "currency": entry.currency,
         "decimals": "0" * digits_of(entry.currency),
         "total": sum(line.amount for line in entry.lines),
@@ -281,11 +290,32 @@ def _describe_lines(entry: BookedEntry, of_entry: Fields, language: str) -> Iter
                 **of_line,
                 **_describe_account(account),
                 "line": number,
+                "line_id": f"{line.external_id}-{side[0]}",
+                "line_uuid": _to_uuid(f"{line.external_id}-{side[0]}"),
                 "side": side,
                 "debit": line.amount if is_debit else 0,
                 "credit": 0 if is_debit else line.amount,
                 "signed": line.amount if is_debit else -line.amount,
             }
+
+
+def _sum_lines(lines: Iterable[Fields], of_entry: Fields) -> Iterator[Fields]:
+    """Yield one line for each side of each account, without what only single lines have."""
+    sums: dict[tuple[object, object, object], dict[str, str | int | date]] = {}
+    for line in lines:
+        name = (line["account_path"], line["cost_centre"], line["side"])
+        if name not in sums:
+            sums[name] = {**line, **_BARE, "line": len(sums) + 1, "text": of_entry["description"]}
+        else:
+            for amount in ("debit", "credit", "signed", "amount"):
+                sums[name][amount] = int(sums[name][amount]) + int(line[amount])  # type: ignore[arg-type]
+    for number, total in enumerate(sums.values(), start=1):
+        identity = f"{of_entry['entry_id']}-{number}"
+        yield total | {"external_id": identity, "line_id": identity, "line_uuid": _to_uuid(identity)}
+
+
+def _to_uuid(identity: str) -> str:
+    return str(uuid.uuid5(_NAMESPACE, identity)).upper()
 
 
 def _describe_posting(line: Booked, words: str) -> dict[str, str | int]:
@@ -300,6 +330,7 @@ def _describe_posting(line: Booked, words: str) -> dict[str, str | int]:
         "doc_type": posting.doc_type,
         "doc_folio": posting.doc_folio,
         "doc_uuid": posting.doc_uuid,
+        "doc_total": posting.doc_total,
         "operation": posting.operation,
         "reverses": line.reverses,
     }

@@ -101,6 +101,7 @@ class Posting(Struct, frozen=True, array_like=True):
     doc_type: str = ""
     doc_folio: str = ""
     doc_uuid: str = ""
+    doc_total: int = 0
 
     @property
     def sides(self) -> Sides:

@@ -34,17 +34,17 @@ class Of(StrEnum):
 
 
 # Amounts are minor units, of which `signed` is negative on the credit side.
-AMOUNTS = frozenset({"debit", "credit", "signed", "amount", "total", "balance"})
+AMOUNTS = frozenset({"debit", "credit", "signed", "amount", "total", "balance", "doc_total"})
 DATES = frozenset({"date", "next_date"})
 _OF_FILE = frozenset({"connection", "run_id", "owner_tax_id", "period", "year", "month"})
 _OF_ENTRY = _OF_FILE | {
-    "entry_id", "entry_uuid", "number", "lines", "date", "next_date", "entry_type", "state", "description", "currency",
-    "decimals", "total",
+    "entry_id", "entry_uuid", "number", "lines", "date", "next_date", "entry_type", "state", "description", "narration",
+    "currency", "decimals", "total",
 }  # fmt: skip
 _OF_ACCOUNT = frozenset({"account", "account_name", "account_key", "account_path", "cost_centre"})
 _OF_LINE = _OF_ENTRY | _OF_ACCOUNT | {
-    "external_id", "line", "text", "side", "debit", "credit", "signed", "amount", "tax_id", "tax_id_body", "doc_type",
-    "doc_folio", "doc_uuid", "operation", "reverses",
+    "external_id", "line_id", "line_uuid", "line", "text", "side", "debit", "credit", "signed", "amount", "tax_id",
+    "tax_id_body", "doc_type", "doc_folio", "doc_uuid", "doc_total", "operation", "reverses",
 }  # fmt: skip
 _OF_BALANCE = _OF_ACCOUNT | {"date", "next_date", "balance", "currency", "decimals", "entry_id"}
 # What a column of each record may be of.
@@ -62,7 +62,10 @@ FIELDS: Mapping[Of, frozenset[str]] = {
 
 
 class Column(Struct, frozen=True, forbid_unknown_fields=True):
-    """One cell: a field or a constant, as the layout wants it. Only text may be `cut` to its `max`."""
+    """One cell: a field or a constant, as the layout wants it. Only text may be `cut` to its `max`.
+
+    `first` fills it in the first line of an entry alone, `keys` in lines of these keys of the account map alone.
+    """
 
     title: str = ""
     source: str = msgspec.field(name="from", default="")
@@ -76,7 +79,10 @@ class Column(Struct, frozen=True, forbid_unknown_fields=True):
     pad: str = " "
     cut: bool = False
     keep: str = ""
+    prefix: str = ""
     required: bool = False
+    first: bool = False
+    keys: tuple[str, ...] = ()
 
 
 class Record(Struct, frozen=True, forbid_unknown_fields=True):
@@ -90,7 +96,10 @@ class Record(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class File(Struct, frozen=True, forbid_unknown_fields=True):
-    """How a file is written. `most_lines` starts another file, between entries and never inside one."""
+    """How a file is written. `most_lines` starts another file, between entries and never inside one.
+
+    `summed` makes one line of all that an entry moves on one side of one account.
+    """
 
     kind: Literal["csv", "fixed", "xml", "text"]
     extension: str
@@ -102,6 +111,7 @@ class File(Struct, frozen=True, forbid_unknown_fields=True):
     per: Literal["export", "month", "entry"] = "export"
     most_lines: int = 0
     most_lines_an_entry: int = 0
+    summed: bool = False
     name: str = "{since}_{until}_{connection}_{profile}{part}"
 
 

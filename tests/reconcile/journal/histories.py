@@ -57,6 +57,9 @@ class Sale:
                 "applied_amount": applied, "doc_total": self.total or applied, "doc_vat": self.vat,
                 "doc_balance_after": self.balance_after, "doc_customer_tax_id": "11111111-1",
             }  # fmt: skip
+        if self.doc is not None and self.doc.startswith("mx:uuid:"):
+            own = {"doc_type": "I", "doc_folio": "501", "doc_uuid": self.doc.removeprefix("mx:uuid:")}
+            row |= own | {"doc_customer_tax_id": "LGB000521IL7"}
         return [row]
 
 

@@ -1,9 +1,11 @@
 """The doctor: what could be wrong with this installation, what to do about it, and the alarms that the log tells of."""
 
+import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import partial
+from pathlib import Path
 
 import sqlalchemy as sa
 import structlog
@@ -77,6 +79,7 @@ def examine(
     yield from disk.check_disk(installation.store)
     yield from check_room(installation, now=utc_now())
     yield check_proxy(installation, addresses(installation))
+    yield from check_books_folder(installation.settings.books_folder)
     for connection in installation.connections(name):
         yield from _secrets(installation, connection)
         with open_provider(installation, connection, transport=transport) as provider:
@@ -89,6 +92,22 @@ def examine(
                 session, connection.name, floor=timedelta(seconds=installation.settings.overlap_seconds)
             )
             yield from check_inbox(session, connection.name, now=utc_now())
+
+
+def check_books_folder(folder: Path | None) -> Iterator[Check]:
+    """Yield whether the watched folder can be used, and how many files in it were refused and still lie there."""
+    name = "books folder"
+    if folder is None:
+        return
+    refused = sum(1 for _ in folder.glob("*/*/**/refused/*.verdict.json"))
+    if not folder.is_dir() or not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        advice = "make the folder of CUADRE_BOOKS_FOLDER, and let the worker's user write in it"
+        yield Check("", name, Verdict.WARNING, "not there, or not for this user to write", advice)
+    elif refused:
+        advice = "read the .verdict.json next to each in refused/, and take both away"
+        yield Check("", name, Verdict.WARNING, f"files that were refused: {refused}", advice)
+    else:
+        yield Check("", name, Verdict.OK, "watched, nothing refused lies in it")
 
 
 def _secrets(installation: Installation, connection: Connection) -> Iterator[Check]:

@@ -152,7 +152,10 @@ def bring_in(  # noqa: PLR0913 - one file with what its kind needs
     mapping: str | None = None,
 ) -> Intake:  # fmt: skip
     """Take in a file that a program handed over; `term` is the account of a bank file, or the currency of rates."""
-    with TemporaryDirectory(prefix="incoming-", dir=installation.settings.data_dir) as folder:
+    # What a killed process leaves here goes with the uploads of pages, after a day.
+    place = installation.settings.data_dir / "uploads"
+    place.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(dir=place) as folder:
         path = Path(folder) / name
         path.write_bytes(content)
         return take_in(
@@ -204,7 +207,8 @@ def _of_report(outcome: ReportOutcome) -> Intake:
 
 def _of_rates(outcome: RatesOutcome) -> Intake:
     earlier = Message("books.rates_known") if outcome.accepted and not outcome.changed else None
-    return Intake(outcome.name, outcome.accepted, len(outcome.rates), {}, [], outcome.rejects, [], earlier)
+    is_kept = outcome.accepted and not earlier
+    return Intake(outcome.name, is_kept, len(outcome.rates), {}, [], outcome.rejects, [], earlier)
 
 
 def _to_total(statement: Statement) -> Total:

@@ -64,9 +64,13 @@ def propose_columns(content: bytes, *, country: str) -> Proposal | None:
         return None
     table = max(tables, key=lambda one: (one.width, len(one.rows)))
     names = _names_of(table)
-    found = {field: names[place] for field, place in _guess(table, COUNTRIES[country].currency).items()}
+    guesses = _guess(table, COUNTRIES[country].currency).items()
+    # A row of headings may be wider than the rows below it.
+    found = {field: names[place] for field, place in guesses if place < len(names)}
     samples = tuple(tuple(map(to_text, row.cells)) for row in table.rows[:_SAMPLES])
-    return Proposal(tuple(name for name in names if name), {f: name for f, name in found.items() if name}, samples)
+    return Proposal(
+        tuple(name for name in names if name), {field: name for field, name in found.items() if name}, samples
+    )
 
 
 def place_header(rows: Sequence[Row], mapping: Mapping[str, str]) -> Header | None:

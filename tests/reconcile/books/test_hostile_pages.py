@@ -2,12 +2,15 @@
 
 import random
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from reconcile.books.bank_files import read_bank_file
-from reconcile.books.bank_statements import BankFileError
+from reconcile.books.bank_statements import BankFileError, check_statements
+from reconcile.books.proposals import propose_columns
+from reconcile.books.reading import read_invoices
 
 FILES = Path(__file__).parents[2] / "data" / "bank" / "dialects"
 ENTITIES = '<!DOCTYPE x [<!ENTITY a "ha"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">]>'
@@ -147,6 +150,40 @@ def test_an_old_workbook_with_changed_bytes_is_refused_or_read() -> None:
             refused += 1
         assert time.process_time() - began < 3
     assert 0 < refused < 150
+
+
+SIGNS = (
+    b";",
+    b'"',
+    b"<",
+    b"&",
+    b"\x00",
+    b"\xff",
+    b"\n",
+    b"?20",
+    b":61:",
+    b"9" * 20,
+    b"05/10/26",
+    b"</td>",
+    "²".encode(),
+)
+
+
+@pytest.mark.parametrize("path", sorted(FILES.iterdir()), ids=lambda path: path.name)
+def test_a_changed_file_is_read_or_refused(path: Path) -> None:
+    """Bytes changed, added, cut out or repeated make no other error, of a bank file, a list or a proposal."""
+    whole, chance = path.read_bytes(), random.Random(path.name)  # noqa: S311 - repeatable
+    for _ in range(40):
+        content = bytearray(whole)
+        for _ in range(chance.randint(1, 6)):
+            place, other = chance.randrange(len(content)), chance.randrange(len(content))
+            change = chance.choice([SIGNS[place % len(SIGNS)], bytes(content[other : other + 50]), b""])
+            content[place : place + chance.randint(0, 20)] = change
+        for country in ("cl", "mx"):
+            with suppress(BankFileError):
+                check_statements(read_bank_file(bytes(content), country=country, mapping={}).statements, "12345678")
+            propose_columns(bytes(content), country=country)
+            read_invoices(bytes(content), country=country, mapping={})
 
 
 def test_two_lists_in_one_page_are_not_guessed() -> None:

@@ -45,6 +45,8 @@ def test_charges_and_credits_are_told_by_the_balance_they_make() -> None:
          {"booked_on": "Cuando", "text": "Que", "amount": "Cuanto", "balance": "Queda"}),
         ("Cuando;Glosa;A;B\n28/07/2026;TEF;;5\n29/07/2026;X;3;\n", "cl",
          {"booked_on": "Cuando", "text": "Glosa", "debit": "A", "credit": "B"}),
+        ("Cuando;Cuanto;Que;Referencia\n28/07/2026;7;TEF\n", "cl",
+         {"booked_on": "Cuando", "amount": "Cuanto", "text": "Que"}),
         ("Cuando;A;B\n28/07/2026;7;5\n29/07/2026;3;6\n", "cl", {"booked_on": "Cuando"}),
     ],
 )  # fmt: skip

@@ -74,6 +74,25 @@ def test_a_bank_file_shows_what_arrived(call: Call, installation: Installation, 
     ]
 
 
+@pytest.mark.usefixtures("trade")
+@pytest.mark.parametrize(("amount", "words"), [(1174, "PAGO po_1"), (5, "OTRO ABONO")])
+def test_advice_shows_an_arrival_to_a_run_and_never_that_one_is_missing(
+    call: Call, installation: Installation, tmp_path: Path, amount: int, words: str
+) -> None:
+    """A deposit of an MT942 closes its payout; where it has another one, the run says as much as without any file."""
+    without = _payout(installation)
+    path = tmp_path / "aviso.sta"
+    path.write_text(
+        ":20:S\r\n:25:037/12345678\r\n:28C:1\r\n:34F:CLP0,\r\n"
+        f":61:2609100910C{amount},NTRFNONREF\r\n:86:{words}\r\n:90C:1CLP{amount},\r\n",
+        encoding="utf-8",
+    )
+    assert call("bank", "import", "--account", "1234567-8", path).exit_code == 0
+    assert without[2:] == ("no_bank", ())
+    expected = ("2026-09-10", 1174, "closed", ()) if "po_1" in words else without
+    assert [*map(str, _payout(installation))] == [*map(str, expected)]
+
+
 def test_a_file_of_an_account_whose_movements_are_shown_counts_in_the_next_run(
     trade: "World", call: Call, installation: Installation, tmp_path: Path
 ) -> None:

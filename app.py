@@ -193,7 +193,7 @@ def cut_streams(installation: Installation, connection: Connection) -> list[str]
 
 def run_night_by_hand(installation: Installation, connection: Connection, on: date) -> NightlyOutcome:
     """Run a night that a person asked for, listed among the jobs like any other."""
-    with by_hand.noted(installation.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
+    with by_hand.keep_tick(installation.store, f"nightly:{connection.name} by hand", worker=worker_name()) as end:
         outcome = run_night(installation, connection, on)
         end(outcome.complete, "; ".join(outcome.lines))
     return outcome

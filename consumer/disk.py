@@ -117,7 +117,7 @@ def check_disk(store: Store) -> Iterator[Check]:
     if found is None:
         yield Check("", DISK, Verdict.OK, "not checked yet: each night does, and cuadre db check")
     elif found.damage:
-        yield Check("", DISK, Verdict.FAILURE, _finding(store, found), RESTORE)
+        yield Check("", DISK, Verdict.FAILURE, _describe(store, found), RESTORE)
     else:
         kind = "whole" if found.whole else "quick"
         yield Check("", DISK, Verdict.OK, f"the {kind} check of {format_instant(found.checked_at)} found nothing wrong")
@@ -166,13 +166,13 @@ def _record(store: Store) -> Path:
     return Path(f"{store.url.database}.check")
 
 
-def _finding(store: Store, found: DiskCheck) -> str:
+def _describe(store: Store, found: DiskCheck) -> str:
     more = f", and {len(found.damage) - 1} more findings" if len(found.damage) > 1 else ""
     return f"{store.url.database} is damaged: {found.damage[0]}{more}"
 
 
 def _to_sentence(store: Store, found: DiskCheck) -> str:
-    return f"{_finding(store, found)}: {RESTORE}"
+    return f"{_describe(store, found)}: {RESTORE}"
 
 
 def _file_system(path: Path, mounts: Path) -> str:

@@ -149,14 +149,14 @@ def _provider(provider: Provider, installation: Installation) -> Iterator[Check]
     try:
         page = provider.page(EVENTS, size=1)
     except ProviderError as error:
-        yield _failed(name, "provider", error, "ask the provider, naming the request")
+        yield _failure(name, "provider", error, "ask the provider, naming the request")
         return
     yield Check(name, "provider", Verdict.OK, f"the {provider.connection.mode} key is accepted")
     yield _skew(name, page.at, tolerance=timedelta(seconds=installation.settings.signature_tolerance))
     try:
         endpoints, _now = list_endpoints(provider)
     except ProviderError as error:
-        yield _failed(name, ENDPOINT, error, "ask the provider, naming the request")
+        yield _failure(name, ENDPOINT, error, "ask the provider, naming the request")
         return
     yield _endpoint(provider.connection, endpoints, installation)
 
@@ -174,7 +174,7 @@ def check_proxy(installation: Installation, seen: Sequence[str]) -> Check:
     return Check("", PROXY, Verdict.OK, "it tells from where people come")
 
 
-def _failed(name: str, check: str, error: ProviderError, otherwise: str) -> Check:
+def _failure(name: str, check: str, error: ProviderError, otherwise: str) -> Check:
     return Check(name, check, Verdict.FAILURE, str(error), _ADVICE.get(type(error), otherwise))
 
 
@@ -186,7 +186,7 @@ def check_endpoint(installation: Installation, connection: Connection, *, transp
         try:
             endpoints, _now = list_endpoints(provider)
         except ProviderError as error:
-            return _failed(connection.name, ENDPOINT, error, "the next hour looks again")
+            return _failure(connection.name, ENDPOINT, error, "the next hour looks again")
     return _endpoint(connection, endpoints, installation)
 
 

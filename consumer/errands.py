@@ -45,11 +45,11 @@ def errands(installation: Installation) -> Errands:
 
 
 def _start(installation: Installation, job: str, by: str, work: by_hand.Work) -> None:
-    def signed() -> tuple[bool, str]:
+    def work_and_sign() -> tuple[bool, str]:
         complete, sentence = work()
         return complete, f"{sentence} ({by})"
 
-    by_hand.start(installation.store, job, signed, worker=worker_name())
+    by_hand.start(installation.store, job, work_and_sign, worker=worker_name())
 
 
 def _outcome_of(do: Callable[[], Outcome]) -> tuple[bool, str]:

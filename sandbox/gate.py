@@ -58,11 +58,11 @@ def open_gate(app: Flask, world: World) -> None:
         return Response(open_voucher(world, token), content_type="text/plain")
 
     @app.errorhandler(RefusalError)
-    def refused(error: RefusalError) -> Response:
+    def answer_refusal(error: RefusalError) -> Response:
         return _refusal(error)
 
     @app.errorhandler(HTTPException)
-    def unknown(error: HTTPException) -> Response:
+    def answer_unknown(error: HTTPException) -> Response:
         response = _refusal(_to_refusal(error))
         if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
             response.headers["Allow"] = ", ".join(sorted(_methods_at(request.path)))

@@ -57,7 +57,7 @@ class Addition:
         clues = {id_: clues_of(found, self._payer(found)) for id_, found in self.payments.items()}
         self.touched, hits = meet(self.world.scenario.documents, set().union(*clues.values()))
         self.unclear = {id_ for id_, found in clues.items() if found & hits}
-        self.given_back = self._refunded()
+        self.given_back = self._refunded_payments()
         self.joined = self.world.payday.joined
         self.rows = [row for currency in COUNTRIES for row in self._judge(currency)]
 
@@ -71,15 +71,15 @@ class Addition:
     def tell(self, rows: Iterator[Truth]) -> Iterator[Truth]:
         """Return the scenario's rows with what changed in them, then those of requests."""
         for row in rows:
-            yield self._corrected(row)
+            yield self._correct(row)
         yield from self.rows
 
-    def _refunded(self) -> set[str]:
+    def _refunded_payments(self) -> set[str]:
         refunds = [item.resource for _, item in self.noticed if item.resource_type == "refund"]
         payments = {str(self.world.get(MODE, "refunds", id_)["resource_id"]) for id_ in refunds}
         return payments - self.payments.keys()
 
-    def _corrected(self, row: Truth) -> Truth:
+    def _correct(self, row: Truth) -> Truth:
         joined = self.joined.get(row.id)
         if row.kind == "payout" and joined:
             links = (*row.links, *dict.fromkeys(item.resource for item in joined.items))

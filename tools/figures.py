@@ -65,23 +65,25 @@ def read_imports(modules: list[Module]) -> dict[str, set[str]]:
     for module in modules:
         is_package = module.name in packages
         targets = {
-            target for node in _running(module.tree) for target in _targets(node, module, names, is_package=is_package)
+            target
+            for node in _walk_code(module.tree)
+            for target in _targets(node, module, names, is_package=is_package)
         }
         found[module.name] = targets - {module.name}
     return found
 
 
-def _running(tree: ast.AST) -> Iterator[ast.AST]:
+def _walk_code(tree: ast.AST) -> Iterator[ast.AST]:
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         yield node
-        yield from _running(node)
+        yield from _walk_code(node)
 
 
 def _targets(node: ast.AST, module: Module, names: set[str], *, is_package: bool) -> Iterator[str]:
     if isinstance(node, ast.Import):
-        yield from (known for alias in node.names if (known := _known(alias.name, names)))
+        yield from (known for alias in node.names if (known := _longest_module(alias.name, names)))
     elif isinstance(node, ast.ImportFrom):
         start = node.module or ""
         if node.level:
@@ -89,12 +91,12 @@ def _targets(node: ast.AST, module: Module, names: set[str], *, is_package: bool
             above = above[: len(above) - node.level + is_package]
             start = ".".join([*above, *filter(None, [node.module])])
         for alias in node.names:
-            known = _known(f"{start}.{alias.name}", names)
+            known = _longest_module(f"{start}.{alias.name}", names)
             if known:
                 yield known
 
 
-def _known(name: str, names: set[str]) -> str | None:
+def _longest_module(name: str, names: set[str]) -> str | None:
     """Return the longest beginning of a dotted name that is a module of the checkout."""
     while name:
         if name in names:

@@ -151,7 +151,7 @@ def _nodes(function: ast.FunctionDef) -> list[ast.AST]:
     return found
 
 
-def _changed(node: ast.AST) -> Iterator[ast.AST]:
+def _changes_of(node: ast.AST) -> Iterator[ast.AST]:
     """Yield copies of a node that say something else."""
     if isinstance(node, ast.Compare):
         for index, operator in enumerate(node.ops):
@@ -180,7 +180,7 @@ class _Replace(ast.NodeTransformer):
         return ast.copy_location(self.new, node) if node is self.old else self.generic_visit(node)
 
 
-def _replaced(tree: ast.Module, old: ast.AST, new: ast.AST) -> ast.Module:
+def _replace(tree: ast.Module, old: ast.AST, new: ast.AST) -> ast.Module:
     _Replace(old, new).visit(tree)
     return tree
 
@@ -189,16 +189,16 @@ def mutants_of(unit: Unit) -> Iterator[Mutant]:
     alike: Counter[str] = Counter()
     nodes = _nodes(_body_of(unit.tree, unit.name))
     for index, node in enumerate(nodes):
-        for nth, _ in enumerate(_changed(node)):
+        for nth, _ in enumerate(_changes_of(node)):
             tree = copy.deepcopy(unit.tree)
             old = _nodes(_body_of(tree, unit.name))[index]
-            new = list(_changed(old))[nth]
+            new = list(_changes_of(old))[nth]
             change = f"{ast.unparse(old)} -> {ast.unparse(new)}"
             alike[change] += 1
-            yield Mutant(unit, f"{change} #{alike[change]}", _code_of(_replaced(tree, old, new), unit))
+            yield Mutant(unit, f"{change} #{alike[change]}", _code_of(_replace(tree, old, new), unit))
 
 
-def _watched(unit: Unit) -> CodeType:
+def _watch(unit: Unit) -> CodeType:
     """Return the unit's code with a note that it was called before everything else."""
     tree = copy.deepcopy(unit.tree)
     _body_of(tree, unit.name).body.insert(
@@ -317,7 +317,7 @@ def _record_calls(session: pytest.Session, units: list[Unit]) -> dict[str, tuple
             called: dict[str, tuple[float, list[str]]] = {}
             _silence(session)
             for unit in units:
-                unit.function.__code__ = _watched(unit)
+                unit.function.__code__ = _watch(unit)
             for index, item in enumerate(session.items):
                 seen: set[str] = set()
                 setattr(builtins, SEEN, seen)

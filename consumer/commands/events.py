@@ -175,14 +175,16 @@ def replay(
             "name events by id, or by --type, --state, --since and --until: one of the two", Completion.MISUSED
         )
     installation = open_installation()
-    names = _named(installation, connection_name, event_ids, wanted)
+    names = _find_names(installation, connection_name, event_ids, wanted)
     replaying = Replay(installation.store, installation.settings, utc_now, getpass.getuser())
     done = list(replaying.preview(names) if dry_run else replaying.run(names))
     print_rows((one.to_line() for one in done), REPLAY_KEYS, as_json=as_json)
     _conclude(names, done, dry_run=dry_run)
 
 
-def _named(installation: Installation, connection_name: str, event_ids: tuple[str, ...], wanted: Filter) -> list[Name]:
+def _find_names(
+    installation: Installation, connection_name: str, event_ids: tuple[str, ...], wanted: Filter
+) -> list[Name]:
     connection = installation.settings.connection(connection_name)
     with installation.store.reading() as session:
         if not event_ids:

@@ -47,9 +47,9 @@ def insert_rows(
         for some in _lists(rows, _ROWS_A_JSON):
             _insert_json(connection, table, tuple(names), some, alike=alike, key=())
         return
-    shared = next(iter(_converted(table, tuple(alike), [tuple(alike.values())])))
+    shared = next(iter(_convert(table, tuple(alike), [tuple(alike.values())])))
     most = min(rows_a_statement, _MOST_VALUES // len(names))
-    for some in _lists(_converted(table, names, rows), most):
+    for some in _lists(_convert(table, names, rows), most):
         text = _values_text(table, tuple(alike), tuple(names), len(some))
         connection.exec_driver_sql(text, (*shared, *chain.from_iterable(some)))
 
@@ -70,7 +70,7 @@ def update_rows(
         moved = ", ".join(f"{name} = ?" for name in names)
         which = " AND ".join(f"{name} = ?" for name in key)
         text = f"UPDATE {table.name} SET {moved} WHERE {which}"
-        connection.exec_driver_sql(text, [tuple(row) for row in _converted(table, every, rows)])
+        connection.exec_driver_sql(text, [tuple(row) for row in _convert(table, every, rows)])
         return
     moved = ", ".join(f"{name} = given.{name}" for name in names)
     which = " AND ".join(f"{table.name}.{name} = given.{name}" for name in key)
@@ -93,7 +93,7 @@ def _values_text(table: sa.Table, alike: tuple[str, ...], names: tuple[str, ...]
     return f"{into} SELECT {'?, ' * len(alike)}* FROM ({given})" if alike else f"{into} {given}"
 
 
-def _converted(table: sa.Table, names: Sequence[str], rows: Iterable[Values]) -> Iterable[Values]:
+def _convert(table: sa.Table, names: Sequence[str], rows: Iterable[Values]) -> Iterable[Values]:
     """Write days and moments as SQLite keeps them; rows that are written together share many of them."""
     converting = [(place, cache(convert)) for place, convert in _converters(table, tuple(names))]
     return (_exact(row, converting) for row in rows) if converting else rows

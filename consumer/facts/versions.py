@@ -152,7 +152,7 @@ def _read(session: Session, wanted: Iterable[Known], *, lock: bool) -> dict[Key,
     database = session.connection()
     for (_, connection), group in groupby(wanted, key=lambda known: known.key[:2]):
         some = list(group)
-        statement = _reading(core_of(some[0].table), database.dialect.name, lock=lock)
+        statement = _select_rows(core_of(some[0].table), database.dialect.name, lock=lock)
         given = {"of_connection": connection, "ids": to_ids(known.id for known in some)}
         for row in database.execute(statement, given).mappings():
             stored = dict(row)
@@ -163,7 +163,7 @@ def _read(session: Session, wanted: Iterable[Known], *, lock: bool) -> dict[Key,
 
 
 @cache
-def _reading(core: sa.Table, dialect: str, *, lock: bool) -> sa.Select[RowKey]:
+def _select_rows(core: sa.Table, dialect: str, *, lock: bool) -> sa.Select[RowKey]:
     named = (core.c.connection == sa.bindparam("of_connection")) & one_of(core.c.id, dialect)
     statement = sa.select(core).where(named).order_by(core.c.id)
     return statement.with_for_update(of=core) if lock else statement

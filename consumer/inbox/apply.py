@@ -125,14 +125,16 @@ def _key(event: Claimed) -> tuple[str, str]:
 def record_outcomes(connection: Connection, settled: Sequence[EventOutcome], *, worker: str, now: datetime) -> None:
     """Write what became of the events, in the transaction of their effects; raise LeaseLostError if one is not ours."""
     dialect = connection.dialect.name
-    by_connection = sorted(_grouped(settled, lambda one: one.event.connection).items())
+    by_connection = sorted(_group_by(settled, lambda one: one.event.connection).items())
     if dialect != "sqlite":
         # Rows are locked in sorted order before any is written, so that no two transactions wait for each other.
         for name, some in by_connection:
-            connection.execute(_locking(dialect), {"of_connection": name, "ids": to_ids(one.event.id for one in some)})
+            connection.execute(
+                _lock_rows(dialect), {"of_connection": name, "ids": to_ids(one.event.id for one in some)}
+            )
     written = 0
     for name, some in by_connection:
-        for (state, error, next_try_at), same in _grouped(some, _outcome).items():
+        for (state, error, next_try_at), same in _group_by(some, _outcome).items():
             given = {
                 "of_connection": name,
                 "ids": to_ids(one.event.id for one in same),
@@ -143,7 +145,7 @@ def record_outcomes(connection: Connection, settled: Sequence[EventOutcome], *, 
                 "new_try_at": next_try_at,
                 "now": now,
             }
-            written += connection.execute(_settling(dialect), given).rowcount
+            written += connection.execute(_settle_statement(dialect), given).rowcount
     if written != len(settled):
         raise LeaseLostError("the lease on these events ended before they were applied")
 
@@ -152,7 +154,7 @@ def _outcome(one: EventOutcome) -> tuple[EventState, str | None, datetime | None
     return (one.state, one.error, one.next_try_at)
 
 
-def _grouped(settled: Iterable[EventOutcome], key: Callable[[EventOutcome], Group]) -> dict[Group, list[EventOutcome]]:
+def _group_by(settled: Iterable[EventOutcome], key: Callable[[EventOutcome], Group]) -> dict[Group, list[EventOutcome]]:
     groups: dict[Group, list[EventOutcome]] = {}
     for one in settled:
         groups.setdefault(key(one), []).append(one)
@@ -160,15 +162,15 @@ def _grouped(settled: Iterable[EventOutcome], key: Callable[[EventOutcome], Grou
 
 
 @cache
-def _locking(dialect: str) -> sa.Select[tuple[str, str]]:
-    return sa.select(EVENT.c.id).where(_named(dialect)).order_by(EVENT.c.id).with_for_update(of=EVENT)
+def _lock_rows(dialect: str) -> sa.Select[tuple[str, str]]:
+    return sa.select(EVENT.c.id).where(_is_named(dialect)).order_by(EVENT.c.id).with_for_update(of=EVENT)
 
 
 @cache
-def _settling(dialect: str) -> sa.Update:
+def _settle_statement(dialect: str) -> sa.Update:
     return (
         sa.update(EVENT)
-        .where(_named(dialect), EVENT.c.claimed_by == sa.bindparam("worker"))
+        .where(_is_named(dialect), EVENT.c.claimed_by == sa.bindparam("worker"))
         .values(
             state=sa.bindparam("new_state"),
             attempts=EVENT.c.attempts + sa.bindparam("more"),
@@ -181,7 +183,7 @@ def _settling(dialect: str) -> sa.Update:
     )
 
 
-def _named(dialect: str) -> sa.ColumnElement[bool]:
+def _is_named(dialect: str) -> sa.ColumnElement[bool]:
     return (EVENT.c.connection == sa.bindparam("of_connection")) & one_of(EVENT.c.id, dialect)
 
 

@@ -202,7 +202,7 @@ def _insert_alone(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tup
         with suppress(sa.exc.IntegrityError):
             insert_rows(connection, _EVENT, _COLUMNS, map(_to_values, arrivals))
             return {arrival.key for arrival in arrivals}, {}
-    known = _known(connection, arrivals)
+    known = _read_known(connection, arrivals)
     new = [arrival for arrival in arrivals if arrival.key not in known] if known else arrivals
     insert_rows(connection, _EVENT, _COLUMNS, map(_to_values, new))
     return {arrival.key for arrival in new}, known
@@ -215,7 +215,7 @@ def _insert_among_others(connection: sa.Connection, arrivals: Sequence[Arrival])
     rows = list(map(_to_values, arrivals))
     inserted = insert_new_rows(connection, _EVENT, _COLUMNS, rows, key=("connection", "id"))
     new = {(str(connection_name), str(identity)) for connection_name, identity in inserted}
-    return new, _known(connection, [arrival for arrival in arrivals if arrival.key not in new])
+    return new, _read_known(connection, [arrival for arrival in arrivals if arrival.key not in new])
 
 
 _INSERTS: dict[str, Callable[[sa.Connection, Sequence[Arrival]], tuple[set[Key], dict[Key, Digests]]]] = {
@@ -247,7 +247,7 @@ def _to_values(arrival: Arrival) -> tuple[object, ...]:
     )
 
 
-def _known(connection: sa.Connection, arrivals: Sequence[Arrival]) -> dict[Key, Digests]:
+def _read_known(connection: sa.Connection, arrivals: Sequence[Arrival]) -> dict[Key, Digests]:
     """Read and lock what is stored under these ids: meaning and raw digest."""
     found: dict[Key, Digests] = {}
     for name, group in groupby(arrivals, key=attrgetter("connection")):

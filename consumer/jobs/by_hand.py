@@ -17,7 +17,7 @@ End = Callable[[bool, str], None]
 
 
 @contextmanager
-def noted(store: Store, job: str, *, worker: str, clock: Callable[[], datetime] = utc_now) -> Iterator[End]:
+def keep_tick(store: Store, job: str, *, worker: str, clock: Callable[[], datetime] = utc_now) -> Iterator[End]:
     """Keep a tick for as long as the block lasts; the block says how it ended, or its failure does.
 
     A job of this kind may run twice at a time, since whoever was killed must not keep the next one waiting.

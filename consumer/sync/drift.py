@@ -102,7 +102,7 @@ class Mirror:
                 # A list that once answered is not believed to be empty: what it held would be taken for gone.
                 offer.note_refusal(part, error)
         offer.check()
-        for ours in self._expected():
+        for ours in self._expected_rows():
             self.read += 1
             try:
                 fresh = self._get(ours)
@@ -179,7 +179,7 @@ class Mirror:
         dates = [_moment(identity(raw)[1]) for raw in page.items]
         return all(date is not None and date < self._since for date in dates)
 
-    def _expected(self) -> list[Row]:
+    def _expected_rows(self) -> list[Row]:
         """Return our rows that the lists should have shown, or that changed here in the window."""
         columns = self._core.c
         wanted = (columns.connection == self._name) & columns.gone_at.is_(None)
@@ -246,7 +246,7 @@ class Mirror:
                     left = []
                 else:
                     current = self._load_in(session, [id_]).get(id_)
-                    merge_all(session, [_winning(fresh, current)])
+                    merge_all(session, [_with_winning_version(fresh, current)])
                     ours = self._load_in(session, [id_]).get(id_)
                     left = compare(ours, to_values(fresh), self._kind, unstable=self.stream.unstable)
             if fresh is not None and self.stream.name == "payouts":
@@ -285,7 +285,7 @@ class Mirror:
                 session.execute(_DRIFT.insert(), rows)
 
 
-def _winning(fresh: Known, ours: Row | None) -> Known:
+def _with_winning_version(fresh: Known, ours: Row | None) -> Known:
     """Return a fresh reading with a version above ours: the provider decides what its object is."""
     if ours is None:
         return fresh

@@ -38,7 +38,7 @@ class Offer:
     def __init__(self, store: Store, connection: str, stream: str, parts: Sequence[Part]) -> None:
         optional = [part.name for part in parts if part.is_optional]
         self._has_optional = bool(optional)
-        self._known = _answered(store, connection, stream, optional) if optional else set()
+        self._known = _lists_that_answered(store, connection, stream, optional) if optional else set()
         self._answered: list[str] = []
         self._refusals: list[RefusedError] = []
 
@@ -62,7 +62,7 @@ class Offer:
         return " ".join(sorted({*self._answered, *self._known})) if self._has_optional else None
 
 
-def _answered(store: Store, connection: str, stream: str, optional: Sequence[str]) -> set[str]:
+def _lists_that_answered(store: Store, connection: str, stream: str, optional: Sequence[str]) -> set[str]:
     mine = (col(Window.connection) == connection) & (col(Window.stream) == stream)
     closed = sa.select(col(Window.part)).where(mine, col(Window.state) == WindowState.CLOSED).distinct()
     with store.reading() as session:

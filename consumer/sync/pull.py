@@ -201,9 +201,9 @@ class _Reading:
         if self.stream.again is not Again.NEWEST or window.since is None or not tally.is_older_than(window.since):
             return False
         self._steps.write()
-        return page.total is None or self._held() >= page.total
+        return page.total is None or self._count_held() >= page.total
 
-    def _held(self) -> int:
+    def _count_held(self) -> int:
         table = KINDS[self.stream.kind].table
         with self._store.reading() as session:
             mine = (sa.column("connection") == self.connection) & sa.column("gone_at").is_(None)

@@ -82,7 +82,7 @@ def advance(session: Session | sa.Connection, window: Window, **changes: object)
     """
     values = {"of_id": window.id, "of_pages": window.pages, **changes}
     connection = session.connection() if isinstance(session, Session) else session
-    if connection.execute(_advancing(tuple(changes)), values).rowcount == 1:
+    if connection.execute(_advance_statement(tuple(changes)), values).rowcount == 1:
         found, is_ours = changes, True
     else:
         row = connection.execute(sa.select(_TABLE).where(_TABLE.c.id == window.id)).mappings().one()
@@ -93,7 +93,7 @@ def advance(session: Session | sa.Connection, window: Window, **changes: object)
 
 
 @lru_cache(maxsize=64)
-def _advancing(names: tuple[str, ...]) -> sa.Update:
+def _advance_statement(names: tuple[str, ...]) -> sa.Update:
     """Build the statement once for each set of columns: it runs with every page."""
     mine = (_TABLE.c.id == sa.bindparam("of_id")) & (_TABLE.c.pages == sa.bindparam("of_pages"))
     is_open = _TABLE.c.state != WindowState.CLOSED.value

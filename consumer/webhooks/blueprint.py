@@ -156,7 +156,7 @@ class Receiver:
         except RejectedError as refused:
             self.log.note(refused.reason, refused.status)
             return _answer(refused.status, "error", refused.reason)
-        _received(name, verdict).inc()
+        _counter_of(name, verdict).inc()
         return _answer(200, "status", verdict.value)
 
     def receive(self, name: str, environ: Environ) -> Verdict:
@@ -275,7 +275,7 @@ def _variable(prefix: str) -> str:
 
 
 @cache
-def _received(name: str, verdict: Verdict) -> Counter:
+def _counter_of(name: str, verdict: Verdict) -> Counter:
     """Looked up once; finding a counter by its labels costs more than counting."""
     return RECEIVED.labels(name, verdict.value)
 

@@ -140,10 +140,10 @@ def _of_flow(call: Call, flow: str) -> Object:
         return {"currency": billed_currency(items), "customer": customer, "line_items": items}
     setup = call.draft("seti", "setup_intent", status="created", customer=customer["id"], error_reason=None)
     call.world.keep("setup_intents", setup)
-    return {"customer": customer, "setup_intent": setup, "subscription": _replaced_on(call)}
+    return {"customer": customer, "setup_intent": setup, "subscription": _subscription_to_mend(call)}
 
 
-def _replaced_on(call: Call) -> str | None:
+def _subscription_to_mend(call: Call) -> str | None:
     # A setup session may point at a subscription whose failed payment method it replaces.
     wanted = read_text(call.body, "subscription")
     return call.world.get(call.mode, "subscriptions", wanted)["id"] if wanted else None

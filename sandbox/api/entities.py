@@ -135,7 +135,7 @@ def upload_step_document(call: Call) -> Answer:
     """Fill a slot; what was in it is replaced."""
     onboarding = _get_editable(call)
     document = _read_document(call, call.params["slot_key"])
-    return _keep_onboarding(call, {**onboarding, "documents": _replaced(onboarding["documents"], document)})
+    return _keep_onboarding(call, {**onboarding, "documents": _replace_document(onboarding["documents"], document)})
 
 
 def upload_representative_document(call: Call) -> Answer:
@@ -153,7 +153,7 @@ def _upload_for(call: Call, people: str, slot: str) -> Answer:
         raise missing_resource(people.removesuffix("s").replace("_", " "), id_)
     document = _read_document(call, slot)
     changed = [
-        {**person, "documents": _replaced(person["documents"], document)} if person["id"] == id_ else person
+        {**person, "documents": _replace_document(person["documents"], document)} if person["id"] == id_ else person
         for person in onboarding[people]
     ]
     return _keep_onboarding(call, {**onboarding, people: changed})
@@ -167,7 +167,7 @@ def _read_document(call: Call, slot: str) -> Object:
     return call.draft("doc", "onboarding_document", slot_key=slot, filename=file.filename, status="uploaded")
 
 
-def _replaced(documents: list[Object], document: Object) -> list[Object]:
+def _replace_document(documents: list[Object], document: Object) -> list[Object]:
     return [*(row for row in documents if row["slot_key"] != document["slot_key"]), document]
 
 

@@ -211,10 +211,10 @@ def list_invoices(call: Call) -> Answer:
             and (keep_status is None or keep_status(row["institution_invoice"]))
         )
 
-    return offset_page(call, _sorted(call, INVOICES, lambda row: row["date"], keep))
+    return offset_page(call, _sort_rows(call, INVOICES, lambda row: row["date"], keep))
 
 
-def _sorted(call: Call, collection: str, key: Key, keep: Keep = lambda _: True) -> list[Object]:
+def _sort_rows(call: Call, collection: str, key: Key, keep: Keep = lambda _: True) -> list[Object]:
     link = link_of(call)
     rows = call.world.collection(call.mode, collection).newest_first()
     return sorted((row for row in rows if row["_link"] == link["id"] and keep(row)), key=key, reverse=True)
@@ -222,7 +222,7 @@ def _sorted(call: Call, collection: str, key: Key, keep: Keep = lambda _: True) 
 
 def list_latest(collection: str, *fields: str) -> Operation:
     """Return the operation that lists a link's documents, the largest values of these fields first."""
-    return lambda call: offset_page(call, _sorted(call, collection, lambda row: tuple(row[name] for name in fields)))
+    return lambda call: offset_page(call, _sort_rows(call, collection, lambda row: tuple(row[name] for name in fields)))
 
 
 def get_of_link(collection: str) -> Operation:

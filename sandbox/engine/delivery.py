@@ -203,7 +203,7 @@ class Postman:
                 self._carry(batch)
 
     @contextmanager
-    def resting(self) -> Iterator[None]:
+    def hold_back(self) -> Iterator[None]:
         """Hold back every delivery inside this block."""
         with self._flushing:
             yield

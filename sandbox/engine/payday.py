@@ -72,16 +72,16 @@ class Payday:
     def notice(self, collection: str, found: Object, shares: object = None) -> None:
         """Let money that a request moved wait for its payout; each resource once."""
         if collection == "payment_intents" and found["status"] == "succeeded":
-            items = list(self._paid(found, shares if isinstance(shares, list) else []))
+            items = list(self._items_of_payment(found, shares if isinstance(shares, list) else []))
         else:
-            items = list(self._moved(collection, found))
+            items = list(self._items_of_change(collection, found))
         for till, item in items:
             key = (till, item.resource_type, item.resource)
             if key not in self.noticed:
                 self.noticed[key] = item
                 self._wait(till, item, item.at)
 
-    def _paid(self, intent: Object, shares: list[Object]) -> Iterator[tuple[Till, Item]]:
+    def _items_of_payment(self, intent: Object, shares: list[Object]) -> Iterator[tuple[Till, Item]]:
         """Return a payment, or its share for each recipient there is."""
         now, subtype, amount = self.world.now(), subtype_of(intent), intent["amount"]
         if not shares:
@@ -94,7 +94,7 @@ class Payday:
                 gross = amount if share["charge_processing_fee"] else 0
                 yield till, Item(now, "payment_intent", intent["id"], subtype, share["amount"], gross)
 
-    def _moved(self, collection: str, found: Object) -> Iterator[tuple[Till, Item]]:
+    def _items_of_change(self, collection: str, found: Object) -> Iterator[tuple[Till, Item]]:
         now, id_ = self.world.now(), found["id"]
         if (collection, found.get("status")) not in MOVED:
             return

@@ -114,7 +114,7 @@ class World:
 
     def restart(self, scenario: Scenario, *, seed: int) -> None:
         """Begin anew between two steps of the clock, never inside one."""
-        with self._advancing, self.postman.resting(), self.lock:
+        with self._advancing, self.postman.hold_back(), self.lock:
             self.begin(scenario, seed=seed, start_at=self.start_at)
 
     def summary(self) -> dict[str, int]:

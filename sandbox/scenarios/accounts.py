@@ -41,7 +41,7 @@ class Movement:
         return self.amount if self.inbound else -self.amount
 
 
-def batched(transfers: list[Transfer]) -> list[Transfer]:
+def choose_batched(transfers: list[Transfer]) -> list[Transfer]:
     """Return the transfers that are sent as a batch: the first the bank sent, and the first it refused."""
     sent = sorted((each for each in transfers if not each.inbound and not each.sweeps), key=lambda each: each.at)
     first = {each.undoing == "failed": each for each in reversed(sent)}
@@ -65,7 +65,7 @@ class Teller:
     def __post_init__(self) -> None:
         self.account_id = self.chance.id("acc")
         self.number_id = self.chance.id("acno", 24)
-        self.batches = {sent.id: draw("trbatch", sent.id) for sent in batched(self.ledger.transfers)}
+        self.batches = {sent.id: draw("trbatch", sent.id) for sent in choose_batched(self.ledger.transfers)}
 
     def tell(self) -> list[Happening]:
         """Return the account's whole life in this ledger."""
@@ -136,7 +136,7 @@ class Teller:
         if not transfer.inbound:
             self.say(transfer.at - timedelta(seconds=20), "transfers", done | {"status": "pending", "post_date": None})
         if transfer.undoing in NEVER_BOOKED and transfer.undone_at is not None:
-            ended = done | self.ending(transfer) | {"post_date": None}
+            ended = done | self.end_fields(transfer) | {"post_date": None}
             self.say(transfer.undone_at, "transfers", ended, f"transfer.{way}.{transfer.undoing}")
             return []
         self.say(transfer.at, "transfers", done, f"transfer.{way}.succeeded")
@@ -144,7 +144,9 @@ class Teller:
         if transfer.undone_at is None:
             return [moved]
         self.say(transfer.undone_at - timedelta(minutes=5), "transfers", done | UNDOING[transfer.undoing])
-        self.say(transfer.undone_at, "transfers", done | self.ending(transfer), f"transfer.{way}.{transfer.undoing}")
+        self.say(
+            transfer.undone_at, "transfers", done | self.end_fields(transfer), f"transfer.{way}.{transfer.undoing}"
+        )
         if transfer.undoing == "return_failed":
             return [moved]
         back_id = self.chance.id("mov", 24)
@@ -174,7 +176,7 @@ class Teller:
         self.say(sent_at, "transfer_batches", sent, "transfer_batch.in_progress")
         self.say(ended_at, "transfer_batches", ended, f"transfer_batch.{ending}")
 
-    def ending(self, transfer: Transfer) -> Object:
+    def end_fields(self, transfer: Transfer) -> Object:
         """Return the fields in which a transfer says how it ended."""
         assert transfer.undone_at is not None
         at = to_seconds(transfer.undone_at)

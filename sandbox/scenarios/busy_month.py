@@ -93,7 +93,7 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     ledger = Ledger("cl", "CLP", span.since, span.until)
     shop = Shop(chance, ledger)
     fill(shop, span, scale=scale)
-    own = found(shop, span)
+    own = open_business(shop, span)
     collect(shop, CHILEAN_MERCHANT)
     recur(shop, CHILEAN_MERCHANT, span)
     disagree(shop, span)
@@ -124,7 +124,7 @@ def fill(shop: Shop, span: Span, *, scale: float) -> None:
     plant(shop, CASES, coming, times=times)
 
 
-def found(shop: Shop, span: Span) -> str:
+def open_business(shop: Shop, span: Span) -> str:
     """The merchant's holder, the seller it shares sales with, the account both live from, and those shared sales."""
     chance, ledger = shop.chance, shop.ledger
     own, other, seller = chance.id("ent"), chance.id("ent"), chance.company()

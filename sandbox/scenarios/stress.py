@@ -9,7 +9,7 @@ from sandbox.scenarios import planted_people as people
 from sandbox.scenarios import planted_refunds as refunds
 from sandbox.scenarios.accounts import Teller
 from sandbox.scenarios.bank import keep_house, receive
-from sandbox.scenarios.busy_month import disagree, found, mishaps_of
+from sandbox.scenarios.busy_month import disagree, mishaps_of, open_business
 from sandbox.scenarios.calendar import bank_days, is_bank_day
 from sandbox.scenarios.fees import CHILE_TARIFF
 from sandbox.scenarios.ledger import Ledger, Payment
@@ -77,7 +77,7 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
     leave_open(shop, companies, count=max(6, round(30 * scale)))
     for on in bank_days(span.start, span.until - timedelta(days=9), "cl")[1::3]:
         cross_the_cut(shop, companies, on)
-    own = found(shop, span)
+    own = open_business(shop, span)
     disagree(shop, span)
     pay_out(ledger, chance, CHILE_TARIFF, mishaps_of(shop, span))
     receive(ledger, chance, span.coming())

@@ -57,7 +57,7 @@ class Assessor:
         return local_date(at, self.ledger.country)
 
     def _document(self, document: LocalDocument, at: datetime) -> Truth:
-        standing = self._standing(document, at)
+        standing = self._standing_of(document, at)
         payments = [paid.id for paid, _ in self._paid[document.key] if paid.succeeded_at <= at]
         notes = [] if document.refers_to is None else [document.refers_to.key]
         code, risk = None, 0
@@ -68,7 +68,7 @@ class Assessor:
         return Truth("document", document.key, (*payments, *notes), standing.outcome,
                      () if code is None else (code,), risk, document.currency, decidable=True)  # fmt: skip
 
-    def _standing(self, document: LocalDocument, at: datetime) -> Standing:
+    def _standing_of(self, document: LocalDocument, at: datetime) -> Standing:
         if document.status == "void":
             return Standing("void", 0)
         if document.is_note:
@@ -116,7 +116,7 @@ class Assessor:
         """Return what a lost dispute took back and no note or payment made up for."""
         keys = {key for key, _ in case.payment.verdict.applied}
         sales = [document for document in self.ledger.documents if document.key in keys]
-        return min(case.payment.amount, sum(max(0, self._standing(sale, at).balance) for sale in sales))
+        return min(case.payment.amount, sum(max(0, self._standing_of(sale, at).balance) for sale in sales))
 
     def _payment(self, payment: Payment, at: datetime) -> Truth:
         verdict = payment.verdict

@@ -23,11 +23,11 @@ def ticks_of(store: Store) -> list[tuple[str, str, str | None]]:
 
 def test_a_job_says_how_it_ended(store: Store) -> None:
     """Done, incomplete and failed are told apart, and a failure goes on to the caller."""
-    with by_hand.noted(store, "a", worker="w", clock=lambda: NOW) as end:
+    with by_hand.keep_tick(store, "a", worker="w", clock=lambda: NOW) as end:
         end(True, "6 read")
-    with by_hand.noted(store, "b", worker="w", clock=lambda: NOW) as end:
+    with by_hand.keep_tick(store, "b", worker="w", clock=lambda: NOW) as end:
         end(False, "page 2 failed")
-    with pytest.raises(ValueError, match="no such day"), by_hand.noted(store, "c", worker="w", clock=lambda: NOW):
+    with pytest.raises(ValueError, match="no such day"), by_hand.keep_tick(store, "c", worker="w", clock=lambda: NOW):
         raise ValueError("no such day")
     assert ticks_of(store) == [
         ("a", "complete", "6 read"),
@@ -100,7 +100,7 @@ def test_a_job_whose_process_died_is_failed_and_may_begin_again(store: Store) ->
     with pytest.raises(ErrandRefusedError):
         by_hand.start(store, "backfill:main", lambda: (True, ""), worker="w", clock=lambda: soon)
     by_hand.start(store, "backfill:main", lambda: (True, "done"), worker="w", clock=lambda: late).join(120)
-    with by_hand.noted(store, "nightly:main by hand", worker="w", clock=lambda: late) as end:
+    with by_hand.keep_tick(store, "nightly:main by hand", worker="w", clock=lambda: late) as end:
         end(True, "6 lines")
     assert sorted(ticks_of(store)) == [
         ("backfill:main", "complete", "done"),
@@ -113,7 +113,7 @@ def test_a_job_whose_process_died_is_failed_and_may_begin_again(store: Store) ->
 def test_what_a_database_says_stays_out_of_the_jobs(store: Store) -> None:
     """Its message may quote a row, so the tick bears the kind of failure alone, by hand and by night."""
     row = "INSERT INTO account VALUES ('made-up holder')"
-    with pytest.raises(IntegrityError), by_hand.noted(store, "a", worker="w", clock=lambda: NOW):
+    with pytest.raises(IntegrityError), by_hand.keep_tick(store, "a", worker="w", clock=lambda: NOW):
         raise IntegrityError(row, None, ValueError("made-up holder"))
 
     def fail(_on: date) -> str:

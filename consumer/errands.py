@@ -12,9 +12,7 @@ from consumer.jobs.worker import worker_name
 from consumer.sync.backfill import backfill
 from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
-from consumer.sync.streams import STREAMS
-
-ALL = "all"
+from consumer.sync.streams import ALL, STREAMS
 
 
 def errands(installation: Installation) -> Errands:

@@ -15,7 +15,6 @@ from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.store import SchemaError
 
-ANSWER_SECONDS = 3.0
 LOOPBACK = {"127.0.0.1", "::1"}
 
 
@@ -32,7 +31,7 @@ def health(
     `is_shared` says that this is one of several processes, whose counters are added up.
     """
     blueprint = Blueprint("health", __name__)
-    patience = Patience[tuple[dict[str, str], int]](ANSWER_SECONDS)
+    patience = Patience[tuple[dict[str, str], int]]()
     registries = _registries(gauges, is_shared=is_shared)
 
     @blueprint.get("/healthz")

@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from datetime import date, time, timedelta
+from pathlib import Path
 
 from consumer.disk import Verdict
 from consumer.doctor import check_endpoint
+from consumer.facts.bankdays import CalendarError, calendar_of, read_calendar
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
 from consumer.inbox.record import prune
-from consumer.jobs import days, ticks
+from consumer.jobs import ticks
 from consumer.jobs.processes import Ended
 from consumer.jobs.schedule import HourlyJob, Job, JobIncompleteError, TroubleFoundError
 from consumer.sync.pull import pull
@@ -23,6 +25,10 @@ FISCAL_AT = time(12, 30)
 ENDPOINT_MINUTE = time(0, 7)
 # An hourly look without a finding is of no interest for long.
 _HOURS_KEPT = timedelta(days=7)
+# Issuers close a month's sales register until the 20th, and the F29 is filed between the 10th and the 28th.
+_REGISTER_DAYS = range(1, 22)
+_STATEMENT_DAYS = range(10, 29)
+_MONDAY = 0
 
 
 Night = Callable[[Installation, Connection, date], Ended]
@@ -52,7 +58,7 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
         return lambda on: _outcome_of(work(installation, connection, on))
 
     def fiscal(on: date) -> str:
-        return _outcome_of(pull(installation, connection, days.fiscal_streams(on)))
+        return _outcome_of(pull(installation, connection, fiscal_streams(on)))
 
     jobs = [
         Job(f"nightly:{connection.name}", installation.settings.nightly_at, zone, by(night)),
@@ -61,11 +67,11 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
         ),
     ]
     if connection.country_code == "cl":
-        is_bank_day = days.bank_days_of(installation.settings.data_dir, "cl")
+        is_bank_day = bank_days_of(installation.settings.data_dir, "cl")
         name = f"banking-cut:{connection.name}"
         jobs.append(Job(name, CUT_AT, zone, by(cut), is_bank_day, days_back=0, grace=CUT_GRACE))
         if connection.link_tokens:
-            jobs.append(Job(f"fiscal:{connection.name}", FISCAL_AT, zone, fiscal, days.is_fiscal_day, days_back=0))
+            jobs.append(Job(f"fiscal:{connection.name}", FISCAL_AT, zone, fiscal, is_fiscal_day, days_back=0))
     return jobs
 
 
@@ -96,3 +102,29 @@ def _retention(installation: Installation) -> Job:
 
     zone = installation.settings.connection("main").country.zone
     return Job(RETENTION, RETENTION_AT, zone, run)
+
+
+def bank_days_of(data_dir: Path, country: str) -> Callable[[date], bool]:
+    """Return what answers for bank days, reading the merchant's own file each time, since laws move days within weeks."""
+
+    def is_bank_day(on: date) -> bool:
+        try:
+            calendar = read_calendar(data_dir, country)
+        except CalendarError:
+            # The job must still wake: its run refuses the file, and the tick then says what is wrong with it.
+            calendar = calendar_of(country)
+        return calendar.is_bank_day(on)
+
+    return is_bank_day
+
+
+def fiscal_streams(on: date) -> tuple[str, ...]:
+    """Name the fiscal streams to read on a day: in season daily, and all of them on Mondays for what was rectified."""
+    if on.weekday() == _MONDAY:
+        return ("tax-invoices", "tax-returns", "tax-statements")
+    register = ("tax-invoices",) if on.day in _REGISTER_DAYS else ()
+    return register + (("tax-statements",) if on.day in _STATEMENT_DAYS else ())
+
+
+def is_fiscal_day(on: date) -> bool:
+    return bool(fiscal_streams(on))

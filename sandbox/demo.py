@@ -12,12 +12,12 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
-from zoneinfo import ZoneInfo
 
 import click
 import httpx
 
 from sandbox.remote import TEST_KEY, Steer
+from sandbox.scenarios.calendar import ZONES
 from sandbox.serve import RunningSandbox
 from sandbox.state.events import TYPES
 from sandbox.state.store import Object
@@ -25,7 +25,6 @@ from sandbox.state.store import Object
 READY_SECONDS = 60
 DAYS = 31
 FAULTS = {"drop": 0.1, "duplicate": 0.05, "reorder": 0.1}
-ZONES = {"cl": "America/Santiago", "mx": "America/Mexico_City"}
 MODE = "test"
 _DAY_SECONDS = 24 * 60 * 60
 
@@ -249,7 +248,7 @@ def play(
         tell("catching up: event log, then payouts and everything else")
         merchant.catch_up()
         tell("reconciling the month with the merchant's files")
-        now = datetime.fromisoformat(moment).astimezone(ZoneInfo(ZONES[country]))
+        now = datetime.fromisoformat(moment).astimezone(ZONES[country])
         found = merchant.conclude(_files(running, steer), now)
         dropped = steer.summary().dropped_events
         planted = Counter(code for row in steer.truth() for code in row.exceptions)

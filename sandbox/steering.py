@@ -10,6 +10,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import Map, Rule
 
 from sandbox import report
+from sandbox.amendments import tell_truth
 from sandbox.api.checkout import pay
 from sandbox.api.fields import read_choice, read_list, read_moment, require_text
 from sandbox.api.routes import describe
@@ -20,7 +21,6 @@ from sandbox.state.bodies import read_body
 from sandbox.state.clock import to_iso
 from sandbox.state.credentials import KEYS, Key, UnreadableKeyError, read_networks, read_public_key
 from sandbox.state.refusal import RefusalError, invalid, missing_parameter
-from sandbox.truth import tell_truth
 
 LAST_YEAR = 2200
 PIECE = 200  # rows of truth that are sent at once

@@ -2,14 +2,15 @@
 
 import getpass
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import date, datetime
 from itertools import chain
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from consumer.commands.terminal import (
+    Command,
     Moment,
     Refusal,
     check_range,
@@ -28,8 +29,6 @@ from consumer.facts.taxids import mask_accounts
 from consumer.facts.work import Completion
 from consumer.inbox.events import KEYS as REPLAY_KEYS
 from consumer.inbox.events import Filter, Name, Replay, Replayed, find_event, list_conflicts, list_events, names_of
-
-Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def filter_options(command: Command) -> Command:

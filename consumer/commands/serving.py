@@ -24,13 +24,12 @@ from granian.server.mp import MPServer
 from consumer.commands.stopping import STOP_SECONDS, Stop
 from consumer.commands.terminal import Refusal, say
 from consumer.facts.installation import Installation, OpenInstallation
-from consumer.jobs.processes import end_with, stop_children
+from consumer.jobs.processes import STOPPING, end_with, stop_children
 
 # They wait for a commit, not for a processor.
 THREADS = 32
 # A client that connects and sends no request holds a place for half a minute.
 CONNECTIONS = 4_096
-_STOPPING = {signal.SIGINT, signal.SIGTERM}
 # Between one start of the server and the next, where its processes die at once again.
 _FIRST_PAUSE, _LONGEST_PAUSE, _QUIET_SECONDS = 1.0, 30.0, 60.0
 
@@ -158,7 +157,7 @@ def _load(factory: str, alive: int, held: int, built: Event) -> Callable[..., An
     Without this, a process that survives its killed parent keeps the port, and the next start is refused.
     """
     os.close(held)
-    signal.pthread_sigmask(signal.SIG_BLOCK, _STOPPING)
+    signal.pthread_sigmask(signal.SIG_BLOCK, STOPPING)
     before = signal.getsignal(signal.SIGTERM)
     threading.Thread(target=_stop_once, args=(before,), name="stop", daemon=True).start()
     threading.Thread(target=end_with, args=(alive,), name="parent-watch", daemon=True).start()
@@ -174,7 +173,7 @@ def _stop_once(before: object) -> None:
     A terminal and a service manager signal the whole group, the process above signals once more, and two at a time
     would leave the server waiting for ever, until it is killed.
     """
-    signal.sigwait(_STOPPING)
+    signal.sigwait(STOPPING)
     stop_children()
     handler = signal.getsignal(signal.SIGTERM)
     if handler is before or not callable(handler):

@@ -40,7 +40,7 @@ from consumer.sync.outcome import (
     say_nothing,
 )
 from consumer.sync.pull import pull as run_pull
-from consumer.sync.streams import STREAMS
+from consumer.sync.streams import ALL, STREAMS
 from consumer.sync.watch import MOST_NAMED, short_of_today
 from consumer.sync.windows import unclosed_windows
 
@@ -94,7 +94,6 @@ def show_streams(count: int) -> Iterator[OnRead]:
         yield on_read
 
 
-ALL = "all"
 DRIFT_KEYS = ("connection", "stream", "id", "kind", "field", "ours", "theirs")
 
 _SINCE = click.option("--since", type=Moment(), help="From here on: a date or a time.")

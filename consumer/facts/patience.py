@@ -6,6 +6,7 @@ from queue import Empty, SimpleQueue
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
+ANSWER_SECONDS = 3.0
 
 
 class NoAnswerError(Exception):
@@ -15,7 +16,7 @@ class NoAnswerError(Exception):
 class Patience(Generic[T]):
     """Asks one question at a time, so that however often it is asked, at most one thread hangs on it."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float = ANSWER_SECONDS) -> None:
         self._seconds = seconds
         self._free = threading.Lock()
 

@@ -24,7 +24,6 @@ _TICK = core_of(Tick)
 _TROUBLED = (TickState.INCOMPLETE, TickState.FAILED)
 _WEEKS = 4
 _SHORTEST_SILENCE = timedelta(hours=1)
-_ANSWER_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +108,7 @@ class InboxGauges(Collector):
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
-        self._patience = Patience[list[Inbox]](_ANSWER_SECONDS)
+        self._patience = Patience[list[Inbox]]()
 
     def describe(self) -> Iterator[Metric]:
         yield from ()

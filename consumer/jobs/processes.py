@@ -24,7 +24,7 @@ log = structlog.get_logger("cuadre.jobs")
 
 # The folder the worker was started in may hold an app.py of the merchant's own, so it is not searched (-P).
 _COMMAND = (sys.executable, "-P", "-c", "import app; app.work_for_parent()")
-_STOPPING = {signal.SIGINT, signal.SIGTERM}
+STOPPING = {signal.SIGINT, signal.SIGTERM}
 _ORPHANED = 1
 # Below the ten seconds that jobs have when the command is stopped.
 _GRACE_SECONDS = 5
@@ -96,7 +96,7 @@ class Children:
             timer.cancel()
             with self._lock:
                 self._running.discard(child)
-        if -child.returncode in _STOPPING or (child.returncode < 0 and self._is_stopping):
+        if -child.returncode in STOPPING or (child.returncode < 0 and self._is_stopping):
             raise JobStoppedError
         return Ending(said, child.returncode, is_late.is_set())
 
@@ -167,10 +167,10 @@ def work_for_parent(work: Callable[[Task], Ended]) -> None:
     Ending at once is as safe as being killed, which is allowed at any moment; threads that wait for a provider could
     hold back any other ending for minutes.
     """
-    for number in _STOPPING:
+    for number in STOPPING:
         signal.signal(number, signal.SIG_DFL)
     # The thread that started this process may have blocked them.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPPING)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOPPING)
     threading.Thread(target=end_with, args=(sys.stdin.fileno(),), name="parent-watch", daemon=True).start()
     # What any library prints belongs to the log.
     answer = os.dup(sys.stdout.fileno())

@@ -38,7 +38,7 @@ USER_AGENT = "cuadre/0.1"
 RETRIES = 5
 # A provider that asks for a longer pause is better asked again by the next run.
 LONGEST_PAUSE = 120.0
-_TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=10.0, pool=5.0)
+TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=10.0, pool=5.0)
 _LIMITS = httpx.Limits(max_connections=64, max_keepalive_connections=32)
 _FIRST_ERROR = 300
 _ABOUT_THE_REQUEST = {400, 404, 410, 422}
@@ -106,7 +106,7 @@ class Provider:
         self._has_answered = False
         self._generations: dict[tuple[str, bool], Path] = {}
         self._http = httpx.Client(
-            headers=headers, timeout=_TIMEOUT, limits=_LIMITS, transport=transport, follow_redirects=False
+            headers=headers, timeout=TIMEOUT, limits=_LIMITS, transport=transport, follow_redirects=False
         )
 
     def __enter__(self) -> Self:

@@ -8,16 +8,14 @@ from urllib.parse import urlsplit
 import httpx
 
 from consumer.facts.settings import Settings
-from consumer.provider.client import USER_AGENT
+from consumer.provider.client import TIMEOUT, USER_AGENT
 from consumer.provider.errors import ProviderError
 
 MOST_BYTES = 20 * 1024 * 1024
 # The limit below is of each wait; a host that sends a byte at a time would stay within it for ever.
 MOST_SECONDS = 120.0
-_TIMEOUT = httpx.Timeout(connect=10.0, read=30.0, write=10.0, pool=5.0)
 _PDF = b"%PDF-"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}
-_FIRST_SERVER_ERROR = 500
 _BUSY = {408, 429}
 
 
@@ -46,7 +44,7 @@ def download(
     until = clock() + MOST_SECONDS
     headers = {"User-Agent": USER_AGENT}
     try:
-        with httpx.Client(transport=transport, timeout=_TIMEOUT, follow_redirects=False, headers=headers) as http:
+        with httpx.Client(transport=transport, timeout=TIMEOUT, follow_redirects=False, headers=headers) as http:
             content = _fetch(http, url, host, turn=turn, is_late=lambda: clock() > until)
     except (httpx.TransportError, httpx.DecodingError) as error:
         raise NotFetchedError(f"no answer from {host} ({type(error).__name__})", may_come=True) from None
@@ -89,7 +87,7 @@ def _fetch(
         begun = http.send(http.build_request("GET", url), stream=True)
     with closing(begun) as answer:
         if answer.status_code != httpx.codes.OK:
-            may_come = answer.status_code >= _FIRST_SERVER_ERROR or answer.status_code in _BUSY
+            may_come = answer.is_server_error or answer.status_code in _BUSY
             raise NotFetchedError(f"{host} answered {answer.status_code}", may_come=may_come)
         return _read(answer, host, is_late=is_late)
 

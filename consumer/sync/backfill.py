@@ -28,6 +28,7 @@ from consumer.sync.lateness import Sightings
 from consumer.sync.outcome import OnPage, Outcome, StreamResult, StreamState, say_nothing
 from consumer.sync.windows import (
     EVENTS_STREAM,
+    MOST_RESTARTS,
     Plan,
     Span,
     advance,
@@ -50,7 +51,6 @@ MOST_SKEW = timedelta(minutes=1)
 # Lateness that was never met cannot be measured, so a night reads the log again as far back as it compares objects.
 A_NIGHT_BACK = timedelta(days=7)
 _DOUBLINGS = 12
-MOST_RESTARTS = 5
 MOST_FRUITLESS = 3
 # The provider does not say whether its bounds include the moment they name.
 MARGIN = timedelta(seconds=1)

@@ -1,7 +1,6 @@
 """The PDFs of account statements, each fetched once into the archive while its signed link is fresh."""
 
 import hashlib
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from sqlmodel import select
 from consumer.facts.clock import utc_now
 from consumer.facts.durable import write_durably
 from consumer.facts.installation import Installation
+from consumer.facts.meaning import read_json
 from consumer.facts.settings import Connection
 from consumer.facts.store import put
 from consumer.facts.tables.columns import core_of
@@ -43,7 +43,7 @@ def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
         asked = sa.select(core.c.id, core.c.body).where(mine).order_by(core.c.id)
         statements = [(row.id, row.body) for row in session.execute(asked) if row.id not in here]
     for statement_id, body in statements:
-        link = json.loads(body).get("download_url")
+        link = read_json(body).get("download_url")
         if not isinstance(link, str) or not link:
             continue
         try:

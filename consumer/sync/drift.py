@@ -11,6 +11,7 @@ from sqlmodel import Session
 
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
+from consumer.facts.meaning import read_json
 from consumer.facts.settings import Connection
 from consumer.facts.store import Row
 from consumer.facts.tables.columns import core_of
@@ -193,7 +194,7 @@ class Mirror:
     def _is_touched(self, row: Row) -> bool:
         if self.stream.again is Again.EVERYTHING:
             return True
-        dated = _moment(json.loads(row["body"]).get(self.stream.dated))
+        dated = _moment(read_json(row["body"]).get(self.stream.dated))
         moments = (row["created_at"], row["updated_at"], dated)
         return any(at is not None and at >= self._since for at in moments)
 
@@ -321,13 +322,13 @@ def compare(ours: Row | None, theirs: Row, kind: Kind, *, unstable: frozenset[st
     if ours is None or ours["gone_at"] is not None:
         return [Difference(theirs["id"], DriftKind.MISSING_HERE)]
     try:
-        body = json.loads(ours[_BODY])
+        body = read_json(ours[_BODY])
         columns = kind.columns(body)
     except (ValueError, UnusableObjectError):
         return [Difference(theirs["id"], DriftKind.DIFFERS, _BODY, ours[_BODY], theirs[_BODY])]
     found = {
         name: Difference(theirs["id"], DriftKind.DIFFERS, name, _to_text(body.get(name)), _to_text(value))
-        for name, value in json.loads(theirs[_BODY]).items()
+        for name, value in read_json(theirs[_BODY]).items()
         if name not in unstable | {KEPT} and body.get(name) != value
     }
     # A column that does not say what its own body says was changed by a hand or a fault of ours.

@@ -20,7 +20,7 @@ from consumer.provider.fields import UnusableObjectError, identity, to_data
 from consumer.provider.paging import Page
 from consumer.provider.routes import PAYOUT_RESOURCES
 from consumer.provider.rows import Observation, observe, to_payout_item
-from consumer.sync.windows import Step, Steps
+from consumer.sync.windows import MOST_READS, Step, Steps
 
 # The kind of object behind each type; both refund types hold refunds.
 RESOURCE_KINDS = {
@@ -30,7 +30,6 @@ RESOURCE_KINDS = {
     "refund_adjustment": "refund",
 }
 FINAL = {"succeeded", "canceled", "returned"}
-MOST_READS = 4
 # What may be wrong with one payout alone; a key that is refused or a provider that is away ends the reading of all.
 _OF_ONE_PAYOUT = (MissingError, ServerError, UnreadableError, EndlessListError, ForeignLinkError)
 # Each list has been asked for several times over a minute; a month of payouts would take hours.

@@ -26,6 +26,8 @@ from consumer.sync.payout_items import payouts_to_read, read_payout_items
 from consumer.sync.streams import STREAMS, Again, Part, Stream
 from consumer.sync.sums import Finding, record_findings
 from consumer.sync.windows import (
+    MOST_READS,
+    MOST_RESTARTS,
     IncompleteError,
     Step,
     Steps,
@@ -39,8 +41,6 @@ from consumer.sync.windows import (
 
 __all__ = ["STREAMS", "pull", "read_streams"]
 
-MOST_READS = 4
-MOST_RESTARTS = 5
 ITEMS_PART = "payout items"
 _FROM_THE_START: dict[str, object] = {"part": None, "cursor": None, "added_in_pass": 0}
 _VERSION = {"version_at", "version_rank", "version_event"}

@@ -168,7 +168,7 @@ def _fiscal(name: str, path: str) -> Callable[[Provider], list[Part]]:
 # A fiscal document is accepted, claimed or corrected by a note for months after its date.
 _CORRECTABLE = timedelta(days=120)
 
-_ALL = (
+_EVERY = (
     # Payouts; their items follow in `payout_items`.
     Stream("payouts", "payout", list_at(v1("payouts"), v2("payouts")), Again.DAYS),
     # Payments and what becomes of them.
@@ -267,6 +267,7 @@ _ALL = (
     Stream("webhook-endpoints", "webhook_endpoint", lists(WEBHOOK_ENDPOINTS)),
 )
 # In the order in which `all` reads them.
-STREAMS: dict[str, Stream] = {stream.name: stream for stream in _ALL}
+STREAMS: dict[str, Stream] = {stream.name: stream for stream in _EVERY}
+ALL = "all"
 # What a payout of the running day is made of.
 CUT_STREAMS = ("payouts", "payment-intents", "charges", "refunds", "disputes", "transfers", "account-movements")

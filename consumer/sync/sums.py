@@ -4,7 +4,6 @@ Of business accounts, each movement's balance follows from the one before, and e
 F29 a rectified form replaces the one before, so of each taxpayer and month one is in force.
 """
 
-import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from itertools import groupby
 import sqlalchemy as sa
 from sqlmodel import Session, col, select
 
+from consumer.facts.meaning import read_json
 from consumer.facts.money import format_decimal
 from consumer.facts.settings import Connection
 from consumer.facts.tables.columns import core_of
@@ -141,7 +141,7 @@ def statement_sums(session: Session, connection: Connection) -> list[Finding]:
     accounts = _rows(session, Account, connection.name)
     currencies = {row["id"]: row["currency"] for row in accounts if row["currency"] is not None}
     for row in _rows(session, AccountStatement, connection.name):
-        body = json.loads(row["body"])
+        body = read_json(row["body"])
         try:
             opening, credited, debited, closing = (required_amount(body, name) for name in _PARTS)
         except UnusableObjectError as error:
@@ -167,7 +167,7 @@ def _to_entry(row: sa.RowMapping) -> Entry:
     sign = _SIGNS.get(row["direction"])
     if sign is None:
         raise UnusableObjectError("direction is neither inbound nor outbound")
-    at = instant(json.loads(row["body"]), "transaction_date")
+    at = instant(read_json(row["body"]), "transaction_date")
     if at is None:
         raise UnusableObjectError("transaction_date is missing")
     return Entry(row["id"], at, sign * row["amount"], row["balance"])
@@ -180,7 +180,7 @@ def forms_in_force(session: Session, connection: Connection) -> list[Finding]:
     asked = sa.select(core.c.id, core.c.period, core.c.document_number, core.c.body).where(mine).order_by(core.c.id)
     in_force: dict[tuple[str, str], list[str]] = defaultdict(list)
     for row in session.execute(asked):
-        body = json.loads(row.body)
+        body = read_json(row.body)
         if str(body.get("status")).lower() == _IN_FORCE:
             taxpayer = fields.part(body, "taxpayer").get("id")
             in_force[str(taxpayer), row.period].append(row.document_number or row.id)

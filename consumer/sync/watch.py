@@ -22,7 +22,6 @@ _CHECKPOINT = core_of(Checkpoint)
 _DRIFT = core_of(Drift)
 _FINDING = core_of(StreamFinding)
 _WINDOW = core_of(Window)
-_ANSWER_SECONDS = 3.0
 
 Late = tuple[str, Way, Percentiles]
 MOST_NAMED = 3
@@ -84,7 +83,7 @@ class MirrorGauges(Collector):
 
     def __init__(self, installation: Installation) -> None:
         self.installation = installation
-        self._patience = Patience[tuple[list[Standing], list[Late]]](_ANSWER_SECONDS)
+        self._patience = Patience[tuple[list[Standing], list[Late]]]()
 
     def describe(self) -> Iterator[Metric]:
         yield from ()

@@ -26,6 +26,9 @@ EVENTS_STREAM = "events"
 MOST_PASSES = 10
 _GROWING = f"events kept appearing in {MOST_PASSES} reads"
 _TABLE = core_of(Window)
+# How often a list is read until two readings agree, and begun anew where its cursor is gone.
+MOST_READS = 4
+MOST_RESTARTS = 5
 # What was closed longer ago may hold events that the list has shown since, so it is asked for anew.
 A_READING_LASTS = timedelta(days=1)
 Span = tuple[datetime, datetime]

@@ -19,6 +19,7 @@ from sandbox.api.lists import OFFSETS, between, exactly, offset_list, offset_pag
 from sandbox.engine.payday import RESOURCES
 from sandbox.engine.settlement import outcome
 from sandbox.engine.world import World
+from sandbox.scenarios.calendar import SATURDAY
 from sandbox.state.clock import to_iso, to_moment
 from sandbox.state.refusal import RefusalError, invalid_enum, missing_parameter, missing_resource
 from sandbox.state.store import Object
@@ -32,7 +33,6 @@ CUT, PROCESSED_AT = time(14), time(15)
 DISBURSED_AFTER = timedelta(hours=1)
 PATIENCE_DAYS = 5  # business days the balance may be short
 VOUCHER_LIFE = timedelta(minutes=5)
-SATURDAY = 5
 DISPUTE_STATUSES = ("waiting_documentation", "in_review", "won", "lost", "expired")
 DISPUTES = "disputes"
 LARGEST_DOCUMENT = 10 * MEGABYTE - 1

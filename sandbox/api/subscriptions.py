@@ -17,17 +17,17 @@ from sandbox.api.fields import (
     require_mappings,
     require_text,
 )
-from sandbox.api.invoices import INVOICES, draft_invoice, draft_line, finalize, total_of
+from sandbox.api.invoices import INVOICES, METHODS, MOST_PIECES, draft_invoice, draft_line, finalize, total_of
 from sandbox.api.lists import cursor_list, exactly, one_of, read_routes
 from sandbox.api.payment_intents import is_active
 from sandbox.api.products import PRODUCTS, keep_product
 from sandbox.engine.world import World
+from sandbox.scenarios.billing import DRAFT_FOR
 from sandbox.state.clock import to_iso
 from sandbox.state.refusal import RefusalError, invalid, missing_parameter, missing_resource
 from sandbox.state.store import Object
 
 SUBSCRIPTIONS = "subscriptions"
-DRAFT_FOR = timedelta(hours=1)  # how long a renewal stays in draft
 ANNOUNCED_BEFORE = timedelta(days=3)
 CLF_IN_PESOS = 39_000  # what one unit of account is billed at; the real rate changes daily
 CLF_UNITS = 10_000  # CLF amounts have four decimals
@@ -35,12 +35,10 @@ LENGTHS = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
 MONTHS = {"month": 1, "year": 12}
 LAST_SAFE_DAY = 28
 STATUSES = ("incomplete", "active", "trialing", "canceled")
-METHODS = ("charge_automatically", "send_invoice")
 TERMS = ("collection_method", "payment_method", "trial_end", "billing_cycle_anchor", "business_profile")
 INTERVALS = ("day", "week", "month", "year")
 PRICE_CURRENCIES = ("CLP", "MXN", "CLF")
 MOST_INTERVALS = 36
-MOST_PIECES = 9_999
 SHORTEST_TRIAL = timedelta(days=1)
 
 

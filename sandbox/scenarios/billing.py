@@ -17,7 +17,7 @@ from sandbox.state.store import Object
 
 SUBSCRIBERS = 3
 MONTH = timedelta(days=31)
-DRAFT_FOR = timedelta(hours=1)
+DRAFT_FOR = timedelta(hours=1)  # how long a renewal stays in draft
 BEAT = timedelta(milliseconds=200)
 PLANS = (("Plan Bodega", 8, "CLP"), ("Plan Ruta", 14, "CLF"), ("Plan Vitrina", 20, "CLP"))
 LINK_LIFE = timedelta(days=3)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from consumer.jobs.days import bank_days_of, fiscal_streams, is_fiscal_day
+from consumer.job_table import bank_days_of, fiscal_streams, is_fiscal_day
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What is looked at and how it stands; the disk check: what SQLite finds in its file, kept in a file next to it.
+"""Checks and their verdicts; the disk check, which keeps what SQLite finds in its file in a file next to it.
 
 The finding does not go into the database: one that is damaged may take no row and answer no question.
 """
@@ -29,7 +29,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at; `advice` says what to do and is empty when all is well."""
+    """The result of one check; `advice` says what to do and is empty when all is well."""
 
     connection: str
     check: str
@@ -57,7 +57,7 @@ log = structlog.get_logger("cuadre.disk")
 
 
 class DiskCheck(msgspec.Struct, frozen=True):
-    """One look at the file: when, whether each index was held against its table, and what was found."""
+    """One check of the file: when, whether indexes were compared with their tables, and what was found."""
 
     checked_at: datetime
     whole: bool
@@ -78,7 +78,7 @@ def is_whole_on(on: date) -> bool:
 
 
 def check_night(store: Store, on: date) -> DiskOutcome:
-    """Look at the file before a night reads it; PostgreSQL looks after its own."""
+    """Check the file before a night reads it; PostgreSQL checks its own files."""
     if not store.is_sqlite:
         return DiskOutcome()
     found = examine(store, whole=is_whole_on(on), now=utc_now())
@@ -92,7 +92,7 @@ def refuse_damaged(store: Store) -> None:
 
 
 def examine(store: Store, *, whole: bool, now: datetime) -> DiskCheck:
-    """Let SQLite read its file, and keep what it says in a file next to it."""
+    """Have SQLite check its file, and keep the result in a file next to it."""
     found = DiskCheck(now, whole, embedded.find_damage(store.engine, whole=whole))
     try:
         with write_durably(_record(store)) as file:

@@ -1,4 +1,4 @@
-"""The doctor: what could be wrong with this installation, what to do about it, and the alarms that the log tells of."""
+"""The doctor: what is wrong with this installation and what to do about it, and the alarms of the log."""
 
 import os
 import threading
@@ -73,7 +73,7 @@ def examine(
     withheld_by: WithheldBy = withholds_nothing,
     addresses: AddressesOf = knows_no_address,
 ) -> Iterator[Check]:
-    """Look at the database, then at each connection's provider, endpoint, gaps and inbox."""
+    """Check the database, then each connection's provider, endpoint, gaps and inbox."""
     yield Check("", "settings", Verdict.OK, "read")
     yield disk.check_database(installation.store)
     yield from disk.check_disk(installation.store)
@@ -179,7 +179,7 @@ def _failure(name: str, check: str, error: ProviderError, otherwise: str) -> Che
 
 
 def check_endpoint(installation: Installation, connection: Connection, *, transport: Transport | None = None) -> Check:
-    """Look at the webhook endpoint alone, as the hourly job does."""
+    """Check the webhook endpoint alone, as the hourly job does."""
     if installation.settings.public_url is None and not Keyring(installation).secrets_of(connection, now=utc_now()):
         return Check(connection.name, ENDPOINT, Verdict.OK, "none is expected: no public address and no secret")
     with open_provider(installation, connection, transport=transport) as provider:
@@ -284,7 +284,7 @@ def _if_read(session: Session, name: str, check: str, found: str, *, streams: se
 
 
 def check_inbox(session: Session, name: str, *, now: datetime) -> Iterator[Check]:
-    """Look at what waits, who is silent, what is set aside and what contradicts."""
+    """Check for events that wait, types that fell silent, quarantine and conflicts."""
     inbox = look(session, name, now=now)
     if inbox.lag(now) > MOST_LAG:
         waits = format_instant(inbox.oldest_waiting_at or now)
@@ -319,7 +319,7 @@ class Alarms:
         self._raised: set[tuple[str, str]] = set()
 
     def look(self) -> None:
-        """Compare what is with what was said; a database that is away is the worker's to report."""
+        """Log what changed since the last check; the worker reports a database that is away."""
         # A damaged file may answer no question any more.
         for check in disk.check_disk(self._installation.store):
             self._say(check)
@@ -355,7 +355,7 @@ class Alarms:
 
 
 def start_alarms(installation: Installation, *, until: threading.Event) -> None:
-    """Look every minute, from a thread of the process that works; where several work, each says what it sees."""
+    """Check every minute in a background thread of the worker; of several workers each logs its own."""
     alarms = Alarms(installation)
 
     def look() -> float:

@@ -1,4 +1,4 @@
-"""The errands that pages offer, tied to the rooms that do them."""
+"""The errands that pages offer, as functions of the rooms that do them."""
 
 from collections.abc import Callable, Sequence
 
@@ -16,7 +16,7 @@ from consumer.sync.streams import ALL, STREAMS
 
 
 def errands(installation: Installation) -> Errands:
-    """Tie each errand to this installation; long ones run in a thread of their own."""
+    """Return the errands of this installation; long ones run in a background thread."""
 
     def replay(names: Sequence[tuple[str, str]], by: str) -> list[dict[str, object]]:
         return [one.to_line() for one in Replay(installation.store, installation.settings, utc_now, by).run(names)]

@@ -1,4 +1,4 @@
-"""Whether the process lives, whether its database is there and migrated, and its numbers for Prometheus."""
+"""Liveness, readiness of the database, and metrics for Prometheus."""
 
 from collections.abc import Callable, Sequence
 
@@ -58,7 +58,7 @@ def health(
 
 
 def _registries(gauges: Sequence[Collector], *, is_shared: bool) -> list[CollectorRegistry]:
-    """What this process counted itself, or all of them did; and what is read when it is asked for."""
+    """Return the registry of counters, of this process or of all, and the registry of gauges read on request."""
     counters, read = CollectorRegistry() if is_shared else REGISTRY, CollectorRegistry()
     if is_shared:
         MultiProcessCollector(counters)  # type: ignore[no-untyped-call]

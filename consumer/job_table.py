@@ -105,7 +105,7 @@ def _retention(installation: Installation) -> Job:
 
 
 def bank_days_of(data_dir: Path, country: str) -> Callable[[date], bool]:
-    """Return what answers for bank days, reading the merchant's own file each time, since laws move days within weeks."""
+    """Return what tells bank days by the merchant's own file, read each time: laws move days within weeks."""
 
     def is_bank_day(on: date) -> bool:
         try:

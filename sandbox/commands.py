@@ -115,7 +115,7 @@ def sandbox(  # noqa: PLR0913 - one parameter for each option
     except UnknownScenarioError as error:
         raise click.UsageError(str(error)) from None
     except OSError as error:
-        reason = "somebody listens there already" if error.errno == errno.EADDRINUSE else error.strerror
+        reason = "the address is in use already" if error.errno == errno.EADDRINUSE else error.strerror
         raise click.ClickException(
             f"cannot listen on {host}:{port}: {reason}; choose another --port or --host"
         ) from None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from sandbox.engine.payday import RESOURCES, subtype_of
 from sandbox.engine.world import MODES, World
 from sandbox.scenarios.bank import tell_bank_file
-from sandbox.scenarios.books import tell_books, to_major
+from sandbox.scenarios.books import to_major, write_books
 from sandbox.scenarios.calendar import local_date
 from sandbox.state.happening import BankFile
 from sandbox.state.refusal import missing_resource
@@ -50,7 +50,7 @@ def _subtype(type_: str, resource: Object) -> str:
 def invoices(world: World, variant: str = "plain") -> Iterator[bytes]:
     """Return the merchant's books as far as they are known by now. Raise ValueError that lists the variants."""
     known = (document for document in world.scenario.documents if document.known_at <= world.now())
-    return tell_books(known, variant)
+    return write_books(known, variant)
 
 
 def bank(world: World) -> str:

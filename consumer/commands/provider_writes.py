@@ -147,9 +147,7 @@ def _check_agreed(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Refusal(
-            "nobody is there to agree: give --yes, or --dry-run to see what would be sent", Completion.MISUSED
-        )
+        raise Refusal("no terminal to ask on: give --yes, or --dry-run to see what would be sent", Completion.MISUSED)
     if not click.confirm("Send it?", err=True):
         raise Refusal("nothing was sent")
 

@@ -51,7 +51,7 @@ def check_free(host: str, port: int) -> None:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
     except OSError as error:
-        reason = "somebody listens there already" if error.errno == errno.EADDRINUSE else error.strerror
+        reason = "the address is in use already" if error.errno == errno.EADDRINUSE else error.strerror
         raise Refusal(f"cannot listen on {host}:{port}: {reason}; choose another --port or --host") from None
 
 

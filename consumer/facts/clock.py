@@ -34,12 +34,12 @@ def local_instant(on: date, at: time, zone: str) -> datetime:
 
 
 def format_instant(instant: datetime) -> str:
-    """UTC text with a trailing Z and only the precision that is there."""
+    """Return UTC text with a trailing Z and no more precision than there is."""
     return instant.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
 def format_duration(duration: timedelta) -> str:
-    """A duration in words, of which the two largest say enough: `1 hour 30 minutes`, `2 days`."""
+    """Return a duration in words, of which the two largest are enough: `1 hour 30 minutes`, `2 days`."""
     left, parts = max(0, round(duration.total_seconds())), []
     for word, size in (("day", 86_400), ("hour", 3_600), ("minute", 60), ("second", 1)):
         count, left = divmod(left, size)

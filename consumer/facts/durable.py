@@ -1,4 +1,4 @@
-"""Files that are whole on the disk, or not there."""
+"""Durable files: whole on the disk, or absent."""
 
 import os
 import secrets

@@ -1,4 +1,4 @@
-"""JSON: read and written so that nothing is invented or lost, what a text means, and what identifies a sale in it.
+"""JSON: read and written without loss, the digest of what a text means, and what identifies a sale in it.
 
 The digest sees sorted keys and no spacing, and numbers by exact value: 1, 1.0 and 1e0 mean the same, 0.1 and
 0.10 too, and an integer of any size keeps every digit. Of a repeated key the last one counts, as for every reader
@@ -46,7 +46,7 @@ def read_object(body: bytes) -> JsonObject:
 
 
 def check_depth(body: bytes) -> None:
-    """Refuse deep nesting before anything recurses into it."""
+    """Raise NotJsonError if a body is nested too deep to recurse into."""
     if body.count(b"{") + body.count(b"[") <= DEEPEST:
         return
     depth = 0
@@ -61,12 +61,12 @@ def check_depth(body: bytes) -> None:
 
 
 def meaning_sha256(value: JsonObject) -> str:
-    """Digest what `read_object` returned."""
+    """Return the digest of what `read_object` returned."""
     return hashlib.sha256(_to_canonical(value)).hexdigest()
 
 
 def _may_hold_long_number(body: bytes) -> bool:
-    """Look at every 151st stretch of as many bytes: a run of 301 digits fills one of them."""
+    """Return True if some stretch of 151 bytes is digits alone, as in any run of 301 digits."""
     half = _PLAIN_DIGITS // 2 + 1
     for start in range(0, len(body) - half, half):  # noqa: SIM110 - a generator costs twice what it looks at
         if body[start : start + half].isdigit():
@@ -190,7 +190,7 @@ _encode_sorted = msgspec.json.Encoder(order="sorted").encode
 
 
 def sale_of(body: Mapping[str, object]) -> dict[str, str | None]:
-    """Give the columns of a sale: metadata and shares as canonical JSON, the texts a line each, the customer's id."""
+    """Return the columns of a sale: metadata and shares as canonical JSON, the texts a line each, the customer's id."""
     metadata, shares, customer = body.get("metadata"), body.get("split_applied"), body.get("customer")
     return {
         "metadata_json": _canonical(metadata) if metadata and isinstance(metadata, dict) else None,
@@ -206,7 +206,7 @@ def _texts(values: tuple[object, ...]) -> str | None:
 
 
 def _split(shares: list[object]) -> str | None:
-    """The resolved shares; a list with one that has no amount, or with more than any payment, gives None."""
+    """Return the shares as JSON, or None if one has no amount or more than any payment."""
     known = [share for share in shares if isinstance(share, dict) and type(share.get("amount")) is int]
     if len(known) < len(shares) or sum(abs(share["amount"]) for share in known) > _MOST:
         return None

@@ -25,7 +25,7 @@ Value: TypeAlias = Union[str, int, date, "Message", None]
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is to be said; `str` says it in English, as terminals, logs and programs' files do."""
+    """A code with its values; `str` gives the English sentence, for terminals, logs and files of programs."""
 
     code: str
     values: Mapping[str, Value] = field(default_factory=dict)

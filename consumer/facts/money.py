@@ -41,7 +41,7 @@ def digits_of(currency: str) -> int:
 
 
 def format_decimal(amount: int, currency: str) -> str:
-    """Text in major units with the currency's own digits: 1500 CLP is `1500`, 1500 MXN is `15.00`."""
+    """Return text in major units with the currency's own digits: 1500 CLP is `1500`, 1500 MXN is `15.00`."""
     digits = digits_of(currency)
     sign = "-" if amount < 0 else ""
     if digits == 0:
@@ -51,7 +51,7 @@ def format_decimal(amount: int, currency: str) -> str:
 
 
 def to_minor(text: str, currency: str) -> int:
-    """Minor units of plain decimal text; a fraction finer than the currency is accepted only when it is zero."""
+    """Return the minor units of plain decimal text; digits finer than the currency must be zero."""
     if not _DECIMAL.fullmatch(text):
         raise MoneyError("facts.not_decimal", text=text)
     scaled = Decimal(text).scaleb(digits_of(currency))

@@ -1,4 +1,4 @@
-"""Asking what may never answer: one thread of ours waits for a frozen database, the request only a while."""
+"""Questions with a time limit: a thread waits for a database that hangs, the request only for seconds."""
 
 import threading
 from collections.abc import Callable
@@ -16,8 +16,8 @@ class NoAnswerError(Exception):
 class Patience(Generic[T]):
     """Asks one question at a time, so that however often it is asked, at most one thread hangs on it."""
 
-    def __init__(self, seconds: float = ANSWER_SECONDS) -> None:
-        self._seconds = seconds
+    def __init__(self, seconds: float | None = None) -> None:
+        self._seconds = ANSWER_SECONDS if seconds is None else seconds
         self._free = threading.Lock()
 
     def ask(self, question: Callable[[], T]) -> T:

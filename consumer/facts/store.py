@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import sqlalchemy as sa
@@ -26,6 +26,7 @@ _WIRE = {
 # A row by the names of its columns, and what names a row.
 Row = dict[str, Any]
 RowKey = tuple[Any, ...]
+Key = TypeVar("Key")
 
 _KEYS_A_STATEMENT = 5_000
 
@@ -89,14 +90,14 @@ def to_ids(texts: Iterable[str]) -> str:
     return msgspec.json.encode(list(texts)).decode()
 
 
-def batches(keys: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Cut keys into lists short enough for one statement on either database."""
-    for start in range(0, len(keys), _KEYS_A_STATEMENT):
-        yield keys[start : start + _KEYS_A_STATEMENT]
+def batches(keys: Sequence[Key], size: int = _KEYS_A_STATEMENT) -> Iterator[Sequence[Key]]:
+    """Yield keys in lists short enough for one statement on either database."""
+    for start in range(0, len(keys), size):
+        yield keys[start : start + size]
 
 
 def insert_into(connection: Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-    """Begin a statement that can say what happens where a key is taken; both databases write it alike."""
+    """Return an insert that can say what happens on conflict; both databases write it alike."""
     return sqlite.insert(table) if connection.dialect.name == "sqlite" else postgresql.insert(table)
 
 
@@ -144,7 +145,7 @@ def _postgresql_engine(url: sa.URL, pool_size: int) -> Engine:
 
 
 class Turn(IntEnum):
-    """Keys of PostgreSQL's advisory locks; SQLite's write transactions are one after another anyway."""
+    """Keys of PostgreSQL's advisory locks; SQLite has one write transaction at a time."""
 
     RUNS = 717_061
     BOOKS = 717_062

@@ -32,7 +32,7 @@ def rut_check_digit(body: int) -> str:
 
 
 def to_rut(text: str) -> str:
-    """Canonical `12345678-5`: no dots, hyphen, capital K; the check digit must be right."""
+    """Return the canonical `12345678-5`: no dots, hyphen, capital K; the check digit must be right."""
     digits = _NOT_RUT.sub("", text.upper()).lstrip("0")
     if not _RUT.fullmatch(digits):
         raise TaxIdError(text, Message("facts.not_a_rut"))
@@ -43,7 +43,7 @@ def to_rut(text: str) -> str:
 
 
 def to_rfc(text: str) -> str:
-    """Canonical RFC: upper case without separators; only the form is checked, generic ones included."""
+    """Return the canonical RFC: upper case without separators; only the form is checked, generic ones included."""
     cleaned = _NOT_RFC.sub("", text.upper())
     if not _RFC.fullmatch(cleaned):
         raise TaxIdError(text, Message("facts.not_an_rfc"))

@@ -36,5 +36,5 @@ def defuse(text: str) -> str:
 
 
 def restore(text: str) -> str:
-    """Take off the apostrophe that `defuse` put there."""
+    """Return the text without the apostrophe that `defuse` added."""
     return text[1:] if text.startswith("'") and text[1:].startswith(BEGINNINGS) else text

@@ -224,7 +224,7 @@ def from_values(table: Table, values: Row) -> Known:
 
 
 def to_values(known: Known) -> Row:
-    """Every column of the row that holds what is known."""
+    """Return every column of the row that holds what is known."""
     reading = _READINGS[known.table]
     columns, text = known.ready or _reread(known, reading)
     at, rank, event = known.version

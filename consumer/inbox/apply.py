@@ -304,7 +304,7 @@ class Work:
         return data, seen
 
     def carry_out(self, session: Session, prepared: Sequence[Prepared]) -> list[EventOutcome]:
-        """Merge the rows of all events at once; where that fails, one event at a time, so that only one is blamed."""
+        """Merge the rows of all events at once; where that fails, one event at a time, so that only that one fails."""
         good = [one for one in prepared if one.stopped is None]
         stopped = [one.stopped for one in prepared if one.stopped is not None]
         try:
@@ -328,7 +328,7 @@ class Work:
             return self.failure(one.event, problem), ()
 
     def failure(self, event: Claimed, problem: Exception) -> EventOutcome:
-        """Back off, twice as long each time and never in step with others; give up after the last attempt."""
+        """Return the outcome of a failure: a longer wait with jitter, or quarantine after the last attempt."""
         # The message of an unforeseen error may quote data, so only its name is kept.
         reason = f"{type(problem).__name__} while applying {event.type}"
         if event.attempts + 1 >= self.settings.max_attempts:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
-from itertools import islice
 
 import sqlalchemy as sa
 from msgspec.structs import replace
@@ -12,7 +11,7 @@ from sqlmodel import Session
 from consumer.facts.clock import to_utc
 from consumer.facts.meaning import NotJsonError, read_object
 from consumer.facts.settings import Connection, Settings
-from consumer.facts.store import Row, RowKey, Store
+from consumer.facts.store import Row, RowKey, Store, batches
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.inbox import CONFLICT_KEYS, EVENT_KEYS, Event, EventConflict, EventReplay, EventState
 from consumer.facts.versions import Change, MixedModesError, preview
@@ -141,14 +140,14 @@ class Replay:
 
     def preview(self, names: Sequence[Name]) -> Iterator[Replayed]:
         """Yield what each event would change now, without writing."""
-        for some in _batches(names):
+        for some in batches(names, _BATCH):
             with self.store.reading() as session:
                 for event in _read(session, some):
                     yield self._preview(session, event)
 
     def run(self, names: Sequence[Name]) -> Iterator[Replayed]:
         """Apply the events again, a batch a transaction; one that a living worker holds is left to it."""
-        for some in _batches(names):
+        for some in batches(names, _BATCH):
             with self.store.reading() as session:
                 pruned = [event for event in _read(session, some) if event.body is None]
             yield from (Replayed(event, _left_as_it_is(event)) for event in pruned)
@@ -212,12 +211,6 @@ class Replay:
 
 def _left_as_it_is(event: Claimed) -> EventOutcome:
     return EventOutcome(event, EventState(event.state), _PRUNED)
-
-
-def _batches(names: Sequence[Name]) -> Iterator[list[Name]]:
-    rest = iter(names)
-    while some := list(islice(rest, _BATCH)):
-        yield some
 
 
 def _read(session: Session, names: Sequence[Name]) -> list[Claimed]:

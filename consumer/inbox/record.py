@@ -108,7 +108,7 @@ def judge(value: JsonObject, connection: Connection) -> tuple[EventState, str | 
 
 
 def _text(value: object) -> str:
-    """Text fit for a column; what is not text or not printable is readable in the body alone."""
+    """Return text fit for a column, empty where the value is not text or not printable."""
     return value if is_identifier(value) else ""
 
 
@@ -172,7 +172,7 @@ def record_all(connection: sa.Connection, arrivals: Sequence[Arrival]) -> list[V
 
 
 def mark_listed(connection: sa.Connection, arrivals: Sequence[Arrival]) -> set[Key]:
-    """Note when the list showed events for the first time that were here before; returns which these are."""
+    """Record when the list first showed events that a webhook had brought; return which these are."""
     marked: set[Key] = set()
     for name, group in groupby(arrivals, key=attrgetter("connection")):
         some = list(group)
@@ -196,7 +196,7 @@ def _by_key(arrivals: Iterable[Arrival]) -> dict[Key, list[Arrival]]:
 
 
 def _insert_alone(connection: sa.Connection, arrivals: Sequence[Arrival]) -> tuple[set[Key], dict[Key, Digests]]:
-    """Look first, then insert what is new: SQLite has one writer, so what was looked up stays true."""
+    """Look up what is known, then insert the rest: SQLite has one writer, so the look-up stays true."""
     if 0 < len(arrivals) <= ROWS_A_STATEMENT and arrivals[0].source is Source.WEBHOOK:
         # Nearly all of them are new, and a refused statement leaves no row behind.
         with suppress(sa.exc.IntegrityError):
@@ -334,7 +334,7 @@ _ROWS_AT_ONCE = 1_000
 
 
 def prune(store: Store, settings: Settings, *, now: datetime) -> int:
-    """Drop the bodies of settled events and of conflicts older than the retention; returns how many.
+    """Drop the bodies of settled events and of conflicts older than the retention; return how many.
 
     What still waits, failed or is in quarantine keeps its body, however old. A thousand rows a transaction, so that
     receiving never waits long.

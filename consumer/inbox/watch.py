@@ -1,4 +1,4 @@
-"""Watching the inbox: the oldest unapplied event, what is set aside, who fell silent, whose endpoint is in trouble."""
+"""Watching the inbox: the oldest unapplied event, quarantine, types that fell silent, endpoints in trouble."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -31,7 +31,7 @@ _GRACE_SECONDS = 5
 
 
 class Task(NamedTuple):
-    """What a child is asked on its command line."""
+    """What a child process is asked to do, on its command line."""
 
     work: str
     connection: str
@@ -49,7 +49,7 @@ class Ended(Protocol):
 
 
 class Answer(NamedTuple):
-    """How the work of a child ended, as the child says it."""
+    """How the work of a child ended, as the child reports it."""
 
     complete: bool
     lines: list[str]

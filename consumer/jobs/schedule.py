@@ -1,4 +1,4 @@
-"""The scheduler: APScheduler wakes for each job, a once-only tick row decides who runs it.
+"""The scheduler: APScheduler wakes for each job, and a tick row decides which process runs it.
 
 Every process may run a scheduler. A wake-up is only a hint: the planned moment is derived from the job's own time of
 day, so two processes, a restart or a clock that changes at night lead to the same tick.
@@ -26,26 +26,26 @@ GRACE = timedelta(hours=20)
 AGAIN = timedelta(minutes=5)
 _DAY = timedelta(days=1)
 _HOUR = timedelta(hours=1)
-# Longer than any job rests.
+# No job pauses longer.
 _FARTHEST = timedelta(days=400)
 
 log = structlog.get_logger("cuadre.jobs")
 
 
 class JobIncompleteError(Exception):
-    """Some of the work was done and not all; the message says what is left, and the next night repeats it."""
+    """Some of the work was done; the message says what is left, and the next night repeats it."""
 
 
 class TroubleFoundError(JobIncompleteError):
-    """A look that was made and found something wrong: the tick says what, and the alarms say it once, not each hour."""
+    """An hourly check found something wrong; the tick says what, and the alarms say it once."""
 
 
 class JobFailedError(Exception):
-    """Work failed in a process of its own, which has logged why; the message is for the tick."""
+    """Work failed in a child process, which has logged why; the message is for the tick."""
 
 
 class JobStoppedError(Exception):
-    """Work was broken off because its worker stops; another worker, or the next start, begins it again."""
+    """Work was interrupted because its worker stops; another worker or the next start begins it again."""
 
 
 def every_day(_on: date) -> bool:
@@ -54,7 +54,7 @@ def every_day(_on: date) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something done at a local time of the days it is due on.
+    """Work done at a local time on the days it is due.
 
     `run` gets a business date, which lies `days_back` before the planned day, and says how it went. A tick that was
     missed is caught up within the grace and written down as missed after it.
@@ -75,7 +75,7 @@ class Job:
         return local_date(planned_at, self.zone) - self.days_back * _DAY
 
     def planned_before(self, now: datetime) -> Iterator[datetime]:
-        """Every planned moment up to now, newest first."""
+        """Yield every planned moment up to now, newest first."""
         on = local_date(now, self.zone)
         for days in range(_FARTHEST.days):
             day = on - days * _DAY
@@ -91,7 +91,7 @@ class Job:
         return next(at for at in (self.planned_on(day) for day in days if self.is_due_on(day)) if at > now)
 
     def missed_before(self, now: datetime) -> Iterator[datetime]:
-        """The planned moments before the last one, which a log must account for."""
+        """Yield the planned moments before the last one, each of which needs a tick."""
         return islice(self.planned_before(now), 1, None)
 
     def trigger(self) -> CronTrigger:
@@ -160,7 +160,7 @@ def run_due(job: Job, store: Store, *, worker: str, clock: Callable[[], datetime
 
 
 class _Alarm:
-    """What wakes one job in this process, which never runs it twice at a time, also when its lease was lost."""
+    """Wakes one job in this process, and never runs it twice at a time, even when its lease was lost."""
 
     def __init__(self, job: Job, store: Store, *, worker: str) -> None:
         self._job = job
@@ -185,7 +185,7 @@ class _Alarm:
 
 
 def start(jobs: Sequence[Job], store: Store, *, worker: str) -> BackgroundScheduler:
-    """Wake each job at its time, and at the start and every few minutes for what was missed."""
+    """Start waking each job at its time, now and every few minutes for what was missed."""
     defaults = {"coalesce": True, "max_instances": 1, "misfire_grace_time": None}
     scheduler = BackgroundScheduler(timezone="UTC", job_defaults=defaults)
     for job in jobs:

@@ -1,4 +1,4 @@
-"""Ticks: a planned moment of a job is run by exactly one worker, and taken over when that worker dies."""
+"""Ticks: exactly one worker runs a planned moment of a job, and another takes it over if that worker dies."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +17,7 @@ from consumer.facts.tables.jobs import DIED, Tick, TickState
 
 log = structlog.get_logger("cuadre.jobs")
 
-# Longer than any clock skew worth bearing: a worker whose clock is ahead must not take a tick that is alive.
+# Longer than clocks may differ: a worker whose clock is ahead must not take a tick that is alive.
 LEASE = timedelta(minutes=15)
 _TICK = core_of(Tick)
 _MISSED = "nothing ran at that time; cuadre nightly --date repeats a day"
@@ -42,7 +42,7 @@ def claim(store: Store, job: str, planned_at: datetime, *, worker: str, now: dat
 def claim_alone(store: Store, job: str, *, worker: str, now: datetime) -> bool:
     """Take a tick for work without a schedule; return False while the job is at work in any process.
 
-    One process after the other looks and writes; a tick whose worker died is written down as failed.
+    A lock lets one process at a time look and write. A tick whose worker died becomes failed.
     """
     with store.transaction() as session:
         take_turn(session, Turn.ERRANDS)
@@ -77,16 +77,16 @@ def _bury(connection: sa.Connection, which: sa.ColumnElement[bool], *, now: date
 
 
 def _is_free(store: Store, job: str, planned_at: datetime, *, now: datetime) -> bool:
-    """Look before writing: most wake-ups find their tick done."""
+    """Return True if the tick may be taken; a read first, since most wake-ups find their tick done."""
     with store.reading() as session:
         tick = session.get(Tick, (job, planned_at))
     return tick is None or (tick.state == TickState.RUNNING and tick.lease_until < now)
 
 
 def settle(store: Store, job: str, *, before: datetime, planned: Iterable[datetime], now: datetime) -> int:
-    """Account for what lies before a tick that begins: ticks whose worker died, and planned moments that were missed.
+    """Write down earlier ticks whose worker died and planned moments without a tick; return how many were missed.
 
-    `planned` are the job's moments before this one, newest first. Returns how many were missed.
+    `planned` are the job's moments before this one, newest first.
     """
     earlier = (_TICK.c.job == job) & (_TICK.c.planned_at < before)
     with store.connection() as connection:
@@ -101,7 +101,7 @@ def settle(store: Store, job: str, *, before: datetime, planned: Iterable[dateti
 
 
 def forget(store: Store, job: str, *, before: datetime) -> None:
-    """Drop the ticks of a job that were planned before a moment; the newest stays, so that the job has run."""
+    """Delete the ticks of a job planned before a moment, except the newest, which says that the job has run."""
     mine = _TICK.c.job == job
     newest = sa.select(sa.func.max(_TICK.c.planned_at)).where(mine).scalar_subquery()
     with store.connection() as connection:
@@ -109,13 +109,13 @@ def forget(store: Store, job: str, *, before: datetime) -> None:
 
 
 def has_run(store: Store, job: str) -> bool:
-    """Tell whether any tick of the job was ever taken here."""
+    """Return True if any tick of the job was ever taken on this database."""
     with store.reading() as session:
         return session.exec(select(Tick.job).where(Tick.job == job).limit(1)).first() is not None
 
 
 def renew(store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime) -> bool:
-    """Keep a tick; False when another worker has taken it over in the meantime."""
+    """Extend the lease of a tick; return False if another worker has taken it over."""
     return _change(store, job, planned_at, worker, {"lease_until": now + LEASE})
 
 
@@ -127,7 +127,7 @@ def release(store: Store, job: str, planned_at: datetime, *, worker: str, now: d
 def finish(
     store: Store, job: str, planned_at: datetime, *, worker: str, now: datetime, ending: tuple[TickState, str]
 ) -> bool:
-    """Write down how a tick ended; no change if this worker lost its lease."""
+    """Write down how a tick ended; return False if this worker lost its lease."""
     state, outcome = ending
     return _change(store, job, planned_at, worker, {"state": state, "finished_at": now, "outcome": outcome})
 
@@ -150,7 +150,7 @@ def _change(store: Store, job: str, planned_at: datetime, worker: str, values: d
 def renew_lease(
     store: Store, job: str, planned_at: datetime, *, worker: str, clock: Callable[[], datetime] = utc_now
 ) -> Iterator[None]:
-    """Renew a tick from a thread of its own for as long as its work lasts, also after a database that was away."""
+    """Renew a tick from a background thread while the block runs, also after the database was away."""
     over = threading.Event()
 
     def keep() -> None:

@@ -19,7 +19,7 @@ def worker_name() -> str:
 
 
 def keep_at(work: Callable[[], float], *, until: threading.Event, pause: float = 0.0) -> None:
-    """Do a piece of work again and again until stopped; it answers how long to rest, and a failure is logged."""
+    """Repeat a piece of work until stopped; it returns how long to rest, and a failure is logged."""
     while not until.wait(pause):
         try:
             pause = work()

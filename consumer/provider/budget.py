@@ -43,7 +43,7 @@ class _Place:
 
 
 class Budget:
-    """Never more than `rate` requests in any one second, over every process and thread that shares the store."""
+    """Allows at most `rate` requests in any one second, over all processes and threads that share the store."""
 
     def __init__(self, store: Store, rate: float, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self._store = store
@@ -69,7 +69,7 @@ class Budget:
             self._leave(place)
 
     def close(self) -> None:
-        """Give back what this process still holds."""
+        """Free the places that this process still holds."""
         with self._line:
             self._retire()
             if self._ended:
@@ -97,7 +97,7 @@ class Budget:
                 self._ended.append(place)
 
     def _retire(self) -> None:
-        """Begin no more requests on the places that are held."""
+        """Stop beginning requests on the places that are held."""
         with self._state:
             for place in self._held:
                 place.left = 0

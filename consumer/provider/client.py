@@ -53,7 +53,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[Result]):
-    """What one object's call gave: the object, its exact bytes, and the provider's clock."""
+    """The answer to a call about one object: the object, its exact bytes, and the provider's clock."""
 
     value: Result
     body: bytes
@@ -163,7 +163,7 @@ class Provider:
         size: int = PAGE_SIZE,
         link: SecretStr | None = None,
     ) -> Iterator[Page]:
-        """Walk a list to its end, whichever pagination it speaks; an empty page with a next one goes on."""
+        """Yield the pages of a list to its end, in either pagination; an empty page with a next one goes on."""
         walk = Walk(collection.name)
         following: str | None = cursor
         while following is not None:

@@ -1,4 +1,4 @@
-"""Documents from elsewhere: only from allowed hosts, only over https, never with the key, never without end."""
+"""Documents from other hosts: allowed ones alone, over https, without the key, limited in size and time."""
 
 import time
 from collections.abc import Callable

@@ -52,7 +52,7 @@ def required_text(data: Data, field: str) -> str:
 
 
 def amount(data: Data, field: str = "amount") -> int | None:
-    """An integer of minor units; 1500.0 is one, 1500.5, text and true are not."""
+    """Return an integer of minor units or None; 1500.0 is one, 1500.5, text and true are not."""
     value = data.get(field)
     if value is None:
         return None

@@ -21,7 +21,7 @@ MOST_SECONDS = 90.0
 
 
 class _Timed(httpx.SyncByteStream):
-    """A body that is given up where it has not ended in time."""
+    """A body that raises when it has not ended in time."""
 
     def __init__(self, stream: httpx.SyncByteStream, is_late: Callable[[], bool]) -> None:
         self._stream = stream
@@ -49,7 +49,7 @@ def read_in_time(response: httpx.Response, *, clock: Callable[[], float] = time.
 
 
 def to_utf8(response: httpx.Response) -> bytes:
-    """The body without a byte-order mark, and from the character set it names; what does not fit stays as it came."""
+    """Return the body as UTF-8 without a byte-order mark; one that does not fit its character set stays as it came."""
     body, charset = response.content, response.charset_encoding
     if charset is not None and charset.lower() not in {"utf-8", "utf8", "us-ascii"}:
         try:
@@ -133,7 +133,7 @@ def _origin(scheme: str, host: str | None, port: int | None) -> tuple[str, str |
 def _cursor_without_link(
     items: tuple[bytes, ...], path: Path, *, asked: dict[str, str], total: int | None
 ) -> str | None:
-    """Go on without a `Link` header: from the last id, or while the announced total is not reached."""
+    """Return the next cursor where there is no `Link` header: the last id, or a page while the total is not reached."""
     size = int(asked[path.limit_name])
     if len(items) > size:
         return None  # a list that knows no pages was sent whole
@@ -152,7 +152,7 @@ def is_numbered(cursor: str) -> bool:
 
 
 class Walk:
-    """Notices when the pages of one list lead in a circle, whether the cursors repeat themselves or the pages do."""
+    """Raises when the pages of one list lead in a circle, by repeated cursors or repeated pages."""
 
     def __init__(self, name: str) -> None:
         self._name = name

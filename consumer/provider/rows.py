@@ -48,7 +48,7 @@ _CARD_SUBTYPES = {"credit": "credit_card", "debit": "debit_card", "prepaid": "pr
 
 
 def money(data: Data) -> Row:
-    """The three columns without which an object of money cannot be counted."""
+    """Return the three columns without which an object of money cannot be counted."""
     return {
         "status": fields.required_text(data, "status"),
         "amount": fields.required_amount(data),
@@ -121,7 +121,7 @@ def _billing_invoice(data: Data) -> Row:
 
 
 def _payment_method(data: Data) -> Row:
-    """The status sits under a field named after the type."""
+    """Return the status, which may lie under a field named after the type."""
     details = fields.part(data, fields.text(data, "type") or "")
     return {"status": fields.text(data, "status") or fields.text(details, "status")}
 
@@ -184,7 +184,7 @@ def _tax_invoice(data: Data) -> Row:
 
 
 def _tax_statement(data: Data) -> Row:
-    """The year comes as a number and the month as text, and a month alone names no period."""
+    """Return the form's period and number; the year comes as a number and the month as text."""
     year, month = data.get("fiscal_year"), fields.text(data, "period")
     return status_only(data) | {
         "document_number": _document_number(data),

@@ -1,4 +1,4 @@
-"""The few things a merchant's back office asks of the provider: each is looked at first, then sent under one key."""
+"""The writes of a merchant's back office: each is planned and shown first, then sent under one key."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class NotPossibleError(ProviderError):
 
 
 class NotKeptError(ProviderError):
-    """It was done at the provider, and its answer is not among our facts; the message says why."""
+    """The provider did it, and its answer could not be kept; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Plan:
 def plan_refund(
     installation: Installation, provider: Provider, payment_id: str, amount: str | None, *, is_repeat: bool = False
 ) -> Plan:
-    """Look at a payment and say what giving it back, whole or in part, would mean.
+    """Read a payment and return the plan of its refund, whole or in part.
 
     A repeat asks what its first attempt asked, which may have succeeded: what is left is then the provider's to judge.
     """
@@ -74,7 +74,7 @@ def plan_refund(
 
 
 def plan_cancellation(provider: Provider, refund_id: str, *, is_repeat: bool = False) -> Plan:
-    """Look at a refund and say what cancelling it would mean."""
+    """Read a refund and return the plan of its cancellation."""
     refund = provider.get(REFUNDS, refund_id).value
     status, amount, currency = _money(refund, refund_id)
     if status not in _NOT_SENT and not is_repeat:
@@ -84,7 +84,7 @@ def plan_cancellation(provider: Provider, refund_id: str, *, is_repeat: bool = F
 
 
 def plan_outside_payment(provider: Provider, invoice_id: str, *, is_repeat: bool = False) -> Plan:
-    """Look at a billing invoice and say what recording its payment outside the provider would mean."""
+    """Read a billing invoice and return the plan of marking it as paid outside the provider."""
     invoice = provider.get(BILLING_INVOICES, invoice_id).value
     status, amount, currency = _money(invoice, invoice_id, amount_in="total")
     if status != "open" and not is_repeat:

@@ -26,7 +26,7 @@ _NAME_LENGTH = 16
 
 @dataclass(slots=True)
 class Fetched:
-    """`problems` may pass and leave the stream incomplete; `findings` will not and are said."""
+    """`problems` may pass and leave the stream incomplete; `findings` are permanent and reported."""
 
     problems: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)

@@ -89,7 +89,7 @@ class Mirror:
 
     @property
     def left(self) -> int:
-        """How many differences no repair has mended."""
+        """Return how many differences no repair has mended."""
         return sum(difference.id not in self._mended for difference in self.found)
 
     def compare_all(self) -> None:

@@ -1,4 +1,4 @@
-"""The lists of a stream: which of them a provider offers, and what one walk over a list has met.
+"""The lists of a stream: which of them a provider offers, and the count of one walk over a list.
 
 A list that never answered is not missing; one that stopped answering is.
 """
@@ -58,7 +58,7 @@ class Offer:
 
     @property
     def mark(self) -> str | None:
-        """What a closed window remembers of a stream with optional lists."""
+        """Return what a closed window remembers of a stream with optional lists."""
         return " ".join(sorted({*self._answered, *self._known})) if self._has_optional else None
 
 
@@ -156,7 +156,7 @@ class Tally:
 
 
 def resume(window: Window) -> Tally:
-    """Go on from a window's cursor, or begin anew where it has none."""
+    """Continue from a window's cursor, or begin anew where it has none."""
     if not window.cursor:
         return Tally()
     return Tally(before=window.added_in_pass, first_total=window.announced)

@@ -42,7 +42,7 @@ class StreamResult:
 
     @property
     def shares(self) -> str | None:
-        """What a line about several streams can say of this one too: complete, or not read for this reason."""
+        """Return what one line may say of several streams: complete, or not read for the same reason."""
         match self.state:
             case StreamState.COMPLETE:
                 return "complete" if self.reason is None else None
@@ -83,7 +83,7 @@ class Outcome:
 
     @property
     def lines(self) -> list[str]:
-        """A line for each stream of which there is something to say; streams of one and the same kind share theirs."""
+        """Return a line for each stream with something to report; streams with the same state share one."""
         alike: dict[str | None, list[StreamResult]] = defaultdict(list)
         for result in self.results:
             alike[result.shares].append(result)

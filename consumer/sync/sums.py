@@ -1,7 +1,7 @@
-"""What does not add up in a stream that was read whole: kept until its next pull, for the outcome and the doctor.
+"""Sums of a stream that was read whole: findings are kept until its next pull, for its outcome and the doctor.
 
-Of business accounts, each movement's balance follows from the one before, and each statement adds up. Of the monthly
-F29 a rectified form replaces the one before, so of each taxpayer and month one is in force.
+Business accounts: each movement's balance follows from the one before, and each statement adds up. Monthly F29: a
+rectified form replaces the one before, so that one form of each taxpayer and month is in force.
 """
 
 from collections import defaultdict
@@ -38,7 +38,7 @@ class Finding:
 def record_findings(
     session: Session, connection: str, stream: str, findings: Iterable[Finding], *, now: datetime
 ) -> None:
-    """Put a stream's findings in place of those of its pull before."""
+    """Replace a stream's findings by those of this pull."""
     mine = (col(StreamFinding.connection) == connection) & (col(StreamFinding.stream) == stream)
     session.execute(sa.delete(StreamFinding).where(mine))
     problems = {finding.subject: finding.problem for finding in findings}
@@ -55,7 +55,7 @@ def findings_of(session: Session, connection: str) -> list[StreamFinding]:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One movement: what it did to the balance, and the balance after it if the provider gave one."""
+    """One movement: its signed amount, and the balance after it if the provider gave one."""
 
     id: str
     at: datetime
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Break:
-    """Two neighbours between which the balance moved by `off` that no movement explains."""
+    """Two neighbours whose balances differ by `off` more than the movements between them."""
 
     before: str
     after: str
@@ -73,7 +73,7 @@ class Break:
 
 
 def running_balances(session: Session, connection: Connection) -> list[Finding]:
-    """Return each account whose movements do not lead from balance to balance: one is missing or wrong.
+    """Return each account with a balance that its movements do not explain: one is missing or wrong.
 
     A movement without a readable direction or time has no place among the others and is a finding of its own.
     """
@@ -102,7 +102,7 @@ def running_balances(session: Session, connection: Connection) -> list[Finding]:
 
 
 def find_breaks(entries: Iterable[Entry]) -> list[Break]:
-    """Follow the balance through time; movements of one instant are taken in the order that fits. Pure."""
+    """Return the breaks in a balance over time; movements of one instant are put in the order that fits."""
     found: list[Break] = []
     balance: int | None = None
     last = ""
@@ -116,7 +116,7 @@ def find_breaks(entries: Iterable[Entry]) -> list[Break]:
 
 
 def _in_order(entries: list[Entry], balance: int | None) -> Iterator[Entry]:
-    """Chain the entries of one instant: each next one opens with the balance the last one left."""
+    """Return the entries of one instant in a chain: each opens with the balance the one before left."""
     waiting: dict[int | None, list[Entry]] = defaultdict(list)
     for entry in entries:
         waiting[None if entry.balance is None else entry.balance - entry.signed].append(entry)
@@ -135,7 +135,7 @@ def _in_order(entries: list[Entry], balance: int | None) -> Iterator[Entry]:
 def statement_sums(session: Session, connection: Connection) -> list[Finding]:
     """Return each statement whose opening balance and totals do not make its closing balance.
 
-    A statement bears no currency: it is its account's, and where that is not known yet no amount is worded.
+    A statement has its account's currency; where that is not known yet the message gives minor units.
     """
     findings = []
     accounts = _rows(session, Account, connection.name)

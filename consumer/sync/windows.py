@@ -150,7 +150,7 @@ Step = Callable[[Session], object]
 
 
 class Steps:
-    """Writes that wait until the next request is made, or for the end: then they are one transaction.
+    """Writes that wait for the next request or the end, and are then one transaction.
 
     So a page, the place behind it and what follows from its being the last are kept together.
     """
@@ -268,7 +268,7 @@ _DECODER = msgspec.json.Decoder(_Dated)
 
 
 def to_shares(window: Window, page: Page, *, most: int) -> list[Span]:
-    """Cut what is left behind a page into at most this many stretches, oldest first; the last one stays the window's.
+    """Split what is left behind a page into at most this many stretches, oldest first; the window keeps the last.
 
     No window is cut where little is left, where the density of the log is unknown, or in a repeated read.
     """

@@ -276,7 +276,7 @@ def _variable(prefix: str) -> str:
 
 @cache
 def _counter_of(name: str, verdict: Verdict) -> Counter:
-    """Looked up once; finding a counter by its labels costs more than counting."""
+    """Return the counter of a verdict; looked up once, since finding it by its labels costs more than counting."""
     return RECEIVED.labels(name, verdict.value)
 
 

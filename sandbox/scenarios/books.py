@@ -125,13 +125,8 @@ VARIANTS = {
 }  # fmt: skip
 
 
-def write_books(documents: Iterable[Document], variant: str = "plain") -> bytes:
-    """Return the file in that variant. Raise ValueError that lists the variants."""
-    return b"".join(tell_books(documents, variant))
-
-
-def tell_books(documents: Iterable[Document], variant: str = "plain") -> Iterator[bytes]:
-    """Return the same piece by piece. Raise ValueError that lists the variants."""
+def write_books(documents: Iterable[Document], variant: str = "plain") -> Iterator[bytes]:
+    """Return the file in that variant, piece by piece. Raise ValueError that lists the variants."""
     if variant not in VARIANTS:
         raise ValueError(f"there is no file variant {variant!r}: choose one of {', '.join(VARIANTS)}")
     way = VARIANTS[variant]

@@ -1,4 +1,4 @@
-"""Busy months of a Chilean and a Mexican merchant: ordinary trade with every kind of trouble planted in it."""
+"""Busy months of a Chilean and a Mexican merchant: ordinary trade with every kind of exception planted in it."""
 
 from dataclasses import replace
 from datetime import date, datetime, timedelta
@@ -87,7 +87,7 @@ MEXICAN_COMPANIES = 20
 
 
 def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
-    """The scenario for one seed, size and start of the clock."""
+    """Return the Chilean scenario for one seed, size and start of the clock."""
     chance = chance_of("busy-month", "cl", seed=seed, scale=scale)
     span = span_of(start, "cl")
     ledger = Ledger("cl", "CLP", span.since, span.until)
@@ -112,7 +112,7 @@ def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
 
 
 def fill(shop: Shop, span: Span, *, scale: float) -> None:
-    """Ordinary trade and the planted cases."""
+    """Add ordinary trade and the planted cases to the ledger."""
     companies = [shop.chance.company() for _ in range(max(COMPANIES, round(COMPANIES * scale)))]
     trade(shop, companies, scale=scale)
     leave_open(shop, companies, count=max(6, round(8 * scale)))
@@ -125,7 +125,7 @@ def fill(shop: Shop, span: Span, *, scale: float) -> None:
 
 
 def open_business(shop: Shop, span: Span) -> str:
-    """The merchant's holder, the seller it shares sales with, the account both live from, and those shared sales."""
+    """Add the merchant's entity, the seller it shares sales with and those sales; return the entity's id."""
     chance, ledger = shop.chance, shop.ledger
     own, other, seller = chance.id("ent"), chance.id("ent"), chance.company()
     begun_at = chance.moment(span.since - timedelta(days=250))
@@ -139,7 +139,7 @@ def open_business(shop: Shop, span: Span) -> str:
 
 
 def disagree(shop: Shop, span: Span) -> None:
-    """Disputes that end on days without mishaps, or do not end."""
+    """Add disputes that end on days without mishaps, or do not end."""
     clean = shop.chance.order(span.coming()[5::2])
     for ending, on in zip(("lost", "expired", "won", None), clean, strict=False):
         dispute(shop, ending, on)
@@ -147,7 +147,7 @@ def disagree(shop: Shop, span: Span) -> None:
 
 
 def mishaps_of(shop: Shop, span: Span) -> Mishaps:
-    """Days on which the payout itself goes wrong, never two in a row."""
+    """Return the days on which the payout itself goes wrong, never two in a row."""
     days = shop.chance.order(span.coming()[2::2])
     past = span.past()
     return Mishaps(
@@ -171,7 +171,7 @@ def tell_abandoned(shop: Shop, till: Till) -> list[Happening]:
 
 
 def build_mexico(*, seed: int, scale: float, start: datetime) -> WholeScenario:
-    """The scenario for one seed, size and start of the clock."""
+    """Return the Mexican scenario for one seed, size and start of the clock."""
     chance = chance_of("mexico", "mx", seed=seed, scale=scale)
     span = span_of(start, "mx")
     ledger = Ledger("mx", "MXN", span.since, span.until)
@@ -198,7 +198,7 @@ def build_mexico(*, seed: int, scale: float, start: datetime) -> WholeScenario:
 
 
 def surroundings(chance: Chance, ledger: Ledger, span: Span) -> list[Happening]:
-    """Holders, accounts, a link, mandates: what lies around the payments."""
+    """Return what happens around the payments: entities, accounts, a link, mandates."""
     own, other = chance.id("ent"), chance.id("ent")
     happenings = found_entity(own, MEXICAN_MERCHANT, chance.moment(span.since - timedelta(days=200)))
     happenings += admit_seller(other, chance.company(), "mx", chance, chance.moment(span.past()[0]))
@@ -217,14 +217,14 @@ def surroundings(chance: Chance, ledger: Ledger, span: Span) -> list[Happening]:
             Happening(at, "payment_links", link),
             Happening(at + LINK_LIFE, "payment_links", link | {"status": end}),
         ]
-    # Last, so that the trade of every seed is what it was without them.
+    # Last, so that they do not change the other trade of a seed.
     for on, works in ((span.past()[3], True), (span.past()[9], False)):
         happenings += verify_account(chance.company(), "mx", chance, chance.moment(on), works=works)
     return happenings
 
 
 def reject_seller(chance: Chance, at: datetime) -> list[Happening]:
-    """A seller whose review ends badly."""
+    """Return the onboarding of a seller that is rejected."""
     happenings = admit_seller(chance.id("ent"), chance.company(), "mx", chance, at)
     ended = []
     for happening in happenings:
@@ -239,7 +239,7 @@ def reject_seller(chance: Chance, at: datetime) -> list[Happening]:
 
 
 def delete_number(chance: Chance, teller: Teller, span: Span) -> list[Happening]:
-    """A second account number, made for one campaign and deleted after it."""
+    """Return a second account number, made for one campaign and deleted after it."""
     made_at, deleted_at = chance.moment(span.past()[1]), chance.moment(span.coming()[5])
     number = teller.number(made_at) | {
         "id": chance.id("acno", 24),
@@ -255,7 +255,7 @@ def delete_number(chance: Chance, teller: Teller, span: Span) -> list[Happening]
 
 
 def bank_lines(ledger: Ledger) -> tuple[dict[str, str], ...]:
-    """The merchant's own bank: every payout that was not sent back, on the day it succeeded."""
+    """Return the lines of the merchant's own bank: every payout that was not sent back, on the day it succeeded."""
     lines = []
     for payout in ledger.payouts:
         if payout.succeeded_at is not None and payout.returned_at is None:

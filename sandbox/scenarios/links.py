@@ -1,4 +1,4 @@
-"""The Movements API: a connection to the merchant's account at another bank, and what was read there."""
+"""The Movements API: a link to the merchant's account at another bank, and what was read there."""
 
 from dataclasses import replace
 from datetime import datetime, time, timedelta
@@ -16,7 +16,7 @@ LINK_TOKENS = {"cl": "link_sandboxcl_token_7Q2m", "mx": "link_sandboxmx_token_4K
 
 
 def connect(chance: Chance, merchant: Merchant, span: Span, currency: str) -> tuple[str, list[Happening]]:
-    """Return the link's id, and its account, movements and refreshes."""
+    """Return the link's id and the happenings of its account, movements and refreshes."""
     at = chance.moment(span.since - timedelta(days=60))
     holder = {"holder_id": to_provider_tax_id(merchant.tax_id), "holder_name": merchant.name}
     account = to_object(
@@ -53,7 +53,7 @@ def connect(chance: Chance, merchant: Merchant, span: Span, currency: str) -> tu
 
 
 def read(chance: Chance, span: Span, account: Object) -> list[Happening]:
-    """One refresh in three days, each with the movements since the last; one fails, one bank edits a movement."""
+    """Return a refresh every three days with the movements since the last; one fails, one changes a movement."""
     happenings: list[Happening] = []
     day, balance, rows = span.since, BALANCE, []
     while day < span.until:
@@ -132,7 +132,7 @@ def tell_refresh(chance: Chance, account: Object, at: datetime, end: str, count:
 
 
 def lose_credentials(chance: Chance, span: Span, link: Object) -> list[Happening]:
-    """Return the bank password changes; a refresh of the whole link fails, and later works again."""
+    """Return a change of the bank's password: a refresh of the whole link fails and later works again."""
     at = chance.moment(span.coming()[10])
     happenings = [Happening(at, "links", link | {"status": "login_required"}, "link.credentials_changed")]
     for place, end in enumerate(("failed", "succeeded")):

@@ -60,12 +60,6 @@ def to_provider_tax_id(tax_id: str) -> str:
     return tax_id.replace("-", "").replace(".", "")
 
 
-def to_dotted_rut(tax_id: str) -> str:
-    """Return the form people type: 76.543.210-3."""
-    body, _, check = tax_id.partition("-")
-    return f"{int(body):,}".replace(",", ".") + f"-{check}"
-
-
 RFC_ALPHABET = "0123456789ABCDEFGHIJKLMN&OPQRSTUVWXYZ Ñ"
 
 

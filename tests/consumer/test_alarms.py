@@ -28,7 +28,7 @@ TROUBLE = "main: webhook endpoint: disabled by the provider; cuadre webhook upda
 
 @pytest.fixture
 def alarms(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> Iterator[Alarms]:
-    monkeypatch.setattr("consumer.inbox.watch._ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr("consumer.facts.patience.ANSWER_SECONDS", 60.0)
     yield Alarms(installation, now=lambda: NOW)
     installation.store.close()
 

@@ -34,7 +34,7 @@ def test_a_question_that_hangs_is_asked_once() -> None:
 @pytest.mark.parametrize("database_kind", ["sqlite"], indirect=True)
 def test_a_ready_database_is_said_so(installation: Installation, monkeypatch: pytest.MonkeyPatch) -> None:
     """The probe answers 200 when the database is there and migrated."""
-    monkeypatch.setattr("consumer.health.ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr("consumer.facts.patience.ANSWER_SECONDS", 60.0)
     app = Flask("health")
     app.register_blueprint(health(installation, is_allowed=lambda: False))
 

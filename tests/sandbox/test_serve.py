@@ -203,6 +203,6 @@ def test_a_taken_port_is_one_sentence(running: RunningSandbox) -> None:
 
     assert result.exit_code == 1
     assert result.stderr == (
-        f"Error: cannot listen on 127.0.0.1:{running.port}: somebody listens there already; "
+        f"Error: cannot listen on 127.0.0.1:{running.port}: the address is in use already; "
         "choose another --port or --host\n"
     )

@@ -23,7 +23,7 @@ class Source(StrEnum):
 
 
 class Event(SQLModel, table=True):
-    """One event; `body` is the first raw body and goes when retention says, identity and digests stay for ever."""
+    """One event; `body` is the first raw body, which retention drops; identity and digests stay for ever."""
 
     __tablename__ = "event"
     __table_args__ = (Index("event_due", "state", "next_try_at"), Index("event_age", "connection", "created_at"))

@@ -21,7 +21,7 @@ def test_a_port_that_is_taken_is_refused_by_name() -> None:
 
     assert refusal.value.exit_code == 1
     assert refusal.value.message == (
-        f"cannot listen on 127.0.0.1:{port}: somebody listens there already; choose another --port or --host"
+        f"cannot listen on 127.0.0.1:{port}: the address is in use already; choose another --port or --host"
     )
 
 

@@ -82,7 +82,7 @@ def test_nothing_is_sent_unless_somebody_agrees(run: Run, api: httpx.Client, pay
     """Without a terminal --yes is needed, exit 2; a dry run shows the plan and sends nothing."""
     refused = run(refunds, "create", payment["id"])
     assert refused.exit_code == 2
-    assert "nobody is there to agree: give --yes" in refused.output
+    assert "no terminal to ask on: give --yes" in refused.output
     planned = row_of(run(refunds, "create", payment["id"], "--dry-run", "--json"))
     assert (planned["id"], planned["status"], planned["sent"]) == (None, None, False)
     assert refunds_of(api, payment) == []

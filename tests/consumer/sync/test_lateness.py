@@ -136,7 +136,7 @@ def test_the_doctor_and_prometheus_tell_the_percentiles(
     installation: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The line names what was measured and the overlap that follows; a tail beyond the bound is a warning."""
-    monkeypatch.setattr("consumer.sync.watch._ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr("consumer.facts.patience.ANSWER_SECONDS", 60.0)
     today = datetime.now(UTC).date()
     note(installation.store, [2_700], on=today)
     with installation.store.reading() as session:

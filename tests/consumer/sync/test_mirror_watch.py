@@ -34,7 +34,7 @@ def difference(id_: str, *, stream: str = "refunds", repaired: bool = False) -> 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the gauges wait for a busy machine."""
-    monkeypatch.setattr("consumer.sync.watch._ANSWER_SECONDS", 60.0)
+    monkeypatch.setattr("consumer.facts.patience.ANSWER_SECONDS", 60.0)
 
 
 @pytest.fixture

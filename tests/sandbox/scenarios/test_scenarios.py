@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from sandbox.scenarios import NAMES, build
-from sandbox.scenarios.people import clabe_check_digit, rfc_check_digit, to_dotted_rut, to_rut
+from sandbox.scenarios.people import clabe_check_digit, rfc_check_digit, to_rut
 from sandbox.state.happening import COLLECTIONS, WholeScenario
 
 Builder = Callable[[str, int, float], WholeScenario]
@@ -111,7 +111,6 @@ def test_scale_multiplies_trade(scenario: Builder) -> None:
 def test_check_digits_are_those_of_known_ids() -> None:
     """RUT, RFC and CLABE computed by hand elsewhere."""
     assert (to_rut(76192083), to_rut(11111111), to_rut(1000005)) == ("76192083-9", "11111111-1", "1000005-K")
-    assert to_dotted_rut("76192083-9") == "76.192.083-9"
     assert clabe_check_digit("64618015700000000") + clabe_check_digit("03218000011835971") == "49"
     assert rfc_check_digit("GODE561231GR") == "8"
 

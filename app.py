@@ -246,8 +246,9 @@ class DemoMerchant:
             stored = session.exec(select(func.count()).select_from(Event)).one()
         ending = (TickState.COMPLETE, outcome.run_id)
         ticks.finish(installation.store, DEMO, self.started_at, worker=DEMO, now=utc_now(), ending=ending)
-        no_bank = outcome.payouts_no_bank
-        return Findings(stored, outcome.payouts, outcome.payouts_closed, no_bank, outcome.exceptions, outcome.run_id)
+        made = outcome.summary
+        closed, no_bank = made["payouts_closed"], made["payouts_no_bank"]
+        return Findings(stored, made["payouts"], closed, no_bank, made["exceptions"], outcome.run_id)
 
 
 def _demo_environment(terms: Terms, *, public_url: str) -> dict[str, str]:

@@ -118,7 +118,7 @@ def to_outcome_row(outcome: RunOutcome, standings: Mapping[str, int], *, dry_run
         **outcome.summary,
         "connection": outcome.connection, "run_id": outcome.run_id, "number": outcome.number,
         "as_of": outcome.as_of, "new": outcome.is_new, "dry_run": dry_run, "totals": totals,
-        "payouts_no_bank": outcome.payouts_no_bank, "payouts_by_status": dict(standings),
+        "payouts_by_status": dict(standings),
     }  # fmt: skip
 
 

@@ -144,14 +144,9 @@ def standings(session: Session, connection: str, run_id: str) -> dict[str, int]:
 
 def to_run_row(run: Run) -> Row:
     summary = read_summary(run)
-    return {
-        "connection": run.connection, "run_id": run.id, "number": run.number, "as_of": run.as_of,
-        "complete": run.complete, "scope_from": run.scope_from, "scope_to": run.scope_to,
-        "payout_id": run.scope_payout, "payouts": summary["payouts"], "payouts_closed": summary["payouts_closed"],
-        "payouts_no_bank": summary["payouts_no_bank"],
-        "exceptions": sum(summary["exceptions"].values()), "calendar": run.calendar,
-        "started_at": run.started_at, "finished_at": run.finished_at,
-    }  # fmt: skip
+    own = {name: getattr(run, name) for name in RUN_KEYS if hasattr(run, name)}
+    named = {"run_id": run.id, "payout_id": run.scope_payout, "exceptions": sum(summary["exceptions"].values())}
+    return {**summary, **own, **named}
 
 
 def exceptions(session: Session, connection: str, filters: dict[str, str | None]) -> list[ExceptionRow]:

@@ -150,8 +150,9 @@ def _reconcile(installation: Installation, connection: Connection, outcome: Nigh
     outcome.statuses["reconcile"] = outcome.run.status
     found = outcome.run
     state = "complete" if found.complete else "INCOMPLETE: see DATA_GAP"
-    closed = f"{found.payouts_closed} of {found.payouts} payouts explained to the peso"
-    closed += f", {found.payouts_no_bank} of them shown by no bank data" if found.payouts_no_bank else ""
+    payouts, no_bank = found.summary["payouts"], found.summary["payouts_no_bank"]
+    closed = f"{found.summary['payouts_closed']} of {payouts} payouts explained to the peso"
+    closed += f", {no_bank} of them shown by no bank data" if no_bank else ""
     outcome.lines.append(f"{connection.name}: reconcile: run {found.number}, {closed}, {state}")
 
 

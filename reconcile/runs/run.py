@@ -64,10 +64,6 @@ class RunOutcome:
     run_id: str
     as_of: date
     complete: bool
-    payouts: int
-    payouts_closed: int
-    payouts_no_bank: int
-    exceptions: dict[str, int]
     summary: Summary
     number: int | None = None
     is_new: bool = False
@@ -80,19 +76,7 @@ class RunOutcome:
     @classmethod
     def of(cls, kept: Run) -> Self:
         """Return a published run as it was."""
-        summary = read_summary(kept)
-        return cls(
-            connection=kept.connection,
-            run_id=kept.id,
-            as_of=kept.as_of,
-            complete=kept.complete,
-            payouts=summary["payouts"],
-            payouts_closed=summary["payouts_closed"],
-            payouts_no_bank=summary["payouts_no_bank"],
-            exceptions=summary["exceptions"],
-            summary=summary,
-            number=kept.number,
-        )
+        return cls(kept.connection, kept.id, kept.as_of, kept.complete, read_summary(kept), kept.number)
 
 
 def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
@@ -173,19 +157,8 @@ def judge(snapshot: Snapshot, rules: Rules = reconcile) -> Result:
 
 
 def to_outcome(snapshot: Snapshot, result: Result) -> RunOutcome:
-    summary = _summarise(snapshot, result)
-    return RunOutcome(
-        connection=snapshot.inputs.connection,
-        run_id=snapshot.run_id,
-        as_of=snapshot.inputs.as_of,
-        complete=result.complete,
-        payouts=summary["payouts"],
-        payouts_closed=summary["payouts_closed"],
-        payouts_no_bank=summary["payouts_no_bank"],
-        exceptions=summary["exceptions"],
-        summary=summary,
-        result=result,
-    )
+    connection, as_of, summary = snapshot.inputs.connection, snapshot.inputs.as_of, _summarise(snapshot, result)
+    return RunOutcome(connection, snapshot.run_id, as_of, result.complete, summary, result=result)
 
 
 def _summarise(snapshot: Snapshot, result: Result) -> Summary:

@@ -1,8 +1,9 @@
 """How the machinery fares: runs, events, conflicts, gaps, jobs and the trail, with what a person may set going."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from itertools import islice
 
 from flask import Blueprint, abort, flash, redirect, render_template, request, url_for
@@ -197,12 +198,8 @@ def pull() -> ResponseReturnValue:
     if stream not in errands.streams:
         raise BadQueryError("pages.not_one_of", name="stream", value=stream[:40], known=", ".join(errands.streams))
     connection = desk.find_connection(request.form.get("connection", ""))
-    try:
-        errands.pull(connection, stream, desk.reader().name)
-    except ErrandRefusedError as error:
-        return _show_result(refusal(error.message, desk.language()), "alert")
-    desk.note("pull", f"{connection.name} {stream}")
-    return _show_result(translate("errand.pull", desk.language()), "done")
+    begin = partial(errands.pull, connection, stream, desk.reader().name)
+    return _start("pull", f"{connection.name} {stream}", begin)
 
 
 @blueprint.post("/backfill")
@@ -210,12 +207,19 @@ def backfill() -> ResponseReturnValue:
     """Read the provider's log of events anew, beside the page."""
     errands = _errands()
     connection = desk.find_connection(request.form.get("connection", ""))
+    return _start("backfill", connection.name, partial(errands.backfill, connection, desk.reader().name))
+
+
+def _start(action: str, subject: str, begin: Callable[[], None]) -> ResponseReturnValue:
     try:
-        errands.backfill(connection, desk.reader().name)
+        begin()
     except ErrandRefusedError as error:
-        return _show_result(refusal(error.message, desk.language()), "alert")
-    desk.note("backfill", connection.name)
-    return _show_result(translate("errand.backfill", desk.language()), "done")
+        sentence, category = refusal(error.message, desk.language()), "alert"
+    else:
+        desk.note(action, subject)
+        sentence, category = translate(f"errand.{action}", desk.language()), "done"
+    flash(sentence, category)
+    return redirect(url_for("operations.index", name="jobs"))
 
 
 def _errands() -> Errands:
@@ -224,8 +228,3 @@ def _errands() -> Errands:
     if found is None:
         abort(404, Message("pages.no_worker_here"))
     return found
-
-
-def _show_result(sentence: str, category: str) -> ResponseReturnValue:
-    flash(sentence, category)
-    return redirect(url_for("operations.index", name="jobs"))

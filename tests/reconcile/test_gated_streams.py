@@ -144,7 +144,7 @@ def test_a_night_without_movements_calls_no_payout_absent(
     short = night(installation, provider, date(2026, 10, 5))
     assert short.result is not None
     assert [one.subject for one in short.result.findings if one.code == "DATA_GAP"] == ["stream:account-movements"]
-    assert "PAYOUT_NOT_IN_BANK" not in short.exceptions
+    assert "PAYOUT_NOT_IN_BANK" not in short.summary["exceptions"]
     assert short.status is Completion.PARTLY_DONE
     standing = short.result.payouts.set_index("payout_id")["status_recon"].value_counts().to_dict()
     assert standing["incomplete"] == 2
@@ -155,11 +155,11 @@ def test_what_a_gap_withholds_stays_on_the_work_list(
     installation: Installation, provider: Provider, running: RunningSandbox
 ) -> None:
     """A run without transfers says nothing of those that went back, and what a run before said of them stays open."""
-    opened = night(installation, provider, date(2026, 10, 1)).exceptions["TRANSFER_RETURNED"]
+    opened = night(installation, provider, date(2026, 10, 1)).summary["exceptions"]["TRANSFER_RETURNED"]
     with Steer(running.url) as steer:
         steer.switch_on("server-error", 1.0, path="/v1/transfers")
     short = night(installation, provider, date(2026, 10, 1))
-    assert "TRANSFER_RETURNED" not in short.exceptions
+    assert "TRANSFER_RETURNED" not in short.summary["exceptions"]
     assert short.result is not None
     gaps = [one.subject for one in short.result.findings if one.code == "DATA_GAP"]
     # At the provider, accounts and the movements they name lie below that path too.

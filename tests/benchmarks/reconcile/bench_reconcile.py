@@ -72,7 +72,7 @@ def run_once(folder: Path) -> dict[str, Any]:
     clock.mark(*ended)
     assert outcome.result is not None
     counts = {name: outcome.summary[name] for name in ("items", "documents")}
-    size = counts | {"lines": len(outcome.result.lines), "exceptions": sum(outcome.exceptions.values())}
+    size = counts | {"lines": len(outcome.result.lines), "exceptions": sum(outcome.summary["exceptions"].values())}
     return clock.told() | size | {"peak_mb": _peak(), "before_mb": before}
 
 

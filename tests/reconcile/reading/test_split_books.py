@@ -69,4 +69,4 @@ def test_one_file_or_several_give_the_same_run(
         outcomes.append(run(installation, main, as_of=date(2026, 9, 20), dry_run=True))
         _forget(installation)
     assert len({outcome.run_id for outcome in outcomes}) == 1
-    assert [outcome.exceptions for outcome in outcomes] == [EXCEPTIONS] * len(WAYS)
+    assert [outcome.summary["exceptions"] for outcome in outcomes] == [EXCEPTIONS] * len(WAYS)

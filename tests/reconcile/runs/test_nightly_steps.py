@@ -104,7 +104,7 @@ def test_incomplete_data_makes_the_night_incomplete(installation: Installation, 
     outcome = nightly(installation, main, on=ON, steps=_steps([]))
     assert outcome.status is Completion.PARTLY_DONE
     assert outcome.run is not None
-    assert outcome.run.exceptions == {"DATA_GAP": 6}
+    assert outcome.run.summary["exceptions"] == {"DATA_GAP": 6}
     assert any("INCOMPLETE" in line for line in outcome.lines)
 
 

@@ -58,7 +58,8 @@ def test_a_run_writes_its_rows_together(
     rules = tiny_rules(finding("PAYMENT_NO_INVOICE", "resource:pi_1", 1000, resource_id="pi_1"))
     outcome = _run(installation, main, rules)
     assert (outcome.status, outcome.complete, outcome.number) == (Completion.DONE, True, 1)
-    assert (outcome.payouts, outcome.payouts_closed, outcome.exceptions) == (1, 1, {"PAYMENT_NO_INVOICE": 1})
+    found = outcome.summary
+    assert (found["payouts"], found["payouts_closed"], found["exceptions"]) == (1, 1, {"PAYMENT_NO_INVOICE": 1})
     payout = _rows(installation, PayoutResult)[0]
     assert (payout.payout_id, payout.difference, payout.payout_date) == ("po_1", 0, date(2026, 9, 10))
     columns = json.loads(payout.columns)
@@ -179,10 +180,12 @@ def test_a_narrowed_run_publishes_only_its_payouts(
 ) -> None:
     """One payout, or those of some days; items in transit belong to none."""
     one = _run(installation, main, tiny_rules(), payout_id="po_1")
-    assert (one.payouts, one.summary["items"], one.summary["documents"]) == (1, 1, 0)
+    assert (one.summary["payouts"], one.summary["items"], one.summary["documents"]) == (1, 1, 0)
     none = _run(installation, main, tiny_rules(), since=date(2026, 9, 11))
-    assert none.payouts == 0
-    assert _run(installation, main, tiny_rules(), since=date(2026, 9, 10), until=date(2026, 9, 10)).payouts == 1
+    assert none.summary["payouts"] == 0
+    assert (
+        _run(installation, main, tiny_rules(), since=date(2026, 9, 10), until=date(2026, 9, 10)).summary["payouts"] == 1
+    )
     with pytest.raises(UnknownPayoutError, match="no payout po_9"):
         _run(installation, main, tiny_rules(), payout_id="po_9")
 
@@ -233,7 +236,7 @@ def test_a_run_of_an_earlier_day_leaves_the_list_alone(
     back = _run(
         installation, main, tiny_rules(finding("PAYOUT_LATE", "payout:po_1", payout_id="po_1")), as_of=date(2026, 9, 9)
     )
-    assert back.exceptions == {"PAYOUT_LATE": 1}
+    assert back.summary["exceptions"] == {"PAYOUT_LATE": 1}
     assert [(row.code, row.state) for row in _rows(installation, ExceptionRow)] == [("PAYMENT_NO_INVOICE", "open")]
 
 
@@ -269,7 +272,7 @@ def test_a_transfer_that_went_back_is_an_exception(
         Transfer(id="tr_1", status="returned", amount=410617, body=body, **fixed),
         Transfer(id="tr_2", status="succeeded", amount=5, body="{}", **fixed),
     )
-    assert _run(installation, main, tiny_rules()).exceptions == {"TRANSFER_RETURNED": 1}
+    assert _run(installation, main, tiny_rules()).summary["exceptions"] == {"TRANSFER_RETURNED": 1}
     row = _rows(installation, ExceptionRow)[0]
     assert (row.subject, row.amount_at_risk, row.resource_id) == ("transfer:tr_1", 410617, "tr_1")
     assert json.loads(row.evidence)["return_code"] == "01"

@@ -128,7 +128,11 @@ def start_watching(installation: Installation) -> Callable[[], None]:
     folder = installation.settings.books_folder
     if folder is None:
         return stopped.set
-    watch = FolderWatch(installation, folder)
+
+    def note(subject: str) -> None:
+        people.note(installation.store, "books folder", "import", subject, now=utc_now())
+
+    watch = FolderWatch(installation, folder, note)
     thread = threading.Thread(
         target=keep_at, args=(lambda: look_again(watch),), kwargs={"until": stopped}, name="books folder", daemon=True
     )

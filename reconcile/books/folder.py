@@ -5,11 +5,12 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 import structlog
 
@@ -30,7 +31,8 @@ _NO_LINE = 0
 # Names under which programs write before they rename, and their own notes.
 _UNFINISHED = (".part", ".tmp", ".filepart", ".crdownload", "~", ".swp")
 # Inode, size and the times of the last change of content and of the file itself.
-_Mark = tuple[int, int, int, int]
+_Mark: TypeAlias = tuple[int, int, int, int]
+Note: TypeAlias = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,15 @@ class _Place:
     term: str = ""
 
 
-class FolderWatch:
-    """Remembers from look to look which files have changed."""
+def note_nothing(_subject: str) -> None:
+    """Write no trail."""
 
-    def __init__(self, installation: Installation, folder: Path) -> None:
-        self._installation, self._folder = installation, folder
+
+class FolderWatch:
+    """Remembers from look to look which files have changed; `note` writes what came in into the trail."""
+
+    def __init__(self, installation: Installation, folder: Path, note: Note = note_nothing) -> None:
+        self._installation, self._folder, self._note = installation, folder, note
         self._seen: dict[Path, tuple[_Mark, float]] = {}
         self._is_missing = False
 
@@ -107,6 +113,8 @@ class FolderWatch:
                     return False
                 found = self._bring_in(to_safe_name(path.name), content, place)
                 _move(path, found)
+                if found.kept:
+                    self._note(f"{place.connection.name} {place.kind.value} {found.name}")
         except OSError as error:
             log.warning("a file of the books folder cannot be read or moved", error=error.strerror)
             return False
@@ -156,6 +164,9 @@ def _lock(path: Path, mark: _Mark) -> Iterator[int | None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             is_ours = False
+        except OSError:
+            # A disk of the network may not lock; the books keep the same content once all the same.
+            log.debug("the disk of the books folder does not lock")
         # Whoever had the lock before may have moved the file.
         is_there = path.exists() and _mark_of(path.lstat()) == mark == _mark_of(os.fstat(file))
         yield file if is_ours and is_there else None

@@ -13,6 +13,8 @@ from reconcile.books.bank_statements import BankFileError, BankReading, BankRow,
 NAME = "OFX"
 _ELEMENT = re.compile(r"<(/?)([A-Za-z][A-Za-z0-9._]*)(?:\s[^<>]*)?>([^<]*)")
 _PART = re.compile(r"<!\[CDATA\[(.*?)\]\]>", re.DOTALL)
+# A sign that begins no element, as banks write it into a text.
+_SIGN = re.compile(r"<(?![/?!A-Za-z])")
 _DAY = re.compile(r"(\d{8})(?:(\d{6})(?:\.\d+)?)?(?:\[\s*([+-]?\d{1,2}(?:\.\d+)?)(?::[A-Za-z]{1,5})?\])?")
 _MIDNIGHT = "000000"
 _AMOUNT = re.compile(r"[+-]?\d{1,15}(?:[.,]\d+)?")
@@ -44,7 +46,7 @@ def read_ofx(content: bytes, *, zone: ZoneInfo) -> BankReading:
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         raise BankFileError("books.xml_entities")
     # A part in which signs need no escape is escaped, so that one pattern reads both versions.
-    text = _PART.sub(lambda part: html.escape(part[1]), text)
+    text = _SIGN.sub("&lt;", _PART.sub(lambda part: html.escape(part[1]), text))
     found = [_to_statement(node, zone) for node in _nodes(text)]
     if not found:
         raise BankFileError("books.ofx_no_statement")

@@ -19,7 +19,7 @@ _ATTRIBUTE = f"{{{_NAMESPACE}}}"
 _TAG = re.compile(r"""<!--|<(/?+)([a-zA-Z][a-zA-Z0-9]*+)((?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+)>""")
 _SPAN = re.compile(r"""colspan\s*+=\s*+["']?(\d{1,5})""", re.IGNORECASE)
 _UNSEEN = frozenset({"script", "style"})
-_SEEN_AGAIN = re.compile("</(?:script|style)", re.IGNORECASE)
+_END_OF_UNSEEN = re.compile("</(?:script|style)", re.IGNORECASE)
 
 
 def is_web_page(start: str) -> bool:
@@ -42,7 +42,7 @@ def page_sheets(text: str) -> Iterator[Sheet]:
             end = text.find("-->", place)
             place = len(text) if end < 0 else end + len("-->")
         elif (name := tag[2].lower()) in _UNSEEN and not tag[1]:
-            over = _SEEN_AGAIN.search(text, place)
+            over = _END_OF_UNSEEN.search(text, place)
             place = len(text) if over is None else over.start()
         else:
             page.add_tag(name, tag[3], is_end=bool(tag[1]))

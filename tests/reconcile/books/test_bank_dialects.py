@@ -93,6 +93,13 @@ def test_the_offset_of_an_ofx_moment_gives_the_local_day() -> None:
     assert [row.booked_on.isoformat() for row in reading.statements[0].rows] == ["2026-10-05", "2026-10-05"]
 
 
+def test_a_sign_within_a_text_of_ofx_keeps_the_words_after_it() -> None:
+    """Programs of banks forget to escape it."""
+    text = (FILES / "ofx-1.ofx").read_bytes().replace(b"<MEMO>PAGO", b"<MEMO>PAGO < 5 UF &")
+    reading = read_bank_file(text, country="cl", mapping={})
+    assert reading.statements[0].rows[0].text == "PASARELA & CÍA PAGO < 5 UF & po_1"
+
+
 def test_an_entry_that_is_only_announced_is_left_out_aloud() -> None:
     """An interim report holds what is not booked too."""
     reading = read_bank_file((FILES / "camt.052.xml").read_bytes(), country="cl", mapping={})

@@ -16,6 +16,7 @@ from consumer.facts.installation import Installation
 from reconcile.books import folder as watching
 from reconcile.books.folder import QUIET_SECONDS, FolderWatch
 from reconcile.tables import BankLine, ExchangeRate, InvoiceFile, LocalInvoice
+from reports.tables import AuditEntry
 from tests.reconcile.books.invoice_texts import GOOD, register_of
 
 INVOICES = register_of(GOOD)
@@ -191,6 +192,18 @@ def test_a_file_another_worker_is_at_is_left_to_it(watched: Watched) -> None:
     assert watched.look(QUIET_SECONDS) == 1
 
 
+def test_a_disk_that_does_not_lock_is_read_all_the_same(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some disks of a network refuse locks: the books keep the same content once."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    watched.lay("main/invoices/ventas.csv", INVOICES)
+    assert watched.pass_time() == 1
+    assert len(watched.kept(LocalInvoice)) == 1
+
+
 def test_a_file_taken_by_a_worker_that_died_is_known_to_the_next(watched: Watched, monkeypatch: Any) -> None:
     """It died between keeping and moving: the next look moves the file and adds nothing."""
 
@@ -234,6 +247,8 @@ def test_the_worker_watches_the_folder_that_is_set(watched: Watched, monkeypatch
         assert time.monotonic() < give_up
         time.sleep(0.01)
     stop()
+    (entry,) = watched.kept(AuditEntry)
+    assert (entry.who, entry.action, entry.subject) == ("books folder", "import", "main invoices ventas.csv")
     threads = threading.active_count()
     app.start_watching(watched.installation)()
     assert threading.active_count() == threads

@@ -1,5 +1,6 @@
-"""Liveness, readiness of the database, and metrics for Prometheus."""
+"""Liveness, readiness of the database that takes rows, and metrics for Prometheus."""
 
+import time
 from collections.abc import Callable, Sequence
 
 import sqlalchemy as sa
@@ -9,12 +10,15 @@ from prometheus_client import CONTENT_TYPE_LATEST, REGISTRY, CollectorRegistry, 
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from consumer.capacity import write_check
 from consumer.facts import schema
 from consumer.facts.addresses import is_forwarded
+from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.patience import NoAnswerError, Patience
 from consumer.facts.store import SchemaError
 
+_FRESH_SECONDS = 5.0
 LOOPBACK = {"127.0.0.1", "::1"}
 
 
@@ -32,6 +36,7 @@ def health(
     """
     blueprint = Blueprint("health", __name__)
     patience = Patience[tuple[dict[str, str], int]]()
+    probe = Probe(installation)
     registries = _registries(gauges, is_shared=is_shared)
 
     @blueprint.get("/healthz")
@@ -41,7 +46,7 @@ def health(
     @blueprint.get("/readyz")
     def readyz() -> ResponseReturnValue:
         try:
-            found, status = patience.ask(lambda: readiness(installation))
+            found, status = patience.ask(probe.look)
         except NoAnswerError:
             found, status = {"status": "no database", "reason": "it does not answer"}, 503
         return jsonify(found), status
@@ -67,12 +72,27 @@ def _registries(gauges: Sequence[Collector], *, is_shared: bool) -> list[Collect
     return [counters, read]
 
 
-def readiness(installation: Installation) -> tuple[dict[str, str], int]:
-    """Return whether the database is reachable and migrated, with the HTTP status."""
-    try:
-        schema.check_migrated(installation.store)
-    except SchemaError as error:
-        return {"status": "not migrated", "reason": str(error)}, 503
-    except sa.exc.SQLAlchemyError as error:
-        return {"status": "no database", "reason": type(error).__name__}, 503
-    return {"status": "ready"}, 200
+class Probe:
+    """Whether the database is reachable, migrated and takes rows; a row written a moment ago is enough."""
+
+    def __init__(self, installation: Installation) -> None:
+        self._store = installation.store
+        self._written_at = float("-inf")
+
+    def look(self) -> tuple[dict[str, str], int]:
+        """Return what was found, with the HTTP status."""
+        try:
+            schema.check_migrated(self._store)
+        except SchemaError as error:
+            return {"status": "not migrated", "reason": str(error)}, 503
+        except sa.exc.SQLAlchemyError as error:
+            return {"status": "no database", "reason": type(error).__name__}, 503
+        if time.monotonic() - self._written_at >= _FRESH_SECONDS:
+            try:
+                write_check(self._store, now=utc_now())
+            except sa.exc.SQLAlchemyError as error:
+                # A connection opened while the file was read-only stays so for ever.
+                self._store.close()
+                return {"status": "cannot write", "reason": type(error).__name__}, 503
+            self._written_at = time.monotonic()
+        return {"status": "ready"}, 200

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 from collections.abc import Iterable
+from contextlib import suppress
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -56,7 +57,8 @@ def find_token(store: Store, token: str, *, now: datetime) -> Token | None:
         row = session.scalar(query)
     if row is None or (row.last_used_at and now - row.last_used_at < _USE_NOTED_EVERY):
         return row
-    with store.transaction() as session:
+    # A database that takes no row is no reason to refuse who only reads.
+    with suppress(sa.exc.OperationalError, sa.exc.InternalError), store.transaction() as session:
         session.execute(sa.update(Token).where(col(Token.id) == row.id).values(last_used_at=now))
     return row
 
@@ -83,13 +85,17 @@ def open_session(store: Store, user: User, *, now: datetime) -> str:
     with store.transaction() as session:
         session.execute(sa.delete(LoginSession).where(col(LoginSession.expires_at) < now - SESSION_LASTS))
         session.add(row)
+        _write_ended(session, now)
     return key
 
 
 def user_of_session(store: Store, key: str, *, now: datetime) -> User | None:
     """Find whose session it is; one that was left, is over, or began with another password is nobody's."""
+    sha256 = digest(key)
+    if sha256 in ENDED:
+        return None
     with store.reading() as session:
-        row = session.get(LoginSession, digest(key))
+        row = session.get(LoginSession, sha256)
         if row is None or row.ended_at is not None or row.expires_at <= now:
             return None
         user = session.get(User, row.person_id)
@@ -98,12 +104,23 @@ def user_of_session(store: Store, key: str, *, now: datetime) -> User | None:
     return user
 
 
+# Sessions that were left while the database took no row: ended in this process at once, in the database with the next.
+ENDED: set[str] = set()
+
+
 def end_session(store: Store, key: str, *, now: datetime) -> None:
-    ending = sa.update(LoginSession).where(
-        col(LoginSession.sha256) == digest(key), col(LoginSession.ended_at).is_(None)
-    )
+    """End a session; raises SQLAlchemyError if the database takes no row, with the session ended here all the same."""
+    ENDED.add(digest(key))
     with store.transaction() as session:
-        session.execute(ending.values(ended_at=now))
+        _write_ended(session, now)
+
+
+def _write_ended(session: Session, now: datetime) -> None:
+    given = set(ENDED)
+    if not given:
+        return
+    ending = sa.update(LoginSession).where(col(LoginSession.sha256).in_(given), col(LoginSession.ended_at).is_(None))
+    session.execute(ending.values(ended_at=now))
 
 
 INVITATION_LASTS = timedelta(hours=24)

@@ -7,10 +7,11 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -189,3 +190,25 @@ def _filled(connection: sa.Connection, tables: Sequence[str]) -> Sequence[str]:
     """Return the tables that have rows."""
     asked = [sa.select(sa.literal(name)).where(sa.exists().select_from(sa.table(name))) for name in tables]
     return connection.execute(sa.union_all(*asked)).scalars().all()
+
+
+@contextmanager
+def forbid_writing(store: Store) -> Iterator[None]:
+    """Let a database be read only for as long as the block lasts, as on a disk that is full or mounted so."""
+    name, forbid = ("connect", _forbid_in_file) if store.is_sqlite else ("begin", _forbid_in_transaction)
+    store.close()
+    sa.event.listen(store.engine, name, forbid)
+    try:
+        yield
+    finally:
+        sa.event.remove(store.engine, name, forbid)
+        store.close()
+
+
+def _forbid_in_file(raw: Any, _record: Any) -> None:
+    with closing(raw.cursor()) as cursor:
+        cursor.execute("PRAGMA query_only=ON")
+
+
+def _forbid_in_transaction(connection: sa.Connection) -> None:
+    connection.exec_driver_sql("SET TRANSACTION READ ONLY")

@@ -4,6 +4,7 @@ import sqlalchemy as sa
 
 from consumer.commands.terminal import Refusal
 from consumer.disk import RESTORE
+from consumer.facts.durable import is_disk_shut
 from consumer.facts.embedded import UnsafeJournalError, is_damage
 from consumer.facts.settings import ConfigError
 from consumer.facts.store import DamagedError, SchemaError
@@ -14,6 +15,8 @@ _WHERE_TO_SET = (
     ": set what is missing in the environment or, in lower case and without CUADRE_, in cuadre.toml of this folder;"
     " cuadre demo needs no settings"
 )
+# What SQLite and PostgreSQL say where nothing can be written.
+_SHUT = ("disk I/O", "is full", "readonly", "read-only", "No space", "unable to open")
 
 
 def to_refusal(error: Exception) -> Refusal | None:
@@ -28,8 +31,12 @@ def to_refusal(error: Exception) -> Refusal | None:
             return Refusal(str(error))
         case sa.exc.DatabaseError() if is_damage(error):
             return Refusal(f"the database file is damaged: {error.orig}: {RESTORE}")
-        case sa.exc.OperationalError():
+        case sa.exc.OperationalError() | sa.exc.InternalError():
             reason = str(error.orig).strip().splitlines()[0]
-            return Refusal(f"the database cannot be used: {reason}")
+            advice = ": its disk is full or may only be read" if any(word in reason for word in _SHUT) else ""
+            return Refusal(f"the database cannot be used: {reason}{advice}")
+        case OSError() if is_disk_shut(error):
+            where = f" at {error.filename}" if error.filename else ""
+            return Refusal(f"nothing can be written{where}: {error.strerror}; make room and repeat the command")
         case _:
             return None

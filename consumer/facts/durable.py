@@ -1,5 +1,6 @@
 """Durable files: whole on the disk, or absent."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -8,6 +9,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 _DRAFT = ".writing-"
+_UNWRITABLE = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EFBIG}
+
+
+def is_disk_shut(error: OSError) -> bool:
+    """Return True if the disk is full or may only be read."""
+    return error.errno in _UNWRITABLE
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection
 from datetime import date, datetime
 from pathlib import Path
 
+import sqlalchemy as sa
 from flask import Blueprint, Flask, Response, current_app, make_response, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import current_user
@@ -12,6 +13,7 @@ from flask_wtf.csrf import CSRFError
 from markupsafe import Markup
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
+from consumer.facts.durable import is_disk_shut
 from consumer.facts.installation import Installation
 from consumer.facts.messages import LANGUAGES, Message, is_translated, translate, word
 from consumer.facts.texts import shorten
@@ -99,6 +101,8 @@ def register(
         app.register_error_handler(status, _error)
     app.register_error_handler(413, _too_large)
     app.register_error_handler(DamagedRowsError, _answer_damaged)
+    for shut in (sa.exc.OperationalError, sa.exc.InternalError, OSError):
+        app.register_error_handler(shut, _answer_shut)
     app.register_error_handler(500, _failure)
 
 
@@ -240,6 +244,15 @@ def _answer_damaged(error: DamagedRowsError) -> ResponseReturnValue:
     """Say which rows cannot be read, on the page and in the log with what was found."""
     current_app.logger.error("%s", error, exc_info=error)
     return _answer(500, error.message)
+
+
+def _answer_shut(error: Exception) -> ResponseReturnValue:
+    """Answer 503 where the database or the disk takes nothing; any other fault of theirs is a failure."""
+    if isinstance(error, OSError) and not is_disk_shut(error):
+        raise error
+    current_app.logger.error("nothing can be written: %s", type(error).__name__)
+    texts = [translate("pages.nothing_saved", language) for language in ("es-CL", "en")]
+    return Response("\n".join(texts) + "\n", 503, {"Retry-After": "30"}, mimetype="text/plain")
 
 
 def _failure(_error: HTTPException) -> ResponseReturnValue:

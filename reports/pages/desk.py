@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from urllib.parse import urlencode
 
+import sqlalchemy as sa
+import structlog
 from flask import abort, current_app, g, request, session, url_for
 from flask_login import current_user
 
@@ -17,6 +19,8 @@ from reports import people, standing
 from reports.keys import Scope
 from reports.people import Role
 from reports.shapes.spans import Span
+
+log = structlog.get_logger("cuadre.pages")
 
 EXTENSION = "cuadre_pages"
 ERRANDS = "cuadre_errands"
@@ -95,8 +99,12 @@ def find_connection(name: str) -> Connection:
 
 
 def note(action: str, subject: str) -> None:
-    """Write into the trail what the reader just did."""
-    people.note(installation().store, reader().name, action, subject, now=now(), address=address())
+    """Write into the trail what the reader just did; a database that takes no row leaves it to the log."""
+    try:
+        people.note(installation().store, reader().name, action, subject, now=now(), address=address())
+    except (sa.exc.OperationalError, sa.exc.InternalError) as error:
+        reason = type(error).__name__
+        log.warning("the trail cannot be written", who=reader().name, action=action, reason=reason)
 
 
 def home_connection() -> Connection:

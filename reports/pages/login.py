@@ -1,7 +1,9 @@
 """The door: log in, log out, choose a language, and the first admin's one-time link."""
 
 import math
+from contextlib import suppress
 
+import sqlalchemy as sa
 from flask import Blueprint, abort, current_app, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 from flask_login import login_user, logout_user
@@ -99,9 +101,10 @@ def _own_address(target: str) -> str | None:
 
 @blueprint.post("/logout")
 def leave() -> ResponseReturnValue:
-    """End the session on the server: a copy of the cookie is worth nothing from here on."""
+    """End the session on the server: a copy of the cookie is worth nothing from here on, written or not."""
+    with suppress(sa.exc.OperationalError, sa.exc.InternalError):
+        keys.end_session(desk.installation().store, desk.reader().id, now=desk.now())
     desk.note("logout", "login")
-    keys.end_session(desk.installation().store, desk.reader().id, now=desk.now())
     logout_user()
     session.clear()
     return redirect(url_for("login.form"))

@@ -1,13 +1,10 @@
 """The doctor about the installation itself: keys, room, writing, clock and the proxy before it."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
-import sqlalchemy as sa
 
 from consumer.capacity import check_room
 from consumer.disk import Check, Verdict
@@ -16,6 +13,7 @@ from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.webhooks.keyring import NewSecret, keep_secret
+from tests.databases import forbid_writing
 
 NOW = datetime(2026, 10, 5, 12, 0, tzinfo=UTC)
 
@@ -58,27 +56,11 @@ def test_little_room_is_said_in_time(installation: Installation, free: int, verd
     assert [check.verdict for check in found if check.check == "disk space"] == [verdict]
 
 
-@pytest.fixture
-def read_only(installation: Installation) -> Iterator[Installation]:
-    """The database as it is when it may only be read."""
-    statement = "PRAGMA query_only=ON" if installation.store.is_sqlite else "SET default_transaction_read_only = on"
-
-    def forbid(raw: Any, _record: Any) -> None:
-        raw.cursor().execute(statement)
-        if not installation.store.is_sqlite:
-            raw.commit()
-
-    installation.store.close()
-    sa.event.listen(installation.store.engine, "connect", forbid)
-    yield installation
-    sa.event.remove(installation.store.engine, "connect", forbid)
-    installation.store.close()
-
-
 @pytest.mark.both_databases
-def test_a_database_that_takes_no_row_is_a_failure(read_only: Installation) -> None:
+def test_a_database_that_takes_no_row_is_a_failure(installation: Installation) -> None:
     """It is tried, and the reason is the database's own."""
-    found = next(check for check in check_room(read_only, now=NOW) if check.check == "writing")
+    with forbid_writing(installation.store):
+        found = next(check for check in check_room(installation, now=NOW) if check.check == "writing")
     assert found.verdict is Verdict.FAILURE
     assert "the database takes no row: " in found.found
     assert "read" in found.found

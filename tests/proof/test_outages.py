@@ -201,7 +201,7 @@ def test_a_read_only_database(installation: Any, request: pytest.FixtureRequest)
     cluster.start()
     for number in (2, 3):
         check_refused(installation, number, within=PATIENCE + GRACE)
-    assert installation.get("/readyz")[0] == 200
+    assert installation.get("/readyz")[0] == 503
     with psycopg.connect(dbname="postgres", user="cuadre", host=cluster.folder, autocommit=True) as connection:
         connection.execute("SELECT pg_promote()")
 

@@ -11,15 +11,10 @@ if TYPE_CHECKING:
 KEY = '{"order_ref": "PED-1"}'
 
 
-def _paid_out(case: "Case", payout_id: str, amount: int, **given: object) -> None:
-    case.tariff = {"vat_bps": 1900, "bank_transfer": {"bps": 0}}
-    case.payout(payout_id, amount, **given)
-
-
 def _in_bank(case: "Case", **given: object) -> None:
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
-    _paid_out(case, "po_1", 50_000)
+    case.payout_without_fee("po_1", 50_000)
     move = {
         "movement_id": "mv_1",
         "account_last4": "0001",
@@ -35,7 +30,7 @@ def test_without_a_bank_there_is_no_bank_exception(case: "Case") -> None:
     case.as_of = date(2026, 10, 30)
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
-    _paid_out(case, "po_1", 50_000)
+    case.payout_without_fee("po_1", 50_000)
     run = case.run()
     assert run.found() == set()
     assert run.payout("po_1", "bank_date", "bank_amount", "days_late", "status_recon") == (None, None, None, "no_bank")

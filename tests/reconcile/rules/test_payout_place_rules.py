@@ -16,18 +16,13 @@ KEY = '{"order_ref": "PED-1"}'
 TUESDAY = {"created_at": "2026-10-06T17:20:00Z", "succeeded_at": "2026-10-06T18:00:00Z"}
 
 
-def _paid_out(case: "Case", payout_id: str, amount: int, **given: object) -> None:
-    case.tariff = {"vat_bps": 1900, "bank_transfer": {"bps": 0}}
-    case.payout(payout_id, amount, **given)
-
-
 def test_an_item_in_a_second_payout_is_a_duplicate_there_and_counted(case: "Case") -> None:
     """The first payout keeps it; the second counts it and names the exception."""
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
     case.payment("pi_1", 50_000, payout_id="po_2", metadata=KEY)
-    _paid_out(case, "po_1", 50_000)
-    _paid_out(case, "po_2", 50_000, **TUESDAY)
+    case.payout_without_fee("po_1", 50_000)
+    case.payout_without_fee("po_2", 50_000, **TUESDAY)
     run = case.run()
     assert run.lines("pi_1", "payout_id", "outcome", "applied_amount", "amount_signed", "exception_code") == [
         ("po_1", "matched", 50_000, 50_000, None),
@@ -51,7 +46,7 @@ def test_a_listed_item_is_not_also_in_transit(case: "Case") -> None:
     """A row without a payout says nothing beside one that has it."""
     case.payment("pi_1", 50_000, payout_id="po_1")
     case.payment("pi_1", 50_000)
-    _paid_out(case, "po_1", 50_000)
+    case.payout_without_fee("po_1", 50_000)
     assert case.match().lines("pi_1", "payout_id") == [("po_1",)]
 
 
@@ -60,7 +55,7 @@ def test_items_of_a_canceled_payout_are_in_transit_again(case: "Case") -> None:
     case.as_of = date(2026, 10, 8)
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
-    _paid_out(case, "po_1", 50_000, status="canceled", succeeded_at=None, ended_at="2026-10-07T15:00:00Z")
+    case.payout_without_fee("po_1", 50_000, status="canceled", succeeded_at=None, ended_at="2026-10-07T15:00:00Z")
     run = case.run()
     assert run.lines("pi_1", "payout_id", "outcome", "applied_amount", "note") == [
         ("po_1", "matched", None, "note.payout_dead"),
@@ -76,7 +71,7 @@ def test_two_bank_days_start_anew_when_a_payout_is_canceled(case: "Case") -> Non
     case.as_of = date(2026, 10, 9)
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
-    _paid_out(case, "po_1", 50_000, status="canceled", succeeded_at=None, ended_at="2026-10-07T15:00:00Z")
+    case.payout_without_fee("po_1", 50_000, status="canceled", succeeded_at=None, ended_at="2026-10-07T15:00:00Z")
     assert case.run().found() == {("ITEM_IN_NO_PAYOUT", "resource:pi_1", 50_000)}
 
 
@@ -85,8 +80,8 @@ def test_a_returned_payout_is_an_exception_and_its_items_may_be_paid_again(case:
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
     case.payment("pi_1", 50_000, payout_id="po_2", metadata=KEY)
-    _paid_out(case, "po_1", 50_000, status="returned", ended_at="2026-10-06T13:00:00Z")
-    _paid_out(case, "po_2", 50_000, **TUESDAY)
+    case.payout_without_fee("po_1", 50_000, status="returned", ended_at="2026-10-06T13:00:00Z")
+    case.payout_without_fee("po_2", 50_000, **TUESDAY)
     run = case.run()
     assert run.found() == {("PAYOUT_RETURNED", "payout:po_1", 50_000)}
     assert run.lines("pi_1", "payout_id", "outcome", "applied_amount") == [
@@ -180,7 +175,7 @@ def test_payout_late_still_in_progress_one_bank_day_after_expected(case: "Case",
     case.as_of = as_of
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
-    _paid_out(case, "po_1", 50_000, status="in_progress", succeeded_at=None)
+    case.payout_without_fee("po_1", 50_000, status="in_progress", succeeded_at=None)
     run = case.run()
     assert run.payout("po_1", "status_recon") == (standing,)
     assert run.found() == ({("PAYOUT_LATE", "payout:po_1", 50_000)} if standing == "open" else set())
@@ -194,7 +189,7 @@ def test_split_shares_that_add_up_are_silent_and_the_payout_holds_the_own_share(
     )
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY, split=shares)
-    _paid_out(case, "po_1", 42_000)
+    case.payout_without_fee("po_1", 42_000)
     run = case.run()
     assert run.line("pi_1", "outcome", "amount_signed", "applied_amount") == ("matched", 42_000, 50_000)
     assert run.payout("po_1", "payments_gross", "difference") == (42_000, 0)

@@ -23,6 +23,18 @@ def _lost(case: "Case", dispute_id: str, amount: int, **given: str) -> None:
     case.add("disputes", dispute_id=dispute_id, amount=amount, **(row | given))
 
 
+def test_an_adjustment_that_the_providers_report_does_not_name_bears_no_fee(case: "Case") -> None:
+    """A refund that came back has no line in the report; the payout's fees are those of its payments, to the peso."""
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.item("refund_adjustment", "re_1", 5_000, payout_id="po_1", status="failed", resource_subtype=None)
+    case.payout("po_1", 103_400)
+    case.invoice("1", 100_000)
+    case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=1_600)
+    run = case.run()
+    assert run.line("re_1", "amount_signed", "fee_total", "net_amount") == (5_000, 0, 5_000)
+    assert run.payout("po_1", "fee_source", "fee_total", "difference") == ("provider_csv", 1_600, 0)
+
+
 def test_a_payout_that_takes_no_fee_is_no_finding(case: "Case") -> None:
     """Everything that was paid arrived."""
     _paid(case, 100_000, 100_000)

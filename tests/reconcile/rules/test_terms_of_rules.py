@@ -51,6 +51,29 @@ def test_a_rule_that_cannot_be_used_says_which_key(raw: dict[str, object], messa
         to_rules(raw)
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"due_days": 36_500},
+        {"due_days": 0},
+        {"set_chance_bps": 0},
+        {"set_size": 5, "set_pool": 41},  # 749,398 sets of five; of six there were 4,496,388
+        {"set_size": 1, "set_pool": 1_000_000},
+    ],
+)
+def test_a_rule_at_its_bound_is_taken(raw: dict[str, int]) -> None:
+    """The largest and the smallest value that may stand there are read as they are."""
+    rules = to_rules(raw)
+    assert {name: getattr(rules, name) for name in raw} == raw
+
+
+@pytest.mark.parametrize("raw", [{"set_size": 5, "set_pool": 44}, {"set_size": 2, "set_pool": 1_415}])
+def test_a_million_sets_are_the_most(raw: dict[str, int]) -> None:
+    """1,086,008 sets of five documents of 44, and 1,000,405 pairs of 1,415, are too many."""
+    with pytest.raises(RulesError, match="are more than 1000000 sets"):
+        to_rules(raw)
+
+
 def test_every_number_is_a_setting(case: "Case") -> None:
     """A wider band lets a higher rate pass."""
     case.rules = {"fee_band_bps": 700}

@@ -56,6 +56,25 @@ def test_yesterdays_data_is_not_todays() -> None:
     assert gaps == [("refunds", 'note.read_up_to {"until":"2026-09-30T12:00:00Z"}')]
 
 
+def test_a_day_is_over_when_one_stream_has_seen_its_last_moment_settle() -> None:
+    """In Santiago it ends at three UTC: a stream at a minute before has it whole, a second earlier nobody knows."""
+    others = "2026-10-01T12:00:00"
+    over = _gaps(_all(others, refunds="2026-10-02T02:59:00"))
+    assert [stream for stream, _ in over] == [stream for stream in STREAMS if stream in NEEDED and stream != "refunds"]
+    assert _gaps(_all(others, refunds="2026-10-02T02:58:59")) == []
+
+
+def test_a_short_list_of_items_is_a_gap_at_its_payouts_moment() -> None:
+    """It holds the payout's own moment and nothing after it; without that moment it is open on both sides."""
+    noon = _at("2026-09-30T12:00:00")
+    listed = [Listed("po_1", noon, 3, 2), Listed("po_2", None, 3, 2), Listed("po_3", noon, 3, 3)]
+    found = find_gaps(AS_OF, ZONE, reached=_all("2026-10-01T12:00:00"), asked=(), listed=listed, settle=SETTLE)
+    assert found["payout_id"].tolist() == ["po_1", "po_2"]
+    assert set(found["stream"]) == {"payout-items"}
+    assert (found["since"][0], found["until"][0]) == (noon, noon + timedelta(microseconds=1))
+    assert found[["since", "until"]].loc[1].isna().all()
+
+
 def test_a_day_that_is_over_must_be_whole() -> None:
     """Once any stream has passed the end of the day, the others must reach it too."""
     ends = "2026-10-02T03:00:00"

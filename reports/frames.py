@@ -104,7 +104,8 @@ def figure_rows(session: Session, runs: Sequence[Run], span: Span, *, payout_id:
         table = extracts.read(session, run, chunks.FIGURE)
         is_cut = pc.not_equal(table["source"], extracts.OF_DOCUMENTS)
         if payout_id is not None:
-            lines = pa.concat_tables(part for _, part in line_tables(session, [run], span, payout_id=payout_id))
+            parts = [part for _, part in line_tables(session, [run], span, payout_id=payout_id)]
+            lines = pa.concat_tables([extracts.no_lines(), *parts], promote_options="permissive")
             payouts = pa.concat_tables(part for _, part in payout_tables(session, [run], span, payout_id=payout_id))
             table = pa.concat_tables([table.filter(pc.invert(is_cut)), extracts.figures(lines, payouts)])
         else:

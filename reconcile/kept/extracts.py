@@ -129,8 +129,13 @@ def payouts_of(rows: Sequence[tuple[str, str]]) -> pa.Table:
     return pa.Table.from_pandas(to_types(frame, SUMMARY), preserve_index=False)
 
 
+def no_lines() -> pa.Table:
+    """Return the columns that figures read of lines, without a row: a payout may have none."""
+    return _bare(LINES).select(_READ_OF_LINES)
+
+
 def _read_stored(session: Session, run: Run) -> Published:
-    lines = [_bare(LINES).select(_READ_OF_LINES), *chunks.tables(session, run, chunks.LINE, names=_READ_OF_LINES)]
+    lines = [no_lines(), *chunks.tables(session, run, chunks.LINE, names=_READ_OF_LINES)]
     documents = [_bare(DOCUMENT_RESULTS), *chunks.tables(session, run, chunks.DOCUMENT)]
     mine = (col(PayoutResult.connection) == run.connection, col(PayoutResult.run_id) == run.id)
     payouts = payouts_of(session.exec(select(PayoutResult.payout_id, PayoutResult.columns).where(*mine)).all())

@@ -39,12 +39,12 @@ _OF_REPORTS = frozenset({"connection", "from", "to", "as_of", "payout", "limit",
 _OF_LISTS = frozenset({"connection", "state", "q", "limit", "cursor"})
 
 
-@blueprint.get("/openapi.json")
+@blueprint.get("/openapi.json", provide_automatic_options=False)
 def openapi() -> ResponseReturnValue:
     return jsonify(describe(USUAL_ROWS, MOST_ROWS))
 
 
-@blueprint.get("/<name>")
+@blueprint.get("/<name>", provide_automatic_options=False)
 def index(name: str) -> ResponseReturnValue:
     """Answer one page of a report of the catalogue or of a list of operation."""
     if name in LISTINGS:

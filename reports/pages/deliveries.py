@@ -16,7 +16,7 @@ FIELDS = ("connection", "account", "currency", "mapping")
 STATUS = {Verdict.TAKEN: 201, Verdict.KNOWN: 200, Verdict.REFUSED: 422}
 
 
-@blueprint.post("/<kind>")
+@blueprint.post("/<kind>", provide_automatic_options=False)
 def take(kind: str) -> ResponseReturnValue:
     """Bring one file into the books; the same content a second time changes nothing and is said to be known."""
     if not desk.reader().is_machine:

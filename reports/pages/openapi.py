@@ -75,6 +75,7 @@ def _path(name: str, parameters: list[Schema], page: Schema, usual: int, most: i
                 "200": {"description": "one page", "content": {"application/json": {"schema": page}}},
                 "400": _refusal("a parameter that cannot be read"),
                 "401": _refusal("no login and no valid token"),
+                "403": _refusal("a token without scope, or a role that may not read it"),
                 "404": _refusal("no finished run yet"),
             },
         }

@@ -65,6 +65,7 @@ bench-backfill: install-dev  ## events a second from a list server with latency,
 
 bench-reconcile: install-dev  ## invoices against items: seconds and memory, beside plain joins and peers
 	$(BIN)/python tests/benchmarks/reconcile/bench_reconcile.py
+	$(BIN)/python tests/benchmarks/reconcile/bench_journal.py
 
 bench-accuracy: install-dev  ## precision and recall on known truth; writes docs/accuracy.md
 	$(BIN)/python tests/benchmarks/accuracy/bench_accuracy.py

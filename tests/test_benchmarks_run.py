@@ -46,6 +46,10 @@ RUNS: dict[str, tuple[list[str], dict[str, int]]] = {
         ["--rounds", "1", "--seconds", "0.15", "--no-peers", "--load", LOAD],
         {r" bare route: verify and parse ": 2, r", 0 missing \|$": KEEPERS, r"CPU µs per durable event": 2},
     ),
+    "reconcile/bench_journal.py": (
+        ["--lines", "10000", "--rounds", "1"],
+        {r"^\| journal \| [\d,]+ \|": 2},
+    ),
     "reconcile/bench_reconcile.py": (
         ["--sizes", "1000", "--rounds", "1", "--no-peers"],
         {r"^run: 1,000 invoices, ": 1, r"^night: 1,000 invoices, ": 1, r"^  total ": 2, r"^  keyed: ": 1},

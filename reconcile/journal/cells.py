@@ -2,14 +2,19 @@
 
 import re
 import unicodedata
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import lru_cache
 
 from consumer.facts.messages import RefusalError
 from consumer.facts.money import format_decimal
 from reconcile.journal.profiles import AMOUNTS, DATES, Column, Profile
 
+_NAMESPACE = uuid.UUID("5f1c1f0e-8f2b-4a53-9d2f-0c6a3b1f7d10")
+# Fields that are made of another one where a layout asks for them.
+_UUIDS = {"entry_uuid": "entry_id", "line_uuid": "line_id"}
 # The fields of a line by name: text, a whole number, or a date.
 Fields = Mapping[str, str | int | date]
 Cell = Callable[[Fields], str]
@@ -55,9 +60,14 @@ def _to_writer(column: Column, profile: Profile, options: Mapping[str, str], not
     if source in AMOUNTS:
         return _to_amount(column, profile)
     if source in DATES:
-        return lambda fields: fields[source].strftime(column.date)  # type: ignore[union-attr]
+        format_date = lru_cache(1_000)(lambda on: on.strftime(column.date))
+        return lambda fields: format_date(fields[source])
+    if source in _UUIDS:
+        return lambda fields: str(uuid.uuid5(_NAMESPACE, str(fields[_UUIDS[source]]))).upper()
     if column.map:
         return lambda fields: column.map.get(str(fields[source]), str(fields[source]))
+    if column == Column(title=column.title, source=source):
+        return lambda fields: str(fields[source])
     return _to_text(column, profile, notes)
 
 

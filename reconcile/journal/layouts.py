@@ -3,10 +3,10 @@
 import csv
 import io
 import re
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import BinaryIO
 from xml.sax.saxutils import quoteattr
 
@@ -21,7 +21,6 @@ from reconcile.journal.profiles import Of, Profile, ProfileError, Record
 
 _ONE_DAY = timedelta(days=1)
 _NOT_A_NAME = re.compile(r"[^A-Za-z0-9]+")
-_NAMESPACE = uuid.UUID("5f1c1f0e-8f2b-4a53-9d2f-0c6a3b1f7d10")
 _DECLARED = (Of.ACCOUNT, Of.CURRENCY)
 # What a line that is a sum has not.
 _BARE: Fields = {
@@ -258,7 +257,6 @@ def _describe_entry(entry: BookedEntry, about: About, number: int) -> Fields:
     return {
         **_describe_file(about),
         "entry_id": entry.external_id,
-        "entry_uuid": _to_uuid(entry.external_id),
         "number": number,
         "lines": 2 * len(entry.lines),
         "date": entry.on,
@@ -291,7 +289,6 @@ def _describe_lines(entry: BookedEntry, of_entry: Fields, language: str) -> Iter
                 **_describe_account(account),
                 "line": number,
                 "line_id": f"{line.external_id}-{side[0]}",
-                "line_uuid": _to_uuid(f"{line.external_id}-{side[0]}"),
                 "side": side,
                 "debit": line.amount if is_debit else 0,
                 "credit": 0 if is_debit else line.amount,
@@ -311,11 +308,7 @@ def _sum_lines(lines: Iterable[Fields], of_entry: Fields) -> Iterator[Fields]:
                 sums[name][amount] = int(sums[name][amount]) + int(line[amount])  # type: ignore[arg-type]
     for number, total in enumerate(sums.values(), start=1):
         identity = f"{of_entry['entry_id']}-{number}"
-        yield total | {"external_id": identity, "line_id": identity, "line_uuid": _to_uuid(identity)}
-
-
-def _to_uuid(identity: str) -> str:
-    return str(uuid.uuid5(_NAMESPACE, identity)).upper()
+        yield total | {"external_id": identity, "line_id": identity}
 
 
 def _describe_posting(line: Booked, words: str) -> dict[str, str | int]:
@@ -336,7 +329,8 @@ def _describe_posting(line: Booked, words: str) -> dict[str, str | int]:
     }
 
 
-def _describe_account(account: Account) -> dict[str, str]:
+@lru_cache(1_000)
+def _describe_account(account: Account) -> Mapping[str, str]:
     key = account.key.title().replace("_", "")
     return {
         "account": account.code,

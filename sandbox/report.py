@@ -54,7 +54,7 @@ def invoices(world: World, variant: str = "plain") -> Iterator[bytes]:
 
 
 def bank(world: World) -> str:
-    """The merchant's bank lines: its file of the account the provider shows too, else those of a bank outside."""
+    """Return the merchant's bank lines: of the account the provider shows too, else of a bank outside."""
     if world.scenario.bank_file is not None:
         return _bank_file(world, world.scenario.bank_file)
     return _lines_outside(world)

@@ -182,7 +182,7 @@ def get_movement(call: Call) -> Answer:
 
 
 def list_statements(call: Call) -> Answer:
-    """The months that lie within `since` and `until`."""
+    """Return the months that lie within `since` and `until`."""
     account = call.world.get(call.mode, ACCOUNTS, call.params["account"])
     since, until = read_since(call), read_until(call)
     rows = call.world.collection(call.mode, STATEMENTS)

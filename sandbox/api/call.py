@@ -29,7 +29,7 @@ class Call:
 
     @property
     def is_later_page(self) -> bool:
-        """Whether the caller is in the middle of a list."""
+        """Return whether the caller is in the middle of a list."""
         return "starting_after" in self.query or self.query.get("page", "1") != "1"
 
     @property
@@ -39,7 +39,7 @@ class Call:
 
     @property
     def question(self) -> tuple[object, ...]:
-        """What is asked for, whichever page of it."""
+        """Return what is asked for, whichever page of it."""
         asked = (pair for pair in self.query.items(multi=True) if pair[0] not in {"page", "per_page"})
         return (self.path, *sorted(asked))
 

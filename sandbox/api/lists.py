@@ -41,7 +41,7 @@ class List:
 
     @property
     def query(self) -> tuple[str, ...]:
-        """The parameters it reads."""
+        """Return the parameters it reads."""
         return (*(param for part in self.filters for param in part.params), *self.paging)
 
     def __call__(self, call: Call) -> Answer:

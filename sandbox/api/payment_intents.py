@@ -183,7 +183,7 @@ def charge_method(call: Call) -> Answer:
 
 
 def check_eligibility(call: Call) -> Answer:
-    """Whether an amount may be paid from an account, without creating anything; pesos only."""
+    """Return whether an amount may be paid from an account, without creating anything; pesos only."""
     amount = require_amount(call.body)
     currency = require_currency(call.body, ("CLP",))
     sender = require_mapping(call.body, "sender_account")

@@ -39,7 +39,7 @@ LARGEST_DOCUMENT = 10 * MEGABYTE - 1
 
 
 def list_resources(call: Call) -> Answer:
-    """The current objects of one type in one payout."""
+    """Return the current objects of one type in one payout."""
     call.world.get(call.mode, "payouts", call.params["id"])
     type_ = call.query.get("resource_type")
     if not type_:

@@ -50,7 +50,7 @@ class Agenda:
         return min(moments, default=None)
 
     def take(self, now: datetime) -> tuple[datetime, tuple[int, Happening] | Action] | None:
-        """The next thing due by now and its moment: a happening with its position, or an action; happenings first."""
+        """Return what is due next and its moment: a happening with its position, or an action; happenings first."""
         action_at = self._actions[0][0] if self._actions else None
         if self._coming is not None:
             coming, at = self._coming, self._coming[1].at

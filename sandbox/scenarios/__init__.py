@@ -71,7 +71,7 @@ def build_scenario(
 def build(
     name: str, *, seed: int, scale: float, start: datetime, damages: Mapping[str, float] | None = None
 ) -> WholeScenario:
-    """The scenario of that name; the same arguments give the same scenario. Raise ValueError with a sentence."""
+    """Return the scenario of that name; the same arguments give the same scenario. Raise ValueError with a sentence."""
     _check(name, scale, start)
     if scale > LARGEST_WHOLE:
         raise ValueError(f"a scenario is held in memory up to scale {LARGEST_WHOLE}, not {scale:g}")
@@ -81,7 +81,7 @@ def build(
 def provide(
     name: str, *, seed: int, scale: float, start: datetime, damages: Mapping[str, float] | None = None
 ) -> Scenario:
-    """The scenario of that name at any scale; large ones are never held, and hold damages at rates, not planted cases.
+    """Return the scenario of that name at any scale; a large one is not held and has damages at rates alone.
 
     Raises ValueError with a sentence.
     """

@@ -37,7 +37,7 @@ class Movement:
 
     @property
     def signed(self) -> int:
-        """What it does to the balance."""
+        """Return what it does to the balance."""
         return self.amount if self.inbound else -self.amount
 
 

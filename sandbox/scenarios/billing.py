@@ -37,7 +37,7 @@ class Biller:
     fails_once: bool = False
 
     def subscribe(self, at: datetime, *, status: str = "active", method: str = "charge_automatically") -> Object:
-        """The subscription with its one item, and the payment method it charges."""
+        """Return the subscription with its one item, and the payment method it charges."""
         chance = self.shop.chance
         pm = to_payment_method(chance, "card", self.customer, at, status="active")
         product: Object = to_object("product", chance.id("prod"),
@@ -95,7 +95,7 @@ name=self.plan, description=None,
         self.say(paid_at + BEAT, "invoices", done | {"status": "paid"}, "invoice.paid")
 
     def document(self, on: date, invoice_id: str) -> LocalDocument:
-        """The merchant's own tax document, whose order reference is the provider's invoice."""
+        """Return the merchant's own tax document, whose order reference is the provider's invoice."""
         drafted = self.shop.invoice(self.customer, on, days=15)
         vat = self.shop.included_vat(self.price)
         known_at = self.shop.chance.moment(on, since=time(8), until=time(8, 30))
@@ -104,13 +104,13 @@ name=self.plan, description=None,
         )
 
     def draft(self, subscription: Object, created_at: datetime) -> Object:
-        """The invoice as it begins, and the news of it."""
+        """Return the invoice as it begins, and the news of it."""
         draft = self.to_invoice(self.shop.chance.id("inv"), subscription, created_at)
         self.say(created_at, "invoices", draft, "invoice.created")
         return draft
 
     def open(self, draft: Object, created_at: datetime) -> Object:
-        """The invoice once it is final, and the news of it."""
+        """Return the invoice once it is final, and the news of it."""
         opened = draft | {"status": "open"}
         self.say(created_at + DRAFT_FOR, "invoices", opened, "invoice.finalized")
         return opened
@@ -122,7 +122,7 @@ name=self.plan, description=None,
         self.say(at, "previews", preview, "invoice.upcoming")
 
     def to_invoice(self, id_: str | None, subscription: Object, at: datetime) -> Object:
-        """An invoice over one month of the plan."""
+        """Return an invoice over one month of the plan."""
         line = {"id": self.shop.chance.id("il"), "object": "line_item", "amount": self.price, "currency": "CLP",
                 "quantity": 1, "period_start": to_millis(at), "period_end": to_millis(at + MONTH),
                 "product": subscription["items"][0]["price"]["product"]}  # fmt: skip
@@ -146,7 +146,7 @@ name=self.plan, description=None,
         )
 
     def attempt(self, intent_id: str, status: str) -> Object:
-        """One attempt to collect an invoice."""
+        """Return one attempt to collect an invoice."""
         return {"amount": self.price, "currency": "CLP", "payment_intent": intent_id, "status": status}
 
 
@@ -167,7 +167,7 @@ def recur(shop: Shop, merchant: Merchant, span: Span) -> None:
 
 
 def to_biller(shop: Shop, merchant: Merchant, plan: str, day: int, *, currency: str = "CLP") -> Biller:
-    """A new subscriber with a price of its own."""
+    """Return a new subscriber with a price of its own."""
     _, _, price = shop.chance.free_total(15_000, 90_000)
     return Biller(shop, merchant, shop.chance.company(), day, price, plan, currency)
 
@@ -223,7 +223,7 @@ def agree(shop: Shop, span: Span) -> None:
 
 
 def consent(shop: Shop, at: datetime, end: str, error: str | None) -> list[Happening]:
-    """A widget in which a payer allows direct debit, or does not."""
+    """Return a widget in which a payer allows direct debit, or does not."""
     started = to_object(
         "subscription_intent",
         shop.chance.id("si", 20),
@@ -243,7 +243,7 @@ def consent(shop: Shop, at: datetime, end: str, error: str | None) -> list[Happe
 
 
 def to_payment_method(chance: Chance, kind: str, owner: Person, at: datetime, *, status: str) -> Object:
-    """A saved method, its details under the name of its type."""
+    """Return a saved method, its details under the name of its type."""
     details: dict[str, Object] = {
         "card": {"brand": "visa", "last_four_digits": chance.digits(4), "status": status},
         "pac": {"institution_id": owner.institution, "account_holder_id": to_provider_tax_id(owner.tax_id),
@@ -293,7 +293,7 @@ def save_method(chance: Chance, kind: str, owner: Person, at: datetime) -> list[
 
 
 def lose_method(chance: Chance, kind: str, owner: Person, at: datetime) -> list[Happening]:
-    """A method whose bank never answered: pending for a week, then gone."""
+    """Return a method whose bank never answered: pending for a week, then gone."""
     pending = to_payment_method(chance, kind, owner, at, status="pending")
     gone = pending | {kind: pending[kind] | {"status": "expired"}}
     ended_at = at + timedelta(days=7)
@@ -304,7 +304,7 @@ def lose_method(chance: Chance, kind: str, owner: Person, at: datetime) -> list[
 
 
 def to_payment_link(chance: Chance, amount: int, currency: str, at: datetime, *, status: str) -> Object:
-    """An address that asks for one payment."""
+    """Return an address that asks for one payment."""
     id_ = chance.id("plink")
     return to_object(
         "payment_link",
@@ -341,7 +341,7 @@ def collect(shop: Shop, merchant: Merchant) -> None:
 
 
 def monthly(ledger: Ledger, *, day: int) -> Iterator[date]:
-    """The bank day on or after this day of each month of the ledger."""
+    """Yield the bank day on or after this day of each month of the ledger."""
     month = ledger.since.replace(day=1)
     while month < ledger.until:
         on = add_bank_days(month.replace(day=day), 0, ledger.country)
@@ -351,7 +351,7 @@ def monthly(ledger: Ledger, *, day: int) -> Iterator[date]:
 
 
 def failed_attempt(payment: Payment, chance: Chance, merchant: Merchant) -> list[Happening]:
-    """The same charge tried a day earlier without money on the account."""
+    """Return the same charge tried a day earlier without money on the account."""
     at, failed_at = payment.created_at - timedelta(days=1), payment.succeeded_at - timedelta(days=1)
     pending = to_charge(payment, merchant) | {
         "id": chance.id("ch"),
@@ -363,7 +363,7 @@ def failed_attempt(payment: Payment, chance: Chance, merchant: Merchant) -> list
 
 
 def tell_subscription(ledger: Ledger, chance: Chance, payer: Person, subscription: str) -> list[Happening]:
-    """The consent of before the log begins: an intent that succeeded and the subscription it made."""
+    """Return the consent of before the log begins: an intent that succeeded and the subscription it made."""
     at = chance.moment(ledger.since - timedelta(days=chance.whole(40, 200)))
     holder = {"holder_id": to_provider_tax_id(payer.tax_id), "holder_name": payer.name,
               "institution_id": payer.institution, "number": payer.account, "type": "checking_account"}  # fmt: skip

@@ -41,7 +41,7 @@ def is_bank_day(on: date, country: str) -> bool:
 
 @lru_cache(maxsize=8_192)
 def add_bank_days(on: date, count: int, country: str) -> date:
-    """The bank day `count` steps after (or before, when negative) a day; 0 keeps a bank day or moves on to the next."""
+    """Return the bank day `count` steps after a day, before it where negative; 0 keeps a bank day or moves on."""
     step = timedelta(days=1 if count >= 0 else -1)
     while not is_bank_day(on, country):
         on += step

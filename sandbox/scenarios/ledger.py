@@ -33,14 +33,14 @@ class LocalDocument:
 
     @property
     def key(self) -> str:
-        """The document's name in the contract."""
+        """Return the document's name in the contract."""
         if self.uuid:
             return f"mx:uuid:{self.uuid.lower()}"
         return f"{'cl' if self.doc_type.isdigit() else 'mx'}:{self.doc_type}:{self.series}:{self.folio}"
 
     @property
     def is_note(self) -> bool:
-        """Whether the document lowers another one."""
+        """Return whether the document lowers another one."""
         return self.doc_type in {"61", "E"}
 
 
@@ -91,12 +91,12 @@ class Payment:
 
     @property
     def is_charge(self) -> bool:
-        """Whether the provider calls it a charge: the direct debit of old."""
+        """Return whether the provider calls it a charge: the direct debit of old."""
         return self.subtype == "pac"
 
     @property
     def own_amount(self) -> int:
-        """What of it is the merchant's own."""
+        """Return what of it is the merchant's own."""
         return sum(share.amount for share in self.shares if share.is_own) if self.shares else self.amount
 
 
@@ -128,7 +128,7 @@ class Dispute:
 
     @property
     def costs(self) -> bool:
-        """Whether the merchant loses the money."""
+        """Return whether the merchant loses the money."""
         return self.ending in {"lost", "expired"}
 
 
@@ -163,7 +163,7 @@ class Payout:
 
     @property
     def gone_at(self) -> datetime | None:
-        """When its items became free again, if they did."""
+        """Return when its items became free again, if they did."""
         return self.returned_at or self.canceled_at
 
 

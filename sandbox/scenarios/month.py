@@ -41,14 +41,14 @@ class Market:
 
     @property
     def roomy(self) -> list[date]:
-        """Days with room for a case and its consequences."""
+        """Return days with room for a case and its consequences."""
         return self.span.past() + self.span.coming()
 
 
 def build(
     *, name: str, rates: Mapping[str, float], is_rushed: bool, seed: int, scale: float, start: datetime
 ) -> WholeScenario:
-    """The scenario for one seed, size and start of the clock, damaged at these rates."""
+    """Return the scenario for one seed, size and start of the clock, damaged at these rates."""
     chance = chance_of(name, "cl", seed=seed, scale=scale)
     span = span_of(start, "cl")
     ledger = Ledger("cl", "CLP", span.since, span.until)
@@ -86,13 +86,13 @@ def rush(market: Market, *, scale: float) -> None:
 
 
 def month_starts(span: Span) -> list[date]:
-    """The first days of months inside the span that have days on both sides of them."""
+    """Return the first days of months inside the span that have days on both sides of them."""
     days = [span.since + timedelta(days=n) for n in range(2, (span.until - span.since).days - 2)]
     return [day for day in days if day.day == 1]
 
 
 def clock_changes(span: Span) -> set[date]:
-    """The days at whose end, or during which, clocks are put forward or back."""
+    """Return the days at whose end, or during which, clocks are put forward or back."""
     days = [span.since + timedelta(days=n) for n in range((span.until - span.since).days)]
     return {day for day in days if _lasts(day) != timedelta(days=1)}
 

@@ -256,7 +256,7 @@ def tell_dispute(case: Dispute) -> list[Happening]:
 
 
 def to_split(payment: Payment) -> list[Object]:
-    """What was asked for when the session was created: a flat share for the seller, the rest for the merchant."""
+    """Return the split the session was created with: a flat share for the seller, the rest for the merchant."""
     off = sum(share.amount for share in payment.shares) - payment.amount
     return [
         {"entity_id": share.entity_id, "flat": share.amount - (0 if share.is_own else off), "percentage": None,

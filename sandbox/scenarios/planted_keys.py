@@ -24,7 +24,7 @@ def pay_named(shop: Shop, document: LocalDocument, amount: int, on: date, verdic
 
 
 def pay_short(shop: Shop, on: date) -> None:
-    """A payment short by 3 to 12 % of the total."""
+    """Plant a payment short by 3 to 12 % of the total."""
     document = shop.keep_document(lone_invoice(shop, on))
     rest = rest_of(shop, document, 3, 12)
     verdict = Verdict("partial", ((document.key, document.total - rest),), code="AMOUNT_DIFF", at_risk=rest)
@@ -32,7 +32,7 @@ def pay_short(shop: Shop, on: date) -> None:
 
 
 def pay_part(shop: Shop, on: date) -> None:
-    """A payment of little more than half, which is no exception until the rest is overdue."""
+    """Plant a payment of little more than half, which is no exception until the rest is overdue."""
     document = shop.keep_document(lone_invoice(shop, on))
     rest = rest_of(shop, document, 30, 45)
     verdict = Verdict("partial", ((document.key, document.total - rest),))
@@ -40,7 +40,7 @@ def pay_part(shop: Shop, on: date) -> None:
 
 
 def rest_of(shop: Shop, document: LocalDocument, low: int, high: int) -> int:
-    """A part of the total, between two percentages, such that neither it nor what is left occurs elsewhere."""
+    """Return a part of the total, between two percentages, such that neither it nor what is left occurs elsewhere."""
     while True:
         rest = shop.chance.whole(document.total * low // 100, document.total * high // 100)
         if shop.chance.claim(rest) and shop.chance.claim(document.total - rest):
@@ -48,7 +48,7 @@ def rest_of(shop: Shop, document: LocalDocument, low: int, high: int) -> int:
 
 
 def pay_over(shop: Shop, on: date) -> None:
-    """A payment above the total."""
+    """Plant a payment above the total."""
     document = shop.keep_document(lone_invoice(shop, on))
     over = shop.chance.whole(700, 9_000)
     while not shop.chance.claim(document.total + over):
@@ -59,14 +59,14 @@ def pay_over(shop: Shop, on: date) -> None:
 
 
 def pay_one_unit_off(shop: Shop, on: date) -> None:
-    """A payment that is one minor unit off by rounding."""
+    """Plant a payment that is one minor unit off by rounding."""
     document = shop.keep_document(lone_invoice(shop, on))
     amount = document.total + shop.chance.pick((-1, 1))
     pay_named(shop, document, amount, on, Verdict("matched_with_difference", ((document.key, document.total),)))
 
 
 def pay_for_another(shop: Shop, on: date) -> None:
-    """An invoice paid exactly by another company."""
+    """Plant an invoice paid exactly by another company."""
     document = shop.keep_document(lone_invoice(shop, on))
     verdict = replace(match_document(document), code="CUSTOMER_DIFF")
     payment = replace(shop.transfer(document.total, on, shop.chance.company(), verdict), customer=None)
@@ -74,7 +74,7 @@ def pay_for_another(shop: Shop, on: date) -> None:
 
 
 def pay_through_another_account(shop: Shop, on: date) -> None:
-    """The right customer paying from a relative's account, which is only a note."""
+    """Plant the right customer paying from a relative's account, which is only a note."""
     document = shop.keep_document(lone_invoice(shop, on))
     assert document.buyer is not None
     payment = shop.transfer(document.total, on, shop.chance.human(), match_document(document))
@@ -91,7 +91,7 @@ def name_a_stranger(shop: Shop, on: date) -> None:
 
 
 def name_the_neighbour(shop: Shop, on: date) -> None:
-    """A key to one invoice with the amount of another open one of the same customer."""
+    """Plant a key to one invoice with the amount of another open one of the same customer."""
     named = shop.keep_document(lone_invoice(shop, on))
     assert named.buyer is not None
     other = shop.bill(named.buyer, on - timedelta(days=shop.chance.whole(1, 8)))
@@ -100,7 +100,7 @@ def name_the_neighbour(shop: Shop, on: date) -> None:
 
 
 def pay_twice(shop: Shop, on: date) -> None:
-    """The same invoice named and paid again a bank day or more later."""
+    """Plant the same invoice named and paid again a bank day or more later."""
     document = shop.keep_document(lone_invoice(shop, on))
     shop.settle(document, on)
     again = add_bank_days(on, shop.chance.whole(1, 3), shop.ledger.country)
@@ -109,13 +109,13 @@ def pay_twice(shop: Shop, on: date) -> None:
 
 
 def pay_void(shop: Shop, on: date) -> None:
-    """A payment for an invoice that was voided and not issued again."""
+    """Plant a payment for an invoice that was voided and not issued again."""
     document = shop.keep_document(replace(lone_invoice(shop, on), status="void"))
     pay_named(shop, document, document.total, on, dead(document))
 
 
 def pay_reissued(shop: Shop, on: date) -> None:
-    """A payment that names a void invoice whose one re-issue says so."""
+    """Plant a payment that names a void invoice whose one re-issue says so."""
     void = shop.keep_document(replace(lone_invoice(shop, on), status="void"))
     assert void.buyer is not None
     draft = shop.invoice(void.buyer, on - timedelta(days=2))
@@ -124,14 +124,14 @@ def pay_reissued(shop: Shop, on: date) -> None:
 
 
 def pay_credited(shop: Shop, on: date) -> None:
-    """A payment for an invoice that a note had cancelled two days before."""
+    """Plant a payment for an invoice that a note had cancelled two days before."""
     document = shop.keep_document(lone_invoice(shop, on))
     shop.keep_document(shop.note(document, shop.chance.moment(on - timedelta(days=2))))
     pay_named(shop, document, document.total, on, dead(document))
 
 
 def dead(document: LocalDocument) -> Verdict:
-    """The verdict of a payment for a document that can no longer be paid."""
+    """Return the verdict of a payment for a document that can no longer be paid."""
     return Verdict("no_document", suggested=(document.key,), code="PAID_CANCELLED_DOC", at_risk=document.total)
 
 
@@ -141,7 +141,7 @@ def orphan(amount: int) -> Verdict:
 
 
 def pay_in_other_currency(shop: Shop, on: date) -> None:
-    """A dollar invoice named by a payment in local money."""
+    """Plant a dollar invoice named by a payment in local money."""
     drafted = replace(lone_invoice(shop, on, days=45), currency="USD")
     if shop.ledger.country == "cl":
         drafted = replace(drafted, doc_type="110")
@@ -166,19 +166,19 @@ def pay_lowered(shop: Shop, on: date) -> None:
 
 
 def credit_unpaid(shop: Shop, on: date) -> None:
-    """A sale called off before it was paid."""
+    """Plant a sale called off before it was paid."""
     document = shop.keep_document(lone_invoice(shop, on))
     shop.keep_document(shop.note(document, shop.chance.moment(on)))
 
 
 def leave_overdue(shop: Shop, on: date) -> None:
-    """An invoice that falls due on that day and is never paid."""
+    """Plant an invoice that falls due on that day and is never paid."""
     days = shop.chance.pick((15, 30))
     shop.bill(shop.chance.company(), on - timedelta(days=days), days=days)
 
 
 def pay_in_instalments(shop: Shop, on: date) -> None:
-    """One invoice in three payments that declare it, or whose document does."""
+    """Plant one invoice in three payments that declare it, or whose document does."""
     drafted = lone_invoice(shop, on)
     declared = shop.chance.happens(50)
     document = shop.keep_document(drafted if declared else replace(drafted, payment_method="PPD"))
@@ -213,13 +213,13 @@ def pay_in_parts(shop: Shop, on: date) -> None:
 
 
 def leave_not_due(shop: Shop, on: date) -> None:
-    """An invoice that is not due before the ledger ends."""
+    """Plant an invoice that is not due before the ledger ends."""
     days = (shop.ledger.until - on).days + shop.chance.whole(2, 20)
     shop.bill(shop.chance.company(), on, days=days)
 
 
 def pay_in_pesos(shop: Shop, on: date) -> None:
-    """An invoice priced in a unit of account, named by a payment in local money."""
+    """Plant an invoice priced in a unit of account, named by a payment in local money."""
     if shop.ledger.country == "cl":
         dear(
             shop, replace(lone_invoice(shop, on, days=45), currency="CLF"), on, net=shop.chance.whole(100_000, 900_000)

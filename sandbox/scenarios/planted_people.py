@@ -11,13 +11,13 @@ from sandbox.scenarios.shop import Shop, match_document
 
 
 def pay_from_nowhere(shop: Shop, on: date) -> None:
-    """A transfer of a payer unknown to the books."""
+    """Plant a transfer of a payer unknown to the books."""
     amount = shop.chance.free_amount(15_000, 600_000)
     shop.keep_payment(shop.transfer(amount, on, shop.chance.company(), orphan(amount)))
 
 
 def pay_unknown_order(shop: Shop, on: date) -> None:
-    """A payment that names an order the books never saw."""
+    """Plant a payment that names an order the books never saw."""
     amount = shop.chance.free_amount(15_000, 600_000)
     payment = shop.transfer(amount, on, shop.chance.company(), orphan(amount))
     shop.keep_payment(replace(payment, metadata={"order_ref": f"WEB-{shop.chance.digits(6)}"}))
@@ -30,7 +30,7 @@ def pay_by_card(shop: Shop, amount: int, on: date, verdict: Verdict) -> Payment:
 
 
 def pay_one_of_two_strangers(shop: Shop, on: date) -> None:
-    """An anonymous payment of an amount that two customers owe."""
+    """Plant an anonymous payment of an amount that two customers owe."""
     first = shop.keep_document(lone_invoice(shop, on))
     second = lone_invoice(shop, on)
     shop.keep_document(replace(second, net=first.net, vat=first.vat, total=first.total))
@@ -38,7 +38,7 @@ def pay_one_of_two_strangers(shop: Shop, on: date) -> None:
 
 
 def suggest(shop: Shop, on: date) -> None:
-    """An anonymous payment of an amount that only one open invoice has."""
+    """Plant an anonymous payment of an amount that only one open invoice has."""
     document = shop.keep_document(lone_invoice(shop, on))
     verdict = Verdict("suggested", suggested=(document.key,), code="PAYMENT_NO_INVOICE",
                       at_risk=document.total, decidable=False)  # fmt: skip
@@ -46,14 +46,14 @@ def suggest(shop: Shop, on: date) -> None:
 
 
 def refer_without_name(shop: Shop, on: date) -> None:
-    """An anonymous payment whose text names the one invoice of its amount."""
+    """Plant an anonymous payment whose text names the one invoice of its amount."""
     document = shop.keep_document(lone_invoice(shop, on))
     payment = shop.payment(document.total, shop.chance.moment(on), match_document(document), subtype="debit_card")
     shop.keep_payment(replace(payment, reference_id=document.order_ref))
 
 
 def name_by_folio(shop: Shop, on: date) -> None:
-    """A payment whose only key is a folio that one open document has."""
+    """Plant a payment whose only key is a folio that one open document has."""
     document = shop.keep_document(lone_invoice(shop, on))
     assert document.buyer is not None
     payment = shop.transfer(document.total, on, document.buyer, match_document(document))
@@ -94,7 +94,7 @@ def by_buyer(shop: Shop, document: LocalDocument, on: date) -> Payment:
 
 
 def pay_set(shop: Shop, on: date) -> None:
-    """One transfer for three of a customer's four open invoices, the only ones that sum to it."""
+    """Plant one transfer for three of a customer's four open invoices, the only ones that sum to it."""
     buyer = shop.chance.company()
     documents = several(shop, buyer, on, 4)
     chosen = documents[:3]
@@ -105,7 +105,7 @@ def pay_set(shop: Shop, on: date) -> None:
 
 
 def pay_two_sets(shop: Shop, on: date) -> None:
-    """One transfer that two pairs of a customer's open invoices sum to."""
+    """Plant one transfer that two pairs of a customer's open invoices sum to."""
     buyer = shop.chance.company()
     first, second, third = several(shop, buyer, on, 3)
     drafted = shop.invoice(buyer, on - timedelta(days=4))
@@ -135,19 +135,19 @@ def several(shop: Shop, buyer: Person, on: date, count: int) -> list[LocalDocume
 
 
 def pay_unnamed(shop: Shop, on: date) -> None:
-    """A transfer of the right customer and amount without key or text."""
+    """Plant a transfer of the right customer and amount without key or text."""
     shop.keep_payment(by_buyer(shop, shop.keep_document(lone_invoice(shop, on)), on))
 
 
 def pay_misnamed(shop: Shop, on: date) -> None:
-    """A transfer of the right customer and amount whose text is a mistyped folio."""
+    """Plant a transfer of the right customer and amount whose text is a mistyped folio."""
     document = shop.keep_document(lone_invoice(shop, on))
     payment = by_buyer(shop, document, on)
     shop.keep_payment(replace(payment, comment=f"Pago factura {mistype(shop, document)}"))
 
 
 def mistype(shop: Shop, document: LocalDocument) -> str:
-    """A folio as a tired person types it: two digits swapped, the last one missing, an O for a zero."""
+    """Return a folio as a tired person types it: two digits swapped, the last one missing, an O for a zero."""
     folio = document.folio
     swapped = folio[:-2] + folio[-1] + folio[-2]
     ways = [folio[:-1], folio.replace("0", "O", 1) + "-A", "F" + folio[:3] + " " + folio[3:]]
@@ -155,7 +155,7 @@ def mistype(shop: Shop, document: LocalDocument) -> str:
 
 
 def pay_unsigned(shop: Shop, on: date) -> None:
-    """An anonymous payment with a key alone."""
+    """Plant an anonymous payment with a key alone."""
     document = shop.keep_document(lone_invoice(shop, on))
     payment = shop.payment(document.total, shop.chance.moment(on), match_document(document), subtype="debit_card")
     shop.keep_payment(replace(payment, metadata=shop.name(document)))

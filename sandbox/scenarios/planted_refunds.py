@@ -10,7 +10,7 @@ from sandbox.scenarios.shop import Shop
 
 
 def paid_sale(shop: Shop, on: date) -> Payment:
-    """An invoice to a company with no other purchase, paid exactly and named."""
+    """Return an invoice to a company with no other purchase, paid exactly and named."""
     return shop.settle(shop.keep_document(lone_invoice(shop, on)), on)
 
 
@@ -22,25 +22,25 @@ def give_back(shop: Shop, payment: Payment, *, amount: int | None = None) -> Ref
 
 
 def refund_with_note(shop: Shop, on: date) -> None:
-    """A sale given back, its note written when the refund went through."""
+    """Plant a sale given back, its note written when the refund went through."""
     refund = give_back(shop, paid_sale(shop, on))
     write_note(shop, refund, days=0)
 
 
 def refund_part_with_note(shop: Shop, on: date) -> None:
-    """A part of a sale given back, with a note over that part."""
+    """Plant a part of a sale given back, with a note over that part."""
     payment = paid_sale(shop, on)
     document = next(d for d in reversed(shop.ledger.documents) if d.key == payment.verdict.applied[0][0])
     write_note(shop, give_back(shop, payment, amount=rest_of(shop, document, 15, 35)), days=0)
 
 
 def refund_without_note(shop: Shop, on: date) -> None:
-    """A sale given back that the books still show as sold."""
+    """Plant a sale given back that the books still show as sold."""
     give_back(shop, paid_sale(shop, on))
 
 
 def refund_with_late_note(shop: Shop, on: date) -> None:
-    """A sale given back whose note follows five bank days later."""
+    """Plant a sale given back whose note follows five bank days later."""
     write_note(shop, give_back(shop, paid_sale(shop, on)), days=5)
 
 
@@ -55,7 +55,7 @@ def write_note(shop: Shop, refund: Refund, *, days: int) -> None:
 
 
 def note_without_refund(shop: Shop, on: date) -> None:
-    """A note over a paid sale whose money is never sent back."""
+    """Plant a note over a paid sale whose money is never sent back."""
     payment = paid_sale(shop, on)
     sale = next(d for d in reversed(shop.ledger.documents) if d.key == payment.verdict.applied[0][0])
     written_on = add_bank_days(on, 3, shop.ledger.country)
@@ -63,19 +63,19 @@ def note_without_refund(shop: Shop, on: date) -> None:
 
 
 def refund_that_fails(shop: Shop, on: date) -> None:
-    """A refund taken off one payout that fails and comes back in a later one."""
+    """Plant a refund taken off one payout that fails and comes back in a later one."""
     payment = paid_sale(shop, on)
     later = add_bank_days(on, 2, shop.ledger.country)
     shop.failing_refund(payment, later, doc_key=payment.verdict.applied[0][0])
 
 
 def pay_and_forget(shop: Shop, on: date) -> None:
-    """A payment that no payout ever carries."""
+    """Plant a payment that no payout ever carries."""
     shop.ledger.payments[-1] = _last(shop, on, forgotten=True)
 
 
 def pay_out_twice(shop: Shop, on: date) -> None:
-    """A payment that two payouts carry."""
+    """Plant a payment that two payouts carry."""
     shop.ledger.payments[-1] = _last(shop, on, repeated=True)
 
 
@@ -85,17 +85,17 @@ def _last(shop: Shop, on: date, *, forgotten: bool = False, repeated: bool = Fal
 
 
 def overcharge(shop: Shop, on: date) -> None:
-    """A sale whose fee was taken at a dearer rate than agreed."""
+    """Plant a sale whose fee was taken at a dearer rate than agreed."""
     _misfee(shop, on, "tariff")
 
 
 def leave_out_vat(shop: Shop, on: date) -> None:
-    """A sale whose fee was taken without its VAT."""
+    """Plant a sale whose fee was taken without its VAT."""
     _misfee(shop, on, "vat")
 
 
 def round_too_far(shop: Shop, on: date) -> None:
-    """A sale whose fee was rounded one unit too far."""
+    """Plant a sale whose fee was rounded one unit too far."""
     _misfee(shop, on, "rounding")
 
 

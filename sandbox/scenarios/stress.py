@@ -67,7 +67,7 @@ COMPANIES = 24
 
 
 def build(*, seed: int, scale: float, start: datetime) -> WholeScenario:
-    """The scenario for one seed, size and start of the clock."""
+    """Return the scenario for one seed, size and start of the clock."""
     chance = chance_of("stress", "cl", seed=seed, scale=scale)
     span = span_of(start, "cl")
     ledger = Ledger("cl", "CLP", span.since, span.until)
@@ -102,7 +102,7 @@ def trade_badly(shop: Shop, companies: list[Person], span: Span, *, scale: float
 
 
 def sell_with_evidence(companies: list[Person], shop: Shop, on: date) -> Payment:
-    """An invoice paid once by its buyer, however well the payment says so."""
+    """Return an invoice paid once by its buyer, however well the payment says so."""
     chance = shop.chance
     issue_on = on - timedelta(days=chance.whole(0, 30))
     document = shop.bill(chance.pick(companies), issue_on)

@@ -32,7 +32,7 @@ def trade(shop: Shop, companies: list[Person], *, scale: float, late: int = LATE
 
 
 def sales_on(chance: Chance, on: date, *, scale: float) -> int:
-    """How much is sold on one day."""
+    """Return how much is sold on one day."""
     low, high = (6, 12) if is_bank_day(on, chance.country) else (1, 4)
     return max(1, round(chance.whole(low, high) * scale))
 
@@ -44,7 +44,7 @@ def trade_on(shop: Shop, companies: list[Person], on: date, *, count: int, late:
 
 
 def sell(shop: Shop, companies: list[Person], on: date, *, late: int = LATE) -> Payment:
-    """One sale paid on that day."""
+    """Return one sale paid on that day."""
     if shop.chance.happens(55):
         return sell_over_the_counter(shop, on)
     days = shop.chance.pick(TERMS)
@@ -56,7 +56,7 @@ def sell(shop: Shop, companies: list[Person], on: date, *, late: int = LATE) -> 
 
 
 def sell_over_the_counter(shop: Shop, on: date) -> Payment:
-    """A receipt and its payment, minutes apart."""
+    """Return a receipt and its payment, minutes apart."""
     chance = shop.chance
     paid_at = chance.moment(on)
     receipt = shop.receipt(chance.later(paid_at, -900, -240), price=chance.price() if chance.happens(50) else None)
@@ -157,7 +157,7 @@ def disputable(ledger: Ledger) -> list[Payment]:
 
 
 def sell_for_two(shop: Shop, on: date, *, own_entity: str, seller_entity: str, off_by: int = 0) -> Payment:
-    """A receipt paid by card and shared; the seller's share may be off by some units."""
+    """Return a receipt paid by card and shared; the seller's share may be off by some units."""
     paid_at = shop.chance.moment(on)
     receipt = shop.keep_document(shop.receipt(shop.chance.later(paid_at, -900, -240)))
     seller = receipt.total * SELLER_BPS // 10_000

@@ -65,5 +65,5 @@ def to_moment(text: str) -> datetime:
 
 
 def to_day(text: str) -> date | None:
-    """The date when the text names a whole day, None when it names a moment. Raise ValueError on an impossible day."""
+    """Return the date if the text names a whole day, None if a moment. Raise ValueError on an impossible day."""
     return date.fromisoformat(text) if WHOLE_DAY.fullmatch(text) else None

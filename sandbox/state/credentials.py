@@ -53,7 +53,7 @@ class Keyring:
         self._keys.pop(secret, None)
 
     def authenticate(self, header: str | None, now: datetime) -> str:
-        """The mode of the key, with or without the word Bearer. Raise `invalid_api_key` or `expired_api_key`."""
+        """Return the mode of the key, with or without the word Bearer. Raise `invalid_api_key` or `expired_api_key`."""
         secret = (header or "").strip()
         if secret.lower().startswith("bearer "):
             secret = secret[len("bearer ") :].strip()

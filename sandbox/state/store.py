@@ -129,7 +129,7 @@ class Collection:
         return self.find(id_) is not None
 
     def within(self, since: datetime | None, until: datetime | None) -> Self:
-        """The same, seen only as far as created from `since` to `until`, both included."""
+        """Return the same, seen only as far as created from `since` to `until`, both included."""
         first = to_micros(since) if since else self._part.first
         last = to_micros(until) if until else self._part.last
         return type(self)(self._store, self._shelf, part=Part(first, last, self._part.chosen))

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -73,6 +74,14 @@ def test_a_file_is_taken_once_and_known_afterwards(hand: Hand, reconciled: Insta
     assert [row.folio for row in kept(reconciled, LocalInvoice)] == ["501"]
     assert len(kept(reconciled, InvoiceFile)) == 1
     assert "token finance books" in client.get("/operation/trail").get_data(as_text=True)
+
+
+def test_the_same_file_twice_at_one_moment_is_taken_once(hand: Hand, reconciled: Installation) -> None:
+    """An ERP that sends again before it was answered adds nothing."""
+    with ThreadPoolExecutor(4) as at_once:
+        answers = [*at_once.map(lambda _: hand("bank", BANK, account=ACCOUNT)[0], range(4))]
+    assert sorted(answers) == [200, 200, 200, 201]
+    assert [line.amount for line in kept(reconciled, BankLine)] == [1500]
 
 
 def test_a_refused_file_says_every_row_and_keeps_none(hand: Hand, reconciled: Installation) -> None:

@@ -35,9 +35,20 @@ def check_room(
 ) -> Iterator[Check]:
     """Look whether database and data folder can be written, and at the space that is left to both."""
     yield _database(installation.store, now)
-    yield _folder(installation.settings.data_dir)
+    yield _folder(installation.settings.files_dir)
+    yield check_shared(installation)
     for folder in sorted(_folders(installation.settings, installation.store)):
         yield _space(folder, free(folder))
+
+
+def check_shared(installation: Installation) -> Check:
+    """Return whether every machine on the database reaches the same files."""
+    if installation.store.is_sqlite:
+        return Check("", "shared files", Verdict.OK, "one machine, in the data folder")
+    if installation.settings.shared_dir is None:
+        found = "uploads, the archive and inputs of runs lie on this machine alone"
+        return Check("", "shared files", Verdict.WARNING, found, "with several machines, set CUADRE_SHARED_DIR on each")
+    return Check("", "shared files", Verdict.OK, "in CUADRE_SHARED_DIR")
 
 
 def _database(store: Store, now: datetime) -> Check:
@@ -68,7 +79,7 @@ def _folder(folder: Path) -> Check:
 
 def _folders(settings: Settings, store: Store) -> set[Path]:
     """Name the folders of this machine, each disk once."""
-    folders = [settings.data_dir]
+    folders = [settings.data_dir, settings.files_dir]
     if store.is_sqlite and store.url.database:
         folders.append(Path(store.url.database).parent)
     return set({folder.stat().st_dev: folder for folder in folders if folder.is_dir()}.values())

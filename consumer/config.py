@@ -33,6 +33,8 @@ def load(environ: Mapping[str, str], *, folder: Path, overrides: Mapping[str, ob
     values["data_dir"] = data_dir = folder / str(values.get("data_dir", _HOME / "instance"))
     if "books_folder" in values:
         values["books_folder"] = folder / str(values["books_folder"])
+    if "shared_dir" in values:
+        values["shared_dir"] = _shared_dir(folder / str(values["shared_dir"]))
     url = str(values.setdefault("database_url", f"sqlite:///{data_dir / 'cuadre.db'}"))
     if "secret_key" not in values:
         values["secret_key"] = _own_secret_key(data_dir, url)
@@ -89,6 +91,13 @@ def _to_connections(tables: object) -> tuple[dict[str, object], ...]:
     if not isinstance(tables, dict) or not all(isinstance(table, dict) for table in tables.values()):
         raise ConfigError("connections must be tables named [connections.NAME]")
     return tuple({"name": name, **table} for name, table in tables.items())
+
+
+def _shared_dir(path: Path) -> Path:
+    """Refuse a folder that is not there: an unmounted one would hide what the other machines keep."""
+    if not path.is_dir():
+        raise ConfigError(f"{PREFIX}SHARED_DIR is no folder: mount it on every machine before the start")
+    return path
 
 
 def _own_secret_key(data_dir: Path, database_url: str) -> str:

@@ -67,7 +67,7 @@ def _of(installation: Installation, connection: Connection, *, night: Night, cut
         ),
     ]
     if connection.country_code == "cl":
-        is_bank_day = bank_days_of(installation.settings.data_dir, "cl")
+        is_bank_day = bank_days_of(installation.settings.files_dir, "cl")
         name = f"banking-cut:{connection.name}"
         jobs.append(Job(name, CUT_AT, zone, by(cut), is_bank_day, days_back=0, grace=CUT_GRACE))
         if connection.link_tokens:

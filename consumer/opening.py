@@ -20,6 +20,7 @@ from consumer.jobs import ticks
 DEMO = "demo"
 # What the library of metrics looks for when it is loaded.
 COUNTERS = "PROMETHEUS_MULTIPROC_DIR"
+_COUNTERS = "cuadre-counters-"
 
 
 def open_installation(
@@ -52,9 +53,19 @@ def are_counters_shared() -> bool:
 
 def share_counters() -> None:
     """Let the processes of one server count together, in files; must come before the library that counts is loaded."""
-    if not are_counters_shared():
-        os.environ[COUNTERS] = tempfile.mkdtemp(prefix="cuadre-counters-")
-        atexit.register(shutil.rmtree, os.environ[COUNTERS], ignore_errors=True)
+    if are_counters_shared():
+        return
+    _drop_counters_of_the_dead()
+    os.environ[COUNTERS] = tempfile.mkdtemp(prefix=f"{_COUNTERS}{os.getpid()}-")
+    atexit.register(shutil.rmtree, os.environ[COUNTERS], ignore_errors=True)
+
+
+def _drop_counters_of_the_dead() -> None:
+    """Remove what servers left that were killed; one of another person's is not ours to remove."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_COUNTERS}*"):
+        pid = folder.name.removeprefix(_COUNTERS).partition("-")[0]
+        if pid.isdigit() and not Path(f"/proc/{pid}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def open_store() -> Store:

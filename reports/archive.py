@@ -50,7 +50,7 @@ def keep(
     folder = Path("reports") / report.as_of.isoformat() / f"{shape.profile}-{shape.language}"
     try:
         digest = files.write(
-            installation.settings.data_dir / folder / name, files.pieces(made, shape), on_bytes=on_bytes
+            installation.settings.files_dir / folder / name, files.pieces(made, shape), on_bytes=on_bytes
         )
     except OSError as error:
         raise NotWritableError(f"{folder / name} cannot be written in the data folder: {error.strerror}") from error
@@ -121,7 +121,7 @@ def list_files(session: Session, *, limit: int = 200) -> Sequence[ReportFile]:
 
 def open_kept(installation: Installation, file: ReportFile) -> Path:
     """Find a kept file, whole and as it was written: what is sent is what its digest says."""
-    path = installation.settings.data_dir / file.path
+    path = installation.settings.files_dir / file.path
     try:
         with path.open("rb") as content:
             found = hashlib.file_digest(content, "sha256").hexdigest()

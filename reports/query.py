@@ -57,6 +57,6 @@ def calendars_of(
     return {
         own.name: to_calendar(own.country_code, editions[own.name])
         if own.name in editions
-        else read_calendar(installation.settings.data_dir, own.country_code)
+        else read_calendar(installation.settings.files_dir, own.country_code)
         for own in connections
     }

@@ -174,6 +174,7 @@ class Settings(BaseModel):
     country: Literal["cl", "mx"]
     database_url: Database = Field(repr=False)
     data_dir: Path
+    shared_dir: Path | None = None
     config_dir: Path
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
     header_prefix: str = Field(default="Fintoc", pattern=r"^[A-Za-z][A-Za-z0-9-]{0,39}$")
@@ -220,6 +221,11 @@ class Settings(BaseModel):
                 raise ValueError(f"two connections are named {connection.name!r}")
             self._by_name[connection.name] = connection
         return self
+
+    @property
+    def files_dir(self) -> Path:
+        """Return where files lie that every machine must reach: uploads, the archive, inputs of runs, mappings."""
+        return self.shared_dir or self.data_dir
 
     @property
     def all_connections(self) -> tuple[Connection, ...]:

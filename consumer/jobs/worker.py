@@ -19,13 +19,24 @@ def worker_name() -> str:
 
 
 def keep_at(work: Callable[[], float], *, until: threading.Event, pause: float = 0.0) -> None:
-    """Repeat a piece of work until stopped; it returns how long to rest, and a failure is logged."""
+    """Repeat a piece of work until stopped; it returns how long to rest.
+
+    A failure is logged when it begins, however often it repeats, and when it is over.
+    """
+    failing: type[Exception] | None = None
+    thread = threading.current_thread().name
     while not until.wait(pause):
         try:
             pause = work()
-        except Exception:  # whoever works must outlive a database that is away
-            log.exception("the worker could not work", thread=threading.current_thread().name)
+        except Exception as error:  # whoever works must outlive a database that is away
+            if type(error) is not failing:
+                log.exception("the worker could not work", thread=thread)
+            failing = type(error)
             pause = max(pause, FAILED_SECONDS)
+        else:
+            if failing is not None:
+                log.info("the worker works again", thread=thread)
+            failing = None
 
 
 class Worker:

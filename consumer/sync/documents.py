@@ -63,14 +63,14 @@ def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
 
 
 def _is_here(installation: Installation, row: StatementDocument) -> bool:
-    return row.path is not None and (installation.settings.data_dir / row.path).is_file()
+    return row.path is not None and (installation.settings.files_dir / row.path).is_file()
 
 
 def _keep(installation: Installation, connection: Connection, statement_id: str, content: bytes) -> None:
     """Write the file whole before its row: a row always has its file."""
     name = hashlib.sha256(statement_id.encode()).hexdigest()[:_NAME_LENGTH]
     path = FOLDER / connection.name / f"{name}.pdf"
-    with write_durably(installation.settings.data_dir / path) as file:
+    with write_durably(installation.settings.files_dir / path) as file:
         file.write(content)
     digest = hashlib.sha256(content).hexdigest()
     _note(installation, connection, statement_id, path=str(path), sha256=digest, size=len(content))

@@ -91,7 +91,7 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
         if account:
             _check_account(account)
         content = path.read_bytes()
-        folder = installation.settings.data_dir / "mappings"
+        folder = installation.settings.files_dir / "mappings"
         columns = (
             read_mapping(folder, mapping, words=COLUMNS) if mapping else dict(confirmed.columns if confirmed else {})
         )

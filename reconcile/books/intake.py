@@ -109,7 +109,7 @@ def _format_amounts(total: Total) -> dict[str, str | None]:
 
 def mappings(installation: Installation) -> list[str]:
     """Name the mappings of columns that were saved for files with headings of their own."""
-    return sorted(path.stem for path in (installation.settings.data_dir / "mappings").glob("*.toml"))
+    return sorted(path.stem for path in (installation.settings.files_dir / "mappings").glob("*.toml"))
 
 
 # What a person may say of the columns of a bank's sheet.
@@ -153,7 +153,7 @@ def bring_in(  # noqa: PLR0913 - one file with what its kind needs
 ) -> Intake:  # fmt: skip
     """Take in a file that a program handed over; `term` is the account of a bank file, or the currency of rates."""
     # What a killed process leaves here goes with the uploads of pages, after a day.
-    place = installation.settings.data_dir / "uploads"
+    place = installation.settings.files_dir / "uploads"
     place.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=place) as folder:
         path = Path(folder) / name

@@ -71,7 +71,7 @@ def import_invoices(
     """
     try:
         content = path.read_bytes()
-        columns = read_mapping(installation.settings.data_dir / "mappings", mapping) if mapping else {}
+        columns = read_mapping(installation.settings.files_dir / "mappings", mapping) if mapping else {}
     except OSError as error:
         return _refuse(path.name, "", Message("books.file_unreadable", {"reason": str(error.strerror)}))
     except MappingError as error:

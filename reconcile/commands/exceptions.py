@@ -78,7 +78,7 @@ def list_exceptions(
 
 
 def _calendar(installation: Installation, connection: Connection) -> BankCalendar:
-    return read_calendar(installation.settings.data_dir, connection.country_code)
+    return read_calendar(installation.settings.files_dir, connection.country_code)
 
 
 def _to_glance(row: Row) -> Row:

@@ -194,8 +194,8 @@ def explain(
         found = run_called(session, connection, run_id) if run_id else last
         if found is None:
             raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
-        calendar = read_calendar(installation.settings.data_dir, connection.country_code)
-        rows = list(explanations.explain(session, installation.settings.data_dir, found, identity, calendar))
+        calendar = read_calendar(installation.settings.files_dir, connection.country_code)
+        rows = list(explanations.explain(session, installation.settings.files_dir, found, identity, calendar))
     if not rows:
         raise Refusal(f"run {found.number} knows no payout, resource or document {identity}")
     if not as_json:

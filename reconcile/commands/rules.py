@@ -58,7 +58,7 @@ def preview_rules(
     if found is None:
         raise Refusal(f"connection {name} has no such run: cuadre runs list")
     try:
-        kept = snapshots.read(installation.settings.data_dir, name, found.id).inputs
+        kept = snapshots.read(installation.settings.files_dir, name, found.id).inputs
         rules = to_rules(given["rules"]) if "rules" in given else kept.rules
         tariff = to_tariff(given["tariff"]) if "tariff" in given else kept.tariff
     except snapshots.SnapshotError as problem:

@@ -161,7 +161,7 @@ _LISTED_ORDER = ("payout_id", "resource_type", "resource_id")
 
 def read_inputs(session: Session, connection: Connection, settings: Settings, *, as_of: date, now: datetime) -> Inputs:
     """Read everything one run looks at, in one view of the database; `now` only tells which days are over."""
-    reader, calendar = _Reader(session, connection), read_calendar(settings.data_dir, connection.country_code)
+    reader, calendar = _Reader(session, connection), read_calendar(settings.files_dir, connection.country_code)
     large = LargeTables(session.connection(), connection)
     # What was read is joined and sorted in a thread while the next tables are read.
     with background_thread() as worker:

@@ -146,6 +146,6 @@ def check_terms(settings: Settings) -> None:
         to_tariff(settings.tariff)
         to_rules(settings.rules)
         for connection in settings.all_connections:
-            read_calendar(settings.data_dir, connection.country_code)
+            read_calendar(settings.files_dir, connection.country_code)
     except (TariffError, RulesError, CalendarError) as error:
         raise ConfigError(str(error)) from None

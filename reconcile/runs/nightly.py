@@ -161,6 +161,6 @@ def _prune(installation: Installation, connection: Connection, outcome: NightlyO
     with installation.store.transaction() as session:
         dropped = prune(session, connection.name, today=outcome.on, months_until=months_until, at=utc_now())
     with installation.store.reading() as session:
-        drop_inputs(session, installation.settings.data_dir, connection.name, at=utc_now())
+        drop_inputs(session, installation.settings.files_dir, connection.name, at=utc_now())
     if dropped:
         outcome.lines.append(f"{connection.name}: the rows of {len(dropped)} earlier runs were dropped")

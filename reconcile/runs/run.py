@@ -117,7 +117,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
         watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")
         if dry_run:
             return explain(snapshot, rules)
-        with snapshots.write_draft(snapshot, installation.settings.data_dir, worker) as keep:
+        with snapshots.write_draft(snapshot, installation.settings.files_dir, worker) as keep:
             outcome = explain(snapshot, rules)
             snapshot = snapshot.without_rows()
             return _keep_and_publish(installation, snapshot, outcome, keep, started_at=started_at, watch=watch)

@@ -44,9 +44,9 @@ class Staged:
 
 def stage(installation: Installation, place: str, content: Row, *, who: str, now: datetime) -> Staged:
     """Put something aside for its reader; what waited for more than a day goes."""
-    _drop_old(installation.settings.data_dir / place, now)
+    _drop_old(installation.settings.files_dir / place, now)
     key = secrets.token_hex(16)
-    folder = installation.settings.data_dir / place / key
+    folder = installation.settings.files_dir / place / key
     folder.mkdir(parents=True)
     (folder / _KEPT).write_text(json.dumps({"who": who, "content": content}), encoding="utf-8")
     return Staged(key, folder, content)
@@ -56,7 +56,7 @@ def find(installation: Installation, place: str, key: str, *, who: str) -> Stage
     """Find what waits for this reader under a key."""
     if not _KEY.fullmatch(key):
         return None
-    folder = installation.settings.data_dir / place / key
+    folder = installation.settings.files_dir / place / key
     try:
         kept = json.loads((folder / _KEPT).read_text(encoding="utf-8"))
     except FileNotFoundError:

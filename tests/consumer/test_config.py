@@ -44,6 +44,7 @@ def test_the_defaults_are_those_of_the_documentation(tmp_path: Path) -> None:
         ({"CUADRE_PROVIDER_URL": "ftp://x"}, "CUADRE_PROVIDER_URL: must be an http or https address"),
         ({"CUADRE_DATABASE_URL": "mysql://x/y"}, "CUADRE_DATABASE_URL: must begin with sqlite:/// or postgresql"),
         ({"CUADRE_DATABASE_URL": "postgresql+psycopg://h/d"}, "CUADRE_SECRET_KEY is required with PostgreSQL"),
+        ({"CUADRE_SHARED_DIR": "nowhere"}, "CUADRE_SHARED_DIR is no folder: mount it on every machine"),
         ({"CUADRE_SECRET_KEY": "cuadre"}, "CUADRE_SECRET_KEY: can be guessed: take 32 random characters or more"),
         ({"CUADRE_SECRET_KEY": "a" * 64}, "CUADRE_SECRET_KEY: can be guessed: take 32 random characters or more"),
         ({"CUADRE_TRUSTED_PROXIES": "10.0.0.0/8, proxy"}, "CUADRE_TRUSTED_PROXIES: must be addresses or networks"),

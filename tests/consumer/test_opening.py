@@ -1,5 +1,9 @@
 """Opening an installation: whose data the database holds, and which provider is meant."""
 
+import os
+import subprocess
+import sys
+import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -7,6 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from consumer import opening
 from consumer.facts.addresses import is_on_this_machine
 from consumer.facts.store import Store
 from consumer.jobs import ticks
@@ -57,3 +62,20 @@ def test_a_real_provider_is_not_mixed_with_the_demo_s_month(environ: Mapping[str
 def test_an_address_is_of_this_machine_or_not(url: str, *, is_near: bool) -> None:
     """Loopback in both families and by its name; a private network is another machine."""
     assert is_on_this_machine(url) is is_near
+
+
+def test_counters_of_killed_servers_go_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The folder of a process that is gone is removed; one that lives keeps its own."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.delenv(opening.COUNTERS, raising=False)
+    with subprocess.Popen([sys.executable, "-c", ""]) as gone:
+        gone.wait()
+    dead, alive = tmp_path / f"cuadre-counters-{gone.pid}-x", tmp_path / f"cuadre-counters-{os.getpid()}-y"
+    dead.mkdir()
+    alive.mkdir()
+    monkeypatch.setattr("consumer.opening.atexit.register", lambda *_work, **_more: None)
+    monkeypatch.setenv(opening.COUNTERS, "")
+    del os.environ[opening.COUNTERS]
+    opening.share_counters()
+    assert (dead.exists(), alive.exists()) == (False, True)
+    assert Path(os.environ[opening.COUNTERS]).is_dir()

@@ -209,7 +209,8 @@ def test_an_exception_that_is_gone_is_resolved_and_comes_back(
     row = _rows(installation, ExceptionRow)[0]
     assert (row.state, row.resolution, row.resolved_on, row.opened_on) == ("open", "", None, AS_OF)
     assert row.run_last == last.run_id
-    assert [change.change for change in _rows(installation, ExceptionChange)] == ["opened", "gone", "reopened"]
+    changes = sorted(_rows(installation, ExceptionChange), key=lambda change: change.id or 0)
+    assert [change.change for change in changes] == ["opened", "gone", "reopened"]
 
 
 def test_an_incomplete_run_resolves_nothing(

@@ -69,10 +69,17 @@ class Steer:
         self._ask("DELETE", "/_sandbox/faults", {"name": name} if name else None)
 
     def begin(
-        self, name: str, *, seed: int = 1, scale: float = 1.0, damages: Mapping[str, float] | None = None
+        self,
+        name: str,
+        *,
+        seed: int = 1,
+        scale: float = 1.0,
+        damages: Mapping[str, float] | None = None,
+        signed_transfers: bool | None = None,
     ) -> None:
         """Start over with another scenario; endpoints and faults stay."""
-        body = {"name": name, "seed": seed, "scale": scale, "damages": damages}
+        wishes = {"damages": damages, "signed_transfers": signed_transfers}
+        body = {"name": name, "seed": seed, "scale": scale, **wishes}
         self._ask("POST", "/_sandbox/scenario", body)
 
     def create_endpoint(self, url: str, enabled_events: list[str], *, key: str = TEST_KEY) -> Object:

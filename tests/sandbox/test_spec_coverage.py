@@ -143,6 +143,7 @@ FIELDS = (
 LIBRARIES = (
     "business_activity within company_information",
     "a deleted endpoint or link in the answer (1.1 reads JSON of it)",
+    "the signature on POST /v2/transfers, where the scenario asks for it",
     "institutions of Mexico by the number of the CLABE",
 )
 BINDINGS = (

@@ -59,7 +59,8 @@ def test_rows_of_every_table_are_as_described(filled: set[str], client: FlaskCli
     assert len(filled) >= 60
     empty = set[str]()
     wrong: dict[tuple[str, str], object] = {}
-    for path, methods in fetch(client, "openapi.json")["paths"].items():
+    lists = {path: methods for path, methods in fetch(client, "openapi.json")["paths"].items() if "get" in methods}
+    for path, methods in lists.items():
         schema = methods["get"]["responses"]["200"]["content"]["application/json"]["schema"]
         rows, described = fetch(client, path.removeprefix("/"))["data"], schema["properties"]["data"]["items"]
         empty |= set() if rows else {path}

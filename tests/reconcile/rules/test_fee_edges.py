@@ -23,6 +23,33 @@ def _lost(case: "Case", dispute_id: str, amount: int, **given: str) -> None:
     case.add("disputes", dispute_id=dispute_id, amount=amount, **(row | given))
 
 
+def test_the_fee_of_one_payment_is_divided_into_net_and_vat(case: "Case") -> None:
+    """1,35 % of 100.000 is 1.350, and 19 % on top 256,5: 1.607 in all, of which 1.350 are net."""
+    case.tariff = {"vat_bps": 1900, "bank_transfer": {"bps": 135}}
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.payout("po_1", 98_393)
+    case.invoice("1", 100_000)
+    assert case.run().payout("po_1", "fee_source", "fee_total", "fee_net", "fee_vat") == ("tariff", 1_607, 1_350, 257)
+
+
+def test_no_fee_is_no_vat_either(case: "Case") -> None:
+    """Without a tariff nobody knows the net part of a fee, but of nothing it is nothing."""
+    case.payment("pi_1", 100_000, payout_id="po_1")
+    case.payout("po_1", 100_000)
+    case.payment("pi_2", 100_000, payout_id="po_2")
+    case.payout("po_2", 99_000)
+    run = case.run()
+    assert run.payout("po_1", "fee_source", "fee_total", "fee_net", "fee_vat") == ("residual", 0, 0, 0)
+    assert run.payout("po_2", "fee_source", "fee_total", "fee_net", "fee_vat") == ("residual", 1_000, None, None)
+
+
+def test_a_report_of_items_that_are_not_here_is_no_source_of_fees(case: "Case") -> None:
+    """The provider's report names a payment of this payout, and none of its items was read."""
+    case.payout("po_1", 98_400)
+    case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=1_600)
+    assert case.run().payout("po_1", "fee_source") == ("residual",)
+
+
 def test_an_adjustment_that_the_providers_report_does_not_name_bears_no_fee(case: "Case") -> None:
     """A refund that came back has no line in the report; the payout's fees are those of its payments, to the peso."""
     case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')

@@ -209,3 +209,21 @@ def test_split_mismatch(case: "Case", second: int, payer: str, at_risk: int) -> 
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, metadata=KEY, split=shares)
     assert case.run().found() == {("SPLIT_MISMATCH", "resource:pi_1", at_risk)}
+
+
+def test_a_refund_counts_where_money_moves_or_a_payout_holds_it(case: "Case") -> None:
+    """Without a payout one that only began, failed or was canceled is no line; what a payout lists always is."""
+    case.payment("pi_1", 100_000, payout_id="po_1")
+    case.payout("po_1", 99_000)
+    case.refund("re_1", "pi_1", 1_000, payout_id="po_1", status="failed")
+    for resource_id, status in (
+        ("re_2", "succeeded"),
+        ("re_3", "in_progress"),
+        ("re_4", "created"),
+        ("re_5", "failed"),
+    ):
+        case.refund(resource_id, "pi_1", 1_000, status=status)
+    matched = case.match()
+    assert [len(matched.lines(f"re_{number}", "line")) for number in (1, 2, 3, 4, 5)] == [1, 1, 1, 0, 0]
+    assert matched.line("re_1", "payout_id", "amount_signed") == ("po_1", -1_000)
+    assert matched.line("re_3", "payout_id", "amount_signed") == (None, -1_000)

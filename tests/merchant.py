@@ -1,6 +1,9 @@
-"""A made-up merchant: the settings of its installation at one provider, and the rows its commands print."""
+"""A made-up merchant: the settings of its installation at one provider, its commands and the rows they print."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +12,8 @@ from click.testing import Result
 
 from consumer.config import load
 from consumer.facts.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def environ_of(url: str, folder: Path, **more: str) -> dict[str, str]:
@@ -26,6 +31,14 @@ def settings_of(url: str, folder: Path, *, overrides: Mapping[str, object] | Non
     """Return the settings of that merchant, who may ask the provider as often as it can."""
     environ = environ_of(url, folder, **{"rate_limit": "100000", **more})
     return load(environ, folder=folder, overrides=overrides or {})
+
+
+def start_apart(*program: str, database_url: str, data_dir: Path) -> subprocess.Popen[bytes]:
+    """Start Python in a process of its own, as this merchant and in this repository."""
+    more = {"database_url": database_url, "data_dir": str(data_dir), "secret_key": "a key that only tests know"}
+    environ = os.environ | environ_of("http://provider.test", data_dir, **more)
+    command = [sys.executable, *program]
+    return subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def rows_of(result: Result) -> list[dict[str, Any]]:

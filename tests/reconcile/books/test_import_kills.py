@@ -1,8 +1,6 @@
 """Imports that are killed or that meet: a file is there whole or not at all, and nothing is there twice."""
 
-import os
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,9 +13,9 @@ from consumer.facts.settings import Connection
 from consumer.facts.store import Store
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
+from tests.merchant import start_apart
 from tests.thoroughness import for_run
 
-ROOT = Path(__file__).resolve().parents[3]
 ROWS = 2_000
 HEADER = "doc_type,folio,issue_date,total,order_ref"
 
@@ -29,14 +27,7 @@ def _books(path: Path, *, total: int) -> Path:
 
 
 def _start(database_url: str, folder: Path, books: Path) -> subprocess.Popen[bytes]:
-    foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
-    own = {
-        "CUADRE_DATABASE_URL": database_url, "CUADRE_DATA_DIR": str(folder), "CUADRE_COUNTRY": "cl",
-        "CUADRE_PROVIDER_URL": "http://provider.test", "CUADRE_API_KEY": "sk_test_kills",
-        "CUADRE_SECRET_KEY": "a key that only tests know",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "cuadre", "invoices", "import", str(books)]
-    return subprocess.Popen(command, cwd=ROOT, env=foreign | own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return start_apart("-m", "cuadre", "invoices", "import", str(books), database_url=database_url, data_dir=folder)
 
 
 def _counts(store: Store) -> tuple[int, int, int]:

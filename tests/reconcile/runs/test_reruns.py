@@ -1,10 +1,7 @@
 """A run made again from its kept inputs: the same rows, or which differ; dropped rows come back under their id."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -21,14 +18,13 @@ from reconcile.kept.retention import prune
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.rules.inputs import PAYOUTS, empty_frame
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run, RunFinding
-from tests.merchant import row_of
+from tests.merchant import row_of, start_apart
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import Prepare, World
 
 Call = Callable[..., Result]
 AT = datetime(2027, 6, 1, 6, tzinfo=UTC)
-ROOT = Path(__file__).resolve().parents[3]
 # Dies when everything is written and nothing is committed.
 KILLED = """
 import os, signal
@@ -245,15 +241,9 @@ def test_other_rules_bring_no_rows_back(
 def test_a_restore_that_is_killed_brings_nothing_back(call: Call, installation: Installation, pruned: str) -> None:
     """Its rows come in one piece: who dies before the end leaves them dropped, and the same command brings them."""
     before = _written(installation)
-    foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
-    own = {
-        "CUADRE_DATABASE_URL": installation.store.url.render_as_string(hide_password=False),
-        "CUADRE_DATA_DIR": str(installation.settings.data_dir), "CUADRE_COUNTRY": "cl",
-        "CUADRE_PROVIDER_URL": "http://provider.test", "CUADRE_API_KEY": "sk_test_sandbox",
-        "CUADRE_SECRET_KEY": "a key that only tests know",
-    }  # fmt: skip
-    died = subprocess.run([sys.executable, "-c", KILLED], cwd=ROOT, env=foreign | own, check=False, timeout=300)
-    assert died.returncode == -signal.SIGKILL
+    url = installation.store.url.render_as_string(hide_password=False)
+    died = start_apart("-c", KILLED, database_url=url, data_dir=installation.settings.data_dir)
+    assert died.wait(timeout=300) == -signal.SIGKILL
     assert _written(installation) == before
     again = row_of(call("runs", "rerun", pruned, "--restore", "--json"))
     assert (again["same"], again["restored"]) == (True, True)

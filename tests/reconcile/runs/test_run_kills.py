@@ -1,8 +1,6 @@
 """Runs that are killed while they publish: a run is there whole or not at all, and the next makes it whole, once."""
 
-import os
 import subprocess
-import sys
 import time
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,12 +12,12 @@ from sqlmodel import SQLModel, col
 
 from consumer.facts.store import Store
 from reconcile.tables import ExceptionChange, ExceptionRow, LocalInvoice, ResultChunk, Run, RunFinding
+from tests.merchant import start_apart
 from tests.thoroughness import for_run
 
 if TYPE_CHECKING:
     from tests.reconcile.conftest import World
 
-ROOT = Path(__file__).resolve().parents[3]
 DOCUMENTS = 2_000
 WHOLE = (1, DOCUMENTS, DOCUMENTS, DOCUMENTS)
 
@@ -41,14 +39,7 @@ def overdue(world: "World") -> "World":
 
 
 def _start(database_url: str, folder: Path) -> subprocess.Popen[bytes]:
-    foreign = {name: text for name, text in os.environ.items() if not name.startswith("CUADRE_")}
-    own = {
-        "CUADRE_DATABASE_URL": database_url, "CUADRE_DATA_DIR": str(folder), "CUADRE_COUNTRY": "cl",
-        "CUADRE_PROVIDER_URL": "http://provider.test", "CUADRE_API_KEY": "sk_test_kills",
-        "CUADRE_SECRET_KEY": "a key that only tests know",
-    }  # fmt: skip
-    command = [sys.executable, "-m", "cuadre", "reconcile", "--as-of", "2026-09-11"]
-    return subprocess.Popen(command, cwd=ROOT, env=foreign | own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return start_apart("-m", "cuadre", "reconcile", "--as-of", "2026-09-11", database_url=database_url, data_dir=folder)
 
 
 def _counts(store: Store) -> tuple[int, ...]:

@@ -188,7 +188,7 @@ class Run(SQLModel, table=True):
 
 
 class RunFinding(SQLModel, table=True):
-    """An exception as one run found it, whatever became of it later: what a diff between two runs compares."""
+    """An exception as one run found it: what a diff between two runs compares."""
 
     __tablename__ = "run_finding"
 

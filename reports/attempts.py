@@ -17,7 +17,7 @@ from consumer.facts.addresses import network_of
 from consumer.facts.store import insert_once
 from reports.tables import KnownDevice, LoginFailure
 
-# A count goes when nothing failed for as long as the longest wait.
+# A count is removed once no login failed for as long as the longest wait.
 _FORGOTTEN_AFTER = timedelta(minutes=15)
 DEVICE_LASTS = timedelta(days=180)
 _WRONG_FROM_A_DEVICE = 10
@@ -104,7 +104,7 @@ def unlock(session: Session, account: str) -> None:
 
 
 def waits_of_accounts(session: Session, *, now: datetime) -> dict[str, datetime]:
-    """Return until when somebody has to wait, by account; only from some networks, or from all."""
+    """Return until when an account has to wait, from some networks or from all."""
     found: dict[str, datetime] = {}
     for row in session.scalars(sa.select(LoginFailure).where(col(LoginFailure.account) != "")):
         end = row.last_at + (_PAIR if row.network else _ACCOUNT).wait_after(row.failures)

@@ -84,7 +84,7 @@ def statement_check(
 ) -> Iterator[Row]:
     """Add each statement up, and compare it with our movements of its days.
 
-    Where the totals agree nothing is missing; where they do not, how many rows are missing cannot be told and stays
+    If the totals agree no row is missing; if they do not, the number of missing rows cannot be known and stays
     unknown.
     """
     movements = list(movements)

@@ -38,7 +38,7 @@ class Case:
     decided: Sequence[Decision]
     runs: Mapping[str, int]
     newest_of_document: int
-    # False where nothing is left of the document; one the run does not hold may have something left.
+    # False if the document has no balance; one that the run does not hold may have some.
     is_document_open: bool
 
     @property
@@ -61,13 +61,15 @@ def find_case(session: Session, runs: Sequence[Run], connection: str, exception_
     candidates = find_candidates(session, run, payment, evidence) if run and payment else []
     about = Pair(connection, row.resource_id or "", "" if row.resource_id else row.doc_key or "")
     stand = decisions.standing(session, about) if row.resource_id or row.doc_key else []
-    told = decisions.history(session, connection, exception_id)
+    changes = decisions.history(session, connection, exception_id)
     of_document = decisions.standing(session, Pair(connection, "", row.doc_key)) if row.doc_key else []
     newest = max((decision.id or 0 for decision in of_document), default=0)
     decided = _find_decided(session, about) if row.resource_id or row.doc_key else []
     document = chunks.find_document(session, run, row.doc_key) if run and row.doc_key else None
     is_open = document is None or document["balance"] != 0
-    return Case(row, evidence, payment, candidates, stand, told, decided, _runs(session, row, told), newest, is_open)
+    return Case(
+        row, evidence, payment, candidates, stand, changes, decided, _runs(session, row, changes), newest, is_open
+    )
 
 
 def _find_decided(session: Session, about: Pair) -> Sequence[Decision]:
@@ -77,9 +79,9 @@ def _find_decided(session: Session, about: Pair) -> Sequence[Decision]:
     return session.scalars(sa.select(Decision).where(*mine, *of_document).order_by(col(Decision.id))).all()
 
 
-def _runs(session: Session, row: ExceptionRow, told: Sequence[ExceptionChange]) -> Mapping[str, int]:
+def _runs(session: Session, row: ExceptionRow, changes: Sequence[ExceptionChange]) -> Mapping[str, int]:
     """Number the runs that the case speaks of: where it was first and last seen, and who changed it."""
-    spoken = [change.author.removeprefix("run ") for change in told if change.author.startswith("run ")]
+    spoken = [change.author.removeprefix("run ") for change in changes if change.author.startswith("run ")]
     mine = (col(Run.connection) == row.connection, col(Run.id).in_({row.run_first, row.run_last, *spoken}))
     return {row[0]: row[1] for row in session.execute(sa.select(col(Run.id), col(Run.number)).where(*mine))}
 
@@ -111,8 +113,8 @@ def find_payment(session: Session, run: Run, resource_id: str, *, payout_id: str
 def find_candidates(session: Session, run: Run, payment: Row, evidence: Evidence) -> list[Row]:
     """List open documents that could be meant: named by the evidence, of the same customer, or of the same amount.
 
-    Those that the payment was applied to are left out. The closest in amount come first; what tells identical ones
-    apart is in their columns.
+    Those that the payment was applied to are left out. The closest in amount come first; what distinguishes those
+    that look alike is in their columns.
     """
     amount = abs(payment["amount_signed"])
     could_be = extracts.find_open(
@@ -152,13 +154,13 @@ def _keys_in(evidence: object) -> list[str]:
     return [key for part in parts for key in _keys_in(part)]
 
 
-# What a document says that another one of the same customer and amount may say otherwise, besides its number.
+# What a document says that another one of the same customer and amount may say otherwise, apart from its number.
 _TELLING = ("order_ref", "issue_date", "due_date")
 _ALIKE = ("currency", "balance", "customer_tax_id")
 
 
 def compare_candidates(payment: Row, candidates: Sequence[Row]) -> list[Row]:
-    """Add to each candidate the columns that agree with the payment, how many look alike, and what tells it apart."""
+    """Add to each candidate the columns that agree with the payment, how many look alike, and how it differs."""
     families = Counter(_family(row) for row in candidates)
     return [
         {

@@ -33,7 +33,7 @@ from reports.workbook import ROUNDING
 
 
 class NoRunError(RefusalError):
-    """There is no finished reconciliation to report on; an empty file would read as nothing to do."""
+    """There is no finished reconciliation to report on; an empty file would look like a finished day."""
 
 
 OnRows = Callable[[int], None]
@@ -41,7 +41,7 @@ Maker = Callable[[Source], Iterable[Row]]
 
 
 def _ignore_rows(_rows: int) -> None:
-    """Nobody waits for the rows one by one."""
+    """Ignore progress: no caller shows it."""
 
 
 def make(installation: Installation, query: Query, on_rows: OnRows = _ignore_rows) -> Report:
@@ -54,8 +54,8 @@ def make_sheets(installation: Installation, query: Query, on_rows: OnRows = _ign
     """Build a report with those that explain it, of one moment: the sheets of its workbook."""
     with installation.store.reading() as session:
         first = _build(installation, session, query, on_rows)
-        beside = COMPANIONS.get(query.name, ())
-        further = (replace(query, name=name, as_of=first.as_of) for name in beside)
+        companions = COMPANIONS.get(query.name, ())
+        further = (replace(query, name=name, as_of=first.as_of) for name in companions)
         return [first, *(_build(installation, session, each, on_rows) for each in further)]
 
 

@@ -1,4 +1,4 @@
-"""Pure: every figure of the reports beside the rows it must equal, with a verdict."""
+"""Pure: every figure of the reports with the rows it must equal, and a verdict."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence

@@ -56,7 +56,7 @@ def line_rows(
 
 
 def line_tables(session: Session, runs: Sequence[Run], span: Span, *, payout_id: str | None = None) -> Iterator[Part]:
-    """Read lines of payouts as typed columns beside their connection: a million rows are no million objects."""
+    """Read lines of payouts as typed columns with their connection, without an object for each row."""
     for run in in_order(runs):
         days = {"since": span.since, "until": span.until}
         for table in chunks.line_tables(session, run, paid_out=True, payout_id=payout_id, **days):
@@ -71,7 +71,7 @@ def payout_tables(
     payout_id: str | None = None,
     names: Sequence[str] | None = None,
 ) -> Iterator[Part]:
-    """Read payouts as typed columns beside their connection."""
+    """Read payouts as typed columns with their connection."""
     for run in in_order(runs):
         if payout_id is None:
             table = extracts.read(session, run, chunks.PAYOUT, names)
@@ -151,7 +151,7 @@ def _within(column: sa.Column[date], span: Span) -> sa.ColumnElement[bool]:
 
 
 def exception_rows(session: Session, query: Statement) -> Iterator[Row]:
-    """Read exceptions; what tells of no day of its own counts from the day it was first seen."""
+    """Read exceptions; one without a day of its own counts from the day it was first seen."""
     for row in session.execute(query).mappings():
         yield {**row, "exception_id": row["id"], "fact_on": row["fact_on"] or row["opened_on"]}
 

@@ -90,7 +90,7 @@ def open_session(store: Store, user: User, *, now: datetime) -> str:
 
 
 def user_of_session(store: Store, key: str, *, now: datetime) -> User | None:
-    """Find whose session it is; one that was left, is over, or began with another password is nobody's."""
+    """Return the user of a session; None if it was left, is over, or began with another password."""
     sha256 = digest(key)
     if sha256 in ENDED:
         return None
@@ -127,7 +127,7 @@ INVITATION_LASTS = timedelta(hours=24)
 
 
 class InvitationOverError(PeopleError):
-    """The link was used, is too old, or somebody can log in already."""
+    """The link was used, is too old, or there is a login already."""
 
 
 def invite(store: Store, *, now: datetime) -> str | None:

@@ -21,7 +21,7 @@ from reports.tables import AuditEntry
 
 
 def trouble(session: Session, connections: Sequence[str]) -> Sequence[tuple[str, str, int]]:
-    """Say which events of these connections somebody must look at: list, state and how many."""
+    """Return the events of these connections that need a person: list, state and count."""
     asked = (("conflicts", "", _conflicts), ("events", "quarantined", _events))
     queries = [(name, state, query(Wanted(connections, state)).order_by(None)) for name, state, query in asked]
     counts = [session.scalar(sa.select(sa.func.count()).select_from(query.subquery())) or 0 for _, _, query in queries]

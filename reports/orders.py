@@ -1,4 +1,4 @@
-"""Large files on order: made in a thread beside the pages, with how far they are, and kept in the archive."""
+"""Large files on order: made in a background thread, with their progress, and kept in the archive."""
 
 import json
 import threading
@@ -28,9 +28,9 @@ MOST_ROWS = {Format.CSV: 200_000, Format.PARQUET: 200_000, Format.XLSX: 20_000}
 _OF_LINES = frozenset(
     {"payout-detail", "payout-summary", "receivables", "in-transit", "clearing-rollforward", "control"}
 )
-# Each holds a report in memory and a core for minutes; the pages beside them must still answer.
+# Each holds a report in memory and a core for minutes; the pages must still answer.
 MOST_AT_ONCE = 2
-# A thread that told nothing for so long is dead, with its process.
+# A thread without progress for so long is dead, with its process.
 _SILENCE = timedelta(minutes=10)
 _EVERY = timedelta(seconds=1)
 _LOOK_EVERY = 1000
@@ -114,11 +114,11 @@ def _alone(installation: Installation, query: Query, on_rows: Callable[[int], No
 
 
 class _Progress:
-    """Tells the table how far an order is, at most once a second."""
+    """Write the progress of an order to its row, at most once a second."""
 
     def __init__(self, installation: Installation, number: int) -> None:
         self._installation, self._number = installation, number
-        self._rows, self._told_at = 0, utc_now()
+        self._rows, self._written_at = 0, utc_now()
 
     def count(self, rows: int) -> None:
         before, self._rows = self._rows, self._rows + rows
@@ -127,8 +127,8 @@ class _Progress:
 
     def tell(self, _bytes: int) -> None:
         now = utc_now()
-        if now - self._told_at >= _EVERY:
-            self._told_at = now
+        if now - self._written_at >= _EVERY:
+            self._written_at = now
             self._write({"rows_done": self._rows, "seen_at": now})
 
     def end(self, state: State, *, file_id: int | None = None, error: str = "") -> None:
@@ -142,7 +142,7 @@ class _Progress:
 
 
 def find(session: Session, number: int, *, now: datetime) -> ReportOrder | None:
-    """Find an order; one whose process died meanwhile has failed, whatever its row says."""
+    """Find an order; one whose process died meanwhile has failed, even if its row says otherwise."""
     row = session.get(ReportOrder, number)
     if row is not None and row.state == State.MAKING and row.seen_at <= now - _SILENCE:
         session.expunge(row)

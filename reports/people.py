@@ -20,7 +20,7 @@ from reports.tables import AuditEntry, User
 SHORTEST_PASSWORD = 12
 
 _hasher = PasswordHasher()
-# Verified when nobody has that name, so that the time taken does not tell who exists.
+# Verified when the name is unknown, so that the time taken does not show which names exist.
 _NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$/MUcRA+hU5TauPgnFiAIdw$+r8R5dKEE2edxutZuFGqYGFjSKXhfC23+Q+uo7UZ7kg"
 
 _NO_PERSON = 0

@@ -31,7 +31,7 @@ SHEET = Definition(
 
 
 def make(installation: Installation, connections: Sequence[Connection], *, today: date) -> Report:
-    """List what is open with its row version, so that a row that somebody changed meanwhile is refused alone."""
+    """List what is open with its row version, so that a row changed meanwhile is refused alone."""
     names = [connection.name for connection in connections]
     with installation.store.reading() as session:
         runs = runs_now(session, names, today)

@@ -128,7 +128,7 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
 
 
 def only_gaps(run: Run) -> bool:
-    """Tell whether the list took nothing of a run but what is missing: its day lies ahead of the data."""
+    """Return True if the list took only DATA_GAPs of a run: its day lies ahead of the data."""
     said = json.loads(run.summary)
     return not run.complete and (said["ahead_of_data"] or set(said["exceptions"]) == {Code.DATA_GAP})
 

@@ -104,7 +104,7 @@ class ReportFile(SQLModel, table=True):
 
 
 class ReportOrder(SQLModel, table=True):
-    """A large file that somebody asked for: made beside the pages, with how far it is."""
+    """A large file that was ordered: made in the background, with its progress."""
 
     __tablename__ = "report_order"
 

@@ -19,7 +19,7 @@ RUNS = 30
 HOURS = 48
 EVENTS = "events"
 _HOUR = timedelta(hours=1)
-# They need no document, so they say nothing about matching.
+# They need no document, so they are no measure of matching.
 _NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
 
 
@@ -27,7 +27,7 @@ _NO_MATCH_NEEDED = {Outcome.REFUND, Outcome.ADJUSTMENT}
 class Day:
     """The last run of one day in figures; `at_risk` is what it left open, by currency.
 
-    Where it was not `complete` nothing was called missing, so that less seems to be at risk.
+    Where it was not `complete` no item was called missing, so that less seems to be at risk.
     """
 
     as_of: date

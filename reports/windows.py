@@ -20,7 +20,7 @@ from reports.shapes.definitions import definition_of
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of a report: its rows as a report of their own, how many there are in all, columns that say nothing."""
+    """A stretch of a report: its rows as a report of their own, how many there are in all, empty columns."""
 
     report: Report
     total: int

@@ -83,7 +83,7 @@ def import_bank_file(  # noqa: PLR0913 - one file, and what only a person knows 
 
     Without an account the file's own counts, else the only one that payouts go to. An account that no payout goes to
     is mostly a typing error: it is taken only if `is_new_account` is set. Columns that a person confirms now are
-    remembered with the file; a sheet that nobody knows is read with those remembered, else columns are proposed.
+    remembered with the file; a sheet of an unknown bank is read with those remembered, else columns are proposed.
     """
     outcome = BankOutcome(path.name, BankReading(""))
     content = b""
@@ -144,7 +144,7 @@ def _to_memory(file: BankFile, confirmed: Confirmed) -> BankMapping:
 
 
 def read_bank_file(content: bytes, *, country: str, mapping: Mapping[str, str]) -> BankReading:
-    """Tell the format by its content, whatever the file is called; pure."""
+    """Return the format of a file by its content; pure."""
     beginning = beginning_of(content)
     if is_ofx(beginning):
         return read_ofx(content, zone=ZoneInfo(COUNTRIES[country].zone))
@@ -215,7 +215,7 @@ def _keep(
         said_before = Message("books.imported_before", {"at": earlier.imported_at, "name": earlier.name})
         return replace(outcome, earlier=said_before)
     before = _earlier(session, file)
-    stranger = None if before else _nobody_pays_to(session, file)
+    stranger = None if before else _remark_on_recipients(session, file)
     unfit = tuple(_unfit(file, before, None if is_new_account else stranger))
     if unfit:
         return replace(outcome, rejects=unfit)
@@ -295,8 +295,8 @@ def _unfit(file: BankFile, before: Sequence[BankFile], stranger: Message | None)
         yield Reject(NO_LINE, "currency", file.currency, reason)
 
 
-def _nobody_pays_to(session: Session, file: BankFile) -> Message | None:
-    """Say that payouts go elsewhere; nothing where they go here, or nowhere yet."""
+def _remark_on_recipients(session: Session, file: BankFile) -> Message | None:
+    """Return a remark if payouts go to other accounts; None if they go here, or to none yet."""
     recipients = _recipients(session, file.connection)
     if not recipients or file.account in {account_digits(number) for number in recipients}:
         return None

@@ -49,7 +49,7 @@ def find_place(file: BankFile, lines: Sequence[Said], earlier: Sequence[BankFile
     touching = [other for other in earlier if _may_share_lines(file, other) and _common(file, other)]
     same = Counter(lines) & Counter(kept)
     split = set(_split_days(file, lines, touching))
-    # Lines of the whole day again that happen to sum to nothing look like a day that was split.
+    # A whole day exported again whose lines sum to zero looks like a day that was split.
     split = {on for on in split if not _sums_to_zero(same, on)}
     over = [other for other in touching if _common(file, other) - split]
     stranger = next((other for other in over if _family(other) != _family(file)), None)
@@ -59,9 +59,9 @@ def find_place(file: BankFile, lines: Sequence[Said], earlier: Sequence[BankFile
     others = {said for said in same if said.booked_on in split or (not over and file.opening is not None)}
     stated = [other for other in over if other.opening is not None]
     agree = any(_counts_from_one_point(file, other, lines, kept) for other in stated if file.opening is not None)
-    retold = _count_contradicted(file, over, lines, kept, split)
-    if retold and (agree or file.opening is None or not stated):
-        return Place(rejects=(_refuse_other_words(over[-1], retold),))
+    contradicted = _count_contradicted(file, over, lines, kept, split)
+    if contradicted and (agree or file.opening is None or not stated):
+        return Place(rejects=(_refuse_other_words(over[-1], contradicted),))
     place = Place(Counter(said for said in kept if said in others))
     same = Counter({said: count for said, count in same.items() if said not in others})
     if not same:
@@ -137,7 +137,7 @@ def _days_and_amounts(said: Iterable[Said]) -> Counter[tuple[date, int]]:
 
 
 def _counts_from_one_point(file: BankFile, other: BankFile, lines: Sequence[Said], kept: Sequence[Said]) -> bool:
-    """Tell whether the balances of both say that equal lines are the same lines."""
+    """Return True if the balances of both files show that equal lines are the same lines."""
     assert file.opening is not None
     assert other.opening is not None
     assert other.closing is not None
@@ -163,8 +163,12 @@ def _refuse_other_format(file: BankFile, other: BankFile) -> Reject:
     return Reject(NO_LINE, "", "", Message("books.other_format_known", values))
 
 
-def _refuse_other_words(other: BankFile, retold: Counter[tuple[date, int]]) -> Reject:
-    values: dict[str, Value] = {"lines": retold.total(), "file": other.name, "day": min(day for day, _ in retold)}
+def _refuse_other_words(other: BankFile, contradicted: Counter[tuple[date, int]]) -> Reject:
+    values: dict[str, Value] = {
+        "lines": contradicted.total(),
+        "file": other.name,
+        "day": min(day for day, _ in contradicted),
+    }
     return Reject(NO_LINE, "", "", Message("books.same_days_other_words", values))
 
 

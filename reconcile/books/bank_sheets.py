@@ -157,7 +157,7 @@ def _to_row(row: Row, header: Header, convention: _Convention, rejects: list[Rej
         refuse(error.field, error.message)
         return None
     if amount is None:
-        # A line that only states a balance moved nothing.
+        # A line that only states a balance is no movement.
         if "saldo" not in normalise(text):
             refuse("amount" if "amount" in header.at else "credit", Message("books.empty"))
         return None
@@ -299,7 +299,7 @@ def _moves(row: Row, header: Header) -> bool:
 
 
 def check_totals(rows: Sequence[Row], header: Header, statement: Statement, mark: DecimalMark) -> Iterator[Reject]:
-    """Compare what the file sums up itself: where nothing agrees, lines are missing or were changed."""
+    """Compare the sums that the file states: if none agrees, lines are missing or were changed."""
     amounts = [line.amount for line in statement.rows]
     credit, debit = sum(a for a in amounts if a > 0), -sum(a for a in amounts if a < 0)
     for row in rows:

@@ -1,4 +1,4 @@
-"""What a bank file says, whatever its format: statements of lines with their balances, and if they add up; pure."""
+"""What bank files of any format say: statements of lines with their balances, and if they add up; pure."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence

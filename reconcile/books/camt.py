@@ -69,7 +69,7 @@ def _statement(element: Element) -> tuple[Statement, int]:
 
 
 def _advice(element: Element) -> tuple[Statement, int]:
-    """Read lines of the running day: their balances are those of a moment and prove nothing."""
+    """Read lines of the running day: their balances are interim and prove no completeness."""
     first = next(_all(element, "Ntry"), None)
     currency = _text(element, "Acct", "Ccy") or (_amount_of(first).get("Ccy", "") if first is not None else "")
     rows, waiting = _rows(element, currency)
@@ -159,7 +159,7 @@ def _day(element: Element, name: str) -> date:
 
 
 def _text(element: Element, *path: str) -> str:
-    """The text at the end of a path, whatever version of the message names the elements; empty where there is none."""
+    """Return the text at the end of a path in any version of the message; empty if there is none."""
     for name in path:
         found = next(_all(element, name), None)
         if found is None:

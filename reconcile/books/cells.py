@@ -1,4 +1,4 @@
-"""Cells and rows of a file read as a table, whatever its form; nothing is understood yet."""
+"""Cells and rows of a file of any form read as a table; their meaning is found elsewhere."""
 
 import re
 from dataclasses import dataclass

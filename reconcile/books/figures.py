@@ -75,7 +75,7 @@ def decide_mark(amounts: Iterable[Written], *, preferred: DecimalMark) -> Decima
 
 
 def decide_rate_mark(rates: Iterable[Written]) -> DecimalMark:
-    """Choose the mark of values with any number of decimals; nothing but the file itself tells thousands from them."""
+    """Choose the mark of values with any number of decimals: only the whole file can distinguish thousands."""
     texts = [_to_bare(rate.text)[1] for rate in rates if not rate.plain]
     fits = {mark: sum(_is_rate(text, mark) for text in texts) for mark in DecimalMark}
     tied = fits[DecimalMark.POINT] == fits[DecimalMark.COMMA] == len(texts)

@@ -1,4 +1,4 @@
-"""The watched folder: files that other programs lay down come into the books, and move beside their verdict."""
+"""The watched folder: files that other programs lay down come into the books, and are filed with their verdict."""
 
 import fcntl
 import json
@@ -64,7 +64,7 @@ class FolderWatch:
            hidden files and unfinished ones are passed over.
         2. Leave a file that is new or changed since the last look, or has not been quiet for long enough.
         3. Lock it, so that another worker leaves it, and read it; one that grows meanwhile waits for a later look.
-        4. Bring it in, whole or not at all; the same content a second time changes nothing.
+        4. Bring it in, whole or not at all; the same content a second time makes no change.
         5. Move it to `done/` or `refused/` and write the verdict next to it.
         """
         self._say_if_missing()
@@ -167,7 +167,7 @@ def _lock(path: Path, mark: _Mark) -> Iterator[int | None]:
         except OSError:
             # A disk of the network may not lock; the books keep the same content once all the same.
             log.debug("the disk of the books folder does not lock")
-        # Whoever had the lock before may have moved the file.
+        # The process that had the lock before may have moved the file.
         is_there = path.exists() and _mark_of(path.lstat()) == mark == _mark_of(os.fstat(file))
         yield file if is_ours and is_there else None
     finally:
@@ -182,7 +182,7 @@ def _read(file: int, mark: _Mark) -> bytes | None:
 
 
 def _move(path: Path, found: Intake) -> None:
-    """Move a file under a name of its own and write its verdict; whoever dies between leaves a file without one."""
+    """Move a file under a name of its own and write its verdict; a process that dies between leaves none."""
     now = datetime.now(UTC)
     folder = path.parent / (REFUSED if found.verdict is Verdict.REFUSED else DONE)
     folder.mkdir(exist_ok=True)

@@ -155,7 +155,7 @@ def _to_header(row: Row, mapping: Mapping[str, str], words: Vocabulary) -> Heade
     for field in words:
         if field in mapping:
             wanted = normalise(mapping[field])
-            # A field that a mapping leaves empty has no column, whatever others are called.
+            # A field that a mapping leaves empty has no column, even if one bears its usual name.
             index = plain.index(wanted) if wanted and wanted in plain else None
         else:
             index = names.index(field) if field in names else _find_column((field, *words[field]), plain, apart)

@@ -21,7 +21,7 @@ from reconcile.books.proposals import Proposal, propose_columns
 from reconcile.books.rates import HOME_RATE, RatesOutcome, import_rates
 
 _UNSAFE = re.compile(r"[^\w. ()-]")
-# In bytes, as file systems count; the end of a name tells what kind of file it is.
+# In bytes, as file systems count; the end of a name is the kind of file.
 _LONGEST_NAME = 120
 
 
@@ -84,7 +84,7 @@ class Intake:
         return Verdict.KNOWN if self.earlier else Verdict.TAKEN
 
     def to_answer(self) -> dict[str, object]:
-        """Return what a program is told: the verdict, what was counted, and every reason line by line."""
+        """Return the answer for programs: the verdict, the counts, and every reason line by line."""
         said = [*filter(None, [self.earlier, self.stale]), *self.notes]
         return {
             "verdict": self.verdict.value,

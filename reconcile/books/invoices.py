@@ -201,7 +201,7 @@ def _find_known(session: Session, connection: str, keys: Sequence[str]) -> Itera
 
 
 def _differences(known: LocalInvoice, document: Document, *, states_currency: bool) -> Differences:
-    """What the file says otherwise; a cell left empty takes nothing away, nor does a void row without amounts."""
+    """Return what the file changes; an empty cell, or a void row without amounts, removes no value."""
     stated = {field: getattr(document, field) for field in _FIELDS}
     if not states_currency:
         del stated["currency"]

@@ -40,7 +40,7 @@ def is_ofx(beginning: str) -> bool:
 def read_ofx(content: bytes, *, zone: ZoneInfo) -> BankReading:
     """Read each statement of a file.
 
-    It states no opening balance, so that nothing in it proves it whole.
+    It states no opening balance, so it cannot prove that it is whole.
     """
     text = _decode(content)
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
@@ -129,7 +129,7 @@ def _to_day(node: _Node, zone: ZoneInfo) -> date:
         if match[3] is None or match[2] in (None, _MIDNIGHT):
             return on
         offset = timezone(timedelta(hours=float(match[3])))
-        written = datetime.strptime(match[1] + match[2], "%Y%m%d%H%M%S")  # noqa: DTZ007 - its zone stands beside it
+        written = datetime.strptime(match[1] + match[2], "%Y%m%d%H%M%S")  # noqa: DTZ007 - its zone follows it
         return written.replace(tzinfo=offset).astimezone(zone).date()
     except (ValueError, OverflowError):
         raise BankFileError("books.ofx_value", field="DTPOSTED", line=node.line, value=text[:30]) from None

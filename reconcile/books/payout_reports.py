@@ -103,7 +103,7 @@ def import_payout_report(
     """Keep one report's fees in one transaction; a later report of the same payout replaces them.
 
     `seen` is the digest of the report that it was to replace when a person looked, empty for none; where another one
-    has come in since, nothing is kept.
+    has come in since, the file is refused.
     """
     outcome = ReportOutcome(path.name, "", payout_id or "")
     try:
@@ -126,7 +126,7 @@ def import_payout_report(
 
 
 def read_report(content: bytes) -> tuple[tuple[ReportRow, ...], tuple[Reject, ...]]:
-    """Read rows by header name, whatever other columns the provider adds; pure."""
+    """Read rows by header name; further columns are ignored; pure."""
     for sheet in read_sheets(content):
         found = _find_names(sheet)
         if found is None:
@@ -157,7 +157,7 @@ def _find_names(sheet: Sheet) -> tuple[int, list[str]] | None:
 
 
 def _find_uneven(sheet: Sheet, body: Sequence[Row], names: Sequence[str]) -> Iterator[Reject]:
-    """A separator too many moves fee and amount; only an empty cell at the end of every row moves nothing."""
+    """Yield rows with too few or too many cells, whose fee and amount may have moved; one more in each row is fine."""
     ends_alike = all(len(row.cells) == len(names) + 1 for row in body)
     for row in body:
         is_short = bool(sheet.separator) and len(row.cells) < len(names)
@@ -196,7 +196,7 @@ def keep_report(
 ) -> ReportOutcome:  # fmt: skip
     """Find the payout of these rows if it is not named, compare amounts, replace its fees.
 
-    Without a moment nothing is written.
+    Without a moment no row is written.
     """
     take_turn(session, Turn.BOOKS)
     found = outcome.payout_id or _find_payout(session, connection, rows)

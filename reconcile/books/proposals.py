@@ -1,4 +1,4 @@
-"""Columns of a bank sheet that nobody knows, guessed from what stands in them, for a person to confirm; pure."""
+"""Columns of an unknown bank sheet, guessed from their cells, for a person to confirm; pure."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -26,7 +26,7 @@ _SUMS = frozenset(
 
 
 def find_summary(header: Header) -> Iterator[Reject]:
-    """Refuse a file that counts and sums documents up and lists none: nobody owes a sum."""
+    """Refuse a file that only counts and sums documents: a sum is no claim on a customer."""
     if {"folio", "uuid"} & header.at.keys():
         return
     name = next((name for name in header.columns if normalise(name) in _SUMS), None)
@@ -67,7 +67,7 @@ def _is_tax_or_empty(triple: Sequence[Cell]) -> bool:
 def find_strangers(rows: Sequence[Row], header: Header, *, country: str, own: Collection[str]) -> Iterator[Reject]:
     """Refuse a file that says itself that its documents are not the merchant's own sales.
 
-    `own` are the merchant's tax ids; where none is known, several issuers are what tells.
+    `own` are the merchant's tax ids; if none is known, several issuers mean purchases.
     """
     sells = "customer_tax_id" in header.at and normalise(header.name("customer_tax_id")) not in {"rut", "rfc"}
     for name in header.columns:
@@ -125,7 +125,7 @@ def set_taxes_aside(rows: Sequence[Row], header: Header) -> tuple[list[Row], dic
 
 
 def is_summed_up(row: Row, header: Header, kind: str) -> bool:
-    """Tell the month's receipts in one row: folio 0 is no document's."""
+    """Return True if a row sums up the month's receipts: such a row has folio 0."""
     return kind in RECEIPTS and header.cell(row, "folio").strip("0") == "" and bool(header.cell(row, "folio"))
 
 

@@ -1,4 +1,4 @@
-"""Files as rows of cells, nothing understood yet: text under any encoding and separator, workbooks, tables of pages."""
+"""Files as rows of cells: text under any encoding and separator, workbooks, tables of web pages."""
 
 import codecs
 import csv
@@ -70,7 +70,7 @@ def read_sheets(content: bytes) -> Iterator[Sheet]:
 
 
 def beginning_of(content: bytes) -> str:
-    """Return how a file begins, in lower case, to tell what it is whatever it is called."""
+    """Return how a file begins, in lower case: its name may not say what it is."""
     encoding = next((name for bom, name in _BOMS if content.startswith(bom)), "utf-8")
     return content[:_BEGINNING].decode(encoding, errors="ignore").lower()
 
@@ -108,7 +108,7 @@ def _text_rows(text: str, separator: str) -> Iterator[Row]:
     line = 1
     try:
         for cells in reader:
-            if cells:  # millions of empty lines would fill the memory for nothing
+            if cells:  # millions of empty lines would only fill the memory
                 yield Row(line, _cut_quoted_line(cells, separator))
             line = reader.line_num + 1
     except csv.Error as error:

@@ -38,7 +38,7 @@ _BROKEN = (
 
 
 def workbook_sheets(content: bytes) -> Iterator[Sheet]:
-    """Read every sheet whole: a broken part shows only when the reader comes to it, as whatever error it makes."""
+    """Read every sheet whole: a broken part raises only when the reader comes to it, errors of many classes."""
     try:
         _check_parts(content)
         book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
@@ -84,7 +84,7 @@ def _sheet(page: _Page, *, from_1904: bool) -> Sheet:
 
 
 def _notes(page: _Page) -> Iterator[Message]:
-    """Tell what a person does not see on the screen, and what the reader cannot see in the file."""
+    """Remark on what a screen hides from a person, and on what this reader cannot see in the file."""
     with page._get_source() as part:  # noqa: SLF001 - the reader offers no other way to the part it reads
         written = part.read()
     if hidden := len(_HIDDEN_ROW.findall(written)):

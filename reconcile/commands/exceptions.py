@@ -232,7 +232,7 @@ def export_exceptions(installation: Installation, connection: Connection, *, sta
 def import_exceptions(
     installation: Installation, connection: Connection, *, file: Path, author: str | None, as_json: bool
 ) -> None:
-    """Take an exported sheet back, row by row; a row that somebody changed meanwhile is refused alone."""
+    """Take an exported sheet back, row by row; a row that was changed meanwhile is refused alone."""
     with installation.store.reading() as session:
         on = reference_day(session, connection)
     try:

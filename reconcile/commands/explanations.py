@@ -20,8 +20,8 @@ from reconcile.rules.terms import to_rules
 from reconcile.tables import Run
 
 _WIDTH, _INDENT, _NAME = 100, 2, 26
-# In the place of a document's key: the payment as such, whatever the document.
-_WHATEVER = ""
+# In the place of a document's key: decisions about the payment as such.
+_ANY_DOCUMENT = ""
 _DECIDED = {
     ("decline", True): Failure.DECLINED.value,
     ("unmatch", True): "kept apart by a person",
@@ -63,7 +63,7 @@ def _compare(session: Session, data_dir: Path, run: Run, identity: str, calendar
         balance = int(result["balance"]) + own if result is not None else int(document.total)
         checks = list(check_pair(item, document, balance=balance, rules=rules, calendar=calendar))
         about = f"compared with {document.doc_key}" + (" (applied)" if own else "")
-        word = None if own else decided.get(document.doc_key, decided.get(_WHATEVER))
+        word = None if own else decided.get(document.doc_key, decided.get(_ANY_DOCUMENT))
         yield Fact(about, "first_failed", word or name_first_failed(checks))
         yield from (Fact(about, check.name, str(check)) for check in checks)
 
@@ -71,7 +71,7 @@ def _compare(session: Session, data_dir: Path, run: Run, identity: str, calendar
 def _read_decisions(decisions: DataFrame, identity: str) -> dict[str, str]:
     """Say in words what people decided against documents of a payment, the last word about each of them."""
     mine = decisions[decisions["resource_id"] == identity].sort_values("decision_id")
-    said = {row.doc_key if isinstance(row.doc_key, str) else _WHATEVER: row.kind for row in rows_of(mine)}
+    said = {row.doc_key if isinstance(row.doc_key, str) else _ANY_DOCUMENT: row.kind for row in rows_of(mine)}
     return {key: _DECIDED[kind, bool(key)] for key, kind in said.items() if (kind, bool(key)) in _DECIDED}
 
 

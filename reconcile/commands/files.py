@@ -1,4 +1,4 @@
-"""How importing files ends: some refused is partly done, all refused is nothing done."""
+"""How importing files ends: partly done if some were refused, not done if all were."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ class FileOutcome(Protocol):
 
 
 def status_of(outcomes: Sequence[FileOutcome]) -> Completion:
-    """Some refused: partly done; all refused: nothing done."""
+    """Return the exit status: partly done if some files were refused, not done if all were."""
     refused = sum(not outcome.accepted for outcome in outcomes)
     if not refused:
         return Completion.DONE

@@ -36,7 +36,7 @@ from reconcile.reading.process import save_memory
 from reconcile.rules.outcomes import SEVERITIES
 from reconcile.rules.pipeline import UnbalancedError
 from reconcile.runs.nightly import NightlyOutcome, join
-from reconcile.runs.run import TOTALS, RunOutcome, UnknownPayoutError, Watch, say_nothing
+from reconcile.runs.run import TOTALS, RunOutcome, UnknownPayoutError, Watch, ignore_step
 from reconcile.runs.run import run as start_run
 from reconcile.tables import Run
 
@@ -56,11 +56,11 @@ GLANCE_KEYS = ("code", "severity", "at risk", "about")
 
 @contextmanager
 def show_steps() -> Iterator[Watch]:
-    """Show each step while it lasts; Ctrl-C ends the run, which leaves nothing behind."""
+    """Show each step while it lasts; Ctrl-C ends the run before it writes."""
     save_memory()
     try:
         if not sys.stderr.isatty():
-            yield say_nothing
+            yield ignore_step
             return
         with Console(stderr=True).status("reconciling") as status:
             yield status.update

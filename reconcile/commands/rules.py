@@ -28,7 +28,7 @@ def rule_group() -> None:
 @json_option
 @click.pass_obj
 def list_rules(open_installation: OpenInstallation, *, as_json: bool) -> None:
-    """Every number of [rules] as it holds, beside its default."""
+    """Every number of [rules] as it holds, with its default."""
     chosen, defaults = asdict(to_rules(open_installation().settings.rules)), asdict(to_rules({}))
     rows = [{"rule": name, "value": _plain(value), "default": _plain(defaults[name])} for name, value in chosen.items()]
     print_rows(rows, RULE_KEYS, as_json=as_json)

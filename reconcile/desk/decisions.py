@@ -120,7 +120,7 @@ def adjust(
     kind: Adjustment = Adjustment.OTHER,
     seen: int | None = None,
 ) -> Decision:
-    """Accept a difference: an amount of a document, whatever is left of it, or a payment that needs no document.
+    """Accept a difference: an amount of a document, all that is left of it, or a payment that needs no document.
 
     An amount lowers what the document asks for, one below zero raises it; neither goes beyond the document.
     """

@@ -21,7 +21,7 @@ from reconcile.tables import ExceptionRow
 
 # The document to match by hand with the payment of the row.
 MATCH = "match_to"
-# The report's columns, then those that a returned sheet needs besides.
+# The report's columns, then those that only a returned sheet needs.
 COLUMNS = (*EXCEPTION_KEYS, MATCH, "note", "version")
 NEEDED = ("exception_id", "owner", "state", "resolution", "note", "version")
 
@@ -54,7 +54,7 @@ def _to_cell(value: object) -> str:
 
 
 def read_sheet(content: bytes, *, labels: Mapping[str, str] | None = None) -> list[tuple[int, dict[str, str]]]:
-    """Read a returned sheet, CSV or XLSX, whatever separator the spreadsheet gave it; `labels` are other headings."""
+    """Read a returned sheet, CSV with any separator or XLSX; `labels` are other headings."""
     known = labels or {}
     try:
         for sheet in read_sheets(content):

@@ -154,7 +154,7 @@ def _to_provider(provider: _Provider | None, country: str) -> str | None:
 
 
 def _check_clearing(accounts: AccountMap) -> None:
-    """Refuse a clearing account that something else is posted to: its balance would prove nothing."""
+    """Refuse a clearing account with other postings: its balance would not be the money in transit."""
     clearing = accounts.find(_CLEARING)
     for _, account in accounts.all_accounts():
         if clearing is not None and account.key != _CLEARING and account.code == clearing.code:

@@ -1,6 +1,6 @@
 """Pure: entries with the merchant's accounts, and what a later fact does to one that was exported.
 
-Nothing that was exported is rewritten. Where a run now says otherwise, the lines that changed are reversed and posted
+What was exported is never rewritten. Where a run now says otherwise, the lines that changed are reversed and posted
 anew in a correction of their own; a payment whose document was found later is moved from one account to the other.
 """
 

@@ -60,7 +60,7 @@ def read_items(lines: pa.Table) -> Iterator[Item]:
 
 
 def post_item(item: Item, terms: Terms) -> Iterator[Posting]:
-    """Yield what an item moves; whatever it is, the clearing account moves by its signed amount."""
+    """Yield what an item moves; the clearing account always moves by its signed amount."""
     first = item.first
     kind = first["resource_type"]
     if kind in _OTHERS:
@@ -95,7 +95,7 @@ def _post_payment(item: Item, terms: Terms) -> Iterator[Posting]:
 def _find_collected_vat(row: Row) -> int:
     """Return the VAT of what was applied: what was collected after it less before, so that parts add up to the whole.
 
-    What was paid beyond the total has no VAT, and nothing is said of a document whose VAT is unknown.
+    What was paid beyond the total has no VAT; if the document's VAT is unknown, return 0.
     """
     total, vat = row["doc_total"], row["doc_vat"]
     if not vat or not total or row["doc_balance_after"] is None:

@@ -125,7 +125,7 @@ class Text(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Option(Struct, frozen=True, forbid_unknown_fields=True):
-    """A value that whoever exports must give, and what it must look like."""
+    """A value that an export needs from its user, and what it must look like."""
 
     pattern: str
     example: str

@@ -29,7 +29,7 @@ class Days:
 
 
 def load_accounts(settings: Settings, connection: Connection) -> AccountMap:
-    """Read the account map beside `cuadre.toml`; raise AccountsError if there is none."""
+    """Read the account map in the folder of `cuadre.toml`; raise AccountsError if there is none."""
     path = settings.config_dir / FILE
     try:
         text = path.read_text(encoding="utf-8")

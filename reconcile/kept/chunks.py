@@ -407,7 +407,7 @@ def page(session: Session, found: Sequence[Stretch], skip: int, size: int) -> li
 
 
 def empty_columns(session: Session, found: Sequence[Stretch]) -> set[str]:
-    """Return the columns without any value in all of the runs, whatever the range."""
+    """Return the columns without any value in the whole of the runs."""
     first = {stretch.run.connection: stretch for stretch in reversed(found) if stretch.rows}
     known = [_load_stretch(session, stretch).empty_columns() for stretch in first.values()]
     return set.intersection(*known) if known else set()

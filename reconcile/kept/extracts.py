@@ -36,7 +36,7 @@ OF_LINES, OF_PAYOUTS, OF_DOCUMENTS = "payout-detail", "payout-summary", "documen
 _READ_OF_LINES = ("line", *ITEMS.names, "doc_key", "applied_amount")
 _PAYMENTS = pa.array(PAYMENT_TYPES)
 _SUMMED = ("payments_gross", "charges_gross", "refunds_gross", "refund_adjustments", "disputes", "payout_amount")
-# Sums of two columns: a payout that lacks either adds nothing, and the other side of the total then shows the gap.
+# Sums of two columns: a payout that lacks either is left out, and the other side of the total shows the gap.
 _SUMMED_TOGETHER = (("computed_amount", "fee_total"), ("computed_amount", "difference"))
 _BALANCE = pa.schema({column.name: chunks.ARROW_TYPES[column.kind] for column in chunks.COLUMNS[ROLLFORWARD]})
 _FIGURES = pa.schema(

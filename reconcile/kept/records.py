@@ -73,7 +73,7 @@ class Summary(TypedDict, total=False):
     totals: dict[str, dict[str, int]]
     # No needed stream reaches the as-of day, though some were read.
     ahead_of_data: bool
-    # What a file made of this run must name, on whatever machine it is made.
+    # What every file made of this run must name.
     inputs: dict[str, str]
     tolerances: dict[str, int]
     # What was open when the run was published: each peso once, and how many exceptions it covers.

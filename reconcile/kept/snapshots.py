@@ -148,7 +148,7 @@ def are_held(folder: Path) -> bool:
 def write_draft(snapshot: Snapshot, data_dir: Path, worker: Executor) -> Iterator[Callable[[], Path]]:
     """Write the inputs while other work goes on, with their manifest; the folder appears whole when the caller says so.
 
-    Else nothing is left of them. A machine that dies leaves a draft at most.
+    Else they are removed. A machine that dies leaves a draft at most.
     """
     folder = folder_of(data_dir, snapshot.inputs.connection, snapshot.run_id)
     if are_held(folder):
@@ -224,7 +224,7 @@ def read_frame(data_dir: Path, connection: str, run_id: str, name: str) -> DataF
 
 
 def read(data_dir: Path, connection: str, run_id: str) -> Snapshot:
-    """Bring a run's inputs back as they were; whatever was changed since is refused."""
+    """Bring a run's inputs back as they were; raise SnapshotError if they were changed since."""
     are_held(folder_of(data_dir, connection, run_id))
     manifest = read_manifest(data_dir, connection, run_id)
     if name_of(manifest) != run_id:
@@ -270,7 +270,7 @@ def digest_of(frame: DataFrame) -> str:
 
 
 def _to_bytes(cells: pa.Array) -> Iterator[memoryview]:
-    """Yield a column as bytes that only the same cells have, in whatever pieces they are kept."""
+    """Yield a column as bytes that only the same cells have, however the column is divided."""
     if cells.null_count == len(cells):
         return
     if cells.null_count:

@@ -1,7 +1,7 @@
 """Is what we hold complete up to the as-of day: one row per stream the run reads that is not, with its reason; pure.
 
 `reconcile.rules.streams` lists them. Six are needed: never read, they are a gap. The others are a gap once they were
-asked for: who has no business accounts need not read any. A stream is complete when nothing that was asked of it is
+asked for: a merchant without business accounts has none to read. A stream is complete when no part asked of it is
 still open and it reaches the as-of day:
 
 - a day that is over at the provider must be reached to its end. It is over when some stream has passed it, or when the
@@ -68,7 +68,7 @@ def find_gaps(  # noqa: PLR0913 - all it judges by is given, so that it stays pu
 ) -> DataFrame:
     """Build the frame of gaps; `reached` says of each stream that was ever read how far it is complete.
 
-    Streams `left_out` hold nothing that could be missing: the provider never offered them, or no link token is set.
+    Streams `left_out` are no gaps: the provider never offered them, or no link token is set.
     """
     ends = day_start(as_of + timedelta(days=1), zone)
     begins = min(day_start(as_of, zone), datetime.combine(as_of, time(), tzinfo=UTC))

@@ -121,7 +121,7 @@ def _with_customers(facts: pa.Table, customers: pa.Table, country: str) -> pa.Ta
 
 
 def _first_events(facts: pa.Table, sources: pa.Table) -> pa.Array:
-    """Return the first event of each resource: the earliest, then the smallest id, in whatever order they arrived."""
+    """Return the first event of each resource: the earliest, then the smallest id."""
     sources = in_order(sources, ["created_at", "event_id"])
     return sources["event_id"].take(places_of([facts["resource_id"]], [sources["resource_id"]]))
 

@@ -129,8 +129,8 @@ def to_frame(table: pa.Table, schema: Schema) -> DataFrame:
 
 def to_known_frame(table: pa.Table, schema: Schema, *order: str) -> DataFrame:
     """Return an Arrow table as a typed, sorted frame, in which empty texts are unknown."""
-    nothing = pa.scalar(None, type=pa.large_string())
-    known = [pc.if_else(pc.equal(table[name], ""), nothing, table[name]) if dtype == TEXT else table[name]
+    null = pa.scalar(None, type=pa.large_string())
+    known = [pc.if_else(pc.equal(table[name], ""), null, table[name]) if dtype == TEXT else table[name]
              for name, dtype in schema.items()]  # fmt: skip
     return to_frame(in_order(pa.table(known, names=list(schema)), order), schema)
 

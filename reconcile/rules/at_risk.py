@@ -58,7 +58,7 @@ def add_up_risks(found: Iterable[AtRisk]) -> dict[str, Total]:
     A subject counts once, with the largest of its amounts. A payout at risk as a whole counts once with everything in
     it: the larger of its amount and of what is at risk inside. A payment without a certain document and its disputes
     are the larger of it and of their sum. Of a document only what exceeds the payments, refunds and disputes that name
-    it is added. Where a row names several documents, or none, nothing is taken off.
+    it is added. For a row that names several documents, or none, the whole amount counts.
     """
     by_currency: dict[str, list[AtRisk]] = defaultdict(list)
     for one in found:

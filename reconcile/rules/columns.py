@@ -100,7 +100,7 @@ def to_texts(column: AnyColumn) -> ArrowTexts:
 
 
 def to_arrow(column: AnyColumn, kind: pa.DataType | None = None) -> ArrowValues:
-    """Return a column as one Arrow array, whatever pieces it is kept in."""
+    """Return a column as one Arrow array."""
     return to_one_array(pa.array(column, type=kind))
 
 

@@ -55,7 +55,7 @@ def _forbid(ledger: Ledger, payment: int, doc: int | None, matched: dict[int, li
 
 
 def _adjust(ledger: Ledger, payment: int | None, doc: int | None, row: Row) -> None:
-    """Accept an amount of a document, or whatever is left of it, or a payment that needs no document."""
+    """Accept an amount of a document, or all that is left of it, or a payment that needs no document."""
     amount, at = _to_amount(row), None if pd.isna(row.decided_at) else to_instant(row.decided_at)
     if doc is not None and amount is not None:
         if at is not None and _may_be_of_a_dispute(ledger, doc, at):

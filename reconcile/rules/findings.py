@@ -108,7 +108,7 @@ def add_days(findings: Sequence[Finding], rows: DataFrame, summary: DataFrame, i
     """Add the days and customers that the rules did not set.
 
     Who paid or got back is the customer of a payment or refund. A document that a payment only names, and was not
-    applied to, says nothing of its customer nor of when it is due. A finding of which no such day is known, as of a
+    applied to, is no evidence of its customer nor of when it is due. A finding of which no such day is known, as of a
     year without a calendar, keeps none.
     """
     items = _read_items(_to_ids(found.resource_id for found in findings), rows)

@@ -87,7 +87,7 @@ DISPUTES: Schema = {
 
 FEES: Schema = {"payout_id": TEXT, "resource_id": TEXT, "fee_total": MONEY}
 
-# A gap that names a payout concerns that one alone, whatever else was alive at its moment.
+# A gap that names a payout concerns that payout alone.
 GAPS: Schema = {"stream": TEXT, "since": MOMENT, "until": MOMENT, "reason": TEXT, "payout_id": TEXT}
 
 CONFLICTS: Schema = {"event_id": TEXT, "resource_id": TEXT, "amount": MONEY}

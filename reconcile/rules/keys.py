@@ -121,7 +121,7 @@ def decode_metadata(text: object) -> Mapping[str, object]:
 
 
 def list_loose_words(text: object) -> list[str]:
-    """Return what metadata says under names that are no identity keys, at whatever depth: words and whole numbers."""
+    """Return the words and whole numbers of metadata, at any depth, under names that are no identity keys."""
     waiting = [value for name, value in decode_metadata(text).items() if name not in NAMES]
     found = []
     for value in waiting:

@@ -62,7 +62,7 @@ def _codes_of(*roles: Role) -> frozenset[str]:
 CREDIT_NOTES = _codes_of(Role.CREDIT_NOTE)
 DEBIT_NOTES = _codes_of(Role.DEBIT_NOTE)
 RECEIPTS = _codes_of(Role.RECEIPT, Role.PAPER_RECEIPT)
-# What files of sales hold besides, and no book keeps.
+# Further columns of sales files that no book keeps.
 NO_SALES = _codes_of(Role.NO_SALE)
 NO_CLAIMS = NO_SALES | _codes_of(Role.PAPER_RECEIPT)
 

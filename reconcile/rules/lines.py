@@ -197,7 +197,7 @@ def _sum_first_lines(rows: DataFrame, fees: Fees, at: Indices, *, is_later: Mask
 
 
 def _find_payments(rows: DataFrame, ledger: Ledger) -> Indices:
-    """Return each row's payment, wherever the row stands; the last place stands for none."""
+    """Return each row's payment; the last place stands for none."""
     frame = ledger.payments.frame
     payment_at = np.full(len(rows), len(frame), dtype=np.int64)
     payment_at[frame["row"].to_numpy()] = np.arange(len(frame))

@@ -308,7 +308,7 @@ LINE_COLUMNS = to_columns(
     "order_ref outcome match_stage match_rule rivals doc_country doc_type doc_series doc_folio doc_uuid doc_date "
     "doc_due_date doc_total applied_amount doc_balance_after difference expected_doc exception_code note"
 )
-# A stored line has besides what names its document, and what the journal posts of it.
+# Further columns of a stored line: its document's name, and what the journal posts of it.
 STORED_LINE_COLUMNS = (*LINE_COLUMNS, *to_columns("doc_key doc_customer_tax_id doc_vat"))
 # The columns of `documents` without `connection`.
 DOCUMENT_COLUMNS = to_columns(

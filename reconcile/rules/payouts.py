@@ -92,7 +92,7 @@ def _rank(items: DataFrame, payouts: DataFrame) -> DataFrame:
     order = payouts.sort_values(["created_at", "payout_id"], ignore_index=True)
     ranks = pd.Series(np.arange(len(order)), index=order["payout_id"])
     rows = items.assign(thing=_number_things(items))
-    # One row per payout and item; where a payout lists an item, a row without a payout adds nothing.
+    # One row per payout and item; a row without a payout is dropped where a payout lists the item.
     is_loose = rows["payout_id"].isna()
     listed = DataFrame({"thing": rows["thing"], "payout": to_codes(rows["payout_id"])})
     rows = _drop(rows, listed.duplicated() | (is_loose & rows["thing"].isin(rows["thing"][~is_loose])))
@@ -105,7 +105,7 @@ def _rank(items: DataFrame, payouts: DataFrame) -> DataFrame:
 
 
 def _number_things(items: DataFrame) -> Ints:
-    """Number the items: a kind and an id, in whatever payout."""
+    """Number the items by kind and id; the same item in two payouts has one number."""
     kinds = to_codes(items["resource_type"])
     return to_codes(items["resource_id"]) * (int(kinds.max(initial=0)) + 1) + kinds
 

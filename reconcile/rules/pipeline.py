@@ -173,7 +173,7 @@ def match_payments(rows: DataFrame, inputs: Inputs) -> Ledger:
 
 
 def open_ledger(rows: DataFrame, inputs: Inputs) -> tuple[Ledger, Said]:
-    """Open the ledger with nothing decided, and return it with what each payment's metadata says."""
+    """Return a ledger without decisions, and what each payment's metadata says."""
     payments = choose_payments(rows, inputs.items)
     said = read_metadata(payments["metadata"])
     return _to_ledger(payments, said, rows, inputs), said

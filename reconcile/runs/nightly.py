@@ -68,7 +68,7 @@ class NightlyOutcome:
 
 
 def join(statuses: Iterable[Completion]) -> Completion:
-    """Join several statuses into one: nothing done only where nothing at all was."""
+    """Join several statuses into one: NOTHING_DONE only if every step was."""
     found = list(statuses)
     if not found:
         return Completion.DONE
@@ -81,11 +81,11 @@ def nightly(
 ) -> NightlyOutcome:
     """Bring everything in, reconcile the day and hand out its reports.
 
-    1. Check the database's file. On a damaged one the night ends here: nothing is published from it.
+    1. Check the database's file. On a damaged one the night ends here, without a result.
     2. Backfill the event log: what webhooks lost comes in.
     3. Pull every stream, so that objects changed without an event are fresh.
     4. Compare our mirror with the provider's objects and mend what differs.
-    5. Reconcile as of the day. On incomplete data the run says so and calls nothing missing.
+    5. Reconcile as of the day. On incomplete data the run says so and reports no item as missing.
     6. Drop the rows of runs that need not be kept any longer.
     7. Build the day's reports, of an incomplete run too: they carry its state.
     8. Say whether the day is over at the provider. The night of a day that still runs is incomplete; a cut's is not.

@@ -89,7 +89,7 @@ def insert_chunks(session: Session, packed: Iterable[Row], *, connection: str, r
 
 
 def read_exceptions(session: Session, connection: str, identities: Iterable[str]) -> list[ExceptionState]:
-    """Read the exceptions that are open, and those of these ids whatever their state."""
+    """Read the exceptions that are open, and those of these ids in any state."""
     table, database = core_of(ExceptionRow), session.connection()
     mine = sa.select(*(table.c[name] for name in ExceptionState._fields)).where(table.c.connection == connection)
     rows = list(map(ExceptionState._make, database.execute(mine.where(table.c.state == State.OPEN)).all()))

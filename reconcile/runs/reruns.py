@@ -16,7 +16,7 @@ from reconcile.kept import chunks, snapshots
 from reconcile.kept.snapshots import Snapshot
 from reconcile.rules.inputs import Finding, Result
 from reconcile.runs.publication import insert_results, payout_rows
-from reconcile.runs.run import RunOutcome, Watch, is_published, judge, narrow, say_nothing, to_outcome
+from reconcile.runs.run import RunOutcome, Watch, ignore_step, is_published, judge, narrow, to_outcome
 from reconcile.tables import PayoutResult, Run, RunFinding
 
 Row: TypeAlias = Mapping[str, object]
@@ -70,8 +70,8 @@ class Rerun:
     changed_since: ChangedSince
 
 
-def rerun(data_dir: Path, run: Run, watch: Watch = say_nothing) -> Rerun:
-    """Read a run's inputs back and reconcile them with today's rules; nothing is written."""
+def rerun(data_dir: Path, run: Run, watch: Watch = ignore_step) -> Rerun:
+    """Read a run's inputs back and reconcile them with today's rules, without writing."""
     watch("reading the kept inputs")
     snapshot = snapshots.read(data_dir, run.connection, run.id)
     watch(f"matching {len(snapshot.inputs.items)} items with {len(snapshot.inputs.documents)} documents")

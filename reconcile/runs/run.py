@@ -52,7 +52,7 @@ TOTALS = (
 )  # fmt: skip
 
 
-def say_nothing(_step: str) -> None:
+def ignore_step(_step: str) -> None:
     pass
 
 
@@ -89,7 +89,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     payout_id: str | None = None,
     dry_run: bool = False,
     rules: Rules = reconcile,
-    watch: Watch = say_nothing,
+    watch: Watch = ignore_step,
 ) -> RunOutcome:
     """Reconcile one connection.
 
@@ -97,7 +97,7 @@ def run(  # noqa: PLR0913 - the scope of a run is four keyword arguments
     draft is written, which is removed again, and the last step is a single transaction.
 
     1. Read everything in one view of the database and name it by its content.
-    2. If a run of that content exists, return it as it was and publish nothing.
+    2. If a run of that content exists, return it as it was.
     3. Reconcile (the rules refuse a result that does not balance), narrow to the scope asked for; write the inputs to
        files meanwhile.
     4. Give the files their place, then publish rows and exceptions in one transaction.

@@ -142,7 +142,7 @@ def tokens_revoke(open_installation: OpenInstallation, *, name: str) -> None:
 
 
 def greet(installation: Installation, address: str) -> None:
-    """Tell who starts the pages how the first person gets in; where somebody can already, say nothing."""
+    """Print how the first person logs in, unless there is a login already."""
     key = invite(installation.store, now=utc_now())
     if key is not None:
         link = f"{installation.settings.public_url or address}/welcome/{key}"

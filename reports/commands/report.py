@@ -79,10 +79,10 @@ def _formats(asked: str | None, out: str | None) -> str:
     """Take the format from the file's name where it is not said; a name that says another is refused."""
     path = Path(out or "-")
     ending = path.suffix.removeprefix(".").lower()
-    told = ending if ending in set(Format) and not path.is_dir() else None
+    ending_format = ending if ending in set(Format) and not path.is_dir() else None
     if asked is None:
-        return told or Format.CSV
-    if told is not None and asked.strip() != told:
+        return ending_format or Format.CSV
+    if ending_format is not None and asked.strip() != ending_format:
         raise Refusal(f"--format {asked} and a file that ends in .{ending} do not agree: {out}", Completion.MISUSED)
     return asked
 

@@ -112,7 +112,7 @@ def _shorten(value: object) -> object:
 
 
 def warm(app: Flask) -> Flask:
-    """Compile the templates and read the catalogues beside the start, so that the first page does not wait for them."""
+    """Compile the templates and read the catalogues in a thread, so that the first page does not wait for them."""
     threading.Thread(target=_compile, args=(app,), name="templates", daemon=True).start()
     return app
 
@@ -266,5 +266,5 @@ def _answer(status: int, sentence: Message | str) -> ResponseReturnValue:
     is_machine = request.headers.get("Authorization") or request.path.startswith(("/webhooks", "/api/"))
     if is_machine or request.accept_mimetypes.best_match(("text/html", "text/plain"), "text/html") == "text/plain":
         return Response(f"{sentence}\n", status, mimetype="text/plain")
-    told = refusal(sentence, desk.language())
-    return render_template("error.html", title=_TITLES[status], sentence=told), status
+    shown = refusal(sentence, desk.language())
+    return render_template("error.html", title=_TITLES[status], sentence=shown), status

@@ -104,7 +104,7 @@ def _list(listing: Listing) -> ResponseReturnValue:
 
 
 def _after(session: Session, listing: Listing, wanted: Wanted, start: int, *, anchor: str, total: int) -> int:
-    """Find where the next page begins: after the last row of the page before, wherever newer rows have pushed it."""
+    """Return where the next page begins: after the last row of the page before, though newer rows have moved it."""
     known, _, mark = anchor.partition(":")
     more = total - (desk.whole_number(known) or total)
     if more == 0 or not start or not mark:

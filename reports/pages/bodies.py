@@ -7,7 +7,7 @@ from flask import Flask, abort, request
 from consumer.facts.messages import Message
 from reports.pages.staging import LARGEST
 
-# A form of a page brings texts and choices; a route that takes files takes its form beside them.
+# A form of a page brings texts and choices; a route that takes files takes its form with them.
 _FORM = 65_536
 _LARGEST = {"books.look": LARGEST + _FORM, "exceptions.take_sheet": LARGEST + _FORM, "deliveries.take": LARGEST + _FORM}
 _MEGABYTE, _KILOBYTE = 1_000_000, 1024

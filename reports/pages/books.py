@@ -73,7 +73,7 @@ def index(name: str) -> ResponseReturnValue:
 
 @blueprint.post("/look")
 def look() -> ResponseReturnValue:
-    """Read a file and show what it would change; nothing is kept before it is confirmed."""
+    """Read a file and show what it would change; it is kept once it is confirmed."""
     need(Role.FINANCE)
     try:
         upload = staging.stage_upload(
@@ -186,7 +186,7 @@ def period(connection: str, number: int) -> ResponseReturnValue:
 
 @blueprint.post("/close")
 def close() -> ResponseReturnValue:
-    """Close the days up to one, on a run of this moment; a refusal changes nothing and says why."""
+    """Close the days up to one, on a run of this moment; or say why that is refused."""
     need(Role.FINANCE)
     connection = desk.find_connection(request.form.get("connection", ""))
     until = desk.to_day("until", request.form.get("until", ""))

@@ -46,7 +46,7 @@ def show_case(connection: str, exception_id: str) -> ResponseReturnValue:
 
 @case.post("/<connection>/<exception_id>/<action>")
 def decide(connection: str, exception_id: str, action: str) -> ResponseReturnValue:
-    """Take one decision; a stale or impossible one changes nothing and says why."""
+    """Take one decision; refuse a stale or impossible one with the reason."""
     need(Role.FINANCE)
     desk.find_connection(connection)
     if action not in ACTIONS:
@@ -66,7 +66,7 @@ def decide_one(action: str, connection: str, exception_id: str, *, version: int)
     def act(session: Session, signed: Signature) -> None:
         ACTIONS[action](session, connection, exception_id, signed, version)
 
-    # Handing over and noting say what they do; whatever moves money or closes work says why.
+    # Handing over and noting need no reason; a decision that moves money or closes work does.
     return take_decision(act, reason=f"{action} on the page" if action in _SELF_EXPLAINING else None)
 
 
@@ -79,7 +79,7 @@ def _note(session: Session, connection: str, exception_id: str, signed: Signatur
 
 
 def _resolve(session: Session, connection: str, exception_id: str, signed: Signature, version: int) -> None:
-    # The day of the newest run, as the commands have it: an age must not depend on where somebody decided.
+    # The day of the newest run, as the commands have it: an age must not depend on where a person decided.
     runs = standing.runs_now(session, [connection], local_date(signed.at, desk.zone_of(connection)))
     on = max((run.as_of for run in runs), default=local_date(signed.at, desk.zone_of(connection)))
     decisions.resolve(session, connection, exception_id, signed, on=on, version=version)
@@ -182,7 +182,7 @@ def take_decision(act: Callable[[Session, Signature], object], *, reason: str | 
 
 
 def _adjust_pair(session: Session, pair: Pair, signed: Signature) -> None:
-    """Accept a difference of a kind; an empty amount accepts whatever is left."""
+    """Accept a difference of a kind; an empty amount accepts all that is left."""
     kind = request.form.get("kind", "")
     if kind not in set(Adjustment):
         raise desk.BadQueryError("pages.not_one_of", name="kind", value=kind[:20], known=", ".join(Adjustment))

@@ -18,7 +18,7 @@ STATUS = {Verdict.TAKEN: 201, Verdict.KNOWN: 200, Verdict.REFUSED: 422}
 
 @blueprint.post("/<kind>", provide_automatic_options=False)
 def take(kind: str) -> ResponseReturnValue:
-    """Bring one file into the books; the same content a second time changes nothing and is said to be known."""
+    """Bring one file into the books; the same content a second time is answered as known."""
     if not desk.reader().is_machine:
         abort(403)
     need(Role.FINANCE)

@@ -168,7 +168,7 @@ def page_number() -> int:
 
 
 def whole_number(text: str) -> int | None:
-    """Read ASCII digits that fit every database's integers, or nothing."""
+    """Read ASCII digits that fit every database's integers; None for other text."""
     is_plain = text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER
     return int(text) if is_plain else None
 

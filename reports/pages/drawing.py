@@ -1,6 +1,6 @@
 """Pure: where the shapes of a picture lie, in whole units of its view box; the templates draw them.
 
-Every picture stands beside a table of the same figures, so its shapes carry no words but the ends of its scales.
+Every picture has a table of the same figures next to it, so its shapes carry no words but the ends of its scales.
 """
 
 from collections.abc import Sequence
@@ -65,7 +65,7 @@ def bars(steps: Sequence[tuple[str, int, int]]) -> list[Bar]:
 
 
 def columns(values: Sequence[int], marked: Sequence[bool] = ()) -> Chart:
-    """Stand each value on zero, wherever that lies; heights compare, and what is not zero can be seen."""
+    """Draw each value from the line of zero, so that heights compare and small values can be seen."""
     top = round_up(max([0, *values]))
     lowest = min([0, *values])
     bottom = -round_up(-lowest) if lowest else 0

@@ -70,7 +70,7 @@ def index() -> ResponseReturnValue:
 
 
 def _owner() -> str | None:
-    """Read whose exceptions are asked for: somebody's, nobody's, or with None everybody's."""
+    """Return the owner whose exceptions are asked for: empty for those without one, None for all."""
     owner = request.args.get("owner", "")[:200]
     return "" if owner == NOBODY else owner or None
 
@@ -133,7 +133,7 @@ def sheet(file_format: str) -> ResponseReturnValue:
 
 @blueprint.post("/sheet")
 def take_sheet() -> ResponseReturnValue:
-    """Take a filled sheet back, row by row; a row that somebody changed meanwhile is refused alone."""
+    """Take a filled sheet back, row by row; a row that was changed meanwhile is refused alone."""
     need(Role.FINANCE)
     given = request.files.get("sheet")
     content = given.read(LARGEST + 1) if given else b""

@@ -59,7 +59,7 @@ def _remember(user: User, answer: Response) -> Response:
 
 
 def _open(user: User) -> None:
-    """Begin a session under a new key, whatever the browser brought."""
+    """Begin a session under a new key; the browser's own is never taken over."""
     language = session.get("language")
     session.clear()
     session.permanent = True
@@ -101,7 +101,7 @@ def _own_address(target: str) -> str | None:
 
 @blueprint.post("/logout")
 def leave() -> ResponseReturnValue:
-    """End the session on the server: a copy of the cookie is worth nothing from here on, written or not."""
+    """End the session on the server: a copy of the cookie is refused from here on, even if that cannot be written."""
     with suppress(sa.exc.OperationalError, sa.exc.InternalError):
         keys.end_session(desk.installation().store, desk.reader().id, now=desk.now())
     desk.note("logout", "login")

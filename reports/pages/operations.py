@@ -33,7 +33,7 @@ blueprint = Blueprint("operations", __name__, url_prefix="/operation")
 _MOST_PICKED = 500
 _MOST_CHANGES = 500
 _SHARES = ("50", "95", "99", "99.9", "100")
-# Replaying what went well changes nothing; these are the lists where it may help.
+# Replaying an applied event has no effect; these are the lists where it may help.
 _WORTH_A_REPLAY = {"failed", "quarantined"}
 
 
@@ -140,7 +140,7 @@ def run(connection: str, number: int) -> ResponseReturnValue:
 
 
 def _to_compare(others: Sequence[Run]) -> Run | None:
-    """Find the run to compare with; comparing reads both whole, so it is done only where somebody asks."""
+    """Find the run to compare with; comparing reads both whole, so it is done only on request."""
     asked = request.args.get("before")
     if asked is None:
         return None
@@ -192,7 +192,7 @@ def show_replayed(key: str) -> ResponseReturnValue:
 
 @blueprint.post("/pull")
 def pull() -> ResponseReturnValue:
-    """Fetch a stream of the provider anew, beside the page."""
+    """Fetch a stream of the provider anew, in the background."""
     errands = _errands()
     stream = request.form.get("stream", "")
     if stream not in errands.streams:
@@ -204,7 +204,7 @@ def pull() -> ResponseReturnValue:
 
 @blueprint.post("/backfill")
 def backfill() -> ResponseReturnValue:
-    """Read the provider's log of events anew, beside the page."""
+    """Read the provider's log of events anew, in the background."""
     errands = _errands()
     connection = desk.find_connection(request.form.get("connection", ""))
     return _start("backfill", connection.name, partial(errands.backfill, connection, desk.reader().name))

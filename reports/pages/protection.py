@@ -79,7 +79,7 @@ def protect(app: Flask, public: Collection[str]) -> None:
 
 
 class Sessions(SecureCookieSessionInterface):
-    """Cookies that are sent over encrypted connections alone wherever the reader's own is one."""
+    """Cookies for encrypted connections alone, if the reader's own is one."""
 
     def __init__(self, trusted: Sequence[Network]) -> None:
         self._trusted = trusted
@@ -124,7 +124,7 @@ def _has_nul(asked: Request) -> bool:
 
 
 def _check_address() -> None:
-    """Refuse bytes that are no text; the framework fails on them wherever it reads the address again."""
+    """Refuse bytes that are no text; the framework fails on them each time it reads the address."""
     try:
         request.query_string.decode()
     except UnicodeDecodeError:

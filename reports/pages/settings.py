@@ -74,7 +74,7 @@ def _flat(minor: object) -> str:
 
 
 def _describe(value: object) -> str | None:
-    """Say how many secrets there are, and nothing else about them."""
+    """Return a setting as text; of secrets only how many there are."""
     language = desk.language()
     match value:
         case SecretStr():

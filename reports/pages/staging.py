@@ -85,7 +85,7 @@ def stage_upload(
         raise UploadError("Choose a file first.")
     if len(content) > LARGEST:
         raise UploadError("Over 10 MB: bring this file in on the command line.")
-    # A name is shown and kept beside the rows; as a path of its own it might lead elsewhere.
+    # A name is shown and stored with the rows; used as a path it might lead elsewhere.
     short = to_safe_name(Path((given.filename or "").replace("\\", "/")).name)
     upload = stage(installation, _UPLOADS, {**terms, "name": short}, who=who, now=now)
     upload.path.parent.mkdir()

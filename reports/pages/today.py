@@ -25,7 +25,7 @@ _WHOLE_BPS = 10_000
 _NEWEST = 8
 _TWO = 2
 _A_DAY = timedelta(days=1)
-# Payouts that nobody expects to tie out.
+# Payouts that are not expected to tie out.
 _UNCOUNTED = ("not_due", "canceled", "returned")
 
 
@@ -69,7 +69,7 @@ class News:
 
 
 def news(session: Session, part: Trend, run: Run) -> News | None:
-    """Compare the newest run with the last one of an earlier day; there is nothing to tell where there is none."""
+    """Compare the newest run with the last one of an earlier day; None if there is none."""
     # An incomplete run withholds what is missing, so that its figures look better than they are.
     known = [day for day in part.days if day.complete]
     if len(known) < _TWO or known[-1].number != run.number:
@@ -124,11 +124,13 @@ def show() -> ResponseReturnValue:
         arrived = operations.count_received(session, desk.names(), desk.now() - _A_DAY)
         shown = [trend(session, connection) for connection in desk.connections()]
         by_name = {run.connection: run for run in runs}
-        told = [news(session, part, by_name[part.connection.name]) for part in shown if part.connection.name in by_name]
+        reported = [
+            news(session, part, by_name[part.connection.name]) for part in shown if part.connection.name in by_name
+        ]
         warned = list(warnings(runs))
         complete = [(c.name, complete_until(session, c.name, trends.EVENTS)) for c in desk.connections()]
     settled = sum(row.payouts for row in statuses if row.status == "closed")
-    # They add up, and nothing says that the money came.
+    # They add up, and no source shows that the money came.
     bankless = sum(row.payouts for row in statuses if row.status == "no_bank")
     uncounted = {status: sum(row.payouts for row in statuses if row.status == status) for status in _UNCOUNTED}
     total = sum(row.payouts for row in statuses if row.status not in _UNCOUNTED)
@@ -148,7 +150,7 @@ def show() -> ResponseReturnValue:
         arrived=arrived,
         trends=[part for part in shown if part.days],
         complete=complete,
-        news=[part for part in told if part is not None],
+        news=[part for part in reported if part is not None],
         warnings=warned,
         explained=[
             sum(part.days[-1].payouts_closed for part in shown if part.days),

@@ -1,4 +1,4 @@
-"""Reports as pages: the same rows as the file, a hundred at a time, with what people look at drawn beside it."""
+"""Reports as pages: the same rows as the file, a hundred at a time, with a picture where one helps."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -85,7 +85,7 @@ def _day_of_runs() -> date | None:
 
 
 def choose_columns(found: Window) -> list[Column]:
-    """Leave out columns that say nothing in this report, and the connection where there is one."""
+    """Leave out columns that are empty in this report, and the connection if there is only one."""
     single = len(desk.installation().settings.all_connections) == 1
     return [
         column

@@ -16,9 +16,9 @@ def refusal(said: Message | str, language: str) -> str:
     """Return why something cannot be done as a sentence of a page; what an earlier version stored stays as it is."""
     if isinstance(said, str):
         return said
-    told = translate(said, language)
-    if language == "en" or told.endswith("."):
-        return told
+    sentence = translate(said, language)
+    if language == "en" or sentence.endswith("."):
+        return sentence
     # A parameter of an address or a job keeps its name as it is written.
-    is_named = ":" in told.partition(" ")[0]
-    return f"{told if is_named else told[0].upper() + told[1:]}."
+    is_named = ":" in sentence.partition(" ")[0]
+    return f"{sentence if is_named else sentence[0].upper() + sentence[1:]}."

@@ -35,7 +35,7 @@ class BuildError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A built report: its table (money in minor units beside a hidden currency column) and what it was made from.
+    """A built report: its table (money in minor units with a hidden currency column) and what it was made from.
 
     `banks` names by their ids the banks that people's files write out.
     """
@@ -49,7 +49,7 @@ class Report:
 
 
 def to_table(definition: Definition, rows: Iterable[Row], *, currency: Callable[[Row], str]) -> pa.Table:
-    """Type and sort rows; every column must be there, since a silent blank would read as nothing owed."""
+    """Type and sort rows; every column must be there, since a blank would read as a debt of zero."""
     typed = [_to_typed(definition, row, currency(row)) for row in rows]
     typed.sort(key=lambda row: tuple(_sortable(row[name]) for name in definition.sort))
     fields = [pa.field(column.name, ARROW_TYPES[column.kind]) for column in definition.columns]

@@ -17,7 +17,7 @@ class Definition:
     """One report, whose title and headings stand in the catalogues of messages under its name.
 
     `range_on` is the column that --from and --to filter by; None means another rule or none. Amounts of `unsummed`
-    columns are not of one kind, or stand in several rows: their sum would say nothing.
+    columns are not of one kind, or stand in several rows: their sum would have no meaning.
     """
 
     name: str

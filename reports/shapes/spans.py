@@ -16,7 +16,7 @@ class Span:
     until: date | None = None
 
     def overlaps(self, first: date, last: date) -> bool:
-        """Tell whether any day of a stretch lies inside."""
+        """Return True if any day of a stretch lies inside."""
         return (self.since is None or last >= self.since) and (self.until is None or first <= self.until)
 
     def holds(self, on: date | None) -> bool:

@@ -14,7 +14,7 @@ from reports.shapes.build import CURRENCY, Report
 from reports.shapes.spans import Row
 from reports.wording import evidence, phrases, stored
 
-# What a cell's words depend on beside its text and the language: other cells of its row.
+# What a cell's words depend on besides its text and the language: other cells of its row.
 Say = Callable[..., str]
 
 
@@ -23,7 +23,7 @@ class Wording:
     """How a column is said, and the further columns that decide about it."""
 
     say: Say
-    beside: tuple[str, ...] = ()
+    further: tuple[str, ...] = ()
 
 
 # What a stored message begins with, in a cell or inside evidence.
@@ -107,7 +107,7 @@ _BANKS = {"recipient_institution", "institution"}
 def cell(report: str, name: str, row: Row, language: str) -> str:
     """Say one cell of a row."""
     column, text = _column(report, name), str(row[name])
-    return text if column is None else column.say(text, language, *(row[other] for other in column.beside))
+    return text if column is None else column.say(text, language, *(row[other] for other in column.further))
 
 
 def _column(report: str, name: str) -> Wording | None:
@@ -152,9 +152,9 @@ def cell_in_english(report: str, name: str, value: object) -> object:
 
 
 def _say_column(table: pa.Table, name: str, column: Wording, language: str) -> pa.Array:
-    """Say each different text once, whatever the number of rows, where nothing beside it decides."""
-    if column.beside:
-        rows = zip(*(table[one].to_pylist() for one in (name, *column.beside)), strict=True)
+    """Say each different text once, unless other cells of its row decide."""
+    if column.further:
+        rows = zip(*(table[one].to_pylist() for one in (name, *column.further)), strict=True)
         said = (None if text is None else column.say(text, language, *others) for text, *others in rows)
         return pa.array(said, pa.string())
     texts = table[name].combine_chunks().dictionary_encode()

@@ -1,4 +1,4 @@
-"""Evidence of an exception in a reader's words: names said, whole numbers told apart as amounts or counts. Pure."""
+"""Evidence of an exception in a reader's words; whole numbers are amounts or counts by their names. Pure."""
 
 from collections.abc import Mapping
 

@@ -44,7 +44,7 @@ def _column(name: str, language: str) -> str:
 
 
 def stream(name: str, language: str) -> str:
-    """Say a stream; one that nobody has met yet keeps its name."""
+    """Return the words of a stream; an unknown one keeps its name."""
     return word("stream", name, language)
 
 

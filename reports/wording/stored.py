@@ -14,7 +14,7 @@ _GROUPS = {
     "status": "payout", "status_recon": "status", "outcome": "outcome", "severity": "severity",
     "figure.document_of_run.outcome": "document",
 }  # fmt: skip
-# Values that may be days, instants or digests; an id stays as it is, whatever it looks like.
+# Values that may be days, instants or digests; an id stays as it is even if it looks like one.
 _WRITTEN_OUT = {"until", "before", "after"}
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z")
 _DIGEST = re.compile(r"([0-9a-f]{8})[0-9a-f]{8,}…?")
@@ -50,7 +50,7 @@ def _show(code: str, name: str, value: Value, currency: str, language: str) -> V
 def format_text(text: str, language: str) -> str:
     """Write a day or an instant as the reader does, shorten a digest, and leave other texts as they are.
 
-    Instants are in UTC and say so: they stand beside runs of several zones.
+    Instants are in UTC and say so: runs on one page may be of several zones.
     """
     if _INSTANT.fullmatch(text):
         return f"{notation.format_moment(datetime.fromisoformat(text), language, 'UTC')} UTC"

@@ -10,6 +10,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlmodel import Session, col
 
+from consumer.facts import shared_files
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import format_decimal
 from consumer.facts.store import Turn, take_turn
@@ -54,6 +55,7 @@ def keep(
         )
     except OSError as error:
         raise NotWritableError(f"{folder / name} cannot be written in the data folder: {error.strerror}") from error
+    shared_files.publish(installation, installation.settings.files_dir / folder / name, now=now)
     row = ReportFile(
         name=report.definition.name,
         format=shape.format.value,
@@ -123,10 +125,16 @@ def open_kept(installation: Installation, file: ReportFile) -> Path:
     """Find a kept file, whole and as it was written: what is sent is what its digest says."""
     path = installation.settings.files_dir / file.path
     try:
-        with path.open("rb") as content:
-            found = hashlib.file_digest(content, "sha256").hexdigest()
+        if not path.exists() or _digest_of(path) != file.sha256:
+            shared_files.fetch(installation, path, is_stale=True)
+        found = _digest_of(path)
     except OSError as error:
         raise ChangedFileError(f"{path.name} cannot be read in the archive: {error.strerror}") from None
     if found != file.sha256:
         raise ChangedFileError(f"{path.name} was changed after it was made: make the report again")
     return path
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()

@@ -127,7 +127,7 @@ def choose_columns() -> ResponseReturnValue:
         flash(translate("upload.gone", desk.language()), "alert")
         return redirect(url_for("books.overview"))
     chosen = {field: request.form.get(field, "")[:_LONGEST_HEADING] for field in intake.BANK_FIELDS}
-    staging.change(upload, {"columns": chosen}, who=desk.reader().name)
+    staging.change(desk.installation(), upload, {"columns": chosen}, who=desk.reader().name, now=desk.now())
     return redirect(url_for("books.show_upload", key=upload.key))
 
 
@@ -140,7 +140,7 @@ def keep() -> ResponseReturnValue:
         flash(translate("upload.gone", desk.language()), "alert")
         return redirect(url_for("books.overview"))
     if request.form.get("action") == "drop":
-        staging.drop(upload)
+        staging.drop(desk.installation(), upload)
         return redirect(url_for("books.overview"))
     found = _take_in(
         upload,
@@ -153,7 +153,7 @@ def keep() -> ResponseReturnValue:
         if found.stale:
             flash(refusal(found.stale, desk.language()), "alert")
         return redirect(url_for("books.show_upload", key=upload.key))
-    staging.drop(upload)
+    staging.drop(desk.installation(), upload)
     accepted = f", {found.totals_accepted} totals accepted" if found.totals_accepted else ""
     desk.note("import", f"{upload.content['connection']} {upload.content['kind']} {found.name}{accepted}")
     flash(translate("done.import", desk.language(), name=found.name), "done")

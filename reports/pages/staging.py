@@ -12,6 +12,7 @@ from pathlib import Path
 
 from werkzeug.datastructures import FileStorage
 
+from consumer.facts import shared_files
 from consumer.facts.installation import Installation
 from consumer.facts.messages import RefusalError
 from reconcile.books.intake import to_safe_name
@@ -45,10 +46,12 @@ class Staged:
 def stage(installation: Installation, place: str, content: Row, *, who: str, now: datetime) -> Staged:
     """Put something aside for its reader; what waited for more than a day goes."""
     _drop_old(installation.settings.files_dir / place, now)
+    shared_files.withdraw_old(installation, installation.settings.files_dir / place, before=now - _LASTS)
     key = secrets.token_hex(16)
     folder = installation.settings.files_dir / place / key
     folder.mkdir(parents=True)
     (folder / _KEPT).write_text(json.dumps({"who": who, "content": content}), encoding="utf-8")
+    shared_files.publish(installation, folder / _KEPT, now=now)
     return Staged(key, folder, content)
 
 
@@ -57,6 +60,7 @@ def find(installation: Installation, place: str, key: str, *, who: str) -> Stage
     if not _KEY.fullmatch(key):
         return None
     folder = installation.settings.files_dir / place / key
+    shared_files.fetch(installation, folder / _KEPT, is_stale=True)
     try:
         kept = json.loads((folder / _KEPT).read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -90,20 +94,26 @@ def stage_upload(
     upload = stage(installation, _UPLOADS, {**terms, "name": short}, who=who, now=now)
     upload.path.parent.mkdir()
     upload.path.write_bytes(content)
+    shared_files.publish(installation, upload.path, now=now)
     return upload
 
 
-def change(staged: Staged, more: Row, *, who: str) -> None:
+def change(installation: Installation, staged: Staged, more: Row, *, who: str, now: datetime) -> None:
     """Write down what its reader adds to a thing that waits."""
     content = {**staged.content, **more}
     draft = staged.folder / f"{_KEPT}.draft"
     draft.write_text(json.dumps({"who": who, "content": content}), encoding="utf-8")
     draft.replace(staged.folder / _KEPT)
+    shared_files.publish(installation, staged.folder / _KEPT, now=now)
 
 
 def find_upload(installation: Installation, key: str, *, who: str) -> Staged | None:
-    return find(installation, _UPLOADS, key, who=who)
+    upload = find(installation, _UPLOADS, key, who=who)
+    if upload is not None:
+        shared_files.fetch(installation, upload.path)
+    return upload
 
 
-def drop(staged: Staged) -> None:
+def drop(installation: Installation, staged: Staged) -> None:
+    shared_files.withdraw(installation, staged.folder)
     shutil.rmtree(staged.folder, ignore_errors=True)

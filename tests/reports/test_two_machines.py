@@ -1,24 +1,36 @@
 """Two machines on one database: what one of them keeps in files is reached from the other."""
 
+import hashlib
 import io
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from werkzeug.datastructures import FileStorage
 
+from consumer.facts import shared_files
 from consumer.facts.installation import Installation
+from consumer.facts.tables.jobs import SharedFile
 from reconcile.kept import snapshots
+from reports import archive
 from reports.pages import staging
+from reports.tables import ReportFile
 
 NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
 
 
+# One file of SQLite is one machine's; there both mount a folder. On PostgreSQL the database itself holds the files.
+BOTH = pytest.mark.both_databases
+
+
 @pytest.fixture
 def machines(installation: Installation, tmp_path: Path) -> tuple[Installation, Installation]:
-    """Two installations with data folders of their own, and one folder that both mount."""
-    shared = tmp_path / "shared"
-    shared.mkdir()
+    """Two installations with data folders of their own."""
+    shared = None
+    if installation.store.is_sqlite:
+        shared = tmp_path / "shared"
+        shared.mkdir()
 
     def machine(name: str) -> Installation:
         changes = {"data_dir": tmp_path / name, "shared_dir": shared}
@@ -27,6 +39,7 @@ def machines(installation: Installation, tmp_path: Path) -> tuple[Installation, 
     return machine("one"), machine("other")
 
 
+@BOTH
 def test_a_file_shown_by_one_machine_is_kept_by_the_other(machines: tuple[Installation, Installation]) -> None:
     """The browser's next request may go to the other machine behind the proxy."""
     one, other = machines
@@ -35,6 +48,32 @@ def test_a_file_shown_by_one_machine_is_kept_by_the_other(machines: tuple[Instal
     found = staging.find_upload(other, upload.key, who="ana")
     assert found is not None
     assert found.path.read_bytes() == b"x"
+    staging.change(other, found, {"columns": "a"}, who="ana", now=NOW)
+    changed = staging.find_upload(one, upload.key, who="ana")
+    assert changed is not None
+    assert changed.content == {"name": "a.csv", "columns": "a"}
+    staging.drop(one, changed)
+    assert staging.find_upload(other, "0" * 32, who="ana") is None
+    with other.store.reading() as session:
+        assert session.scalars(sa.select(SharedFile)).all() == []
+
+
+@BOTH
+def test_an_archived_file_is_sent_by_either_machine(machines: tuple[Installation, Installation]) -> None:
+    """In parts where it is large, and anew where the other machine made it again; a changed one is still refused."""
+    one, other = machines
+    path = one.settings.files_dir / "reports" / "a.csv"
+    words = dict.fromkeys(("name", "format", "profile", "language", "run_ids", "sha256"), "")
+    row = ReportFile.model_validate({**words, "path": "reports/a.csv", "row_count": 0, "made_at": NOW})
+    for content in (b"x" * 9_000_000, b"made again"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        shared_files.publish(one, path, now=NOW)
+        row.sha256 = hashlib.sha256(content).hexdigest()
+        assert archive.open_kept(other, row).read_bytes() == content
+    row.sha256 = "0" * 64
+    with pytest.raises(archive.ChangedFileError):
+        archive.open_kept(other, row)
 
 
 def test_inputs_of_runs_lie_where_both_look(machines: tuple[Installation, Installation]) -> None:

@@ -29,6 +29,17 @@ class WriteCheck(SQLModel, table=True):
     written_at: datetime = moment(optional=False)
 
 
+class SharedFile(SQLModel, table=True):
+    """A part of a file that every machine on this database reaches."""
+
+    __tablename__ = "shared_file"
+
+    path: str = Field(primary_key=True)
+    part: int = Field(primary_key=True)
+    content: bytes = Field(sa_type=sa.LargeBinary)
+    stored_at: datetime = moment(optional=False)
+
+
 class Tick(SQLModel, table=True):
     __tablename__ = "tick"
 

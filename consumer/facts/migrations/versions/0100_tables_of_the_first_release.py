@@ -743,3 +743,11 @@ def upgrade() -> None:
         sa.Column("written_at", UtcDateTime(), nullable=False),
         sa.PrimaryKeyConstraint("name"),
     )
+    op.create_table(
+        "shared_file",
+        sa.Column("path", sa.String(), nullable=False),
+        sa.Column("part", sa.Integer(), nullable=False),
+        sa.Column("content", sa.LargeBinary(), nullable=False),
+        sa.Column("stored_at", UtcDateTime(), nullable=False),
+        sa.PrimaryKeyConstraint("path", "part"),
+    )

@@ -1,0 +1,71 @@
+"""Files that every machine on one PostgreSQL reaches: written to the database as well, fetched where they are not.
+
+With SQLite there is one machine, and with CUADRE_SHARED_DIR one folder: nothing is done then.
+"""
+
+from datetime import datetime
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlmodel import col
+
+from consumer.facts.durable import write_durably
+from consumer.facts.installation import Installation
+from consumer.facts.tables.columns import core_of
+from consumer.facts.tables.jobs import SharedFile
+
+_PIECE = 8 * 1024 * 1024
+_FILE = core_of(SharedFile)
+
+
+def publish(installation: Installation, path: Path, *, now: datetime) -> None:
+    """Write a file of the data folder to the database too, in place of what stood there under its name."""
+    if not _is_in_database(installation):
+        return
+    name = _name(installation, path)
+    with installation.store.connection() as connection, path.open("rb") as file:
+        connection.execute(sa.delete(_FILE).where(_FILE.c.path == name))
+        part = 0
+        while content := file.read(_PIECE):
+            row = {"path": name, "part": part, "content": content, "stored_at": now}
+            connection.execute(sa.insert(_FILE).values(row))
+            part += 1
+
+
+def fetch(installation: Installation, path: Path, *, is_stale: bool = False) -> None:
+    """Bring a file that is not here, or is an older one, from the database; leave things as they are if it has none."""
+    if not _is_in_database(installation) or (path.exists() and not is_stale):
+        return
+    pieces = sa.select(_FILE.c.content).where(_FILE.c.path == _name(installation, path)).order_by(_FILE.c.part)
+    with installation.store.reading() as session:
+        rows = session.connection().execution_options(yield_per=1).execute(pieces).scalars()
+        first = next(iter(rows), None)
+        if first is None:
+            return
+        with write_durably(path) as file:
+            file.write(first)
+            file.writelines(rows)
+
+
+def withdraw(installation: Installation, folder: Path) -> None:
+    """Take everything of a folder out of the database."""
+    if _is_in_database(installation):
+        inside = col(SharedFile.path).startswith(f"{_name(installation, folder)}/", autoescape=True)
+        with installation.store.connection() as connection:
+            connection.execute(sa.delete(_FILE).where(inside))
+
+
+def withdraw_old(installation: Installation, place: Path, *, before: datetime) -> None:
+    """Take what was stored under a place before a moment out of the database."""
+    if _is_in_database(installation):
+        inside = col(SharedFile.path).startswith(f"{_name(installation, place)}/", autoescape=True)
+        with installation.store.connection() as connection:
+            connection.execute(sa.delete(_FILE).where(inside, _FILE.c.stored_at < before))
+
+
+def _is_in_database(installation: Installation) -> bool:
+    return not installation.store.is_sqlite and installation.settings.shared_dir is None
+
+
+def _name(installation: Installation, path: Path) -> str:
+    return path.relative_to(installation.settings.files_dir).as_posix()

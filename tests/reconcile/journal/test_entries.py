@@ -82,6 +82,8 @@ def test_vat_of_mexico_is_collected_with_the_payment() -> None:
         ({"rule": "second_payout"}, [("paid_twice", "clearing", "suspense", "119000")]),
         ({"applied": 100_000}, [("payment", "clearing", "customers", "100000"),
                                 ("payment_open", "clearing", "suspense", "19000")]),
+        ({"applied": 118_999}, [("payment", "clearing", "customers", "118999"),
+                                ("payment_open", "clearing", "suspense", "1")]),
         ({"applied": 119_001, "outcome": "matched_with_difference"},
          [("payment", "clearing", "customers", "119001"), ("payment_rounding", "rounding", "clearing", "1")]),
         ({"applied": 140_000}, [("payment", "clearing", "customers", "140000"),
@@ -131,6 +133,46 @@ def test_a_document_found_later_moves_the_payment() -> None:
         ("2026-12-01", "reversal", "customers", "clearing", "119000"),
         ("2026-12-01", "payment_open", "clearing", "suspense", "119000"),
     ]
+
+
+def test_a_part_found_later_is_posted_anew() -> None:
+    """Where the document takes less than the payment, the old line is reversed: nothing of that amount moved."""
+    ledger = Ledger()
+    ledger.export(History((Sale("pi_1", DAY, 500),)), LAST)
+    later = ledger.export(History((Sale("pi_1", DAY, 500, doc="cl:33::7", applied=400),)), LATER, NOVEMBER)
+    assert [row[2:] for row in shown(later)] == [
+        ("reversal", "suspense", "clearing", "500"),
+        ("payment", "clearing", "customers", "400"),
+        ("payment_open", "clearing", "suspense", "100"),
+    ]
+
+
+def test_what_only_a_returned_payout_held_is_posted_once() -> None:
+    """The item stands in the payout that came back and waits again; it was collected once and is still owed."""
+    history = History(
+        (Sale("pi_1", DAY, 500, "po_1"), Sale("pi_1", DAY, 500)), (Paid("po_1", NEXT, status="returned"),)
+    )
+    assert [row[1:] for row in shown(Ledger().export(history, LAST))] == [
+        ("2026-10-05", "payment_open", "clearing", "suspense", "500")
+    ]
+
+
+def test_days_may_be_left_out_of_an_export() -> None:
+    """What is booked before the first day asked for counts in the opening balance, once, and the rest still ties."""
+    ledger = Ledger()
+    before = History((SALE,), (Paid("po_1", LAST),))
+    ledger.export(before, LAST)
+    moved = before.but(payouts=(Paid("po_1", date(2026, 11, 9)),))
+    assert ledger.export(moved, LATER, date(2026, 11, 10)) == []
+
+
+def test_vat_is_rounded_half_up() -> None:
+    """Half a centavo of the first part is a centavo, and the second part has what is left of the VAT."""
+    first = Sale("pi_1", DAY, 50, doc="mx:uuid:a", vat=15, total=100, balance_after=50, currency="MXN")
+    second = Sale("pi_2", NEXT, 50, doc="mx:uuid:a", vat=15, total=100, currency="MXN")
+    history = History((first, second), country="mx", currency="MXN")
+    rows = shown(Ledger(accounts("mx")).export(history, LAST))
+    assert [row[5] for row in rows if row[2] == "vat_collected"] == ["8", "7"]
 
 
 def test_a_changed_payout_is_reversed_and_posted_anew_alone() -> None:

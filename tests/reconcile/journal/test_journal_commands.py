@@ -12,6 +12,8 @@ from sqlmodel import col, select
 
 from consumer.facts.installation import Installation
 from consumer.facts.tables.provider import TaxInvoice
+from reconcile.journal.entries import JournalError
+from reconcile.journal.remembered import Made, remember
 from reconcile.tables import JournalEntry, JournalExport
 
 if TYPE_CHECKING:
@@ -85,6 +87,19 @@ def test_closed_days_are_exported_once_and_remembered(call: Call, installation: 
         (1, "2026-09-10", 2),
     ]
     assert list(tmp_path.glob("**/.journal.*")) == []
+
+
+@pytest.mark.usefixtures("closed")
+def test_two_exports_at_once_are_not_both_remembered(call: Call, installation: Installation, tmp_path: Path) -> None:
+    """Who began before another export was remembered is refused, and its entries are not kept."""
+    rows(call("journal", "--out", tmp_path, "--json"))
+    made = Made("main", date(2026, 9, 11), date(2026, 9, 12), "a-run", ["journal"], "eva", SECOND)
+    with (
+        installation.store.transaction() as session,
+        pytest.raises(JournalError, match="another export was made meanwhile"),
+    ):
+        remember(session, made, [], seen=0)
+    assert len(rows(call("accounts", "exports", "--json"))) == 1
 
 
 def test_a_later_fact_is_booked_in_the_next_closed_days(closed: "World", call: Call, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from consumer.facts.clock import format_duration, format_instant, utc_now
 from consumer.facts.completeness import Way, percentiles
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Connection
-from consumer.inbox.handlers import HANDLERS
+from consumer.inbox.handlers import SUBSCRIBED
 from consumer.inbox.watch import endpoint_trouble, look
 from consumer.jobs.worker import keep_at
 from consumer.provider.client import Provider, Transport, open_provider
@@ -211,7 +211,7 @@ def _endpoint(connection: Connection, endpoints: Sequence[Endpoint], installatio
         first = "set CUADRE_PUBLIC_URL and run " if address is None else ""
         advice = "cuadre webhook update" if ours else f"{first}cuadre webhook create"
         return Check(name, ENDPOINT, Verdict.WARNING, found, advice)
-    missing = sorted(set(HANDLERS) - {event for e in enabled for event in e.enabled_events})
+    missing = sorted(set(SUBSCRIBED) - {event for e in enabled for event in e.enabled_events})
     if missing:
         found = f"not subscribed to {len(missing)} types, such as {missing[0]}"
         return Check(name, ENDPOINT, Verdict.WARNING, found, "cuadre webhook update subscribes to all")

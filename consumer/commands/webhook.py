@@ -11,7 +11,7 @@ from consumer.commands.terminal import Refusal, connection_option, json_option, 
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.work import Completion
-from consumer.inbox.handlers import HANDLERS
+from consumer.inbox.handlers import HANDLERS, SUBSCRIBED
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.routes import WEBHOOK_ENDPOINTS
 from consumer.webhooks.endpoints import OVERLAP, Endpoint, create_endpoint, list_endpoints
@@ -21,7 +21,11 @@ from consumer.webhooks.keyring import revoke_secret
 KEYS = ("connection", "id", "status", "url", "name", "events", "created_at")
 _OVERLAP_HOURS = int(OVERLAP.total_seconds()) // 3600
 _EVENTS = click.option(
-    "--event", "events", multiple=True, type=click.Choice(sorted(HANDLERS)), help="Repeatable; default all we handle."
+    "--event",
+    "events",
+    multiple=True,
+    type=click.Choice(sorted(HANDLERS)),
+    help="Repeatable; default all the provider lists.",
 )
 
 
@@ -49,7 +53,7 @@ def create(
 ) -> None:  # fmt: skip
     """Open the endpoint for CUADRE_PUBLIC_URL; its secret is kept encrypted in the database."""
     with _at_provider(open_installation, connection_name) as (installation, provider):
-        endpoint = create_endpoint(installation, provider, events=events or sorted(HANDLERS), name=name)
+        endpoint = create_endpoint(installation, provider, events=events or SUBSCRIBED, name=name)
     _print([endpoint], connection_name, as_json=as_json)
     say("its secret is kept, encrypted; receivers use it within five seconds")
 

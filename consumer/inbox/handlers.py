@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from consumer.facts.tables.provider import TransferBatch
 from consumer.facts.versions import Known
 from consumer.provider.rows import KINDS, Observation, observe
 
@@ -38,3 +39,5 @@ HANDLERS: dict[str, Handler] = {
     **dict.fromkeys(NEEDS_NO_OBJECT, _keep_event_alone),
     **dict.fromkeys(("entity.onboarding.approved", "entity.onboarding.rejected"), _keep_entity),
 }
+# What an endpoint asks for. The specification lists no event of a batch, and a provider refuses types it does not know.
+SUBSCRIBED = tuple(sorted(HANDLERS.keys() - set(TransferBatch.events)))

@@ -9,7 +9,7 @@ import pytest
 
 from consumer.facts.tables import provider
 from consumer.facts.tables.provider import ProviderObject
-from consumer.inbox.handlers import HANDLERS
+from consumer.inbox.handlers import HANDLERS, SUBSCRIBED
 from consumer.provider.rows import KINDS, Observation
 from tests.observing import to_row
 
@@ -43,3 +43,13 @@ def test_every_event_type_of_the_spec_has_a_handler() -> None:
     specification = (Path(__file__).parents[2] / "data" / "event_types.txt").read_text(encoding="utf-8")
 
     assert sorted(HANDLERS) == sorted(line.split()[0] for line in specification.splitlines())
+
+
+def test_an_endpoint_asks_for_what_the_specification_lists() -> None:
+    """Of what we handle only the events of a batch are left out: no provider need know them."""
+    assert set(HANDLERS) - set(SUBSCRIBED) == {
+        "transfer_batch.in_progress",
+        "transfer_batch.succeeded",
+        "transfer_batch.partially_succeeded",
+        "transfer_batch.failed",
+    }

@@ -2,7 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
+
+from reconcile.rules.payouts import format_fee_rates, split_vat
+from reconcile.rules.terms import to_tariff
 
 if TYPE_CHECKING:
     from tests.reconcile.rules.conftest import Case
@@ -216,4 +220,31 @@ def test_of_a_split_payment_the_share_that_pays_bears_the_whole_fee(
     run = case.run()
     assert run.line("pi_1", "amount_signed", "fee_total") == (60_000, fee)
     assert run.payout("po_1", "fee_total", "difference") == (fee, 0)
+    assert run.found() == set()
+
+
+def test_fees_are_divided_where_they_are_known_and_not_below_zero() -> None:
+    """Nothing is divided into nothing; a fee that is missing or negative has no net part."""
+    tariff = to_tariff({"vat_bps": 1900})
+    parts = split_vat(pd.Series([0, 119, 1_607, None, -119], dtype="Int64"), tariff)
+    assert parts["fee_net"].astype(object).where(parts["fee_net"].notna(), None).tolist() == [0, 100, 1_350, None, None]
+    assert parts["fee_vat"].astype(object).where(parts["fee_vat"].notna(), None).tolist() == [0, 19, 257, None, None]
+
+
+def test_a_rate_has_two_digits_and_no_minus_before_zero() -> None:
+    """Hundredths of a percent are rounded half up; a payout without payments has no rate."""
+    sums = pd.DataFrame({"fee": [16, -16, 1, 0, -1, 5, 1], "gross": [1_000, 1_000, 1, 10, 1_000_000, 0, 20_000]})
+    assert format_fee_rates(sums).dropna().tolist() == ["1.60", "-1.60", "100.00", "0.00", "0.00", "0.01"]
+    assert format_fee_rates(sums).isna().tolist() == [False, False, False, False, False, True, False]
+
+
+def test_a_reported_fee_without_a_price_is_not_off_the_tariff(case: "Case") -> None:
+    """A tariff that names no price for bank transfers asks nothing of them."""
+    case.tariff = {"vat_bps": 1900, "credit_card": {"bps": 250}}
+    case.payment("pi_1", 100_000, payout_id="po_1", metadata='{"order_ref": "PED-1"}')
+    case.payout("po_1", 98_400)
+    case.invoice("1", 100_000)
+    case.add("fees", payout_id="po_1", resource_id="pi_1", fee_total=1_600)
+    run = case.run()
+    assert run.payout("po_1", "fee_source", "fee_total") == ("provider_csv", 1_600)
     assert run.found() == set()

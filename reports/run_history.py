@@ -74,6 +74,7 @@ def run_diff(source: Source) -> Iterator[Row]:
     for after in source.runs:
         before = find_run_before(source.session, after, source.query.span)
         if before is not None:
+            comparison.bring_inputs(source.installation, before, after)
             for change in comparison.diff(source.session, source.installation.settings.files_dir, before, after):
                 yield {
                     "kind": change.kind,

@@ -3,14 +3,18 @@
 With SQLite there is one machine, and with CUADRE_SHARED_DIR one folder: nothing is done then.
 """
 
+import shutil
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from tempfile import mkdtemp
 
 import sqlalchemy as sa
 from sqlmodel import col
 
 from consumer.facts.durable import write_durably
 from consumer.facts.installation import Installation
+from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.jobs import SharedFile
 
@@ -23,7 +27,10 @@ def publish(installation: Installation, path: Path, *, now: datetime) -> None:
     if not _is_in_database(installation):
         return
     name = _name(installation, path)
-    with installation.store.connection() as connection, path.open("rb") as file:
+    with installation.store.transaction() as session, path.open("rb") as file:
+        # Two processes at one run publish the same files.
+        take_turn(session, Turn.FILES)
+        connection = session.connection()
         connection.execute(sa.delete(_FILE).where(_FILE.c.path == name))
         part = 0
         while content := file.read(_PIECE):
@@ -36,7 +43,11 @@ def fetch(installation: Installation, path: Path, *, is_stale: bool = False) -> 
     """Bring a file that is not here, or is an older one, from the database; leave things as they are if it has none."""
     if not _is_in_database(installation) or (path.exists() and not is_stale):
         return
-    pieces = sa.select(_FILE.c.content).where(_FILE.c.path == _name(installation, path)).order_by(_FILE.c.part)
+    _write(installation, _name(installation, path), path)
+
+
+def _write(installation: Installation, name: str, path: Path) -> None:
+    pieces = sa.select(_FILE.c.content).where(_FILE.c.path == name).order_by(_FILE.c.part)
     with installation.store.reading() as session:
         rows = session.connection().execution_options(yield_per=1).execute(pieces).scalars()
         first = next(iter(rows), None)
@@ -45,6 +56,30 @@ def fetch(installation: Installation, path: Path, *, is_stale: bool = False) -> 
         with write_durably(path) as file:
             file.write(first)
             file.writelines(rows)
+
+
+def publish_folder(installation: Installation, folder: Path, *, now: datetime) -> None:
+    for path in sorted(folder.iterdir()):
+        publish(installation, path, now=now)
+
+
+def fetch_folder(installation: Installation, folder: Path) -> None:
+    """Bring a folder that is not here from the database; it appears whole."""
+    if not _is_in_database(installation) or folder.is_dir():
+        return
+    inside = col(SharedFile.path).startswith(f"{_name(installation, folder)}/", autoescape=True)
+    with installation.store.reading() as session:
+        names = list(session.scalars(sa.select(_FILE.c.path).where(inside, _FILE.c.part == 0)))
+    if not names:
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(mkdtemp(prefix=f"{folder.name}.", suffix=".draft", dir=folder.parent))
+    for name in names:
+        _write(installation, name, draft / Path(name).name)
+    # Another process that brought it meanwhile brought the same.
+    with suppress(OSError):
+        draft.rename(folder)
+    shutil.rmtree(draft, ignore_errors=True)
 
 
 def withdraw(installation: Installation, folder: Path) -> None:

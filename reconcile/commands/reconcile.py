@@ -30,7 +30,7 @@ from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
 from reconcile.commands import explanations, printed
 from reconcile.commands.printed import to_plain
-from reconcile.kept import records
+from reconcile.kept import records, snapshots
 from reconcile.kept.chunks import Row
 from reconcile.reading.process import save_memory
 from reconcile.rules.outcomes import SEVERITIES
@@ -195,6 +195,7 @@ def explain(
         if found is None:
             raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
         calendar = read_calendar(installation.settings.files_dir, connection.country_code)
+        snapshots.bring(installation, found.connection, found.id)
         rows = list(explanations.explain(session, installation.settings.files_dir, found, identity, calendar))
     if not rows:
         raise Refusal(f"run {found.number} knows no payout, resource or document {identity}")

@@ -58,6 +58,7 @@ def preview_rules(
     if found is None:
         raise Refusal(f"connection {name} has no such run: cuadre runs list")
     try:
+        snapshots.bring(installation, name, found.id)
         kept = snapshots.read(installation.settings.files_dir, name, found.id).inputs
         rules = to_rules(given["rules"]) if "rules" in given else kept.rules
         tariff = to_tariff(given["tariff"]) if "tariff" in given else kept.tariff

@@ -82,6 +82,7 @@ def diff_runs(installation: Installation, connection: Connection, *, before: str
     with installation.store.reading() as session:
         old, new = (run_called(session, connection, name) for name in (before, after))
         try:
+            comparison.bring_inputs(installation, old, new)
             changes = list(comparison.diff(session, installation.settings.files_dir, old, new))
         except comparison.PrunedRunError as error:
             raise Refusal(str(error)) from None
@@ -107,6 +108,7 @@ def rerun_run(
     """Make a run again from its kept inputs and say whether every row is as it was published; 3 if any is not."""
     with installation.store.reading() as session:
         found = run_called(session, connection, run_id)
+    comparison.bring_inputs(installation, found)
     made = _make_again(installation.settings.files_dir, found)
     with installation.store.reading() as session:
         held = list(reruns.compare(session, found, made, most=limit))

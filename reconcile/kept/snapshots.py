@@ -21,8 +21,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pandas import DataFrame
 
+from consumer.facts import shared_files
 from consumer.facts.bankdays import to_calendar
 from consumer.facts.durable import open_synced, sync_folder
+from consumer.facts.installation import Installation
 from reconcile import rules
 from reconcile.reading.process import background_thread
 from reconcile.reading.transfers import TRANSFERS
@@ -130,6 +132,11 @@ def rules_code() -> str:
 
 def folder_of(data_dir: Path, connection: str, run_id: str) -> Path:
     return data_dir / "runs" / connection / run_id
+
+
+def bring(installation: Installation, connection: str, run_id: str) -> None:
+    """Bring the inputs of a run that another machine made, where they are not here."""
+    shared_files.fetch_folder(installation, folder_of(installation.settings.files_dir, connection, run_id))
 
 
 def are_held(folder: Path) -> bool:

@@ -16,6 +16,7 @@ from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
 from consumer.facts.columns import Kind, kind_of
+from consumer.facts.installation import Installation
 from consumer.facts.messages import Message
 from reconcile.closing.figures import (
     DOCUMENT_OF_RUN,
@@ -203,6 +204,12 @@ class _Rows:
     payouts: Sequence[_Row]
     lines: Sequence[_Row]
     documents: Sequence[_Row]
+
+
+def bring_inputs(installation: Installation, *runs: Run) -> None:
+    """Bring the inputs of these runs here, which say why they differ."""
+    for run in runs:
+        snapshots.bring(installation, run.connection, run.id)
 
 
 def diff(session: Session, data_dir: Path, before: Run, after: Run) -> Iterator[Change]:

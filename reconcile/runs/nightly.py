@@ -8,11 +8,13 @@ from typing import Protocol
 
 import sqlalchemy as sa
 
+from consumer.facts import shared_files
 from consumer.facts.clock import day_start, utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Checkpoint
 from consumer.facts.work import Completion, WorkError
+from reconcile.kept import snapshots
 from reconcile.kept.retention import drop_inputs, prune
 from reconcile.reading.gaps import clock_of_provider
 from reconcile.rules.pipeline import UnbalancedError
@@ -162,5 +164,8 @@ def _prune(installation: Installation, connection: Connection, outcome: NightlyO
         dropped = prune(session, connection.name, today=outcome.on, months_until=months_until, at=utc_now())
     with installation.store.reading() as session:
         drop_inputs(session, installation.settings.files_dir, connection.name, at=utc_now())
+    for run_id in dropped:
+        kept = snapshots.folder_of(installation.settings.files_dir, connection.name, run_id)
+        shared_files.withdraw(installation, kept)
     if dropped:
         outcome.lines.append(f"{connection.name}: the rows of {len(dropped)} earlier runs were dropped")

@@ -14,6 +14,7 @@ from pandas import DataFrame, Series
 from sqlalchemy.orm import configure_mappers
 from sqlmodel import Session, col, select
 
+from consumer.facts import shared_files
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.store import Turn, take_turn
@@ -132,7 +133,7 @@ def _keep_and_publish(
     watch("keeping the inputs")
     release_arrow_memory()
     with prepare(outcome.connection, outcome.result) as rows:
-        keep()
+        shared_files.publish_folder(installation, keep(), now=utc_now())
         watch("publishing the result")
         with installation.store.transaction() as session:
             return publish(session, snapshot, outcome, rows, started_at=started_at, at=utc_now())

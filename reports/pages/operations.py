@@ -121,6 +121,7 @@ def run(connection: str, number: int) -> ResponseReturnValue:
         before = _to_compare(others)
         changes = None
         if before is not None and found.pruned_at is None:
+            comparison.bring_inputs(desk.installation(), before, found)
             differing = comparison.diff(session, desk.installation().settings.files_dir, before, found)
             changes = list(islice(differing, _MOST_CHANGES + 1))
         codes = run_history.count_findings(session, found)

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import sqlalchemy as sa
 from werkzeug.datastructures import FileStorage
 
 from consumer.facts import shared_files
-from consumer.facts.installation import Installation
+from consumer.facts.installation import Installation, Settings
+from consumer.facts.store import Store
 from consumer.facts.tables.jobs import SharedFile
 from reconcile.kept import snapshots
 from reports import archive
@@ -21,25 +23,24 @@ NOW = datetime(2026, 10, 3, 12, tzinfo=UTC)
 
 
 # One file of SQLite is one machine's; there both mount a folder. On PostgreSQL the database itself holds the files.
-BOTH = pytest.mark.both_databases
+pytestmark = pytest.mark.both_databases
 
 
 @pytest.fixture
-def machines(installation: Installation, tmp_path: Path) -> tuple[Installation, Installation]:
+def machines(settings: Settings, store: Store, tmp_path: Path) -> tuple[Installation, Installation]:
     """Two installations with data folders of their own."""
     shared = None
-    if installation.store.is_sqlite:
+    if store.is_sqlite:
         shared = tmp_path / "shared"
         shared.mkdir()
 
     def machine(name: str) -> Installation:
         changes = {"data_dir": tmp_path / name, "shared_dir": shared}
-        return Installation(installation.settings.model_copy(update=changes), installation.store)
+        return Installation(settings.model_copy(update=changes), store)
 
     return machine("one"), machine("other")
 
 
-@BOTH
 def test_a_file_shown_by_one_machine_is_kept_by_the_other(machines: tuple[Installation, Installation]) -> None:
     """The browser's next request may go to the other machine behind the proxy."""
     one, other = machines
@@ -58,7 +59,6 @@ def test_a_file_shown_by_one_machine_is_kept_by_the_other(machines: tuple[Instal
         assert session.scalars(sa.select(SharedFile)).all() == []
 
 
-@BOTH
 def test_an_archived_file_is_sent_by_either_machine(machines: tuple[Installation, Installation]) -> None:
     """In parts where it is large, and anew where the other machine made it again; a changed one is still refused."""
     one, other = machines
@@ -76,9 +76,20 @@ def test_an_archived_file_is_sent_by_either_machine(machines: tuple[Installation
         archive.open_kept(other, row)
 
 
-def test_inputs_of_runs_lie_where_both_look(machines: tuple[Installation, Installation]) -> None:
-    """A rerun on either machine reads the same folder."""
+def test_inputs_of_runs_are_reached_from_both(machines: tuple[Installation, Installation]) -> None:
+    """A rerun on either machine reads the same files, and what one of them drops is gone for both."""
     one, other = machines
-    assert snapshots.folder_of(one.settings.files_dir, "main", "r") == snapshots.folder_of(
-        other.settings.files_dir, "main", "r"
-    )
+    kept, wanted = (snapshots.folder_of(each.settings.files_dir, "main", "r") for each in machines)
+    kept.mkdir(parents=True)
+    for name in ("run.json", "items.parquet"):
+        (kept / name).write_text(name, encoding="utf-8")
+    shared_files.publish_folder(one, kept, now=NOW)
+    shared_files.fetch_folder(other, wanted)
+    assert {path.name: path.read_text("utf-8") for path in wanted.iterdir()} == {
+        "run.json": "run.json",
+        "items.parquet": "items.parquet",
+    }
+    shared_files.withdraw(one, kept)
+    shutil.rmtree(wanted)
+    shared_files.fetch_folder(other, wanted)
+    assert not wanted.exists()

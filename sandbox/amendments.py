@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from sandbox.engine.payday import COUNTRIES, Joined, Till
-from sandbox.engine.world import World
+from sandbox.engine.world import TEST, World
 from sandbox.scenarios.books import to_major
 from sandbox.scenarios.ledger import Ledger, Payment, Refund, Verdict
 from sandbox.scenarios.payouts import Item
@@ -14,7 +14,6 @@ from sandbox.scenarios.truth import Assessor
 from sandbox.state.happening import Document, Truth
 from sandbox.state.store import Object
 
-MODE = "test"  # the live set has no truth
 WORD = re.compile(r"[^\s,;:]+")
 OF_THE_WHOLE = {"PAYOUT_RETURNED", "PAYOUT_LATE", "PAYOUT_NOT_IN_BANK"}  # at risk is all of the payout
 UNDECIDED = Verdict("unexplained", decidable=False)
@@ -31,7 +30,7 @@ def tell_truth(world: World) -> Iterator[Truth]:
 
 
 def is_announced(till: Till) -> bool:
-    return till.mode == MODE and not till.entity
+    return till.mode == TEST and not till.entity
 
 
 @dataclass(slots=True)
@@ -50,7 +49,7 @@ class Addition:
     def __post_init__(self) -> None:
         shelves = {"payment_intent": "payment_intents", "charge": "charges"}
         self.payments = {
-            item.resource: self.world.get(MODE, shelves[item.resource_type], item.resource)
+            item.resource: self.world.get(TEST, shelves[item.resource_type], item.resource)
             for _, item in self.noticed
             if item.resource_type in shelves
         }
@@ -63,7 +62,7 @@ class Addition:
 
     def _payer(self, found: Object) -> str:
         customer = found.get("customer")
-        known = self.world.collection(MODE, "customers").find(customer) if isinstance(customer, str) else None
+        known = self.world.collection(TEST, "customers").find(customer) if isinstance(customer, str) else None
         sender = found.get("sender_account") or {}
         tax_id = ((known or {}).get("tax_id") or {}).get("value") or sender.get("holder_id") or ""
         return plain(str(tax_id))
@@ -76,7 +75,7 @@ class Addition:
 
     def _refunded_payments(self) -> set[str]:
         refunds = [item.resource for _, item in self.noticed if item.resource_type == "refund"]
-        payments = {str(self.world.get(MODE, "refunds", id_)["resource_id"]) for id_ in refunds}
+        payments = {str(self.world.get(TEST, "refunds", id_)["resource_id"]) for id_ in refunds}
         return payments - self.payments.keys()
 
     def _correct(self, row: Truth) -> Truth:
@@ -93,13 +92,13 @@ class Addition:
         for row in Assessor(self._ledger(currency)).assess(self.world.now()):
             if row.kind == "payout" and not self.joined[row.id].is_own:
                 continue
-            refund = self.world.collection(MODE, "refunds").find(row.id) if row.kind == "refund" else None
+            refund = self.world.collection(TEST, "refunds").find(row.id) if row.kind == "refund" else None
             of_scenario = refund is not None and refund["resource_id"] not in self.payments
             yield replace(row, decidable=False) if of_scenario else row
 
     def _ledger(self, currency: str) -> Ledger:
         """Return what requests did in one currency, as a scenario would have planned it."""
-        till, today = Till(MODE, currency), self.world.now().date()
+        till, today = Till(TEST, currency), self.world.now().date()
         ledger = Ledger(COUNTRIES[currency], currency, today - timedelta(days=1), today)
         items = [item for its, item in self.noticed if its == till]
         ledger.payments = [self._payment(item, currency) for item in items if item.resource in self.payments]
@@ -115,7 +114,7 @@ class Addition:
         return Payment(item.resource, item.subtype, item.signed, currency, item.at, item.at, verdict)
 
     def _refund(self, item: Item, currency: str) -> Refund:
-        found = self.world.get(MODE, "refunds", item.resource)
+        found = self.world.get(TEST, "refunds", item.resource)
         stub = Payment(found["resource_id"], "", found["amount"], currency, item.at, item.at, UNDECIDED)
         return Refund(item.resource, stub, found["amount"], item.at, item.at, None, None, None)
 

@@ -16,6 +16,7 @@ from typing import Protocol
 import click
 import httpx
 
+from sandbox.engine.world import TEST
 from sandbox.remote import TEST_KEY, Steer
 from sandbox.scenarios.calendar import ZONES
 from sandbox.serve import RunningSandbox
@@ -25,7 +26,6 @@ from sandbox.state.store import Object
 READY_SECONDS = 60
 DAYS = 31
 FAULTS = {"drop": 0.1, "duplicate": 0.05, "reorder": 0.1}
-MODE = "test"
 _DAY_SECONDS = 24 * 60 * 60
 
 
@@ -253,7 +253,7 @@ def play(
         dropped = steer.summary().dropped_events
         planted = Counter(code for row in steer.truth() for code in row.exceptions)
     return Summary(
-        events_sent=len(running.world.logs[MODE]),
+        events_sent=len(running.world.logs[TEST]),
         webhooks_dropped=dropped,
         planted=dict(sorted(planted.items())),
         **asdict(found),

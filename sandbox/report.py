@@ -5,7 +5,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 
 from sandbox.engine.payday import RESOURCES, subtype_of
-from sandbox.engine.world import MODES, World
+from sandbox.engine.world import MODES, TEST, World
 from sandbox.scenarios.bank import tell_bank_file
 from sandbox.scenarios.books import to_major, write_books
 from sandbox.scenarios.calendar import local_date
@@ -62,13 +62,13 @@ def bank(world: World) -> str:
 
 def _bank_file(world: World, file: BankFile) -> str:
     """Return every movement up to now of the account the file is of."""
-    accounts = world.collection("test", "accounts").newest_first()
+    accounts = world.collection(TEST, "accounts").newest_first()
     own = {account["id"] for account in accounts if account["root_account_number"] == file.account}
-    movements = world.collection("test", "account_movements").newest_first()
+    movements = world.collection(TEST, "account_movements").newest_first()
     lines = tell_bank_file(
         file,
         (movement for movement in movements if movement["account_id"] in own),
-        lambda transfer: world.get("test", "transfers", transfer),
+        lambda transfer: world.get(TEST, "transfers", transfer),
         world.scenario.country,
     )
     return _write(BANK_COLUMNS, lines)
@@ -85,7 +85,7 @@ def _as_paid_out(world: World, line: Mapping[str, str]) -> Mapping[str, str]:
     more = world.payday.worths.get(line.get("reference", ""))
     if more is None:
         return line
-    payout = world.get("test", "payouts", line["reference"])
+    payout = world.get(TEST, "payouts", line["reference"])
     return {**line, "amount": to_major(payout["amount"], payout["currency"])}
 
 

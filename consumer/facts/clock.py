@@ -3,6 +3,9 @@
 from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
+# Programs write 0001-01-01 or 9999-12-31 for no date; no calendar of banks reaches there.
+YEARS = range(1900, 2200)
+
 
 def utc_now() -> datetime:
     return datetime.now(UTC)

@@ -22,6 +22,8 @@ _BY_DIGITS = {
 }
 _ALL = {name: digits for digits, names in _BY_DIGITS.items() for name in names.split()}
 
+# What a column of the database holds.
+LARGEST_AMOUNT = 2**63 - 1
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?")
 
 

@@ -6,16 +6,14 @@ from datetime import UTC, date, datetime, time
 
 import msgspec
 
-from consumer.facts.clock import to_instant
+from consumer.facts.clock import YEARS, to_instant
 from consumer.facts.meaning import DEEPEST, JsonObject, NotJsonError, check_depth, to_json, to_storable
-from consumer.facts.money import is_currency
+from consumer.facts.money import LARGEST_AMOUNT, is_currency
 from consumer.facts.taxids import TaxIdError, to_rfc, to_rut
 from consumer.facts.texts import is_identifier
 
 Data = Mapping[str, object]
 
-_LARGEST = 2**63 - 1
-_YEARS = range(1900, 2200)
 _DATE_LENGTH = len("2026-10-31")
 _CURRENCY = re.compile(r"[A-Za-z]{3}")
 # Fields that grant access at the provider are not kept.
@@ -60,7 +58,7 @@ def amount(data: Data, field: str = "amount") -> int | None:
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise UnusableObjectError(f"{field} is {type(value).__name__} where an integer of minor units is needed")
-    if abs(value) > _LARGEST:
+    if abs(value) > LARGEST_AMOUNT:
         raise UnusableObjectError(f"{field} is larger than any amount")
     return value
 
@@ -111,7 +109,7 @@ def instant(data: Data, field: str) -> datetime | None:
             found = to_instant(value)
     except (ValueError, OverflowError):
         raise UnusableObjectError(f"{field} is not an ISO 8601 time with a zone") from None
-    if found.year not in _YEARS:
+    if found.year not in YEARS:
         raise UnusableObjectError(f"{field} is in the year {found.year}, of which no bank day is known")
     return found
 

@@ -22,7 +22,6 @@ from reconcile.books.bank_overlaps import Said, find_place, lines_said
 from reconcile.books.bank_sheets import read_bank_sheet
 from reconcile.books.bank_statements import (
     LAST_DIGITS,
-    NO_LINE,
     BankFileError,
     BankReading,
     account_digits,
@@ -30,7 +29,7 @@ from reconcile.books.bank_statements import (
 )
 from reconcile.books.camt import is_xml, read_camt
 from reconcile.books.dialects import ADVICE_FORMS, COLUMNS, Holds
-from reconcile.books.documents import Reject
+from reconcile.books.documents import NO_LINE, Reject
 from reconcile.books.headers import MappingError, read_mapping
 from reconcile.books.ofx import is_ofx, read_ofx
 from reconcile.books.page_tables import is_spreadsheet_xml, is_web_page

@@ -7,9 +7,9 @@ from datetime import date, timedelta
 from itertools import accumulate
 
 from consumer.facts.messages import Message, Value
-from reconcile.books.bank_statements import NO_LINE, Statement
+from reconcile.books.bank_statements import Statement
 from reconcile.books.dialects import ADVICE_FORMS, SHEET_FORMS
-from reconcile.books.documents import Reject
+from reconcile.books.documents import NO_LINE, Reject
 from reconcile.tables import BankFile
 
 

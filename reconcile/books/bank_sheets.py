@@ -9,11 +9,11 @@ from consumer.facts.countries import COUNTRIES
 from consumer.facts.messages import Message
 from consumer.facts.money import MoneyError, format_decimal
 from reconcile.books import words
-from reconcile.books.bank_statements import NO_LINE, Balance, BankFileError, BankReading, BankRow, Statement
+from reconcile.books.bank_statements import Balance, BankFileError, BankReading, BankRow, Statement
 from reconcile.books.cells import Row, Sheet, SheetError, to_text, why_spoilt
 from reconcile.books.dates import DateError, decide_style, to_date
 from reconcile.books.dialects import COLUMNS
-from reconcile.books.documents import Reject, to_written
+from reconcile.books.documents import NO_LINE, Reject, to_written
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
 from reconcile.books.headers import Header, find_header, normalise, set_headers_aside
 from reconcile.books.proposals import place_header

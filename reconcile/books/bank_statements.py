@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import pairwise
 
+from consumer.facts.clock import YEARS
 from consumer.facts.messages import Message, RefusalError, Value
 from consumer.facts.money import format_decimal
-from reconcile.books.dates import NO_DAY, YEARS
-from reconcile.books.documents import Reject
+from reconcile.books.dates import NO_DAY
+from reconcile.books.documents import NO_LINE, Reject
 
-NO_LINE = 0
 LAST_DIGITS = 4
 _DAY = timedelta(days=1)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
+from consumer.facts.clock import YEARS
 from consumer.facts.messages import Message, RefusalError
 from reconcile.books.cells import Cell, to_text
 
@@ -51,8 +52,6 @@ _CENTURY = 2000
 _LONGEST_FILE = timedelta(days=366)
 _TERMS = re.compile(r"(?:credito\s+)?(?:a\s+)?(\d{1,3})\s*d[ií]as?(?:\s+credito)?", re.IGNORECASE)
 _AT_ONCE = {"contado", "al contado", "pue"}
-# Programs write 0001-01-01 or 9999-12-31 for no date; no calendar of banks reaches there.
-YEARS = range(1900, 2200)
 NO_DAY = Message("books.no_day_of_trade")
 _ANY_ZONE = ZoneInfo("UTC")
 

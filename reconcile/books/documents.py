@@ -24,6 +24,8 @@ _NOTHING = frozenset({"nan", "none", "null", "undefined", "n/a", "n/d"})
 _STATES = {"1": "vigente", "0": "cancelado"}
 _PROBLEMS = (WordError, FigureError, DateError)
 T = TypeVar("T")
+# The line of a reject that is about the whole file.
+NO_LINE = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from consumer.facts.messages import Message, RefusalError
-from consumer.facts.money import MoneyError, digits_of, to_minor
+from consumer.facts.money import LARGEST_AMOUNT, MoneyError, digits_of, to_minor
 
 THOUSAND_DIGITS = 3
-_LARGEST = 2**63 - 1
 
 
 class DecimalMark(StrEnum):
@@ -56,7 +55,7 @@ def to_amount(written: Written, mark: DecimalMark) -> int:
         amount = to_minor(plain, written.currency)
     except MoneyError:
         raise FigureError("books.too_many_decimals", currency=written.currency) from None
-    if amount > _LARGEST:
+    if amount > LARGEST_AMOUNT:
         raise FigureError("books.amount_too_large")
     return -amount if negative else amount
 

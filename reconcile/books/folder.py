@@ -16,7 +16,7 @@ import structlog
 
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.messages import Message
-from reconcile.books.documents import Reject
+from reconcile.books.documents import NO_LINE, Reject
 from reconcile.books.intake import Intake, Kind, Verdict, bring_in, to_safe_name
 
 log = structlog.get_logger("cuadre.books")
@@ -27,7 +27,6 @@ QUIET_SECONDS = 10.0
 LOOK_SECONDS = 5.0
 LARGEST = 100_000_000
 _MEGABYTE = 1_000_000
-_NO_LINE = 0
 # Names under which programs write before they rename, and their own notes.
 _UNFINISHED = (".part", ".tmp", ".filepart", ".crdownload", "~", ".swp")
 # Inode, size and the times of the last change of content and of the file itself.
@@ -125,7 +124,7 @@ class FolderWatch:
     def _bring_in(self, name: str, content: bytes, place: _Place) -> Intake:
         if len(content) > LARGEST:
             values = {"megabytes": len(content) // _MEGABYTE, "most": LARGEST // _MEGABYTE}
-            reject = Reject(_NO_LINE, "", "", Message("books.file_too_large", values))
+            reject = Reject(NO_LINE, "", "", Message("books.file_too_large", values))
             return Intake(name, False, 0, {}, [], [reject], [])
         return bring_in(self._installation, place.connection, place.kind, name, content, term=place.term)
 

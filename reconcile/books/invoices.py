@@ -18,9 +18,9 @@ from consumer.facts.store import Turn, batches, insert_once, take_turn
 from consumer.facts.tables.provider import Entity
 from consumer.facts.taxids import TaxIdError, to_tax_id
 from consumer.facts.work import Completion
-from reconcile.books.documents import Document, Reject
+from reconcile.books.documents import NO_LINE, Document, Reject
 from reconcile.books.headers import MappingError, read_mapping
-from reconcile.books.reading import NO_LINE, Reading, read_invoices
+from reconcile.books.reading import Reading, read_invoices
 from reconcile.tables import InvoiceFile, LocalInvoice, LocalInvoiceChange
 
 _FIELDS = tuple(field.name for field in fields(Document) if field.name not in {"doc_key", "is_void"})

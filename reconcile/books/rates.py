@@ -13,14 +13,13 @@ from consumer.facts.messages import Message
 from consumer.facts.store import put
 from reconcile.books.cells import SheetError
 from reconcile.books.dates import DateError, decide_style, to_date
-from reconcile.books.documents import Reject, to_written
+from reconcile.books.documents import NO_LINE, Reject, to_written
 from reconcile.books.figures import FigureError, decide_rate_mark, to_rate
 from reconcile.books.headers import Vocabulary, find_header
 from reconcile.books.sheets import read_sheets
 from reconcile.tables import ExchangeRate
 
 COLUMNS: Vocabulary = {"on": ("date", "fecha", "dia"), "value": ("valor", "value", "rate", "tipo de cambio", "uf")}
-_NO_LINE = 0
 # Currencies that documents are priced in; the first is the usual one.
 RATED_CURRENCIES = ("CLF", "USD", "EUR")
 HOME_RATE = RATED_CURRENCIES[0]
@@ -61,7 +60,7 @@ def import_rates(installation: Installation, connection: Connection, path: Path,
 
 
 def _refuse(name: str, reason: Message) -> RatesOutcome:
-    return RatesOutcome(name, rejects=(Reject(_NO_LINE, "", "", reason),))
+    return RatesOutcome(name, rejects=(Reject(NO_LINE, "", "", reason),))
 
 
 def read_rates(name: str, content: bytes, *, country: str) -> RatesOutcome:

@@ -12,7 +12,16 @@ from consumer.facts.money import MoneyError, format_decimal
 from reconcile.books import words
 from reconcile.books.cells import Row, Sheet, SheetError, to_text
 from reconcile.books.dates import decide_style, to_term
-from reconcile.books.documents import AMOUNTS, Convention, Document, Reject, RowReader, find_clashes, to_written
+from reconcile.books.documents import (
+    AMOUNTS,
+    NO_LINE,
+    Convention,
+    Document,
+    Reject,
+    RowReader,
+    find_clashes,
+    to_written,
+)
 from reconcile.books.figures import DecimalMark, FigureError, Written, decide_mark, to_amount
 from reconcile.books.headers import REQUIRED, SYNONYMS, Header, find_header, normalise, set_headers_aside
 from reconcile.books.parts import find_unequal
@@ -147,9 +156,6 @@ def _note_sign(rows: Sequence[Row], header: Header, convention: Convention) -> i
             continue
         signs.add((amount > 0) - (amount < 0))
     return -1 if signs - {0} == {-1} else 1
-
-
-NO_LINE = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,10 @@ from consumer.facts.clock import format_instant
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
+from reconcile.books.documents import NO_LINE
 from reconcile.books.invoices import ImportOutcome, import_invoices
 from reconcile.books.payout_reports import ReportOutcome, import_payout_report
-from reconcile.books.reading import NO_LINE, ControlTotal
+from reconcile.books.reading import ControlTotal
 from reconcile.commands.files import print_files, show_rejects, status_of
 from reconcile.kept import records
 from reconcile.tables import LocalInvoice

@@ -15,7 +15,7 @@ from pandas import DataFrame, Series
 
 from reconcile.rules.columns import Indices, Ints, Mask
 from reconcile.rules.keys import decode_metadata, list_loose_words, to_text
-from reconcile.rules.ledger import UNKNOWN, Ledger, Reason
+from reconcile.rules.ledger import MOST_LISTED, UNKNOWN, Ledger, Reason
 from reconcile.rules.names import find_left_out, is_mixed, normalize, simplify, split_words
 from reconcile.rules.outcomes import Code, Outcome, Stage
 
@@ -243,7 +243,6 @@ Words = Mapping[str, str]
 # What a name is: a document's, of which type where it is a folio and that is said, and the make of the word.
 Make = tuple[str, str | None, str]
 _SAME = ["customer", "currency", "amount"]
-_MOST_LISTED = 20
 
 
 def are_of_such_sales(ledger: Ledger, payments: Indices, docs: Indices) -> Mask:
@@ -404,7 +403,7 @@ def _is_replaced(ledger: Ledger, doc: int) -> bool:
 
 def leave_to_void(ledger: Ledger, payment: int, rule: str, docs: list[int], voids: list[int]) -> None:
     """Call a payment ambiguous between what it could be matched to and the void documents it may be for."""
-    listed = [str(ledger.books.keys[doc]) for doc in voids[:_MOST_LISTED]]
+    listed = [str(ledger.books.keys[doc]) for doc in voids[:MOST_LISTED]]
     rivals = tuple(sorted({*docs, *voids}))
     reason = Reason(Stage.NONE, f"{rule}:void_equal", rivals, {"void_documents": listed})
     ledger.decide(payment, Outcome.AMBIGUOUS, reason, Code.AMBIGUOUS)

@@ -13,9 +13,9 @@ from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import Evidence, Finding, Inputs, Row, rows_of
 from reconcile.rules.names import simplify
 from reconcile.rules.outcomes import Code
+from reconcile.rules.terms import BPS
 
 _SHORTEST = 4
-_BPS = 10_000
 _WORD = re.compile(r"[\w-]+")
 Key = tuple[object, ...]
 Keys = Callable[["_Line"], Iterable[Key]]
@@ -261,7 +261,7 @@ def _pair_near(shown: list[_Line], filed: list[_Line], near: _Nearness) -> Itera
 def _are_alike(line: _Line, twin: _Line, most_bps: int) -> bool:
     """Return whether two amounts may be one deposit's: banks keep charges, but some lines all bear one number."""
     small, large = sorted((int(line.row.amount), int(twin.row.amount)))
-    return (large - small) * _BPS <= most_bps * large
+    return (large - small) * BPS <= most_bps * large
 
 
 def _choose_within(lines: list[_Line], edges: Span) -> list[_Line]:

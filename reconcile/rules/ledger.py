@@ -28,6 +28,8 @@ from reconcile.rules.outcomes import LOST, Code, Outcome, Stage
 from reconcile.rules.terms import RuleSet
 
 UNKNOWN = -1
+# So many rivals stand in a payment's evidence; it counts the others.
+MOST_LISTED = 20
 LATEST = np.iinfo(np.int64).max
 _READ = [
     "payout_id",

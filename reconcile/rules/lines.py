@@ -40,12 +40,11 @@ from reconcile.rules.inputs import (
     LineCode,
     to_types,
 )
-from reconcile.rules.ledger import Ledger
+from reconcile.rules.ledger import MOST_LISTED, Ledger
 from reconcile.rules.outcomes import CLOSED, LOST, Outcome, Stage
 from reconcile.rules.payouts import NO_PAYOUT_YET, Fees
 from reconcile.rules.reversals import DisputeLine
 
-_MOST_LISTED = 20
 _SHOWN_UNAPPLIED = (Outcome.SUGGESTED, Outcome.DUPLICATE)
 _CARDS = ("credit_card", "debit_card", "prepaid_card")
 _OF_ITEM = ("payout_id", "resource_type", "resource_subtype", "resource_id", "source_event_id", "local_date",
@@ -238,8 +237,8 @@ def _describe_outcomes(rows: DataFrame, ledger: Ledger, payment_at: Indices, at:
 def _list_rivals(rivals: tuple[int, ...], keys: Words) -> str | None:
     if not rivals:
         return None
-    more = f" +{len(rivals) - _MOST_LISTED}" if len(rivals) > _MOST_LISTED else ""
-    return " ".join(str(keys[doc]) for doc in rivals[:_MOST_LISTED]) + more
+    more = f" +{len(rivals) - MOST_LISTED}" if len(rivals) > MOST_LISTED else ""
+    return " ".join(str(keys[doc]) for doc in rivals[:MOST_LISTED]) + more
 
 
 def _name_expected_documents(rows: DataFrame, country: str) -> Cells:

@@ -43,8 +43,8 @@ from reconcile.rules.inputs import (
 from reconcile.rules.outcomes import DEAD, Code, FeeSource
 from reconcile.rules.reversals import DisputeLine, place_disputes
 from reconcile.rules.streams import ITEMS_STREAM
+from reconcile.rules.terms import BPS, Tariff
 from reconcile.rules.terms import REFUND as REFUND_PRICE
-from reconcile.rules.terms import Tariff
 
 _TYPES = (*PAYMENT_TYPES, REFUND, REFUND_ADJUSTMENT)
 _REFUND_MOVES_MONEY = ("succeeded", "in_progress")
@@ -236,7 +236,6 @@ def _read_shares(rows: DataFrame) -> list[tuple[int, list[Share]]]:
 
 
 _SAFE = 1 << 61
-_BPS = 10_000
 _NAMES = {
     "payment_intent": "payments",
     "charge": "charges",
@@ -392,7 +391,7 @@ def format_fee_rates(sums: DataFrame) -> Series:
     texts = np.full(len(sums), None, dtype=object)
     fee, gross = sums["fee"].to_numpy(), sums["gross"].to_numpy()
     for place in np.flatnonzero(has_gross):
-        hundredths = int(round_half_up(np.array([abs(int(fee[place]))]), _BPS, int(gross[place]))[0])
+        hundredths = int(round_half_up(np.array([abs(int(fee[place]))]), BPS, int(gross[place]))[0])
         sign = "-" if fee[place] < 0 and hundredths else ""
         texts[place] = f"{sign}{hundredths // 100}.{hundredths % 100:02d}"
     return pd.Series(texts, index=sums.index, dtype=TEXT)
@@ -412,7 +411,7 @@ def find_identity_breaks(sums: DataFrame, rows: DataFrame, inputs: Inputs) -> li
         elif row.fee < 0:
             found.append(to_finding(Code.PAYOUT_IDENTITY, about, at_risk=-int(row.fee)))
         if row.fee_source != FeeSource.TARIFF and is_out_of_band(row.fee, row.gross, inputs.rules.fee_band_bps):
-            allowed = inputs.rules.fee_band_bps * int(row.gross) // _BPS
+            allowed = inputs.rules.fee_band_bps * int(row.gross) // BPS
             found.append(to_finding(Code.FEE_OUT_OF_BAND, about, at_risk=int(row.fee) - allowed))
     return found
 
@@ -435,7 +434,7 @@ def _find_only_reported(rows: DataFrame, inputs: Inputs) -> dict[str, list[str]]
 
 
 def is_out_of_band(fee: int, gross: int, band_bps: int) -> bool:
-    return int(fee) > 0 and int(fee) * _BPS > band_bps * int(gross)
+    return int(fee) > 0 and int(fee) * BPS > band_bps * int(gross)
 
 
 def _to_about(row: Row) -> About:

@@ -15,9 +15,9 @@ from reconcile.rules.findings import About, to_finding
 from reconcile.rules.inputs import DISPUTE, Evidence, Finding, Inputs, Row, rows_of
 from reconcile.rules.ledger import Ledger, Reversal
 from reconcile.rules.outcomes import CLOSED, DEAD, LOST, Code, FeeSource, Severity
+from reconcile.rules.terms import BPS
 
 _MOST_AT_ONCE = 12
-_BPS = 10_000
 Amounts = list[tuple[int, int]]
 _IN_REVIEW = "in_review"
 _SUBJECT = f"{DISPUTE}:"
@@ -103,8 +103,8 @@ def _choose_fitting(disputes: list[DisputeLine], payout: Row, band_bps: int) -> 
 def _fits(amount: int, payout: Row, band_bps: int) -> bool:
     if payout.fee_source != FeeSource.RESIDUAL:
         return bool(payout.over == amount)
-    fee, allowed = int(payout.fee) * _BPS, band_bps * int(payout.gross)
-    return fee > allowed and 0 <= fee - amount * _BPS <= allowed
+    fee, allowed = int(payout.fee) * BPS, band_bps * int(payout.gross)
+    return fee > allowed and 0 <= fee - amount * BPS <= allowed
 
 
 def find_lonely_refunds(ledger: Ledger, applied: DataFrame) -> list[Finding]:

@@ -13,15 +13,14 @@ from consumer.facts.messages import Message
 from reconcile.rules.candidates import are_contradicted, find_void_rivals, leave_to_void
 from reconcile.rules.columns import Indices, Ints, Mask
 from reconcile.rules.inputs import Evidence
-from reconcile.rules.ledger import UNKNOWN, Ledger, Reason
+from reconcile.rules.ledger import MOST_LISTED, UNKNOWN, Ledger, Reason
 from reconcile.rules.outcomes import Code, Outcome, Stage
 from reconcile.rules.references import find_named_documents
+from reconcile.rules.terms import BPS
 
-_MOST_LISTED = 20
 _SMALLEST = 2
 # Documents, what each asks for, and the day from which it may be paid.
 Pool = tuple[Indices, Ints, Ints]
-_BPS = 10_000
 _NEAR = 10  # amounts within a tenth are near
 _FEWEST = 100  # a grain that is no hundredth of the amount leaves too few amounts near it to be counted
 _GROUP = ["customer", "currency", "day"]
@@ -68,7 +67,7 @@ def _decide(ledger: Ledger, payment: int, fits: Fits, named: set[int], wanted: d
     within = np.flatnonzero(np.isin(fits.pool, list(named & set(chosen))))
     chance = estimate_chance(fits.amounts, int(ledger.payments.amount[payment]), ledger.rules.set_size, within)
     if chance > ledger.rules.set_chance_bps:
-        _abstain(ledger, payment, fits.sets, "by_chance", {"sets_by_chance": f"{chance // _BPS}.{chance % _BPS:04}"})
+        _abstain(ledger, payment, fits.sets, "by_chance", {"sets_by_chance": f"{chance // BPS}.{chance % BPS:04}"})
         return
     balance = {doc: ledger.balance(doc) for doc in chosen}
     for doc in chosen:
@@ -92,7 +91,7 @@ def estimate_chance_of_sums(amounts: Ints, target: int, away: Ints) -> int:
     """Estimate how many more sums would hit the target by chance, from their distances to it; one of them hits."""
     near = away[np.abs(away) * _NEAR <= target]
     rivals = ((grain, int(np.count_nonzero(near % grain == 0)) - 1) for grain in _list_grains(amounts, target))
-    return max(grain * count * _BPS * _NEAR // (2 * target) for grain, count in rivals)
+    return max(grain * count * BPS * _NEAR // (2 * target) for grain, count in rivals)
 
 
 def _hold_all(choices: Indices, within: Indices) -> Mask:
@@ -196,7 +195,7 @@ def _keep_fitting(ledger: Ledger, payment: int, pool: Pool) -> Indices:
 
 def _abstain(ledger: Ledger, payment: int, sets: list[tuple[int, ...]], why: str, evidence: Evidence) -> None:
     keys = ledger.books.keys
-    listed = [[str(keys[doc]) for doc in chosen] for chosen in sets[:_MOST_LISTED]]
+    listed = [[str(keys[doc]) for doc in chosen] for chosen in sets[:MOST_LISTED]]
     rivals = tuple(sorted({doc for chosen in sets for doc in chosen}))
     found: Evidence = {"sets": listed, "sets_found": len(sets)} | evidence
     ledger.decide(payment, Outcome.AMBIGUOUS, Reason(Stage.NONE, f"set:{why}", rivals, found), Code.AMBIGUOUS)
@@ -244,7 +243,7 @@ def _decide_sum(ledger: Ledger, one: Sum, voids: list[int]) -> None:
                 payment,
                 (one.doc,),
                 "by_chance",
-                {"sums_by_chance": f"{one.chance // _BPS}.{one.chance % _BPS:04}"},
+                {"sums_by_chance": f"{one.chance // BPS}.{one.chance % BPS:04}"},
             )
     else:
         _apply(ledger, one)

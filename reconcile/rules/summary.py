@@ -35,8 +35,8 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.outcomes import APPLIED, Code, Recon
 from reconcile.rules.payouts import format_fee_rates
+from reconcile.rules.terms import BPS
 
-_BPS = 10_000
 MayBe = Callable[[Row, Row], bool]
 _COLUMNS = {"bank_date": DAY, "bank_movement_id": TEXT, "bank_amount": MONEY, "days_late": COUNT}
 _SUMS = {
@@ -204,7 +204,7 @@ def _to_day(deposit: Deposit) -> pd.Timestamp:
 
 def _is_near(payout: Row, deposit: Deposit, near_bps: int) -> bool:
     near = near_bps * int(payout.payout_amount)
-    return any(abs(amount - int(payout.payout_amount)) * _BPS <= near for amount in deposit.amounts)
+    return any(abs(amount - int(payout.payout_amount)) * BPS <= near for amount in deposit.amounts)
 
 
 def _describe_arrival(row: Row, deposit: Deposit | None, inputs: Inputs) -> tuple[object, ...]:

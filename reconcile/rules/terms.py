@@ -19,7 +19,7 @@ REFUND = "refund"
 
 _VAT = "vat_bps"
 _PRICE_KEYS = frozenset({"bps", "flat"})
-_UNIT = 10_000
+BPS = 10_000
 
 
 class RulesError(ValueError):
@@ -100,15 +100,15 @@ class Tariff:
 
     def terms(self, name: str) -> tuple[int, int, int]:
         """Return the fee with VAT as whole numbers (a, b, c): a share a/c of the amount and b/c on top."""
-        price, vat = self.prices[name], 1 + self.vat_bps / _UNIT
-        share, flat = price.bps / _UNIT * vat, price.flat * vat
+        price, vat = self.prices[name], 1 + self.vat_bps / BPS
+        share, flat = price.bps / BPS * vat, price.flat * vat
         scale = Fraction(share.denominator * flat.denominator)
         numerators = share * scale, flat * scale
         return int(numerators[0]), int(numerators[1]), int(scale)
 
     def net_terms(self) -> tuple[int, int]:
         """Return the share of a fee with VAT that is net of VAT."""
-        share = 1 / (1 + self.vat_bps / _UNIT)
+        share = 1 / (1 + self.vat_bps / BPS)
         return share.numerator, share.denominator
 
 

@@ -15,15 +15,14 @@ from reconcile.rules.columns import Indices, Ints, Words, to_day, to_days
 from reconcile.rules.findings import OF_VOID, About, to_finding
 from reconcile.rules.inputs import Evidence, Finding, Inputs, rows_of
 from reconcile.rules.keys import decode_metadata
-from reconcile.rules.ledger import UNKNOWN, Ledger
+from reconcile.rules.ledger import MOST_LISTED, UNKNOWN, Ledger
 from reconcile.rules.outcomes import Code, DocumentOutcome, Failure, Outcome, Stage
+from reconcile.rules.terms import BPS
 
 _NONE = -1
 _WITH_AMOUNT = (Failure.NO_TAX_ID, Failure.CUSTOMER, Failure.AMOUNT)
 _ASKS = ("open_balance", "total")  # a void document has a total and no open balance
 Miss = Evidence | None
-_MOST_LISTED = 20
-_BPS = 10_000
 _KEY_NAMES = ("uuid", "invoice", "invoice_id", "doc_type", "folio", "order_ref", "order_id")
 
 
@@ -292,7 +291,7 @@ def _gather_evidence(
     if code == Code.AMBIGUOUS:
         rivals = [str(ledger.books.keys[doc]) for doc in reason.rivals]
         decisive = Message("note.would_decide").code
-        return evidence | {"rivals": rivals[:_MOST_LISTED], "rivals_count": len(rivals), "would_decide": decisive}
+        return evidence | {"rivals": rivals[:MOST_LISTED], "rivals_count": len(rivals), "would_decide": decisive}
     if code == Code.PAYMENT_NO_INVOICE:
         return evidence | missing[payment]
     return evidence
@@ -341,7 +340,7 @@ def _is_short(ledger: Ledger, payment: int, doc: int) -> bool:
     if ledger.reasons[payment].stage == Stage.MANUAL or ledger.outcome[payment] != Outcome.PARTIAL:
         return False
     rest = ledger.balance(doc)
-    is_little = rest * _BPS <= ledger.rules.short_payment_bps * int(ledger.books.total[doc])
+    is_little = rest * BPS <= ledger.rules.short_payment_bps * int(ledger.books.total[doc])
     return rest > 0 and is_little and not ledger.books.is_ppd[doc]
 
 

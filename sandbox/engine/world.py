@@ -27,7 +27,9 @@ Action = Callable[[], object]
 SLICE = timedelta(minutes=15)
 NO_SCENARIO = Scenario(name="empty", country="cl", happenings=(), documents=(), tariff={}, truth=lambda _: [])
 ENDPOINTS = "webhook_endpoints"
-MODES = ("test", "live")
+# The live set has no truth.
+TEST = "test"
+MODES = (TEST, "live")
 
 
 class Agenda:

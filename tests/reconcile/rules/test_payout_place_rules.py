@@ -38,8 +38,11 @@ def test_a_payment_in_no_payout_two_bank_days_after_its_own(case: "Case", as_of:
     case.as_of = as_of
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, metadata=KEY)
-    found = case.run().found()
-    assert found == ({("ITEM_IN_NO_PAYOUT", "resource:pi_1", 50_000)} if is_lost else set())
+    run = case.run()
+    assert run.found() == ({("ITEM_IN_NO_PAYOUT", "resource:pi_1", 50_000)} if is_lost else set())
+    assert [finding.evidence for finding in run.result.findings] == is_lost * [
+        {"waiting_since": "2026-10-05", "expected_by": "2026-10-07", "freed_by_a_dead_payout": False}
+    ]
 
 
 def test_a_listed_item_is_not_also_in_transit(case: "Case") -> None:
@@ -72,7 +75,11 @@ def test_two_bank_days_start_anew_when_a_payout_is_canceled(case: "Case") -> Non
     case.invoice("1", 50_000)
     case.payment("pi_1", 50_000, payout_id="po_1", metadata=KEY)
     case.payout_without_fee("po_1", 50_000, status="canceled", succeeded_at=None, ended_at="2026-10-07T15:00:00Z")
-    assert case.run().found() == {("ITEM_IN_NO_PAYOUT", "resource:pi_1", 50_000)}
+    run = case.run()
+    assert run.found() == {("ITEM_IN_NO_PAYOUT", "resource:pi_1", 50_000)}
+    assert run.finding("ITEM_IN_NO_PAYOUT").evidence == {
+        "waiting_since": "2026-10-07", "expected_by": "2026-10-09", "freed_by_a_dead_payout": True,
+    }  # fmt: skip
 
 
 def test_a_returned_payout_is_an_exception_and_its_items_may_be_paid_again(case: "Case") -> None:

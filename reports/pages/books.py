@@ -100,13 +100,18 @@ def show_upload(key: str) -> ResponseReturnValue:
     need(Role.FINANCE)
     upload = staging.find_upload(desk.installation(), key, who=desk.reader().name)
     if upload is None:
-        flash(translate("upload.gone", desk.language()), "alert")
-        return redirect(url_for("books.overview"))
+        return _say_gone()
     found = _take_in(upload, dry_run=True)
     chosen = upload.content.get("columns")
-    proposal = (
-        intake.propose(desk.find_connection(upload.content["connection"]), upload.path) if chosen else found.proposal
-    )
+    try:
+        proposal = (
+            intake.propose(desk.find_connection(upload.content["connection"]), upload.path)
+            if chosen
+            else found.proposal
+        )
+    except FileNotFoundError:
+        # Another window of the same reader confirmed or dropped it a moment ago.
+        return _say_gone()
     return render_template(
         "look.html",
         found=found,
@@ -124,10 +129,12 @@ def choose_columns() -> ResponseReturnValue:
     need(Role.FINANCE)
     upload = staging.find_upload(desk.installation(), request.form.get("key", ""), who=desk.reader().name)
     if upload is None:
-        flash(translate("upload.gone", desk.language()), "alert")
-        return redirect(url_for("books.overview"))
+        return _say_gone()
     chosen = {field: request.form.get(field, "")[:_LONGEST_HEADING] for field in intake.BANK_FIELDS}
-    staging.change(desk.installation(), upload, {"columns": chosen}, who=desk.reader().name, now=desk.now())
+    try:
+        staging.change(desk.installation(), upload, {"columns": chosen}, who=desk.reader().name, now=desk.now())
+    except FileNotFoundError:
+        return _say_gone()
     return redirect(url_for("books.show_upload", key=upload.key))
 
 
@@ -137,8 +144,7 @@ def keep() -> ResponseReturnValue:
     need(Role.FINANCE)
     upload = staging.find_upload(desk.installation(), request.form.get("key", ""), who=desk.reader().name)
     if upload is None:
-        flash(translate("upload.gone", desk.language()), "alert")
-        return redirect(url_for("books.overview"))
+        return _say_gone()
     if request.form.get("action") == "drop":
         staging.drop(desk.installation(), upload)
         return redirect(url_for("books.overview"))
@@ -158,6 +164,11 @@ def keep() -> ResponseReturnValue:
     desk.note("import", f"{upload.content['connection']} {upload.content['kind']} {found.name}{accepted}")
     flash(translate("done.import", desk.language(), name=found.name), "done")
     return redirect(url_for("books.index", name=_LISTS[Kind(upload.content["kind"])]))
+
+
+def _say_gone() -> ResponseReturnValue:
+    flash(translate("upload.gone", desk.language()), "alert")
+    return redirect(url_for("books.overview"))
 
 
 @blueprint.get("/periods/<connection>/<int(max=2147483647):number>")

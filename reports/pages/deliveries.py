@@ -24,9 +24,12 @@ def take(kind: str) -> ResponseReturnValue:
     need(Role.FINANCE)
     if kind not in set(Kind):
         abort(404, f"there is no kind {kind!r}; there are {', '.join(Kind)}")
-    if unknown := sorted(request.form.keys() - set(FIELDS)):
+    if unknown := sorted(request.form.keys() - {"file", *FIELDS}):
         raise BadQueryError("pages.unknown_field", name=unknown[0][:20], known=", ".join(FIELDS))
-    connection = desk.find_connection(request.form.get("connection", "main"))
+    named = request.form.get("connection", "main")
+    if named not in desk.names():
+        abort(404, f"there is no connection {named[:20]!r}; there are {', '.join(desk.names())}")
+    connection = desk.find_connection(named)
     given = request.files.get("file")
     content = given.read(LARGEST + 1) if given else b""
     if given is None or not content:

@@ -218,6 +218,21 @@ def test_columns_nobody_knows_are_shown_confirmed_and_remembered(
     assert chosen_in(page) == {}
 
 
+def test_a_file_that_another_window_drops_is_gone(
+    look: Callable[..., str], client: FlaskClient, csrf: Csrf, reconciled: Installation
+) -> None:
+    """Columns chosen, or shown, while the file goes away lead back to the books and say so."""
+    page = look(UNKNOWN, name="cartola.csv", kind="bank", account=ACCOUNT)
+    form = {"csrf_token": csrf(client, "/books"), "key": key_in(page), **chosen_in(page)}
+    client.post("/books/columns", data=form)
+    folder = reconciled.settings.data_dir / "uploads" / key_in(page)
+    (folder / "file" / "cartola.csv").unlink()
+    said = "ya se confirmó o esperó demasiado"
+    assert said in client.get(f"/books/look/{key_in(page)}", follow_redirects=True).get_data(as_text=True)
+    (folder / "kept.json.draft").symlink_to(folder / "gone" / "kept.json")
+    assert said in client.post("/books/columns", data=form, follow_redirects=True).get_data(as_text=True)
+
+
 def test_a_bank_file_needs_the_whole_number(look: Callable[..., str]) -> None:
     """Last digits are refused: two accounts may share them."""
     assert "Escriba el número completo de la cuenta" in look(BANK, kind="bank", account="2296")

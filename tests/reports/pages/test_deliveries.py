@@ -111,7 +111,8 @@ REFUSED = [
     ("invoices", None, {}, "400 the form brings no file under the name file"),
     ("invoices", b"", {}, "400 the form brings no file under the name file"),
     ("invoices", INVOICES, {"conection": "main"}, "400 there is no field 'conection' here"),
-    ("invoices", INVOICES, {"connection": "other"}, "404 "),
+    ("invoices", INVOICES, {"connection": "other"}, "404 there is no connection 'other'; there are main"),
+    ("invoices", INVOICES, {"file": "ventas.csv"}, "400 the form brings no file under the name file"),
     ("invoices", INVOICES, {"connection": "a\0b"}, "400 "),
 ]
 
@@ -121,7 +122,7 @@ def test_what_cannot_be_handed_in_is_told(
     hand: Hand, reconciled: Installation, kind: str, content: bytes | None, fields: dict[str, str], said: str
 ) -> None:
     """One sentence, and nothing is kept."""
-    status, answer = hand(kind, content, **fields)
+    status, answer = hand(kind, None if "file" in fields else content, **fields)
     assert f"{status} {answer}".startswith(said)
     assert kept(reconciled, InvoiceFile) == []
 

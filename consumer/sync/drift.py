@@ -1,10 +1,8 @@
 """The mirror compared with the provider: every object touched in the last days, stream by stream, and its repair."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 
 import sqlalchemy as sa
 from sqlmodel import Session
@@ -16,38 +14,21 @@ from consumer.facts.settings import Connection
 from consumer.facts.store import Row
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.sync import Drift
-from consumer.facts.versions import KEPT, Known, merge_all, to_values
+from consumer.facts.versions import Known, merge_all, to_values
 from consumer.provider.client import Provider, open_provider
 from consumer.provider.errors import KeyRefusedError, MissingError, ProviderError, RefusedError, UnreachableError
 from consumer.provider.fields import UnusableObjectError, identity, to_data
 from consumer.provider.paging import Page
 from consumer.provider.routes import EVENTS
-from consumer.provider.rows import KINDS, Kind, Observation, observe
+from consumer.provider.rows import KINDS, Observation, observe
+from consumer.sync.differences import Difference, DriftKind, compare, compare_items
 from consumer.sync.lists import Offer, was_unoffered
 from consumer.sync.outcome import OnRead, Outcome, StreamResult, StreamState, read_quietly
-from consumer.sync.payout_items import FINAL, Item, Money, items_here, items_there, read_again
+from consumer.sync.payout_items import FINAL, items_here, items_there, read_again
 from consumer.sync.streams import STREAMS, Again, Part, Stream
 
 _DRIFT = core_of(Drift)
 _IDS_A_STATEMENT = 500
-_BODY = "body"
-
-
-class DriftKind(StrEnum):
-    MISSING_HERE = "missing_here"
-    MISSING_THERE = "missing_there"
-    DIFFERS = "differs"
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """One object or field that is not the same on both sides; values are raw JSON."""
-
-    id: str
-    kind: DriftKind
-    field: str | None = None
-    ours: str | None = None
-    theirs: str | None = None
 
 
 @dataclass(slots=True)
@@ -315,51 +296,6 @@ def _moment(value: object) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def compare(ours: Row | None, theirs: Row, kind: Kind, *, unstable: frozenset[str]) -> list[Difference]:
-    """Compare field by field what the provider shows; what only we hold came in events and is no difference."""
-    if ours is None or ours["gone_at"] is not None:
-        return [Difference(theirs["id"], DriftKind.MISSING_HERE)]
-    try:
-        body = read_json(ours[_BODY])
-        columns = kind.columns(body)
-    except (ValueError, UnusableObjectError):
-        return [Difference(theirs["id"], DriftKind.DIFFERS, _BODY, ours[_BODY], theirs[_BODY])]
-    found = {
-        name: Difference(theirs["id"], DriftKind.DIFFERS, name, _to_text(body.get(name)), _to_text(value))
-        for name, value in read_json(theirs[_BODY]).items()
-        if name not in unstable | {KEPT} and body.get(name) != value
-    }
-    # A column that does not say what its own body says was changed by a hand or a fault of ours.
-    for name, value in columns.items():
-        if name not in found and ours[name] != value:
-            found[name] = Difference(
-                theirs["id"], DriftKind.DIFFERS, name, _to_text(ours[name]), _to_text(theirs[name])
-            )
-    return [found[name] for name in sorted(found)]
-
-
-def compare_items(payout_id: str, ours: Mapping[Item, Money], theirs: Mapping[Item, Money]) -> list[Difference]:
-    """Compare what a payout carries: an item that one side lacks is null there.
-
-    The bodies of items live on after their payout and are compared as objects of their own streams.
-    """
-    return [
-        Difference(
-            payout_id, DriftKind.DIFFERS, " ".join(item), _to_amount(ours.get(item)), _to_amount(theirs.get(item))
-        )
-        for item in sorted({*ours, *theirs})
-        if ours.get(item) != theirs.get(item)
-    ]
-
-
-def _to_amount(money: Money | None) -> str:
-    return _to_text(None if money is None else {"amount": money[0], "currency": money[1]})
-
-
-def _to_text(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
 
 
 def drift(

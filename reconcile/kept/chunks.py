@@ -1,4 +1,4 @@
-"""Lines and documents of a run, kept as chunks of typed columns: packed when a run is published, read back in part.
+"""Lines and documents of a run, kept as chunks of typed columns and read back in part.
 
 A chunk is a Parquet file in a column, so it commits with its run and is there for every machine on the database.
 """
@@ -8,20 +8,17 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeAlias, TypedDict, Unpack
 
-import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import sqlalchemy as sa
-from pandas import DataFrame
 from sqlmodel import Session, col
 
 from consumer.facts.columns import Column, Kind, to_columns
 from consumer.facts.store import DamagedError
 from reconcile.rules import clearing
-from reconcile.rules.outcomes import DEAD, DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS
+from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS
 from reconcile.tables import PayoutResult, ResultChunk, Run
 
 LINE, DOCUMENT, PAYOUT = "line", "document", "payout"
@@ -45,16 +42,15 @@ COLUMNS: Mapping[str, tuple[Column, ...]] = {
     ROLLFORWARD: to_columns(("currency", "date", "opening", *clearing.MOVES, "closing", "closing_items_count")),
     FIGURE: (),
 }
-ROWS_A_CHUNK = 10_000
 # Kept with each line, no column of the report: the payout's date, or the item's own date if only dead payouts held it.
 # Other items that wait for a payout have none.
-_DAY = "payout_date"
+DAY = "payout_date"
 # Columns of a line that only the first row of an item fills, so that they sum right.
 _SUMMED_ONCE = ("amount_signed", "fee_total", "fee_net", "fee_vat", "net_amount")
 # The column by which a range of dates selects rows.
-DAY_OF = {LINE: _DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date"}
+DAY_OF = {LINE: DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date"}
 # Names the columns without any value, so that a page can leave them out without reading every chunk.
-_EMPTY = b"silent"
+EMPTY = b"silent"
 # A row of a report; the types of its cells are those of the report's columns.
 Row: TypeAlias = dict[str, Any]
 Condition: TypeAlias = sa.ColumnElement[bool]
@@ -103,7 +99,7 @@ class Chunk:
             schema = self._file().schema_arrow
         except (pa.ArrowException, OSError, TypeError) as error:
             raise self._to_damage() from error
-        named = (schema.metadata or {}).get(_EMPTY, b"").decode().split()
+        named = (schema.metadata or {}).get(EMPTY, b"").decode().split()
         return {*named, *(column.name for column in self._find_lacking(schema.names))}
 
     def _file(self) -> pq.ParquetFile:
@@ -112,69 +108,6 @@ class Chunk:
     def _to_damage(self) -> DamagedRowsError:
         run, connection = self.run.number, self.run.connection
         return DamagedRowsError("kept.damaged_rows", run=run, connection=connection, piece=self.number, table=self.kind)
-
-
-def pack_lines(lines: DataFrame, payouts: DataFrame) -> Iterator[Row]:
-    """Pack lines in their order, with the range of dates that each chunk holds."""
-    dated = payouts.drop_duplicates("payout_id").set_index("payout_id")["payout_date"]
-    found = dated.reindex(lines["payout_id"]).set_axis(lines.index).astype("datetime64[us]")
-    found = found.mask(_mark_freed(lines, payouts), lines["local_date"])
-    table = pa.Table.from_pandas(lines.assign(**{_DAY: found}), preserve_index=False)
-    starts = range(0, table.num_rows, ROWS_A_CHUNK)
-    return (_chunk(LINE, number, table.slice(start, ROWS_A_CHUNK)) for number, start in enumerate(starts))
-
-
-def _mark_freed(lines: DataFrame, payouts: DataFrame) -> npt.NDArray[np.bool_]:
-    """Return which lines have no payout and are of items that dead payouts held: the file lists these once more."""
-    names, freed = ["resource_type", "resource_id"], lines["payout_id"].isna().to_numpy(dtype=bool, copy=True)
-    dead = payouts["payout_id"][payouts["status"].isin(DEAD)]
-    held = lines.loc[lines["payout_id"].isin(dead), names]
-    if freed.any():
-        loose = pd.MultiIndex.from_frame(lines.loc[freed, names])
-        freed[freed] = loose.isin(pd.MultiIndex.from_frame(held))
-    return freed
-
-
-def pack_documents(documents: DataFrame) -> Iterator[Row]:
-    """Pack documents in the order of their report, with how many of each chunk still have a balance."""
-    table = pa.Table.from_pandas(documents, preserve_index=False)
-    return _count_balances(table)
-
-
-def _count_balances(table: pa.Table) -> Iterator[Row]:
-    for chunk, piece in pack(DOCUMENT, table.sort_by([("issue_date", "ascending"), ("doc_key", "ascending")])):
-        yield chunk | {"with_balance": pc.sum(pc.not_equal(piece["balance"], 0), min_count=0).as_py()}
-
-
-def pack(kind: str, table: pa.Table) -> Iterator[tuple[Row, pa.Table]]:
-    """Pack a table in its order, with the range of days and the empty columns; yield each chunk with its rows.
-
-    A table without rows is one empty chunk, so that it differs from a table that was never made.
-    """
-    empty = " ".join(name for name in table.column_names if table[name].null_count == table.num_rows)
-    named = table.replace_schema_metadata({_EMPTY: empty})
-    for number, start in enumerate(range(0, table.num_rows or 1, ROWS_A_CHUNK)):
-        piece = named.slice(start, ROWS_A_CHUNK)
-        yield _chunk(kind, number, piece), piece
-
-
-def _chunk(kind: str, number: int, piece: pa.Table) -> Row:
-    sink = pa.BufferOutputStream()
-    # Most columns hardly repeat within a chunk, and zstd finds what does: dictionaries cost time and space here.
-    pq.write_table(piece, sink, compression="zstd", use_dictionary=False, write_statistics=False)
-    days = piece[DAY_OF[kind]].cast(pa.date32()) if kind in DAY_OF else pa.array([], pa.date32())
-    ends = pc.min_max(days).as_py()
-    undated = piece["payout_id"].null_count if kind == LINE else days.null_count
-    return {
-        "kind": kind,
-        "number": number,
-        "rows": piece.num_rows,
-        "since": ends["min"],
-        "until": ends["max"],
-        "undated": undated,
-        "with_balance": 0,
-        "content": sink.getvalue().to_pybytes(),
-    }
 
 
 def line_tables(session: Session, run: Run, **asked: Unpack[LineFilter]) -> Iterator[pa.Table]:
@@ -190,18 +123,18 @@ def line_tables(session: Session, run: Run, **asked: Unpack[LineFilter]) -> Iter
     if payout_id is not None:
         conditions += _of_payout(session, run, payout_id)
     for table in tables(session, run, LINE, conditions):
-        keep = day_masks(table[_DAY], since, until)
+        keep = day_masks(table[DAY], since, until)
         if paid_out is not None:
             keep.append(_is_of_file(table) if paid_out else pc.is_null(table["payout_id"]))
         if payout_id is not None:
             keep.append(pc.equal(table["payout_id"], payout_id))
         lines = filter_rows(table, keep)
-        yield (_number_further(lines) if paid_out else lines).drop_columns([_DAY])
+        yield (_number_further(lines) if paid_out else lines).drop_columns([DAY])
 
 
 def _is_of_file(lines: pa.Table) -> pa.Array:
     """Return which lines the file of payouts has: those of payouts, and of items that dead payouts held."""
-    return pc.or_(pc.is_valid(lines["payout_id"]), pc.is_valid(lines[_DAY]))
+    return pc.or_(pc.is_valid(lines["payout_id"]), pc.is_valid(lines[DAY]))
 
 
 def _number_further(lines: pa.Table) -> pa.Table:
@@ -240,7 +173,7 @@ def find_lines(session: Session, run: Run, column: str, value: str) -> Iterator[
     for chunk in _chunks(session, run, LINE, []):
         places = pc.indices_nonzero(pc.equal(chunk.read([column])[column], value).fill_null(False))
         if len(places):
-            yield from to_rows(chunk.read().take(places).drop_columns([_DAY]))
+            yield from to_rows(chunk.read().take(places).drop_columns([DAY]))
 
 
 def find_document(session: Session, run: Run, doc_key: str) -> Row | None:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pandas import DataFrame
 from sqlmodel import Session, col, select
 
-from reconcile.kept import chunks
+from reconcile.kept import chunks, packing
 from reconcile.kept.chunks import FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
 from reconcile.rules import clearing
 from reconcile.rules.clearing import ITEMS, Account, ClearingError
@@ -73,7 +73,7 @@ def _pack_all(published: Published) -> Iterator[chunks.Row]:
             table = make(published)
         except ClearingError:
             continue
-        yield from (chunk for chunk, _ in chunks.pack(kind, table))
+        yield from (chunk for chunk, _ in packing.pack(kind, table))
 
 
 def read(session: Session, run: Run, kind: str, names: Sequence[str] | None = None) -> pa.Table:

@@ -31,7 +31,7 @@ from reconcile.exceptions.life import (
     build_opening_values,
     by_identity,
 )
-from reconcile.kept import chunks, extracts
+from reconcile.kept import chunks, extracts, packing
 from reconcile.kept.chunks import Row
 from reconcile.reading.process import ahead
 from reconcile.rules.inputs import Finding, Result
@@ -144,7 +144,7 @@ def _chunk_rows(result: Result) -> Iterator[Row]:
     Frames become tables at once, as another thread may take the chunks: a table never changes, and a frame may
     consolidate its columns when some of them are read.
     """
-    lines, documents = chunks.pack_lines(result.lines, result.payouts), chunks.pack_documents(result.documents)
+    lines, documents = packing.pack_lines(result.lines, result.payouts), packing.pack_documents(result.documents)
     return chain(lines, documents, extracts.pack(result))
 
 

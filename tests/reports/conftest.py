@@ -20,7 +20,7 @@ from sqlmodel import Session, col
 from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
-from reconcile.kept import chunks, extracts
+from reconcile.kept import chunks, extracts, packing
 from reconcile.rules.inputs import DAY, DOCUMENT_RESULTS, MOMENT, TEXT, Result, Schema, to_types
 from reconcile.rules.inputs import LINES as LINE_COLUMNS
 from reconcile.tables import ExceptionRow, PayoutResult, ResultChunk, Run
@@ -128,8 +128,8 @@ def keep_results(session: Session, lines: Sequence[dict[str, Any]], documents: S
     payouts = to_frame(dates, {"payout_id": TEXT, "status": TEXT, "payout_date": DAY})
     keyed = [{**line, "doc_key": f"cl:33::{line['doc_folio']}" if line["doc_folio"] else None} for line in lines]
     packed = (
-        *chunks.pack_lines(to_frame(keyed, LINE_COLUMNS), payouts),
-        *chunks.pack_documents(to_frame(documents, DOCUMENT_RESULTS)),
+        *packing.pack_lines(to_frame(keyed, LINE_COLUMNS), payouts),
+        *packing.pack_documents(to_frame(documents, DOCUMENT_RESULTS)),
     )
     session.add_all([ResultChunk(connection="main", run_id="run-1", **chunk) for chunk in packed])
 

@@ -31,7 +31,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 SUBJECTS = {
-    "money": "consumer/facts/money reconcile/rules/payouts reconcile/rules/terms",
+    "money": "consumer/facts/money reconcile/rules/fees reconcile/rules/payouts reconcile/rules/terms",
     "time": "consumer/facts/clock consumer/facts/bankdays reconcile/rules/columns",
     "signature": "consumer/webhooks/signature",
     "windows": "consumer/facts/completeness consumer/sync/lateness consumer/sync/backfill consumer/sync/windows"

@@ -25,6 +25,7 @@ from reconcile.rules.columns import (
     to_local_times,
     to_texts,
 )
+from reconcile.rules.fees import Fees
 from reconcile.rules.inputs import (
     DISPUTE,
     DOCUMENT_RESULTS,
@@ -42,7 +43,7 @@ from reconcile.rules.inputs import (
 )
 from reconcile.rules.ledger import MOST_LISTED, Ledger
 from reconcile.rules.outcomes import CLOSED, LOST, Outcome, Stage
-from reconcile.rules.payouts import NO_PAYOUT_YET, Fees
+from reconcile.rules.payouts import NO_PAYOUT_YET
 from reconcile.rules.reversals import DisputeLine
 
 _SHOWN_UNAPPLIED = (Outcome.SUGGESTED, Outcome.DUPLICATE)

@@ -18,6 +18,7 @@ from reconcile.rules.columns import (
     to_windows,
 )
 from reconcile.rules.deposits import Accounts, Deposit
+from reconcile.rules.fees import format_fee_rates
 from reconcile.rules.findings import About, to_finding
 from reconcile.rules.gate import mark_touched
 from reconcile.rules.inputs import (
@@ -34,7 +35,6 @@ from reconcile.rules.inputs import (
     to_types,
 )
 from reconcile.rules.outcomes import APPLIED, Code, Recon
-from reconcile.rules.payouts import format_fee_rates
 from reconcile.rules.terms import BPS
 
 MayBe = Callable[[Row, Row], bool]

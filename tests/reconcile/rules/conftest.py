@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from consumer.facts.bankdays import calendar_of
+from reconcile.rules.fees import choose_fees
 from reconcile.rules.inputs import (
     BANK,
     CONFLICTS,
@@ -28,7 +29,7 @@ from reconcile.rules.inputs import (
     to_types,
 )
 from reconcile.rules.lines import build_documents, build_lines
-from reconcile.rules.payouts import choose_fees, place_items
+from reconcile.rules.payouts import place_items
 from reconcile.rules.pipeline import match_payments, reconcile
 from reconcile.rules.terms import to_rules, to_tariff
 from reconcile.rules.verdicts import decide_documents

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 import pytest
 
-from reconcile.rules.payouts import format_fee_rates, split_vat
+from reconcile.rules.fees import format_fee_rates, split_vat
 from reconcile.rules.terms import to_tariff
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from consumer.facts.work import Completion, WorkError
 
 _FRESH_SECONDS = 5.0
 _READ_SECONDS = 2.0
+_NEVER = float("-inf")
 _OF_SETTINGS = re.compile(r"settings \d+")
 _IN_SETTINGS = (
     "secrets of the settings end there: take it out of CUADRE_WEBHOOK_SECRETS on every machine and start again"
@@ -175,9 +176,10 @@ class Keyring:
 
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
-        self._kept: dict[str, tuple[WebhookSecret, ...]] | None = None
-        self._read_at = float("-inf")
-        self._attempt: _Attempt | None = None
+        self._kept: dict[str, tuple[WebhookSecret, ...]] = {}
+        self._read_at = _NEVER
+        self._attempt = _Attempt(_NEVER)
+        self._attempt.done.set()
         self._beginning = threading.Lock()
         self._is_away = False
         self._unreadable: set[int] = set()
@@ -193,9 +195,9 @@ class Keyring:
         if not self._is_fresh():
             self._refresh()
         configured = self._configured[connection.name]
-        if self._kept is None and not configured:
+        if self._read_at == _NEVER and not configured:
             raise KeyringUnavailableError("the database with the webhook secrets cannot be read")
-        kept = (self._kept or {}).get(connection.name, ())
+        kept = self._kept.get(connection.name, ())
         return [*configured, *(secret for secret in kept if secret.is_valid(now))]
 
     def find_ended(self, connection: DatabaseConnection, uses: Collection[Use]) -> set[Use]:
@@ -232,7 +234,7 @@ class Keyring:
         """Wait for the reading that is under way, or for a new one, until it has taken its time."""
         with self._beginning:
             attempt = self._attempt
-            if attempt is None or attempt.done.is_set():
+            if attempt.done.is_set():
                 if self._is_fresh():
                     return
                 attempt = self._attempt = _Attempt(time.monotonic())

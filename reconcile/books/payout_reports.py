@@ -21,7 +21,7 @@ from consumer.facts.store import Turn, take_turn
 from consumer.facts.tables.provider import PayoutItem
 from consumer.facts.work import Completion
 from reconcile.books.cells import Row, Sheet, SheetError, to_text
-from reconcile.books.documents import Reject
+from reconcile.books.documents import NO_LINE, Reject
 from reconcile.books.headers import normalise
 from reconcile.books.sheets import read_sheets
 from reconcile.tables import PayoutReport, ProviderFee
@@ -110,11 +110,10 @@ def import_payout_report(
         content = path.read_bytes()
         rows, rejects = read_report(content)
     except OSError as error:
-        return replace(
-            outcome, rejects=(Reject(0, "", "", Message("books.file_unreadable", {"reason": str(error.strerror)})),)
-        )
+        reason = Message("books.file_unreadable", {"reason": str(error.strerror)})
+        return replace(outcome, rejects=(Reject(NO_LINE, "", "", reason),))
     except (SheetError, ReportError) as error:
-        return replace(outcome, rejects=(Reject(0, "", "", error.message),))
+        return replace(outcome, rejects=(Reject(NO_LINE, "", "", error.message),))
     if rejects:
         return replace(outcome, rows=len(rows), rejects=rejects)
     outcome = replace(outcome, sha256=hashlib.sha256(content).hexdigest(), rows=len(rows))
@@ -122,7 +121,7 @@ def import_payout_report(
         with installation.store.transaction() as session:
             return keep_report(session, connection, outcome, rows, seen=seen, at=None if dry_run else utc_now())
     except ReportError as error:
-        return replace(outcome, rejects=(Reject(0, "", "", error.message),))
+        return replace(outcome, rejects=(Reject(NO_LINE, "", "", error.message),))
 
 
 def read_report(content: bytes) -> tuple[tuple[ReportRow, ...], tuple[Reject, ...]]:
@@ -212,35 +211,41 @@ def keep_report(
     # A refund that came back carries no fee, and may share its id with the refund itself.
     charged = [row for row in rows if row.resource_type != ADJUSTMENT]
     currency = next(iter(items.values())).currency
-    mine = (col(ProviderFee.connection) == connection.name, col(ProviderFee.payout_id) == found)
-    replaced = None if known is None else _describe_replaced(session, known, mine)
+    replaced = None if known is None else _describe_replaced(session, known)
     outcome = replace(outcome, currency=currency, fee_total=sum(row.fee for row in charged), replaced=replaced)
     if seen is not None and known is not None and seen != known.sha256:
         return replace(outcome, stale=Message("books.replaced_meanwhile", {"name": known.name, "payout": found}))
     if at is None:
         return outcome
-    session.execute(sa.delete(ProviderFee).where(*mine))
+    report = PayoutReport(
+        connection=connection.name, payout_id=found, sha256=outcome.sha256, name=outcome.name, imported_at=at,
+        rows=len(rows),
+    )  # fmt: skip
+    _replace_fees(session, report, charged)
+    return replace(outcome, kept=True)
+
+
+def _replace_fees(session: Session, report: PayoutReport, charged: Sequence[ReportRow]) -> None:
+    session.execute(sa.delete(ProviderFee).where(*_fees_of(report)))
     session.add_all(
         ProviderFee(
-            connection=connection.name,
-            payout_id=found,
+            connection=report.connection,
+            payout_id=report.payout_id,
             resource_id=row.resource_id,
             fee_total=row.fee,
             cells=row.cells,
         )
         for row in charged
     )
-    session.merge(
-        PayoutReport(
-            connection=connection.name, payout_id=found, sha256=outcome.sha256, name=outcome.name, imported_at=at,
-            rows=len(rows),
-        )
-    )  # fmt: skip
-    return replace(outcome, kept=True)
+    session.merge(report)
 
 
-def _describe_replaced(session: Session, known: PayoutReport, mine: tuple[sa.ColumnElement[bool], ...]) -> Replaced:
-    fees = session.scalar(sa.select(sa.func.sum(col(ProviderFee.fee_total))).where(*mine)) or 0
+def _fees_of(report: PayoutReport) -> tuple[sa.ColumnElement[bool], ...]:
+    return col(ProviderFee.connection) == report.connection, col(ProviderFee.payout_id) == report.payout_id
+
+
+def _describe_replaced(session: Session, known: PayoutReport) -> Replaced:
+    fees = session.scalar(sa.select(sa.func.sum(col(ProviderFee.fee_total))).where(*_fees_of(known))) or 0
     return Replaced(known.sha256, known.name, known.imported_at, int(fees))
 
 
@@ -275,4 +280,4 @@ def _differences(
             yield Reject(row.line, "amount", str(row.amount), Message("books.api_says", {"amount": item.amount}))
         seen.add(key)
     for _, resource_id in sorted(items.keys() - seen):
-        yield Reject(0, "id", resource_id, Message("books.missing_of_payout", {"payout": payout_id}))
+        yield Reject(NO_LINE, "id", resource_id, Message("books.missing_of_payout", {"payout": payout_id}))

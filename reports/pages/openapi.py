@@ -11,6 +11,8 @@ from reports.listing import Listing
 from reports.shapes.definitions import CATALOGUE, Definition, title_of
 
 Schema: TypeAlias = dict[str, object]
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
 _TYPES: dict[Kind, Schema] = {
     Kind.TEXT: {"type": ["string", "null"]},
     Kind.ID: {"type": ["string", "null"]},
@@ -84,31 +86,9 @@ def _path(name: str, parameters: list[Schema], page: Schema, usual: int, most: i
 
 def _books_path() -> Schema:
     """Describe how a program hands a file of the books in."""
-    text, texts = {"type": "string"}, {"type": "array", "items": {"type": "string"}}
-    reject = {"line": {"type": "integer"}, "column": text, "value": text, "reason": text}
-    fields: Schema = {
-        "file": text,
-        "connection": text,
-        "kind": {"type": "string", "enum": [*intake.Kind]},
-        "verdict": {"type": "string", "enum": [*intake.Verdict]},
-        "rows": {"type": "integer", "minimum": 0},
-        "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
-        "totals": {"type": "array", "items": {"type": "object"}},
-        "rejects": {
-            "type": "array",
-            "items": {"type": "object", "properties": reject, "required": list(reject), "additionalProperties": False},
-        },
-        "notes": texts,
-        "proposal": {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "description": "of a bank's sheet nobody knows: which column each field may be, to confirm on the page",
-        },
-    }
-    answer: Schema = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    own = {"connection": text, "account": text, "currency": text, "mapping": text}
+    own = {"connection": _TEXT, "account": _TEXT, "currency": _TEXT, "mapping": _TEXT}
     form = {"type": "object", "properties": {"file": {"type": "string", "format": "binary"}, **own}}
-    said = {
+    taken = {
         "201": "taken", "200": "the same content came in before", "422": "refused whole, with every row and reason",
     }  # fmt: skip
     refused = {
@@ -116,10 +96,8 @@ def _books_path() -> Schema:
         "404": "an unknown kind or connection", "413": "a file of more than 10 MB",
     }  # fmt: skip
     kind = {**_parameter("kind", {"type": "string", "enum": [*intake.Kind]}, "what the file holds"), "in": "path"}
-    answers = {
-        status: {"description": words, "content": {"application/json": {"schema": answer}}}
-        for status, words in said.items()
-    }
+    answer = {"application/json": {"schema": _intake_answer()}}
+    answers = {status: {"description": words, "content": answer} for status, words in taken.items()}
     return {
         "post": {
             "operationId": "books_take",
@@ -135,6 +113,30 @@ def _books_path() -> Schema:
     }
 
 
+def _intake_answer() -> Schema:
+    reject = {"line": {"type": "integer"}, "column": _TEXT, "value": _TEXT, "reason": _TEXT}
+    proposal = "of an unknown bank's sheet: which column each field may be, to confirm on the page"
+    return _closed(
+        {
+            "file": _TEXT,
+            "connection": _TEXT,
+            "kind": {"type": "string", "enum": [*intake.Kind]},
+            "verdict": {"type": "string", "enum": [*intake.Verdict]},
+            "rows": {"type": "integer", "minimum": 0},
+            "counts": {"type": "object", "additionalProperties": {"type": "integer"}},
+            "totals": {"type": "array", "items": {"type": "object"}},
+            "rejects": {"type": "array", "items": _closed(reject)},
+            "notes": _TEXTS,
+            "proposal": {"type": "object", "additionalProperties": _TEXT, "description": proposal},
+        }
+    )
+
+
+def _closed(fields: Schema) -> Schema:
+    """Describe an object that has exactly these fields."""
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
 def _parameter(name: str, schema: Schema, description: str) -> Schema:
     return {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
 
@@ -144,17 +146,13 @@ def _refusal(description: str) -> Schema:
 
 
 def _page_of(columns: Sequence[Column], *, with_run: bool) -> Schema:
-    row = {column.name: _TYPES[column.kind] for column in columns}
-    rows = {
-        "type": "array",
-        "items": {"type": "object", "properties": row, "required": list(row), "additionalProperties": False},
-    }
+    row: Schema = {column.name: _TYPES[column.kind] for column in columns}
     fields: Schema = {
-        "data": rows,
+        "data": {"type": "array", "items": _closed(row)},
         "next_cursor": {"type": ["string", "null"]},
         "total": {"type": "integer", "minimum": 0},
     }
     if with_run:
-        texts = {"type": "array", "items": {"type": "string"}}
-        fields |= {"as_of": {"type": "string", "format": "date"}, "runs": texts, "incomplete": texts, "missing": texts}
-    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+        day = {"type": "string", "format": "date"}
+        fields |= {"as_of": day, "runs": _TEXTS, "incomplete": _TEXTS, "missing": _TEXTS}
+    return _closed(fields)

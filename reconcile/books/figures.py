@@ -29,6 +29,8 @@ _SHAPES = {
     DecimalMark.COMMA: re.compile(r"(?:\d+|\d{1,3}(?:\.\d{3})+)(?:,\d+)?"),
 }
 _EITHER = re.compile(r"\d{1,3}([.,])\d{3}")
+# No currency has a rate of so many digits; a run computes with all of them.
+_LONGEST_RATE = 30
 
 
 class FigureError(RefusalError):
@@ -84,9 +86,9 @@ def decide_rate_mark(rates: Iterable[Written]) -> DecimalMark:
 
 
 def to_rate(written: Written, mark: DecimalMark) -> str | None:
-    """Plain decimal text of a rate above zero; None where it is none under the file's mark."""
+    """Plain decimal text of a rate above zero; None where it is none under the file's mark, or is longer than any."""
     negative, digits = _to_bare(written.text)
-    if negative or not _is_rate(digits, DecimalMark.POINT if written.plain else mark):
+    if negative or len(digits) > _LONGEST_RATE or not _is_rate(digits, DecimalMark.POINT if written.plain else mark):
         return None
     plain = digits if written.plain else _to_plain(digits, mark)
     return plain if plain.strip("0.") else None

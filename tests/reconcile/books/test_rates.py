@@ -27,6 +27,7 @@ def test_a_day_and_its_value(text: str) -> None:
         ("a;b\n1;2\n", "no row names a date (fecha) and a value (valor) column"),
         ("Fecha;Valor\n05-10-2026;x\n", "is not a rate above zero"),
         ("Fecha;Valor\n05-10-2026;0,00\n", "is not a rate above zero"),
+        (f"Fecha;Valor\n05-10-2026;{'9' * 5000}\n", "is not a rate above zero"),
         (
             "Fecha;Valor\nayer;39\n",
             "is not a date in a form known here: write yyyy-mm-dd, or the day before the month as dd-mm-yyyy",

@@ -95,6 +95,15 @@ def test_what_was_too_much_to_search_is_told(text: str, spanish: str, english: s
     assert evidence.format_evidence(text, "en", "CLP") == english
 
 
+def test_the_rate_of_a_document_is_told_in_spanish() -> None:
+    """What a document in another currency was worth that day has words of its own in finance's language."""
+    text = '{"document_at_that_rate": 833520, "rate": "948.5", "rate_on": "2026-10-06"}'
+    spanish = evidence.format_evidence(text, "es-CL", "CLP")
+    assert spanish == (
+        "documento a ese tipo de cambio: 833.520 · tipo de cambio: 948.5 · día del tipo de cambio: 06-10-2026"
+    )
+
+
 def test_evidence_that_nobody_wrote_as_an_object_stays() -> None:
     """A text of another version is shown, not hidden."""
     assert evidence.format_evidence("seen twice", "es-CL", "CLP") == "seen twice"

@@ -66,7 +66,8 @@ def journal(
     if period is not None and (since or until or with_drafts):
         raise Refusal("--period takes the days of a closed period: leave out --from, --to and --draft",
                       Completion.MISUSED)  # fmt: skip
-    profiles, given = _find_profiles(names), _read_options(options)
+    profiles = _find_profiles(names)
+    given = _read_options(options, profiles)
     installation = open_installation()
     connection = installation.settings.connection(connection_name)
     try:
@@ -108,12 +109,17 @@ def _find_profiles(names: str) -> list[Profile]:
     return list({profile.name: profile for profile in found}.values())
 
 
-def _read_options(options: Sequence[str]) -> dict[str, str]:
+def _read_options(options: Sequence[str], profiles: Sequence[Profile]) -> dict[str, str]:
     found = {}
+    known = sorted({name for profile in profiles for name in profile.options})
     for option in options:
         parts = _OPTION.fullmatch(option)
         if parts is None:
             raise Refusal(f"--set {option} is not NAME=VALUE", Completion.MISUSED)
+        if parts[1] not in known:
+            asked = ", ".join(profile.name for profile in profiles)
+            layouts = f"the layout {asked} asks for" if len(profiles) == 1 else f"the layouts {asked} ask for"
+            raise Refusal(f"--set {parts[1]}: {layouts} {', '.join(known) or 'no values'}", Completion.MISUSED)
         found[parts[1]] = parts[2]
     return found
 

@@ -1,7 +1,7 @@
 """Pure: the account map of `accounts.toml`: which account each key has, by connection and means of payment."""
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -114,9 +114,25 @@ def read_accounts(text: str, connection: str, country: str, known_connections: t
 
 def _parse(text: str, name: str, kind: type[_File]) -> _File:
     try:
-        return msgspec.convert(tomllib.loads(text), kind)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as problem:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
         raise AccountsError("journal.accounts_unreadable", file=name, problem=str(problem)) from None
+    # A number would lose zeros and points at its end: 1.10 is 1.1.
+    if number := next(_find_numbers(tables), None):
+        raise AccountsError("journal.account_number", file=name, key=number)
+    try:
+        return msgspec.convert(tables, kind)
+    except msgspec.ValidationError as problem:
+        raise AccountsError("journal.accounts_unreadable", file=name, problem=str(problem)) from None
+
+
+def _find_numbers(tables: Mapping[str, object]) -> Iterator[str]:
+    """Yield the names of values that are numbers, as a reader finds them in the file."""
+    for key, value in tables.items():
+        if isinstance(value, dict):
+            yield from (f"{key}.{name}" for name in _find_numbers(value))
+        elif isinstance(value, int | float):
+            yield key
 
 
 @cache

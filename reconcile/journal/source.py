@@ -10,7 +10,7 @@ from reconcile.journal.accounts import FILE, AccountMap, AccountsError, read_acc
 from reconcile.journal.collected import Terms
 from reconcile.journal.entries import PAYOUT, Book, JournalError, Pieces
 from reconcile.journal.exporting import Balance
-from reconcile.journal.remembered import first_open
+from reconcile.journal.remembered import exports_of, first_open
 from reconcile.kept import chunks, extracts
 from reconcile.kept.records import find_run, last_run, read_closed_periods
 from reconcile.reading.fee_documents import read_fee_documents
@@ -90,8 +90,12 @@ def choose_days(
     last = until or closed_until
     if last > closed_until:
         raise JournalError("journal.not_closed", until=last, closed=closed_until)
+    if first > last and since is not None:
+        raise JournalError("journal.not_closed", until=since, closed=closed_until)
     if first > last:
-        raise JournalError("journal.all_exported", until=last)
+        made = exports_of(session, connection)
+        held = next((one for one in made if one.since <= last <= one.until), made[0])
+        raise JournalError("journal.all_exported", until=last, since=held.since, last=held.until)
     period = next(one for one in periods if one.until >= last)
     run = find_run(session, connection, period.run_id)
     if run is None:

@@ -74,7 +74,8 @@ def test_closed_days_are_exported_once_and_remembered(call: Call, installation: 
     ]
     again = call("journal", "--out", tmp_path / "b", "--json")
     assert again.exit_code == 1
-    assert "everything up to 2026-09-10 is exported: --from and --to give it again" in again.stderr
+    said = "everything up to 2026-09-10 is exported: --from 1970-01-01 --to 2026-09-10 gives the last files again"
+    assert said in again.stderr
     (same,) = rows(call("journal", "--period", 1, "--out", tmp_path / "b", "--author", "luis", "--json"))
     assert Path(same["file"]).read_bytes() == Path(made["file"]).read_bytes()
     with installation.store.reading() as session:
@@ -170,6 +171,13 @@ def test_the_provider_document_clears_the_fees(
         (("--profile", "sap-r2"), 2, "sap-r2 is no layout; there are beancount"),
         (("--profile", "mine.toml"), 2, "layout mine.toml cannot be read"),
         (("--set", "x"), 2, "--set x is not NAME=VALUE"),
+        (("--set", "Jurnal=x"), 2, "--set Jurnal: the layout journal asks for no values"),
+        (
+            ("--profile", "odoo,journal", "--set", "Jurnal=x"),
+            2,
+            "--set Jurnal: the layouts odoo, journal ask for Journal",
+        ),
+        (("--from", "2026-09-11"), 1, "the days after 2026-09-10 are not closed"),
         (("--period", 9), 1, "there is no closed period 9 in connection main"),
         (("--period", 1, "--to", "2026-09-10"), 2, "--period takes the days of a closed period"),
         (("--from", "2026-09-11", "--to", "2026-09-10"), 2, "the range ends before it begins"),

@@ -39,23 +39,27 @@ def publish(installation: Installation, path: Path, *, now: datetime) -> None:
             part += 1
 
 
-def fetch(installation: Installation, path: Path, *, is_stale: bool = False) -> None:
-    """Bring a file that is not here, or is an older one, from the database; leave things as they are if it has none."""
+def fetch(installation: Installation, path: Path, *, is_stale: bool = False) -> bool:
+    """Bring a file that is not here, or is an older one, from the database.
+
+    Return False if the database was asked and has none; what lies here stays as it is.
+    """
     if not _is_in_database(installation) or (path.exists() and not is_stale):
-        return
-    _write(installation, _name(installation, path), path)
+        return True
+    return _write(installation, _name(installation, path), path)
 
 
-def _write(installation: Installation, name: str, path: Path) -> None:
+def _write(installation: Installation, name: str, path: Path) -> bool:
     pieces = sa.select(_FILE.c.content).where(_FILE.c.path == name).order_by(_FILE.c.part)
     with installation.store.reading() as session:
         rows = session.connection().execution_options(yield_per=1).execute(pieces).scalars()
         first = next(iter(rows), None)
         if first is None:
-            return
+            return False
         with write_durably(path) as file:
             file.write(first)
             file.writelines(rows)
+    return True
 
 
 def publish_folder(installation: Installation, folder: Path, *, now: datetime) -> None:

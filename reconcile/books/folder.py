@@ -189,7 +189,8 @@ def _move(path: Path, found: Intake) -> None:
     path.rename(target)
     answer = {"file": found.name, "at": now.isoformat(timespec="seconds"), **found.to_answer()}
     draft = target.with_name(f".{target.name}.verdict")
-    draft.write_text(json.dumps(answer, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
+    # A reason may repeat the name of a folder, whose bytes need not be text.
+    draft.write_text(json.dumps(answer, ensure_ascii=False, indent=2) + "\n", encoding="utf-8", errors="replace")
     draft.rename(target.with_name(f"{target.name}.verdict.json"))
 
 

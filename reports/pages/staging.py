@@ -60,7 +60,10 @@ def find(installation: Installation, place: str, key: str, *, who: str) -> Stage
     if not _KEY.fullmatch(key):
         return None
     folder = installation.settings.files_dir / place / key
-    shared_files.fetch(installation, folder / _KEPT, is_stale=True)
+    if not shared_files.fetch(installation, folder / _KEPT, is_stale=True):
+        # Another machine kept or dropped it; its copy here goes too.
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
     try:
         kept = json.loads((folder / _KEPT).read_text(encoding="utf-8"))
     except FileNotFoundError:

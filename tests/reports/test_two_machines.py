@@ -54,6 +54,8 @@ def test_a_file_shown_by_one_machine_is_kept_by_the_other(machines: tuple[Instal
     assert changed is not None
     assert changed.content == {"name": "a.csv", "columns": "a"}
     staging.drop(one, changed)
+    assert staging.find_upload(other, upload.key, who="ana") is None
+    assert not found.path.exists()
     assert staging.find_upload(other, "0" * 32, who="ana") is None
     with other.store.reading() as session:
         assert session.scalars(sa.select(SharedFile)).all() == []

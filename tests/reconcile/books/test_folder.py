@@ -261,3 +261,14 @@ def test_a_folder_that_goes_and_comes_back_is_watched_again(watched: Watched, tm
     (tmp_path / "away").rename(watched.path)
     watched.lay("main/invoices/ventas.csv", INVOICES)
     assert watched.pass_time() == 1
+
+
+def test_a_folder_whose_name_is_no_text_has_its_verdict(watched: Watched) -> None:
+    """The reason repeats the name with a mark in place of what cannot be written, and other files come in."""
+    place = watched.path / "main" / "rates" / os.fsdecode(b"\xff")
+    place.mkdir(parents=True)
+    (place / "uf.csv").write_text("Fecha;Valor\n05-10-2026;39123,45\n", encoding="utf-8")
+    assert watched.pass_time() == 1
+    (path,) = (place / "refused").glob("*.verdict.json")
+    (reject,) = json.loads(path.read_text(encoding="utf-8"))["rejects"]
+    assert reject["reason"] == "? is no currency that rates are kept of: CLF, USD, EUR"

@@ -41,8 +41,8 @@ from consumer.sync.backfill import A_NIGHT_BACK, backfill
 from consumer.sync.drift import drift
 from consumer.sync.outcome import Outcome
 from consumer.sync.pull import pull
+from consumer.sync.reach import MirrorGauges
 from consumer.sync.streams import CUT_STREAMS, STREAMS
-from consumer.sync.watch import MirrorGauges
 from consumer.sync.windows import unclosed_windows
 from consumer.webhooks.blueprint import webhooks
 from cuadre import main

@@ -27,9 +27,9 @@ from consumer.provider.errors import KeyRefusedError, ProviderError, Unreachable
 from consumer.provider.routes import EVENTS
 from consumer.sync.backfill import MOST_SKEW
 from consumer.sync.lateness import MOST_OVERLAP, overlap
+from consumer.sync.reach import drift_left, short_of_today, streams_read
 from consumer.sync.streams import STREAMS
 from consumer.sync.sums import findings_of
-from consumer.sync.watch import drift_left, short_of_today, streams_read
 from consumer.sync.windows import EVENTS_STREAM, unclosed_windows
 from consumer.webhooks.endpoints import Endpoint, list_endpoints, to_address
 from consumer.webhooks.keyring import OTHER_KEY, Keyring, KnownSecret, known_secrets

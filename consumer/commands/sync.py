@@ -40,8 +40,8 @@ from consumer.sync.outcome import (
     say_nothing,
 )
 from consumer.sync.pull import pull as run_pull
+from consumer.sync.reach import MOST_NAMED, short_of_today
 from consumer.sync.streams import ALL, STREAMS
-from consumer.sync.watch import MOST_NAMED, short_of_today
 from consumer.sync.windows import unclosed_windows
 
 

@@ -20,9 +20,9 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import ConfigError, Connection
 from consumer.facts.tables.inbox import Source
 from consumer.inbox.record import UnusableEventError, Verdict, read_arrival
+from consumer.webhooks.group_commit import NotStoredError, SecretEndedError, Writer
 from consumer.webhooks.keyring import Keyring, KeyringUnavailableError, Use
 from consumer.webhooks.signature import SignatureError, verify
-from consumer.webhooks.writer import NotStoredError, SecretEndedError, Writer
 
 Environ = dict[str, Any]
 StartResponse = Callable[..., Any]
@@ -205,7 +205,7 @@ class Receiver:
         """Answer what is posted here before the application's own work, which takes longer than all of ours."""
 
         def dispatch(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-            name = _posted_to(environ)
+            name = _find_connection(environ)
             if name is None:
                 return application(environ, start_response)
             answer = self.answer(name, environ)
@@ -242,7 +242,7 @@ def _writer(installation: Installation, keyring: Keyring) -> Writer:
     return Writer(installation.store, also=keyring.write_use, find_ended=keyring.find_ended)
 
 
-def _posted_to(environ: Environ) -> str | None:
+def _find_connection(environ: Environ) -> str | None:
     """Return the connection that a request is posted to, or None if the application is to answer it."""
     path: str = environ["PATH_INFO"]
     if not path.startswith(_PATH) or environ["REQUEST_METHOD"] != "POST":

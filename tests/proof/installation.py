@@ -17,7 +17,7 @@ from consumer.inbox.apply import drain
 from consumer.jobs.worker import Worker, worker_name
 from consumer.logs import configure_logs
 from consumer.webhooks.blueprint import webhooks
-from consumer.webhooks.writer import PATIENCE_SECONDS, Writer
+from consumer.webhooks.group_commit import PATIENCE_SECONDS, Writer
 
 
 def open_installation() -> Installation:

@@ -211,12 +211,12 @@ def keep_everything(session: Session) -> None:
 
 
 _CHEAP = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
-_NOBODY = _CHEAP.hash("nobody's")
+_OF_UNKNOWN = _CHEAP.hash("nobody's")
 
 
 def _hash_cheaply(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(people, "_hasher", _CHEAP)
-    patch.setattr(people, "_NOBODY", _NOBODY)
+    patch.setattr(people, "_OF_UNKNOWN", _NOBODY)
 
 
 @pytest.fixture(autouse=True)

@@ -20,7 +20,7 @@ from consumer.inbox.record import read_arrival, record_all
 from consumer.provider.client import Provider
 from consumer.sync.backfill import read_log
 from consumer.sync.lateness import measure_webhooks, overlap, record_list_lateness
-from consumer.sync.watch import MirrorGauges
+from consumer.sync.reach import MirrorGauges
 
 pytestmark = pytest.mark.both_databases
 

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 from consumer.commands.sync import gaps
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Window
-from consumer.sync.watch import short_of_today
+from consumer.sync.reach import short_of_today
 
 NOW = datetime(2026, 10, 5, 15, tzinfo=UTC)
 

@@ -18,7 +18,7 @@ from consumer.provider.budget import Budget
 from consumer.provider.client import Provider
 from consumer.sync.drift import compare_streams
 from consumer.sync.pull import STREAMS, read_streams
-from consumer.sync.watch import drift_left
+from consumer.sync.reach import drift_left
 from tests.consumer.sync.conftest import gaps, intents
 
 NOW = datetime(2026, 10, 1, 3, tzinfo=UTC)

@@ -13,7 +13,7 @@ from werkzeug.test import TestResponse
 
 from consumer.facts.installation import Installation
 from consumer.webhooks.blueprint import webhooks
-from consumer.webhooks.writer import Writer
+from consumer.webhooks.group_commit import Writer
 
 SECRET = "whsec_test_secret"
 NOW = datetime(2026, 10, 5, 12, 0, 0, tzinfo=UTC)

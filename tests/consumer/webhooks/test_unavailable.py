@@ -12,7 +12,7 @@ from consumer.facts.installation import Installation
 from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.webhooks.blueprint import webhooks
-from consumer.webhooks.writer import NotStoredError, Writer
+from consumer.webhooks.group_commit import NotStoredError, Writer
 
 Sign = Callable[..., str]
 EVENT = {

@@ -17,7 +17,7 @@ from consumer.facts.settings import Settings
 from consumer.facts.store import Store
 from consumer.facts.tables.inbox import Event
 from consumer.inbox.record import Arrival, Verdict, read_arrival, record_all
-from consumer.webhooks.writer import NotStoredError, Writer
+from consumer.webhooks.group_commit import NotStoredError, Writer
 from tests.thoroughness import for_run
 
 pytestmark = pytest.mark.both_databases
@@ -171,7 +171,7 @@ def test_a_full_queue_refuses_at_once(
     write: Callable[..., Writer], arrive: Callable[[str], Arrival], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The queue is bounded: whoever comes when it is full is told to come back."""
-    monkeypatch.setattr("consumer.webhooks.writer._MOST_WAITING", 2)
+    monkeypatch.setattr("consumer.webhooks.group_commit._MOST_WAITING", 2)
     held = threading.Event()
 
     def record(connection: Connection, arrivals: Sequence[Arrival]) -> list[Verdict]:

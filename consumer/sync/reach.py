@@ -1,4 +1,4 @@
-"""Watching the mirror: gaps, how far behind each stream is and why, what drifted and what does not add up."""
+"""How far each stream reaches: gaps, what is behind and why, what drifted and what does not add up."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -58,7 +58,7 @@ GROUPS = {
         ),
         "adjust": Row(
             "reconcile.commands.decisions:adjust",
-            "Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none.",
+            "Accept a difference: of a DOCUMENT the amount given or all that is left, of a PAYMENT that it has none.",
         ),
         "billing": Row(
             "consumer.commands.provider_writes:billing",
@@ -87,7 +87,7 @@ GROUPS = {
         ),
         "bank": Row(
             "reconcile.commands.bank:bank",
-            "The merchant's own bank accounts: files count beside the movements that the provider shows.",
+            "The merchant's own bank accounts: files count together with the movements that the provider shows.",
         ),
         "invoices": Row("reconcile.commands.books:invoices", "The merchant's invoices and credit notes."),
         "payout-report": Row(

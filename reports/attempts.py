@@ -51,7 +51,7 @@ class Origin:
     account: str
     network: str
 
-    def counted(self) -> Iterator[tuple[str, str, Limit]]:
+    def limits(self) -> Iterator[tuple[str, str, Limit]]:
         yield self.account, "", _ACCOUNT
         if self.network:
             yield "", self.network, _NETWORK
@@ -74,7 +74,7 @@ def wait_until(session: Session, origin: Origin, *, now: datetime) -> datetime |
 
 
 def _ends(session: Session, origin: Origin) -> Iterator[datetime]:
-    for account, network, limit in origin.counted():
+    for account, network, limit in origin.limits():
         row = session.get(LoginFailure, (account, network))
         if row is not None and (wait := limit.wait_after(row.failures)):
             yield row.last_at + wait
@@ -83,7 +83,7 @@ def _ends(session: Session, origin: Origin) -> Iterator[datetime]:
 def count_attempt(session: Session, origin: Origin, *, now: datetime) -> None:
     """Count an attempt as failed before its password is looked at, so that guesses side by side are all counted."""
     session.execute(sa.delete(LoginFailure).where(col(LoginFailure.last_at) <= now - _FORGOTTEN_AFTER))
-    rows = [{"account": one, "network": other, "failures": 0, "last_at": now} for one, other, _ in origin.counted()]
+    rows = [{"account": one, "network": other, "failures": 0, "last_at": now} for one, other, _ in origin.limits()]
     insert_once(session.connection(), LoginFailure, rows, keys=["account", "network"])
     for row in rows:
         is_this = (col(LoginFailure.account) == row["account"], col(LoginFailure.network) == row["network"])

@@ -21,7 +21,7 @@ SHORTEST_PASSWORD = 12
 
 _hasher = PasswordHasher()
 # Verified when the name is unknown, so that the time taken does not show which names exist.
-_NOBODY = "$argon2id$v=19$m=65536,t=3,p=4$/MUcRA+hU5TauPgnFiAIdw$+r8R5dKEE2edxutZuFGqYGFjSKXhfC23+Q+uo7UZ7kg"
+_OF_UNKNOWN = "$argon2id$v=19$m=65536,t=3,p=4$/MUcRA+hU5TauPgnFiAIdw$+r8R5dKEE2edxutZuFGqYGFjSKXhfC23+Q+uo7UZ7kg"
 
 _NO_PERSON = 0
 _LATEST = 20
@@ -136,7 +136,7 @@ def login(store: Store, email: str, password: str, *, now: datetime, visitor: Vi
         if not is_known:
             attempts.count_attempt(session, origin, now=now)
     # Hashing takes a tenth of a second, too long to hold the one write lock of SQLite.
-    is_right = _is_right(user.password_hash if user else _NOBODY, password)
+    is_right = _is_right(user.password_hash if user else _OF_UNKNOWN, password)
     may_enter = user is not None and user.disabled_at is None and is_right
     with store.transaction() as session:
         if may_enter and not is_known:

@@ -1,6 +1,5 @@
 """How payouts and exceptions stand in the newest runs: filtered, searched and one page at a time."""
 
-import json
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from sqlmodel import Session, col
 
 from consumer.facts.tables.columns import core_of
 from consumer.facts.tables.provider import Institution
+from reconcile.kept.records import read_summary
 from reconcile.rules.at_risk import Stake, add_up_risks
 from reconcile.rules.outcomes import PAYOUT_COLUMNS, SEVERITIES, Code
 from reconcile.tables import ExceptionRow, PayoutResult, Run, RunFinding
@@ -129,8 +129,8 @@ def _exception_conditions(connections: Sequence[str], asked: ExceptionFilter) ->
 
 def only_gaps(run: Run) -> bool:
     """Return True if the list took only DATA_GAPs of a run: its day lies ahead of the data."""
-    said = json.loads(run.summary)
-    return not run.complete and (said["ahead_of_data"] or set(said["exceptions"]) == {Code.DATA_GAP})
+    summary = read_summary(run)
+    return not run.complete and (summary["ahead_of_data"] or set(summary["exceptions"]) == {Code.DATA_GAP})
 
 
 def has_seen_more(session: Session, connection: str) -> bool:

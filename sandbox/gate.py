@@ -160,7 +160,7 @@ def _operate(route: Route, call: Call) -> Answer:
     """Everything that can still turn a known caller away, then the operation."""
     world = call.world
     world.faults.check_server(call.key, call.path)
-    world.version = world.faults.switched_version(call.key, call.path) or world.version
+    world.version = world.faults.choose_version(call.key, call.path) or world.version
     call = replace(call, version=_version(call), body=read_body(request), files=request.files)
     name = f"{world.header_prefix}-JWS-Signature"
     is_wanted = world.scenario.signed_transfers or name in request.headers

@@ -57,7 +57,7 @@ def say(message: str) -> None:
     click.echo(message, err=True)
 
 
-def counted(count: int, thing: str) -> str:
+def format_count(count: int, thing: str) -> str:
     """Write how many there are of something whose plural takes an s."""
     return f"{count} {thing}{'' if count == 1 else 's'}"
 

@@ -111,7 +111,8 @@ def rotate(open_installation: OpenInstallation, *, connection_name: str, overlap
     if done.deleted:
         say(f"{old} is deleted; {done.new.id} delivers alone")
     elif done.made:
-        say(f"{done.new.id} is open beside {old}; run this again after {format_instant(done.ends_at)} to delete {old}")
+        again = f"run this again after {format_instant(done.ends_at)} to delete {old}"
+        say(f"{done.new.id} and {old} are both open; {again}")
     else:
         say(f"{old} stays until {format_instant(done.ends_at)}; nothing was changed")
 

@@ -74,7 +74,7 @@ def update_rows(
         return
     moved = ", ".join(f"{name} = given.{name}" for name in names)
     which = " AND ".join(f"{table.name}.{name} = given.{name}" for name in key)
-    text = f"UPDATE {table.name} SET {moved} FROM {_given(table, every)} WHERE {which}"
+    text = f"UPDATE {table.name} SET {moved} FROM {_name_rows(table, every)} WHERE {which}"
     for some in _lists(rows, _ROWS_A_JSON):
         connection.exec_driver_sql(text, (_as_json(connection, table, every, some),))
 
@@ -133,13 +133,13 @@ def _json_text(table: sa.Table, alike: tuple[str, ...], names: tuple[str, ...], 
     taken = [f"decode(given.{name}, 'base64')" if _is_bytes(table, name) else f"given.{name}" for name in names]
     given = [f"CAST(%s AS {_type_of(table, name)})" for name in alike]
     into = f"INSERT INTO {table.name} ({', '.join((*alike, *names))})"
-    text = f"{into} SELECT {', '.join((*given, *taken))} FROM {_given(table, names)}"
+    text = f"{into} SELECT {', '.join((*given, *taken))} FROM {_name_rows(table, names)}"
     listed = ", ".join(key)
     return f"{text} ON CONFLICT ({listed}) DO NOTHING RETURNING {listed}" if key else text
 
 
 @cache
-def _given(table: sa.Table, names: tuple[str, ...]) -> str:
+def _name_rows(table: sa.Table, names: tuple[str, ...]) -> str:
     """Name the rows of one JSON value as PostgreSQL's columns."""
     typed = ", ".join(f"{name} {'TEXT' if _is_bytes(table, name) else _type_of(table, name)}" for name in names)
     return f"json_to_recordset(CAST(%s AS JSON)) AS given({typed})"

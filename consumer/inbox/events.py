@@ -150,7 +150,7 @@ class Replay:
         for some in batches(names, _BATCH):
             with self.store.reading() as session:
                 pruned = [event for event in _read(session, some) if event.body is None]
-            yield from (Replayed(event, _left_as_it_is(event)) for event in pruned)
+            yield from (Replayed(event, _leave(event)) for event in pruned)
             gone = {(event.connection, event.id) for event in pruned}
             yield from self._run([name for name in some if name not in gone])
 
@@ -188,7 +188,7 @@ class Replay:
     def _prepare(self, event: Claimed) -> Prepared:
         """Judge the event as if it arrived today, with today's handlers and connections, and its tries begin anew."""
         if event.body is None:
-            return Prepared(event, stopped=_left_as_it_is(event))
+            return Prepared(event, stopped=_leave(event))
         try:
             state, error = judge(read_object(event.body), self.settings.connection(event.connection))
         except NotJsonError as problem:
@@ -209,7 +209,7 @@ class Replay:
         )
 
 
-def _left_as_it_is(event: Claimed) -> EventOutcome:
+def _leave(event: Claimed) -> EventOutcome:
     return EventOutcome(event, EventState(event.state), _PRUNED)
 
 

@@ -16,8 +16,7 @@ Data = Mapping[str, object]
 
 _DATE_LENGTH = len("2026-10-31")
 _CURRENCY = re.compile(r"[A-Za-z]{3}")
-# Fields that grant access at the provider are not kept.
-_NOT_KEPT = frozenset({"link_token", "widget_token", "session_token", "secret"})
+_SECRETS = frozenset({"link_token", "widget_token", "session_token", "secret"})
 _RUT_LIKE = re.compile(r"[\d.\-\s]+[\dkK]\s*")
 
 
@@ -120,9 +119,10 @@ def part(data: Data, field: str) -> Data:
     return value if isinstance(value, Mapping) else {}
 
 
-def kept(data: Data) -> JsonObject:
+def drop_secrets(data: Data) -> JsonObject:
+    """Return the object without what grants access at the provider."""
     body = dict(data)
-    for field in _NOT_KEPT.intersection(body):
+    for field in _SECRETS.intersection(body):
         del body[field]
     return body
 

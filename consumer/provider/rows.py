@@ -285,7 +285,7 @@ def to_payout_item(data: Data, seen: Observation, *, payout_id: str, resource_ty
         mode=seen.mode,
         amount=fields.required_amount(data),
         currency=fields.required_currency(data),
-        body=fields.body_text(fields.kept(data)),
+        body=fields.body_text(fields.drop_secrets(data)),
     )
 
 
@@ -298,7 +298,7 @@ def _check_shape(name: str, kind: Kind, data: Data, seen: Observation) -> JsonOb
     claimed = data.get("object")
     if isinstance(claimed, str) and claimed in _OBJECTS and claimed != kind.object_name:
         raise UnusableObjectError(f"object is {claimed}, not {name}")
-    body = fields.kept(data)
+    body = fields.drop_secrets(data)
     body.pop(KEPT, None)
     if seen.account_id is not None:
         body.setdefault("account_id", seen.account_id)

@@ -223,11 +223,11 @@ def _to_plain_uuid(text: str) -> str:
 def to_written(row: Row, header: Header, field: str, currency: str) -> Written | None:
     """One amount as it stands; None where the cell is empty."""
     place = header.at.get(field)
-    return None if place is None else written_at(row, place, currency)
+    return None if place is None else read_written(row, place, currency)
 
 
-def written_at(row: Row, place: int, currency: str) -> Written | None:
-    """The amount in one place of a row as it stands; None where the cell is empty or the row is shorter."""
+def read_written(row: Row, place: int, currency: str) -> Written | None:
+    """Return the amount in one place of a row as it stands; None where the cell is empty or the row is shorter."""
     text = to_text(row.cells[place]) if place < len(row.cells) else ""
     # Accounting formats write zero as a hyphen next to the sign of the currency.
     if not text or text.strip("$ \u00a0") == "-":

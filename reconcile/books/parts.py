@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from consumer.facts.messages import Message
 from consumer.facts.money import format_decimal
 from reconcile.books.cells import Row, to_text
-from reconcile.books.documents import Convention, Document, Reject, written_at
+from reconcile.books.documents import Convention, Document, Reject, read_written
 from reconcile.books.figures import FigureError, to_amount
 from reconcile.books.headers import FURTHER_PARTS, Header, readings_of
 
@@ -135,7 +135,7 @@ def _add_up(
 
 def _read_part(row: Row, column: Further, document: Document, convention: Convention) -> int:
     """Minor units of one further part; what is no amount is no part."""
-    written = written_at(row, column.place, document.currency)
+    written = read_written(row, column.place, document.currency)
     if written is None:
         return 0
     try:

@@ -8,7 +8,7 @@ from sqlmodel import col, select
 
 from consumer.commands.terminal import (
     connection_option,
-    counted,
+    format_count,
     json_option,
     leave,
     limit_option,
@@ -38,7 +38,7 @@ RATE_KEYS = ("connection", "file", "currency", "accepted", "rates", "rejects")
 
 @click.group()
 def bank() -> None:
-    """The merchant's own bank accounts: files count beside the movements that the provider shows."""
+    """The merchant's own bank accounts: files count together with the movements that the provider shows."""
 
 
 @bank.command("import")
@@ -147,7 +147,7 @@ def _remarks(outcome: BankOutcome) -> Iterator[str]:
 
 def _show(outcome: BankOutcome, *, dry_run: bool) -> None:
     if not outcome.accepted:
-        say(f"{outcome.name}: refused, nothing of it is kept ({counted(len(outcome.rejects), 'reason')})")
+        say(f"{outcome.name}: refused, nothing of it is kept ({format_count(len(outcome.rejects), 'reason')})")
         show_rejects(reject.to_row() for reject in outcome.rejects)
         if outcome.proposal:
             guesses = ", ".join(f"{field} = {name!r}" for field, name in outcome.proposal.guesses.items())
@@ -156,7 +156,7 @@ def _show(outcome: BankOutcome, *, dry_run: bool) -> None:
     if not outcome.earlier:
         verb = "would come in" if dry_run else "came in"
         counts = f"{outcome.added} new, {outcome.known} as known"
-        say(f"{outcome.name}: {counted(outcome.rows, 'line')} {verb}: {counts} ({outcome.reading.file_format})")
+        say(f"{outcome.name}: {format_count(outcome.rows, 'line')} {verb}: {counts} ({outcome.reading.file_format})")
     for remark in _remarks(outcome):
         say(f"{outcome.name}: {remark}")
     rows = [_to_statement_row(statement) for statement in outcome.reading.statements]

@@ -8,7 +8,7 @@ import click
 from consumer.commands.terminal import (
     Refusal,
     connection_option,
-    counted,
+    format_count,
     json_option,
     leave,
     limit_option,
@@ -172,12 +172,12 @@ def _lines(outcome: ImportOutcome, *, dry_run: bool) -> Iterator[str]:
     elif _is_of_file(outcome):
         yield f"{outcome.name}: refused, nothing of it is in the books: {outcome.rejects[0].reason}"
     elif not outcome.accepted:
-        yield f"{outcome.name}: refused, nothing of it is in the books ({counted(len(outcome.rejects), 'reason')})"
+        yield f"{outcome.name}: refused, nothing of it is in the books ({format_count(len(outcome.rejects), 'reason')})"
         if reading.may_accept_totals:
             yield f"{outcome.name}: correct them where the file was made, or take them in with --accept-totals"
     else:
         verb = "would come in" if dry_run else "came in"
         counts = f"{outcome.added} new, {outcome.changed} changed, {outcome.unchanged} as known"
-        yield f"{outcome.name}: {counted(reading.rows, 'row')} {verb}: {counts} ({reading.encoding})"
+        yield f"{outcome.name}: {format_count(reading.rows, 'row')} {verb}: {counts} ({reading.encoding})"
     for remark in reading.notes:
         yield f"{outcome.name}: {remark}"

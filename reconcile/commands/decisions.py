@@ -25,7 +25,7 @@ DECISION_KEYS = (
 author_option = click.option("--author", default=None, help="Who decides (default: your login name).")
 
 
-def signed(command: Command) -> Command:
+def add_signature(command: Command) -> Command:
     """Add the options that say who decides, and which version was looked at."""
     version = click.option("--version", type=int, help="The row version you looked at; refused if it is older.")
     return author_option(version(command))
@@ -87,7 +87,7 @@ def adjust(
     installation: Installation, connection: Connection, *, subject: str, kind: str, amount: str | None, reason: str,
     seen: int | None, author: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Accept a difference: of a DOCUMENT the amount given or whatever is left, of a PAYMENT that it has none."""
+    """Accept a difference: of a DOCUMENT the amount given or all that is left, of a PAYMENT that it has none."""
     pair = Pair(connection.name, **{"doc_key" if is_doc_key(subject) else "resource_id": subject})
     try:
         with installation.store.transaction() as session:

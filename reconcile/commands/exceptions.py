@@ -24,7 +24,7 @@ from consumer.facts.installation import Connection, Installation, OpenInstallati
 from consumer.facts.money import format_decimal
 from consumer.facts.work import Completion
 from reconcile.commands import printed
-from reconcile.commands.decisions import author_option, login_name, signature, signed
+from reconcile.commands.decisions import add_signature, author_option, login_name, signature
 from reconcile.desk import decisions, worklist
 from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.exceptions.life import State
@@ -157,7 +157,7 @@ def _fields(shown: Row) -> Iterator[Row]:
 @click.argument("exception_id")
 @click.argument("owner")
 @click.option("--reason", default="assigned")
-@signed
+@add_signature
 @on_connection
 @json_option
 def assign_exception(
@@ -173,7 +173,7 @@ def assign_exception(
 @exceptions.command("note")
 @click.argument("exception_id")
 @click.argument("text")
-@signed
+@add_signature
 @on_connection
 @json_option
 def note_exception(
@@ -189,7 +189,7 @@ def note_exception(
 @exceptions.command("resolve")
 @click.argument("exception_id")
 @click.option("--reason", required=True, help="Why it needs no more work.")
-@signed
+@add_signature
 @on_connection
 @json_option
 def resolve_exception(

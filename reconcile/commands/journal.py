@@ -13,7 +13,7 @@ from consumer.commands.terminal import (
     Refusal,
     check_range,
     connection_option,
-    counted,
+    format_count,
     json_option,
     leave,
     print_rows,
@@ -138,7 +138,7 @@ def _say_notes(outcome: Outcome) -> None:
     for profile, notes in outcome.notes.items():
         for column, count in notes.changed.items():
             before, after = notes.first[column]
-            changed = f"{counted(count, 'text')} of {column} changed to fit"
+            changed = f"{format_count(count, 'text')} of {column} changed to fit"
             say(f"{profile}: {changed}, the first from {before!r} to {after!r}")
 
 

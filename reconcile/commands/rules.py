@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from consumer.commands.terminal import Refusal, counted, json_option, on_connection, print_rows, say
+from consumer.commands.terminal import Refusal, format_count, json_option, on_connection, print_rows, say
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.work import Completion
@@ -71,7 +71,7 @@ def preview_rules(
     shown = [change for change in changes if change["closed"] or not only_closed]
     print_rows(shown, PREVIEW_KEYS, as_json=as_json)
     closed = sum(change["closed"] for change in changes)
-    say(f"run {found.number}: {counted(len(changes), 'change')}, {closed} of them in closed periods")
+    say(f"run {found.number}: {format_count(len(changes), 'change')}, {closed} of them in closed periods")
 
 
 def _read(file: Path) -> dict[str, dict[str, object]]:

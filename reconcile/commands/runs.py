@@ -9,7 +9,7 @@ import click
 from consumer.commands.terminal import (
     Refusal,
     connection_option,
-    counted,
+    format_count,
     json_option,
     leave,
     limit_option,
@@ -165,7 +165,7 @@ def _sentences(run: Run, made: Rerun, held: Sequence[Held], *, shown: int, resto
     count, values = sum(one.differing for one in held), sum(one.columns.total() for one in held)
     name = f"run {run.number} ({run.id})"
     if count:
-        yield f"{name} differs in {counted(count, 'row')}; {shown} of {values} values are shown"
+        yield f"{name} differs in {format_count(count, 'row')}; {shown} of {values} values are shown"
     elif run.pruned_at is None:
         yield f"{name}: every row is as it was published"
     else:

@@ -70,13 +70,13 @@ def read_bank(database: sa.Connection, connection: Connection, calendar: BankCal
     """Read movements of those accounts that payouts were sent to, and what bank files say."""
     reader = _Accounts(database, connection)
     recipients = reader.recipients()
-    own, linked = reader.own_numbers(recipients), reader.linked_numbers(recipients)
+    own, linked = reader.find_own_numbers(recipients), reader.find_linked_numbers(recipients)
     return bank_lines(
         own=reader.movements(AccountMovement, own, "direction"),
         linked=reader.movements(LinkMovement, linked, "status"),
         numbers=own | linked,
         calendar=calendar,
-        imported=reader.imported(),
+        imported=reader.read_imports(),
     )
 
 
@@ -97,11 +97,11 @@ class _Accounts:
         rows = self._database.execute(self._select(Payout, "recipient_number").distinct())
         return {account_digits(row.recipient_number) for row in rows if row.recipient_number}
 
-    def own_numbers(self, recipients: set[str]) -> dict[str, str]:
+    def find_own_numbers(self, recipients: set[str]) -> dict[str, str]:
         rows = self._database.execute(self._select(AccountNumber, "account_id", "number"))
         return {row.account_id: row.number for row in rows if row.number and account_digits(row.number) in recipients}
 
-    def linked_numbers(self, recipients: set[str]) -> dict[str, str]:
+    def find_linked_numbers(self, recipients: set[str]) -> dict[str, str]:
         rows = self._database.execute(self._select(LinkAccount, "id", "body"))
         numbers = {row.id: msgspec.json.decode(row.body).get("number") for row in rows}
         return {
@@ -118,7 +118,7 @@ class _Accounts:
         wanted = wanted.where(columns.account_id.in_(sorted(accounts))).order_by(columns.id)
         return list(map(Movement._make, self._database.execute(wanted)))
 
-    def imported(self) -> Imported:
+    def read_imports(self) -> Imported:
         lines, files = core_of(BankLine).c, core_of(BankFile)
         mine = sa.select(*(lines[name] for name in FileLine._fields)).where(lines.connection == self._connection.name)
         own = sa.select(files).where(files.c.connection == self._connection.name)

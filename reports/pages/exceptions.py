@@ -26,7 +26,7 @@ blueprint = Blueprint("exceptions", __name__, url_prefix="/exceptions")
 
 STATES = ("open", "closed", "all")
 _MOST_PICKED = 500
-NOBODY = "-"
+NO_OWNER = "-"
 _ONLY_GAPS = "The newest run looks at a day whose data has not come yet. The list shows what earlier days left open."
 _NO_LOOK_YET = "No run has looked at the list with complete data yet: only what is missing is shown."
 
@@ -62,7 +62,7 @@ def index() -> ResponseReturnValue:
         codes=tuple(Code),
         ages=ages,
         owners=owners,
-        nobody=NOBODY,
+        no_owner=NO_OWNER,
         warnings=list(warnings(runs)),
         as_of=max(day_of.values(), default=None),
         may_decide=desk.reader().role.may(Role.FINANCE),
@@ -72,7 +72,7 @@ def index() -> ResponseReturnValue:
 def _owner() -> str | None:
     """Return the owner whose exceptions are asked for: empty for those without one, None for all."""
     owner = request.args.get("owner", "")[:200]
-    return "" if owner == NOBODY else owner or None
+    return "" if owner == NO_OWNER else owner or None
 
 
 def warnings(runs: Sequence[Run]) -> Iterator[str]:

@@ -213,7 +213,7 @@ class Faults:
         if self.strikes("server-error", key, path=path):
             raise BrokenError(500, "internal_server_error", "Something went wrong on our side")
 
-    def switched_version(self, key: str, path: str) -> str | None:
+    def choose_version(self, key: str, path: str) -> str | None:
         """Return the version the organization was moved to, when that happens now."""
         fault = self.strikes("version-switch", key, path=path)
         return None if fault is None else fault.version or OLDEST

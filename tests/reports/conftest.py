@@ -216,7 +216,7 @@ _OF_UNKNOWN = _CHEAP.hash("nobody's")
 
 def _hash_cheaply(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(people, "_hasher", _CHEAP)
-    patch.setattr(people, "_OF_UNKNOWN", _NOBODY)
+    patch.setattr(people, "_OF_UNKNOWN", _OF_UNKNOWN)
 
 
 @pytest.fixture(autouse=True)

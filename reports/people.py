@@ -101,11 +101,16 @@ def find_user(session: Session, email: str) -> User | None:
     return session.scalar(sa.select(User).where(col(User.email) == email))
 
 
-def disable_user(session: Session, email: str, *, now: datetime) -> None:
-    """Shut a person out, also where they are logged in: a session asks for its person every time."""
+def _require_user(session: Session, email: str) -> User:
     user = find_user(session, to_email(email))
     if user is None:
         raise PeopleError("people.unknown_user", email=email)
+    return user
+
+
+def disable_user(session: Session, email: str, *, now: datetime) -> None:
+    """Shut a person out, also where they are logged in: a session asks for its person every time."""
+    user = _require_user(session, email)
     user.disabled_at = user.disabled_at or now
     session.add(user)
 
@@ -119,7 +124,7 @@ class Visitor:
 
 
 def login(store: Store, email: str, password: str, *, now: datetime, visitor: Visitor = Visitor()) -> User:
-    """Check a password; raises SlowedError where it must wait, else LoginRefusedError.
+    """Return the person whose password is right. Raise SlowedError where it must wait, else LoginRefusedError.
 
     1. A known device is never made to wait. Others wait as their account, their network and both demand.
     2. An attempt is counted before its password is hashed, and taken back if it is right.
@@ -164,9 +169,7 @@ def _is_right(password_hash: str, password: str) -> bool:
 
 def unlock_user(session: Session, email: str) -> User:
     """Let a person try again at once, from everywhere."""
-    user = find_user(session, to_email(email))
-    if user is None:
-        raise PeopleError("people.unknown_user", email=email)
+    user = _require_user(session, email)
     attempts.unlock(session, attempts.account_of(user.email))
     return user
 

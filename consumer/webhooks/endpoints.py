@@ -81,7 +81,7 @@ def create_endpoint(
 
 
 def rotate(installation: Installation, provider: Provider, *, overlap: timedelta | None = None) -> Rotation:
-    """Renew the secret of our endpoint, in one call without overlap, else in two.
+    """Renew the secret of our endpoint: in one call without overlap, else in two.
 
     1. With one endpoint at our address: open a second one with the same events, and keep its secret and the overlap.
     2. With several, once the overlap is over: let the secrets of the others end and delete them.

@@ -1,4 +1,4 @@
-"""The door: log in, log out, choose a language, and the first admin's one-time link."""
+"""Logging in and out, the language of the pages, and the first admin's one-time link."""
 
 import math
 from contextlib import suppress

@@ -226,19 +226,10 @@ class _Run:
         self._settings = installation.settings
         self._provider = provider
         self._counts = _Counts(on_page)
-        self._sightings = Sightings(self.name)
         self._skew = timedelta()
         self._asked: set[int | None] = set()
         self._reads: deque[Future[None]] = deque()
         self._pool = ThreadPoolExecutor(max_workers=WORKERS)
-        self._reader = _WindowReader(
-            installation.store,
-            provider,
-            workers=WORKERS,
-            counts=self._counts,
-            sightings=self._sightings,
-            submit=self._submit,
-        )
 
     def find_horizon(self) -> datetime:
         """Return the newest moment whose events have settled, by the earlier of our clock and the provider's."""
@@ -248,20 +239,22 @@ class _Run:
         now = min(ours, page.at or ours)
         return (now - timedelta(seconds=self._settings.settle_seconds)).replace(microsecond=0)
 
-    def plan(self, since: datetime | None, until: datetime, *, asked: bool, back: timedelta) -> Plan:
-        """Decide which stretches this run asks for in addition to those that earlier runs left open."""
+    def plan(self, since: datetime | None, until: datetime, *, asked: bool, back: timedelta) -> tuple[Plan, Sightings]:
+        """Decide which stretches this run asks for in addition to those that earlier runs left open.
+
+        A run whose range is given measures no lateness.
+        """
         now = utc_now()
         with self._store.reading() as session:
             windows = all_windows(session, self.name, EVENTS_STREAM)
             if asked:
-                return plan_range(windows, since, until, now=now)
+                return plan_range(windows, since, until, now=now), Sightings(self.name, None, is_marked=False)
             floor = timedelta(seconds=self._settings.overlap_seconds)
             overlap = lateness.overlap(session, self.name, floor=floor, now=now)
             plan = plan_news(windows, until, overlap=overlap, back=back, now=now)
-            if not plan.below:
-                self._sightings.frontier = complete_until(session, self.name, EVENTS_STREAM)
-            self._sightings.is_marked = is_listing_marked(session.connection(), self.name)
-        return plan
+            frontier = None if plan.below else complete_until(session, self.name, EVENTS_STREAM)
+            is_marked = is_listing_marked(session.connection(), self.name)
+        return plan, Sightings(self.name, frontier, is_marked=is_marked)
 
     def split(self, spans: Sequence[Span]) -> list[tuple[datetime | None, datetime]]:
         """Cut stretches into windows; the one that begins with the log is cut from its oldest event on."""
@@ -282,25 +275,35 @@ class _Run:
                 break
         return start
 
-    def read_all(self, spans: Iterable[tuple[datetime | None, datetime]], *, reading: datetime | None) -> StreamResult:
+    def read_all(
+        self, spans: Iterable[tuple[datetime | None, datetime]], sightings: Sightings, *, reading: datetime | None
+    ) -> StreamResult:
         with self._store.transaction() as session:
             left = unclosed_windows(session, self.name, EVENTS_STREAM)
             new = record_windows(session, self.name, EVENTS_STREAM, spans, opened_at=reading or utc_now())
             windows = [*new, *left]
+        reader = _WindowReader(
+            self._store,
+            self._provider,
+            workers=WORKERS,
+            counts=self._counts,
+            sightings=sightings,
+            submit=lambda some: self._submit(reader, some),
+        )
         with self._pool:
-            self._submit(windows)
+            self._submit(reader, windows)
             try:
                 while self._reads:  # a read that shares its window out adds to them before it ends
                     self._reads.popleft().result()
             finally:
                 # Where the run ends early, by a keystroke too, the other windows stop at their next page.
-                self._reader.stopped.set()
+                reader.stopped.set()
         return self._conclude(reading)
 
-    def _submit(self, windows: Sequence[Window]) -> None:
+    def _submit(self, reader: _WindowReader, windows: Sequence[Window]) -> None:
         self._counts.begin(len(windows))
         self._asked |= {window.id for window in windows}
-        self._reads.extend(self._pool.submit(self._reader.read, window) for window in windows)
+        self._reads.extend(self._pool.submit(reader.read, window) for window in windows)
 
     def _conclude(self, reading: datetime | None) -> StreamResult:
         with self._store.transaction() as session:
@@ -363,9 +366,9 @@ def read_log(
     try:
         horizon = run.find_horizon()
         asked = since is not None or until is not None
-        plan = run.plan(since, min(until or horizon, horizon), asked=asked, back=back)
+        plan, sightings = run.plan(since, min(until or horizon, horizon), asked=asked, back=back)
         spans = run.split(plan.spans)
     except ProviderError as error:
         failed = StreamResult(run.name, EVENTS_STREAM, StreamState.INCOMPLETE, reason=str(error))
         return Outcome([failed], started=False)
-    return Outcome([run.read_all(spans, reading=plan.reading)])
+    return Outcome([run.read_all(spans, sightings, reading=plan.reading)])

@@ -29,14 +29,14 @@ _TABLE = core_of(Lateness)
 _EVENT = core_of(Event)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Sightings:
     """When the list first showed each event, held against `frontier`: what was complete when a run began."""
 
     connection: str
-    frontier: datetime | None = None
+    frontier: datetime | None
     # Before marks were kept, an event may have been listed long ago.
-    is_marked: bool = False
+    is_marked: bool
 
     def note(self, connection: sa.Connection, judged: Sequence[tuple[Arrival, Verdict]], *, now: datetime) -> None:
         shown = [arrival for arrival, verdict in judged if verdict is Verdict.STORED]

@@ -71,7 +71,7 @@ class _Styles:
 
     def money(self, currency: str) -> Format:
         if currency not in self._money:
-            digits = digits_of(currency)
+            digits = _digits(currency)
             shape = "#,##0" + ("." + "0" * digits if digits else "")
             self._money[currency] = self._book.add_format({"num_format": shape})
         return self._money[currency]
@@ -128,11 +128,18 @@ def _values(table: pa.Table, column: Column, currencies: Sequence[str]) -> Seque
     values: list[object] = found.to_pylist()
     if column.kind is Kind.DECIMAL:
         return [None if value is None else Decimal(str(value)) for value in values]
-    digits = {currency: digits_of(currency) for currency in set(currencies)}
-    if column.kind is Kind.MONEY and any(digits.values()):
+    if column.kind is not Kind.MONEY:
+        return values
+    digits = {currency: _digits(currency) for currency in set(currencies)}
+    if any(digits.values()):
         pairs = zip(values, currencies, strict=True)
         return [None if value is None else Decimal(str(value)).scaleb(-digits[currency]) for value, currency in pairs]
     return values
+
+
+def _digits(currency: str) -> int:
+    """Return the digits of a currency; rows of lists that hold no amount name none."""
+    return digits_of(currency) if currency else 0
 
 
 def _printable(texts: pa.ChunkedArray) -> Sequence[str | None]:

@@ -7,6 +7,7 @@ import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 
+from reports.directory import LISTINGS
 from reports.pages import payouts
 from tests.reports.pages.looking import text_of
 
@@ -122,6 +123,13 @@ def test_a_name_there_is_not_is_told_in_spanish(client: FlaskClient) -> None:
     assert "No hay un reporte &#39;none&#39;; hay payout-summary" in page
     plain = client.get("/reports/control.doc", headers={"Accept": "text/plain"}).get_data(as_text=True)
     assert plain == "there is no format 'doc'; there are csv, xlsx, parquet\n"
+
+
+def test_every_list_is_a_workbook_too(client: FlaskClient) -> None:
+    """Also one whose rows, such as people or runs, name no currency."""
+    refused = [name for name in LISTINGS if client.get(f"/reports/{name}.xlsx?profile=cl").data[:2] != b"PK"]
+    assert refused == []
+    assert "people" in LISTINGS
 
 
 def test_a_wrong_method_is_a_page_too(client: FlaskClient) -> None:

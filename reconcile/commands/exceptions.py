@@ -22,6 +22,7 @@ from consumer.facts.bankdays import BankCalendar, read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.money import format_decimal
+from consumer.facts.store import Row
 from consumer.facts.work import Completion
 from reconcile.commands import printed
 from reconcile.commands.decisions import add_signature, author_option, login_name, signature
@@ -29,7 +30,6 @@ from reconcile.desk import decisions, worklist
 from reconcile.desk.decisions import DecisionError, Signature
 from reconcile.exceptions.life import State
 from reconcile.kept import records
-from reconcile.kept.chunks import Row
 from reconcile.kept.records import evidence_of
 from reconcile.rules.outcomes import SEVERITIES
 from reconcile.tables import ExceptionChange, ExceptionRow

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from consumer.facts.columns import Kind
 from consumer.facts.messages import say_all_stored, say_stored
 from consumer.facts.money import format_decimal
-from reconcile.kept.chunks import Row
+from consumer.facts.store import Row
 from reconcile.kept.records import Fact, kind_of_evidence
 from reconcile.rules.outcomes import Code
 

@@ -26,12 +26,12 @@ from consumer.facts.bankdays import read_calendar
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.money import format_decimal
+from consumer.facts.store import Row
 from consumer.facts.texts import shorten
 from consumer.facts.work import Completion
 from reconcile.commands import explanations, printed
 from reconcile.commands.printed import to_plain
 from reconcile.kept import records, snapshots
-from reconcile.kept.chunks import Row
 from reconcile.reading.process import save_memory
 from reconcile.rules.outcomes import SEVERITIES
 from reconcile.rules.pipeline import UnbalancedError

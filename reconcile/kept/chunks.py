@@ -6,7 +6,7 @@ A chunk is a Parquet file in a column, so it commits with its run and is there f
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, TypeAlias, TypedDict, Unpack
+from typing import TypeAlias, TypedDict, Unpack
 
 import pandas as pd
 import pyarrow as pa
@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from sqlmodel import Session, col
 
 from consumer.facts.columns import Column, Kind, to_columns
-from consumer.facts.store import DamagedError
+from consumer.facts.store import DamagedError, Row
 from reconcile.rules import clearing
 from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS
 from reconcile.tables import PayoutResult, ResultChunk, Run
@@ -51,8 +51,6 @@ _SUMMED_ONCE = ("amount_signed", "fee_total", "fee_net", "fee_vat", "net_amount"
 DAY_OF = {LINE: DAY, DOCUMENT: "issue_date", PAYOUT: "payout_date"}
 # Names the columns without any value, so that a page can leave them out without reading every chunk.
 EMPTY = b"silent"
-# A row of a report; the types of its cells are those of the report's columns.
-Row: TypeAlias = dict[str, Any]
 Condition: TypeAlias = sa.ColumnElement[bool]
 
 

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pandas import DataFrame
 from sqlmodel import Session, col, select
 
+from consumer.facts.store import Row
 from reconcile.kept import chunks, packing
 from reconcile.kept.chunks import FIGURE, PAYOUT, RECEIVABLE, ROLLFORWARD, TRANSIT
 from reconcile.rules import clearing
@@ -61,13 +62,13 @@ class Published:
         return Account(first.select(ITEMS.names).cast(ITEMS).combine_chunks(), payouts)
 
 
-def pack(result: Result) -> Iterator[chunks.Row]:
+def pack(result: Result) -> Iterator[Row]:
     """Pack each of them; a balance that cannot be counted does not stop the run; reading it gives the reason."""
     frames = (result.lines[list(_READ_OF_LINES)], result.payouts, result.documents)
     return _pack_all(Published(*(pa.Table.from_pandas(frame, preserve_index=False) for frame in frames)))
 
 
-def _pack_all(published: Published) -> Iterator[chunks.Row]:
+def _pack_all(published: Published) -> Iterator[Row]:
     for kind, make in _MAKERS.items():
         try:
             table = make(published)
@@ -87,7 +88,7 @@ def read(session: Session, run: Run, kind: str, names: Sequence[str] | None = No
 
 def find_open(
     session: Session, run: Run, *, currency: str, amount: int, customer: str | None, doc_keys: Sequence[str]
-) -> Iterator[chunks.Row]:
+) -> Iterator[Row]:
     """Find documents with a balance that could be meant: of this amount, of this customer, or named."""
     table = read(session, run, RECEIVABLE)
     keys = pa.array(doc_keys, type=table["doc_key"].type)

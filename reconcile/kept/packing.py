@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pandas import DataFrame
 
-from reconcile.kept.chunks import DAY, DAY_OF, DOCUMENT, EMPTY, LINE, Row
+from consumer.facts.store import Row
+from reconcile.kept.chunks import DAY, DAY_OF, DOCUMENT, EMPTY, LINE
 from reconcile.rules.outcomes import DEAD
 
 ROWS_A_CHUNK = 10_000

@@ -12,8 +12,8 @@ from consumer.facts.bankdays import BankCalendar
 from consumer.facts.columns import Column, Kind, kind_of
 from consumer.facts.messages import say_stored_in_json
 from consumer.facts.money import format_decimal
+from consumer.facts.store import Row
 from reconcile.kept import chunks
-from reconcile.kept.chunks import Row
 from reconcile.rules.findings import count_bank_days
 from reconcile.rules.outcomes import DOCUMENT_COLUMNS, PAYOUT_COLUMNS, STORED_LINE_COLUMNS, to_age_bucket
 from reconcile.tables import (

@@ -16,7 +16,7 @@ from pandas import DataFrame, Series
 from sqlmodel import Session
 
 from consumer.facts import bulk
-from consumer.facts.store import one_of, to_ids
+from consumer.facts.store import Row, one_of, to_ids
 from consumer.facts.tables.columns import core_of
 from reconcile.exceptions.life import (
     OPENED,
@@ -32,7 +32,6 @@ from reconcile.exceptions.life import (
     by_identity,
 )
 from reconcile.kept import chunks, extracts, packing
-from reconcile.kept.chunks import Row
 from reconcile.reading.process import ahead
 from reconcile.rules.inputs import Finding, Result
 from reconcile.tables import ExceptionChange, ExceptionRow, PayoutResult, ResultChunk, RunFinding

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -28,6 +29,14 @@ def test_the_help_groups_commands_by_who_uses_them() -> None:
     assert places == sorted(places)
     assert shown.index("\nLooking deeper:\n") > places[-1]
     assert sum(map(len, GROUPS.values())) == len(TABLE)
+
+
+def test_the_reference_lists_the_groups_of_the_help() -> None:
+    """The reference names every command under the heading that the help shows it under."""
+    text = (Path(__file__).parents[1] / "docs/reference.md").read_text()
+
+    for title, group in GROUPS.items():
+        assert f"- {title}: {', '.join(f'`{name}`' for name in sorted(group))}\n" in text
 
 
 def test_no_command_of_the_rooms_is_left_out() -> None:

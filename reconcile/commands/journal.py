@@ -48,7 +48,8 @@ _OPTION = re.compile(r"([A-Za-z]+)=(.*)")
 @click.option("--period", type=int, help="The days of one closed period, in place of --from and --to.")
 @click.option("--profile", "names", default="journal", show_default=True, help="Layouts, or .toml files of your own; "
               "several with commas: cuadre accounts profiles.")  # fmt: skip
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=".", help="The folder of the files.")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), default=".",
+              help="The folder of the files (default: the current one).")  # fmt: skip
 @click.option("--draft", "with_drafts", is_flag=True, help="Days that are not closed too; nothing is remembered.")
 @click.option("--set", "options", multiple=True, metavar="NAME=VALUE", help="A value that a layout asks for.")
 @click.option("--language", type=click.Choice(["es-CL", "es-MX", "en"]), help="Of the texts (default: the country's).")

@@ -13,7 +13,7 @@ from click.testing import Result
 from sqlmodel import col, select
 
 from consumer.facts.installation import Installation
-from reconcile.kept import chunks, snapshots
+from reconcile.kept import packing, snapshots
 from reconcile.kept.retention import prune
 from reconcile.kept.snapshots import SnapshotError
 from reconcile.rules.inputs import PAYOUTS, empty_frame
@@ -45,7 +45,7 @@ cli(["runs", "rerun", "1", "--restore"])
 @pytest.fixture
 def made(world: "World", call: Call, prepare: "Prepare", monkeypatch: pytest.MonkeyPatch) -> str:
     """A run of two payouts with a line in each chunk; gives its id."""
-    monkeypatch.setattr(chunks, "ROWS_A_CHUNK", 1)
+    monkeypatch.setattr(packing, "ROWS_A_CHUNK", 1)
     return prepare("two payouts", lambda: _make(world, call))
 
 

@@ -17,7 +17,7 @@ from sqlmodel import func, select
 from consumer import disk
 from consumer import job_table as table
 from consumer.commands.sync import show_pages
-from consumer.commands.terminal import Refusal, json_option, leave, say
+from consumer.commands.terminal import CommandError, json_option, leave, say
 from consumer.commands.working import start_worker
 from consumer.config import load
 from consumer.errands import errands
@@ -237,7 +237,7 @@ class DemoMerchant:
             pull(self.installation, self.connection, list(STREAMS)),
         ):
             if not outcome.complete:
-                raise Refusal("; ".join(outcome.lines), Completion.PARTLY_DONE)
+                raise CommandError("; ".join(outcome.lines), Completion.PARTLY_DONE)
         drain(self.installation.store, self.installation.settings, worker=worker_name())
 
     def conclude(self, files: Files, today: datetime) -> Findings:
@@ -271,12 +271,12 @@ def _demo_settings(own: Mapping[str, Any]) -> Settings:
 
 
 def _claim_demo(installation: Installation) -> datetime:
-    """Mark the database as a demo's. Raise Refusal if it was never marked and holds a merchant's own work."""
+    """Mark the database as a demo's. Raise CommandError if it was never marked and holds a merchant's own work."""
     now = utc_now()
     with installation.store.reading() as session:
         is_used = any(session.exec(select(table).limit(1)).first() is not None for table in _LEFT_BY_WORK)
     if is_used and not ticks.has_run(installation.store, DEMO):
-        raise Refusal(
+        raise CommandError(
             "this database holds data that no demo made: choose another CUADRE_DATA_DIR",
             Completion.MISUSED,
         )
@@ -292,7 +292,7 @@ def _import_once(installation: Installation, connection: Connection, books: byte
             return
     imported = import_invoices(installation, connection, path)
     if not imported.accepted:
-        raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
+        raise CommandError(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
 
 
 def _import_bank(installation: Installation, connection: Connection, files: Files) -> None:
@@ -300,7 +300,7 @@ def _import_bank(installation: Installation, connection: Connection, files: File
     path.write_bytes(files.bank)
     imported = import_bank_file(installation, connection, path, account=files.bank_account)
     if not imported.accepted:
-        raise Refusal(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
+        raise CommandError(f"{path.name} was refused: {imported.rejects[0].reason}", Completion.PARTLY_DONE)
 
 
 @click.command()
@@ -321,7 +321,7 @@ def demo(*, port: int, scenario: str, once: bool, as_json: bool) -> None:
     except UnknownScenarioError as error:
         raise click.UsageError(str(error)) from None
     except NotServedError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     complaints = list(summary.complaints())
     for line in complaints:
         say(f"does not agree: {line}")

@@ -10,7 +10,7 @@ import pytest
 from sqlmodel import SQLModel
 
 from app import _claim_demo
-from consumer.commands.terminal import Refusal
+from consumer.commands.terminal import CommandError
 from consumer.facts.installation import Installation
 from consumer.facts.tables.sync import Checkpoint, Window
 from reconcile.tables import InvoiceFile
@@ -38,7 +38,7 @@ def test_a_database_with_data_of_its_own_is_refused(installation: Installation, 
     """What a merchant imported, pulled or began to read is never mixed with made-up trade."""
     with installation.store.transaction() as session:
         session.add(row)
-    with pytest.raises(Refusal, match="choose another CUADRE_DATA_DIR"):
+    with pytest.raises(CommandError, match="choose another CUADRE_DATA_DIR"):
         _claim_demo(installation)
 
 

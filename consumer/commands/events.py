@@ -11,8 +11,8 @@ import click
 
 from consumer.commands.terminal import (
     Command,
+    CommandError,
     Moment,
-    Refusal,
     check_range,
     connection_option,
     json_option,
@@ -129,7 +129,7 @@ def show(open_installation: OpenInstallation, event_id: str, *, connection_name:
     with installation.store.reading() as session:
         event = find_event(session, name, event_id)
     if event is None:
-        raise Refusal(f"there is no event {event_id!r} in connection {name}: cuadre events list")
+        raise CommandError(f"there is no event {event_id!r} in connection {name}: cuadre events list")
     body = mask_accounts(to_body(event))
     line = {key: getattr(event, key) for key in EVENT_KEYS} | {"body": body, "deliveries": event.arrivals}
     if as_json:
@@ -170,7 +170,7 @@ def replay(
     """Apply events again, named by id or by filters."""
     wanted = to_filter(**filters)
     if bool(event_ids) == (not wanted.is_empty):
-        raise Refusal(
+        raise CommandError(
             "name events by id, or by --type, --state, --since and --until: one of the two", Completion.MISUSED
         )
     installation = open_installation()
@@ -190,7 +190,9 @@ def _find_names(
             return names_of(session, wanted.condition((connection,)))
         unknown = [one for one in event_ids if find_event(session, connection.name, one) is None]
     if unknown:
-        raise Refusal(f"there is no event {', '.join(unknown)} in connection {connection.name}: nothing was replayed")
+        raise CommandError(
+            f"there is no event {', '.join(unknown)} in connection {connection.name}: nothing was replayed"
+        )
     return [(connection.name, one) for one in dict.fromkeys(event_ids)]
 
 

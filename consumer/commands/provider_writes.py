@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from consumer.commands.terminal import Command, Refusal, connection_option, json_option, print_rows, say
+from consumer.commands.terminal import Command, CommandError, connection_option, json_option, print_rows, say
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.facts.meaning import JsonObject
 from consumer.facts.money import format_decimal
@@ -66,7 +66,7 @@ def create(open_installation: OpenInstallation, /, *, payment_id: str, amount: s
     """Give back a payment, whole or in part."""
     again = options["key"] is not None
     if again and amount is None:
-        raise Refusal(
+        raise CommandError(
             "--idempotency-key needs --amount: what is left may have changed since that attempt", Completion.MISUSED
         )
     _write(
@@ -147,9 +147,11 @@ def _check_agreed(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise Refusal("no terminal to ask on: give --yes, or --dry-run to see what would be sent", Completion.MISUSED)
+        raise CommandError(
+            "no terminal to ask on: give --yes, or --dry-run to see what would be sent", Completion.MISUSED
+        )
     if not click.confirm("Send it?", err=True):
-        raise Refusal("nothing was sent")
+        raise CommandError("nothing was sent")
 
 
 def _send(installation: Installation, provider: Provider, plan: Plan, key: str) -> JsonObject:
@@ -159,12 +161,12 @@ def _send(installation: Installation, provider: Provider, plan: Plan, key: str) 
         answer = send(provider, plan, key=key)
     except ProviderError as error:
         if not error.retryable:
-            raise Refusal(f"{error} (idempotency key {key})") from None
+            raise CommandError(f"{error} (idempotency key {key})") from None
         again = f"repeat with {plan.repeat}--idempotency-key {key}, and it is done at most once"
-        raise Refusal(f"{error}; whether it was done is not known: {again}") from None
+        raise CommandError(f"{error}; whether it was done is not known: {again}") from None
     try:
         keep(installation, provider, plan, answer)
     except NotKeptError as error:
         done = f"it was done, as {answer.value.get('id')}, under idempotency key {key}"
-        raise Refusal(f"{done}, and could not be kept here: {error}: cuadre pull all brings it") from None
+        raise CommandError(f"{done}, and could not be kept here: {error}: cuadre pull all brings it") from None
     return answer.value

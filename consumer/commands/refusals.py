@@ -2,7 +2,7 @@
 
 import sqlalchemy as sa
 
-from consumer.commands.terminal import Refusal
+from consumer.commands.terminal import CommandError
 from consumer.disk import RESTORE
 from consumer.facts.durable import is_disk_shut
 from consumer.facts.embedded import UnsafeJournalError, is_damage
@@ -19,24 +19,24 @@ _WHERE_TO_SET = (
 _SHUT = ("disk I/O", "is full", "readonly", "read-only", "No space", "unable to open")
 
 
-def to_refusal(error: Exception) -> Refusal | None:
+def to_refusal(error: Exception) -> CommandError | None:
     """Word what a person can do something about; anything else is a defect and shows itself whole."""
     match error:
         case ConfigError():
             advice = _WHERE_TO_SET if str(error).endswith("is missing") else ""
-            return Refusal(f"{error}{advice}", Completion.MISUSED)
+            return CommandError(f"{error}{advice}", Completion.MISUSED)
         case WorkError():
-            return Refusal(error.message, error.completion)
+            return CommandError(error.message, error.completion)
         case SchemaError() | DamagedError() | ProviderError() | UnsafeJournalError():
-            return Refusal(str(error))
+            return CommandError(str(error))
         case sa.exc.DatabaseError() if is_damage(error):
-            return Refusal(f"the database file is damaged: {error.orig}: {RESTORE}")
+            return CommandError(f"the database file is damaged: {error.orig}: {RESTORE}")
         case sa.exc.OperationalError() | sa.exc.InternalError():
             reason = str(error.orig).strip().splitlines()[0]
             advice = ": its disk is full or may only be read" if any(word in reason for word in _SHUT) else ""
-            return Refusal(f"the database cannot be used: {reason}{advice}")
+            return CommandError(f"the database cannot be used: {reason}{advice}")
         case OSError() if is_disk_shut(error):
             where = f" at {error.filename}" if error.filename else ""
-            return Refusal(f"nothing can be written{where}: {error.strerror}; make room and repeat the command")
+            return CommandError(f"nothing can be written{where}: {error.strerror}; make room and repeat the command")
         case _:
             return None

@@ -22,7 +22,7 @@ from granian.log import LogLevels
 from granian.server.mp import MPServer
 
 from consumer.commands.stopping import STOP_SECONDS, Stop
-from consumer.commands.terminal import Refusal, say
+from consumer.commands.terminal import CommandError, say
 from consumer.facts.installation import Installation, OpenInstallation
 from consumer.jobs.processes import STOPPING, end_with, stop_children
 
@@ -52,7 +52,7 @@ def check_free(host: str, port: int) -> None:
             probe.bind((host, port))
     except OSError as error:
         reason = "the address is in use already" if error.errno == errno.EADDRINUSE else error.strerror
-        raise Refusal(f"cannot listen on {host}:{port}: {reason}; choose another --port or --host") from None
+        raise CommandError(f"cannot listen on {host}:{port}: {reason}; choose another --port or --host") from None
 
 
 def listen(factory: str, host: str, port: int, *, processes: int = 1) -> None:

@@ -36,7 +36,7 @@ EXIT_STATUSES = {
 _MONEY = re.compile(r"-?\d+(\.\d+)? [A-Z]{3}")
 
 
-class Refusal(click.ClickException):
+class CommandError(click.ClickException):
     """One clear line for a person, with the exit status a script can branch on."""
 
     def __init__(self, message: str, completion: Completion = Completion.NOTHING_DONE) -> None:
@@ -171,7 +171,7 @@ class Moment(click.ParamType[date | datetime]):
 def check_range(first: date | datetime | None, last: date | datetime | None, names: str) -> None:
     """Refuse a range that ends before it begins; instants compare as such, in any zone."""
     if first is not None and last is not None and _is_after(first, last):
-        raise Refusal(f"{names}: the range ends before it begins", Completion.MISUSED)
+        raise CommandError(f"{names}: the range ends before it begins", Completion.MISUSED)
 
 
 def _is_after(first: date | datetime, last: date | datetime) -> bool:

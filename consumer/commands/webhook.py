@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import click
 
-from consumer.commands.terminal import Refusal, connection_option, json_option, on_connection, print_rows, say
+from consumer.commands.terminal import CommandError, connection_option, json_option, on_connection, print_rows, say
 from consumer.facts.clock import format_instant, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.work import Completion
@@ -87,7 +87,7 @@ def update(
     given["enabled_events"] = list(events) or None
     changes = {key: value for key, value in given.items() if value is not None}
     if not changes:
-        raise Refusal("nothing to change: give --enable, --disable, --url, --name or --event", Completion.MISUSED)
+        raise CommandError("nothing to change: give --enable, --disable, --url, --name or --event", Completion.MISUSED)
     with _at_provider(open_installation, connection_name) as (_, provider):
         provider.update(WEBHOOK_ENDPOINTS, endpoint_id, changes)
         endpoints, _now = list_endpoints(provider)

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from consumer.commands.terminal import (
-    Refusal,
+    CommandError,
     connection_option,
     format_count,
     json_option,
@@ -92,7 +92,7 @@ def show_history(installation: Installation, connection: Connection, *, doc_key:
     with installation.store.reading() as session:
         document = session.get(LocalInvoice, (connection.name, doc_key))
         if document is None:
-            raise Refusal(f"there is no document {doc_key} in connection {connection.name}: cuadre invoices list")
+            raise CommandError(f"there is no document {doc_key} in connection {connection.name}: cuadre invoices list")
         rows = list(records.document_history(session, document))
     if rows or as_json:
         print_rows(rows, records.HISTORY_KEYS, as_json=as_json)
@@ -115,7 +115,7 @@ def import_reports(
 ) -> None:
     """Bring payout reports (CSV) in, each whole or not at all."""
     if payout_id is not None and len(files) > 1:
-        raise Refusal("--payout names the payout of one file", Completion.MISUSED)
+        raise CommandError("--payout names the payout of one file", Completion.MISUSED)
     outcomes = [import_payout_report(installation, connection, path, payout_id=payout_id) for path in files]
     print_files([_to_report_row(connection.name, outcome) for outcome in outcomes], REPORT_KEYS, as_json=as_json)
     for outcome in outcomes:

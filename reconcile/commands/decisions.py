@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import click
 
-from consumer.commands.terminal import Command, Refusal, json_option, on_connection, print_rows
+from consumer.commands.terminal import Command, CommandError, json_option, on_connection, print_rows
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Connection, Installation
 from consumer.facts.money import MoneyError, format_decimal, to_minor
@@ -35,7 +35,7 @@ def login_name() -> str:
     try:
         return getpass.getuser()
     except (OSError, KeyError):
-        raise Refusal("this machine does not say who you are: give --author", Completion.MISUSED) from None
+        raise CommandError("this machine does not say who you are: give --author", Completion.MISUSED) from None
 
 
 def signature(author: str | None, reason: str) -> Signature:
@@ -65,7 +65,7 @@ def _pair_command(name: str, words: str, decide: Callable[..., Decision], *, wit
                 extra = {"amount": _to_amount(amount, currency)} if with_amount else {}
                 decision = decide(session, pair, signed, seen=seen, **extra)
         except DecisionError as error:
-            raise Refusal(str(error)) from None
+            raise CommandError(str(error)) from None
         print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)
 
     if with_amount:
@@ -95,7 +95,7 @@ def adjust(
             money, signed = _to_amount(amount, currency), signature(author, reason)
             decision = decisions.adjust(session, pair, signed, amount=money, kind=Adjustment(kind), seen=seen)
     except DecisionError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     print_rows([_to_decision_row(decision, currency)], DECISION_KEYS, as_json=as_json)
 
 
@@ -109,7 +109,7 @@ def _to_amount(text: str | None, currency: str) -> int | None:
     try:
         return to_minor(text, currency)
     except MoneyError as error:
-        raise Refusal(f"--amount {error}", Completion.MISUSED) from None
+        raise CommandError(f"--amount {error}", Completion.MISUSED) from None
 
 
 def _to_decision_row(decision: Decision, currency: str) -> dict[str, object]:

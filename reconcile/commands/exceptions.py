@@ -10,7 +10,7 @@ import click
 from sqlmodel import Session
 
 from consumer.commands.terminal import (
-    Refusal,
+    CommandError,
     connection_option,
     json_option,
     leave,
@@ -105,7 +105,7 @@ def show_exception(installation: Installation, connection: Connection, *, except
     with installation.store.reading() as session:
         row = session.get(ExceptionRow, (connection.name, exception_id))
         if row is None:
-            raise Refusal(f"there is no exception {exception_id} in connection {connection.name}")
+            raise CommandError(f"there is no exception {exception_id} in connection {connection.name}")
         on = reference_day(session, connection)
         shown = records.to_exception_row(row, on, _calendar(installation, connection))
         shown |= {"note": row.note, "version": row.version, "subject": row.subject}
@@ -238,7 +238,7 @@ def import_exceptions(
     try:
         rows = worklist.read_sheet(file.read_bytes())
     except worklist.WorklistError as error:
-        raise Refusal(f"{file.name}: {error}") from None
+        raise CommandError(f"{file.name}: {error}") from None
     who = author or login_name()
     taken = list(worklist.take_back(installation.store, connection.name, rows, author=who, on=on, at=utc_now()))
     shown = [
@@ -267,6 +267,6 @@ def _edit(
             on = reference_day(session, connection)
             shown = records.to_exception_row(row, on, _calendar(installation, connection))
     except DecisionError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     shown |= {"note": row.note, "version": row.version}
     print_rows([shown], SHOWN_KEYS, as_json=as_json)

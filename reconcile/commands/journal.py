@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from consumer.commands.terminal import (
+    CommandError,
     LocalDate,
-    Refusal,
     check_range,
     connection_option,
     format_count,
@@ -65,7 +65,7 @@ def journal(
     """Entries of the ledger from closed days, in the layouts of ledgers; what was exported is never rewritten."""
     check_range(since, until, "--from/--to")
     if period is not None and (since or until or with_drafts):
-        raise Refusal("--period takes the days of a closed period: leave out --from, --to and --draft",
+        raise CommandError("--period takes the days of a closed period: leave out --from, --to and --draft",
                       Completion.MISUSED)  # fmt: skip
     profiles = _find_profiles(names)
     given = _read_options(options, profiles)
@@ -80,9 +80,9 @@ def journal(
         )  # fmt: skip
         outcome = files.export(installation, connection, accounts, days, wanted)
     except RefusalError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     except OSError as error:
-        raise Refusal(f"{out} cannot be written: {error.strerror}") from None
+        raise CommandError(f"{out} cannot be written: {error.strerror}") from None
     print_rows(list(_to_rows(connection, outcome)), FILE_KEYS, as_json=as_json)
     _say_notes(outcome)
     if with_drafts and not days.run.complete:
@@ -106,7 +106,7 @@ def _find_profiles(names: str) -> list[Profile]:
     try:
         found = [find_profile(name.strip()) for name in names.split(",")]
     except ProfileError as error:
-        raise Refusal(str(error), Completion.MISUSED) from None
+        raise CommandError(str(error), Completion.MISUSED) from None
     return list({profile.name: profile for profile in found}.values())
 
 
@@ -116,11 +116,11 @@ def _read_options(options: Sequence[str], profiles: Sequence[Profile]) -> dict[s
     for option in options:
         parts = _OPTION.fullmatch(option)
         if parts is None:
-            raise Refusal(f"--set {option} is not NAME=VALUE", Completion.MISUSED)
+            raise CommandError(f"--set {option} is not NAME=VALUE", Completion.MISUSED)
         if parts[1] not in known:
             asked = ", ".join(profile.name for profile in profiles)
             layouts = f"the layout {asked} asks for" if len(profiles) == 1 else f"the layouts {asked} ask for"
-            raise Refusal(f"--set {parts[1]}: {layouts} {', '.join(known) or 'no values'}", Completion.MISUSED)
+            raise CommandError(f"--set {parts[1]}: {layouts} {', '.join(known) or 'no values'}", Completion.MISUSED)
         found[parts[1]] = parts[2]
     return found
 
@@ -160,7 +160,7 @@ def check_accounts(open_installation: OpenInstallation, *, connection_name: str,
         accounts = load_accounts(installation.settings, connection)
         used = _count_used(installation, connection, accounts)
     except RefusalError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     rows = list(_list_accounts(connection, accounts, used))
     print_rows(rows, ACCOUNT_KEYS, as_json=as_json)
     if any(row["state"] == "missing" for row in rows):

@@ -4,7 +4,14 @@ from datetime import date
 
 import click
 
-from consumer.commands.terminal import LocalDate, Refusal, connection_option, json_option, on_connection, print_rows
+from consumer.commands.terminal import (
+    CommandError,
+    LocalDate,
+    connection_option,
+    json_option,
+    on_connection,
+    print_rows,
+)
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from reconcile.closing import periods
 from reconcile.commands.decisions import author_option, signature
@@ -42,7 +49,7 @@ def close_period(
             signed=signature(author, reason),
         )
     except PeriodError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     row = _to_row(period, 0)
     print_rows([row], PERIOD_KEYS, as_json=as_json)
 
@@ -61,7 +68,7 @@ def reopen_period(
             period = periods.reopen(session, connection.name, signature(author, reason))
             row = _to_row(period, len(periods.adjustments(session, period)))
     except PeriodError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     print_rows([row], PERIOD_KEYS, as_json=as_json)
 
 
@@ -90,7 +97,7 @@ def show_period(installation: Installation, connection: Connection, *, period: i
     with installation.store.reading() as session:
         found = session.get(Period, period)
         if found is None or found.connection != connection.name:
-            raise Refusal(f"there is no period {period} in connection {connection.name}: cuadre periods list")
+            raise CommandError(f"there is no period {period} in connection {connection.name}: cuadre periods list")
         rows = [
             {name: getattr(line, name) for name in ADJUSTMENT_KEYS if name != "period"} | {"period": period}
             for line in periods.adjustments(session, found)

@@ -12,8 +12,8 @@ from rich.console import Console
 from sqlmodel import Session
 
 from consumer.commands.terminal import (
+    CommandError,
     LocalDate,
-    Refusal,
     check_range,
     connection_option,
     json_option,
@@ -65,7 +65,7 @@ def show_steps() -> Iterator[Watch]:
         with Console(stderr=True).status("reconciling") as status:
             yield status.update
     except KeyboardInterrupt:
-        raise Refusal("canceled: nothing was published") from None
+        raise CommandError("canceled: nothing was published") from None
 
 
 @click.command()
@@ -92,9 +92,9 @@ def reconcile(
                 watch=watch,
             )  # fmt: skip
     except UnknownPayoutError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     except UnbalancedError as error:
-        raise Refusal(str(error), Completion.PARTLY_DONE) from None
+        raise CommandError(str(error), Completion.PARTLY_DONE) from None
     with installation.store.reading() as session:
         standings = standings_of(session, outcome)
     _show_outcome(outcome, standings, dry_run=dry_run, as_json=as_json)
@@ -175,7 +175,7 @@ def figures_of(row: Row) -> Iterator[Row]:
 def run_called(session: Session, connection: Connection, name: str) -> Run:
     found = records.find_run(session, connection.name, name)
     if found is None:
-        raise Refusal(f"no single run of connection {connection.name} is called {name}: cuadre runs list")
+        raise CommandError(f"no single run of connection {connection.name} is called {name}: cuadre runs list")
     return found
 
 
@@ -193,12 +193,12 @@ def explain(
         last = records.last_run(session, connection.name, today=today)
         found = run_called(session, connection, run_id) if run_id else last
         if found is None:
-            raise Refusal(f"connection {connection.name} has no run yet: cuadre reconcile")
+            raise CommandError(f"connection {connection.name} has no run yet: cuadre reconcile")
         calendar = read_calendar(installation.settings.files_dir, connection.country_code)
         snapshots.bring(installation, found.connection, found.id)
         rows = list(explanations.explain(session, installation.settings.files_dir, found, identity, calendar))
     if not rows:
-        raise Refusal(f"run {found.number} knows no payout, resource or document {identity}")
+        raise CommandError(f"run {found.number} knows no payout, resource or document {identity}")
     if not as_json:
         say(f"run {found.number} of {found.as_of}")
         for line in explanations.lines_for_people(rows):
@@ -223,7 +223,7 @@ def night_command(run_night: Callable[..., NightlyOutcome]) -> click.Command:
         connections = installation.connections(connection_name)
         today = {one.name: local_date(utc_now(), one.country.zone) for one in connections}
         if on is not None and on > min(today.values()):
-            raise Refusal(f"--date {on} has not come yet: give today or a day before it", Completion.MISUSED)
+            raise CommandError(f"--date {on} has not come yet: give today or a day before it", Completion.MISUSED)
         outcomes = []
         for connection in connections:
             outcomes.append(run_night(installation, connection, on or today[connection.name] - timedelta(days=1)))

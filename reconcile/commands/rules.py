@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from consumer.commands.terminal import Refusal, format_count, json_option, on_connection, print_rows, say
+from consumer.commands.terminal import CommandError, format_count, json_option, on_connection, print_rows, say
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import Connection, Installation, OpenInstallation
 from consumer.facts.work import Completion
@@ -56,16 +56,16 @@ def preview_rules(
         found = records.find_run(session, name, run_id) if run_id else records.last_run(session, name, today=today)
         period = records.last_closed(session, name)
     if found is None:
-        raise Refusal(f"connection {name} has no such run: cuadre runs list")
+        raise CommandError(f"connection {name} has no such run: cuadre runs list")
     try:
         snapshots.bring(installation, name, found.id)
         kept = snapshots.read(installation.settings.files_dir, name, found.id).inputs
         rules = to_rules(given["rules"]) if "rules" in given else kept.rules
         tariff = to_tariff(given["tariff"]) if "tariff" in given else kept.tariff
     except snapshots.SnapshotError as problem:
-        raise Refusal(str(problem)) from None
+        raise CommandError(str(problem)) from None
     except (RulesError, TariffError) as problem:
-        raise Refusal(f"{file.name}: {problem}", Completion.MISUSED) from None
+        raise CommandError(f"{file.name}: {problem}", Completion.MISUSED) from None
     until = period.until if period else None
     changes = [printed.in_english(asdict(one)) for one in preview(kept, rules=rules, tariff=tariff, closed_until=until)]
     shown = [change for change in changes if change["closed"] or not only_closed]
@@ -78,7 +78,7 @@ def _read(file: Path) -> dict[str, dict[str, object]]:
     try:
         given = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise Refusal(f"{file.name}: {problem}", Completion.MISUSED) from None
+        raise CommandError(f"{file.name}: {problem}", Completion.MISUSED) from None
     if not {"rules", "tariff"} & given.keys():
-        raise Refusal(f"{file.name} holds neither [rules] nor [tariff]", Completion.MISUSED)
+        raise CommandError(f"{file.name} holds neither [rules] nor [tariff]", Completion.MISUSED)
     return given

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from consumer.commands.terminal import (
-    Refusal,
+    CommandError,
     connection_option,
     format_count,
     json_option,
@@ -85,7 +85,7 @@ def diff_runs(installation: Installation, connection: Connection, *, before: str
             comparison.bring_inputs(installation, old, new)
             changes = list(comparison.diff(session, installation.settings.files_dir, old, new))
         except comparison.PrunedRunError as error:
-            raise Refusal(str(error)) from None
+            raise CommandError(str(error)) from None
     rows = [printed.in_english(asdict(change)) | {"connection": old.connection} for change in changes]
     print_rows(rows, DIFF_KEYS, as_json=as_json)
 
@@ -130,11 +130,11 @@ def _make_again(data_dir: Path, run: Run) -> Rerun:
             return reruns.rerun(data_dir, run, watch)
     except NotKeptError as problem:
         place = f"runs/{run.connection}/{run.id} of the data folder"
-        raise Refusal(f"{problem}: bring {place} here from the machine or the backup that has it") from None
+        raise CommandError(f"{problem}: bring {place} here from the machine or the backup that has it") from None
     except SnapshotError as problem:
-        raise Refusal(str(problem)) from None
+        raise CommandError(str(problem)) from None
     except UnbalancedError as problem:
-        raise Refusal(f"made again, run {run.id} does not balance: {problem}", Completion.PARTLY_DONE) from None
+        raise CommandError(f"made again, run {run.id} does not balance: {problem}", Completion.PARTLY_DONE) from None
 
 
 def _show(run: Run, made: Rerun, held: Sequence[Held], *, limit: int, restored: bool, as_json: bool) -> None:

@@ -8,7 +8,7 @@ import click
 import sqlalchemy as sa
 from sqlmodel import col
 
-from consumer.commands.terminal import Refusal, json_option, limit_option, print_rows, say
+from consumer.commands.terminal import CommandError, json_option, limit_option, print_rows, say
 from consumer.facts.clock import utc_now
 from consumer.facts.installation import Installation, OpenInstallation
 from reports import attempts
@@ -39,7 +39,7 @@ def users_add(open_installation: OpenInstallation, *, email: str, role: str, pas
         with open_installation().store.transaction() as session:
             add_user(session, user)
     except PeopleError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     say(f"{user.email} may log in as {role}")
     if is_made_up:
         say("the password, made up and not shown again; keep it or hand it over safely:")
@@ -89,7 +89,7 @@ def users_disable(open_installation: OpenInstallation, *, email: str) -> None:
         with open_installation().store.transaction() as session:
             disable_user(session, email, now=utc_now())
     except PeopleError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     say(f"{email} can no longer log in")
 
 
@@ -102,7 +102,7 @@ def users_unlock(open_installation: OpenInstallation, *, email: str) -> None:
         with open_installation().store.transaction() as session:
             user = unlock_user(session, email)
     except PeopleError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     say(f"{user.email} may try again at once")
 
 
@@ -123,7 +123,7 @@ def tokens_create(open_installation: OpenInstallation, *, name: str, role: str, 
         with open_installation().store.transaction() as session:
             token = create_token(session, name, Role(role), now=utc_now(), scopes=wanted)
     except PeopleError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     say("keep this token now: it is not shown again")
     click.echo(token)
 
@@ -137,7 +137,7 @@ def tokens_revoke(open_installation: OpenInstallation, *, name: str) -> None:
         with open_installation().store.transaction() as session:
             revoke_token(session, name, now=utc_now())
     except PeopleError as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     say(f"token {name} no longer works")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from consumer.commands.terminal import LocalDate, Refusal, check_range, connection_option, leave, say
+from consumer.commands.terminal import CommandError, LocalDate, check_range, connection_option, leave, say
 from consumer.facts.clock import local_date, utc_now
 from consumer.facts.installation import OpenInstallation
 from consumer.facts.work import Completion
@@ -55,7 +55,7 @@ def report(
     check_range(since, until, "--from/--to")
     shapes = _shapes(_formats(formats, out), profile, language)
     if out == "-" and len(shapes) > 1:
-        raise Refusal("standard output takes one format", Completion.MISUSED)
+        raise CommandError("standard output takes one format", Completion.MISUSED)
     installation = open_installation()
     connections = installation.connections(connection_name)
     today = local_date(utc_now(), connections[0].country.zone)
@@ -64,11 +64,11 @@ def report(
         with_sheets = any(shape.format is Format.XLSX for shape in shapes)
         made = catalogue.make_sheets(installation, query) if with_sheets else [catalogue.make(installation, query)]
         if payout_id is not None and not made[0].table.num_rows:
-            raise Refusal(f"{name} holds no payout {payout_id}")
+            raise CommandError(f"{name} holds no payout {payout_id}")
         for shape in shapes:
             _deliver(made, shape, out)
     except (NoRunError, TooManyRowsError, DamagedRowsError) as error:
-        raise Refusal(str(error)) from None
+        raise CommandError(str(error)) from None
     if with_sheets and profile is None:
         own = connections[0].country.profile
         say(f"headings and words are those for programs; a workbook for people: --profile {own}")
@@ -83,18 +83,20 @@ def _formats(asked: str | None, out: str | None) -> str:
     if asked is None:
         return ending_format or Format.CSV
     if ending_format is not None and asked.strip() != ending_format:
-        raise Refusal(f"--format {asked} and a file that ends in .{ending} do not agree: {out}", Completion.MISUSED)
+        raise CommandError(
+            f"--format {asked} and a file that ends in .{ending} do not agree: {out}", Completion.MISUSED
+        )
     return asked
 
 
 def _shapes(formats: str, profile: str | None, language: str | None) -> list[Shape]:
     if language is not None and (profile or "machine") == "machine":
         own = _PROFILES_OF.get(language, "cl or mx")
-        raise Refusal(f"--language is for people's files: add --profile {own}", Completion.MISUSED)
+        raise CommandError(f"--language is for people's files: add --profile {own}", Completion.MISUSED)
     try:
         return [files.to_shape(part.strip(), profile, language) for part in formats.split(",")]
     except ValueError as error:
-        raise Refusal(str(error), Completion.MISUSED) from None
+        raise CommandError(str(error), Completion.MISUSED) from None
 
 
 def _deliver(made: list[Report], shape: Shape, out: str | None) -> None:
@@ -112,7 +114,7 @@ def _deliver(made: list[Report], shape: Shape, out: str | None) -> None:
     try:
         files.write(path, files.pieces(made, shape))
     except OSError as error:
-        raise Refusal(f"{path} cannot be written: {error.strerror}") from None
+        raise CommandError(f"{path} cannot be written: {error.strerror}") from None
     click.echo(str(path))
 
 

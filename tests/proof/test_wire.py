@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from consumer.commands.serving import check_free
-from consumer.commands.terminal import Refusal
+from consumer.commands.terminal import CommandError
 from tests.thoroughness import IS_FULL, for_run
 
 SECRET = b"whsec_test_secret"
@@ -170,7 +170,7 @@ def test_the_server_starts_quietly_and_ends_with_its_parent(migrated_url: str, i
     installation.kill("receive")
 
     def is_free() -> bool:
-        with suppress(Refusal):
+        with suppress(CommandError):
             check_free("127.0.0.1", installation.port)
             return True
         return False

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from consumer.commands.serving import check_free
-from consumer.commands.terminal import Refusal
+from consumer.commands.terminal import CommandError
 from tests.ports import free_port
 
 
@@ -16,7 +16,7 @@ def test_a_port_that_is_taken_is_refused_by_name() -> None:
         taken.listen()
         port = taken.getsockname()[1]
 
-        with pytest.raises(Refusal) as refusal:
+        with pytest.raises(CommandError) as refusal:
             check_free("127.0.0.1", port)
 
     assert refusal.value.exit_code == 1

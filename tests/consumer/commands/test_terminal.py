@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 import click
 import pytest
 
-from consumer.commands.terminal import LocalDate, Moment, Refusal, check_range, print_findings, print_rows
+from consumer.commands.terminal import CommandError, LocalDate, Moment, check_range, print_findings, print_rows
 from consumer.facts.clock import to_utc
 
 
@@ -28,7 +28,7 @@ def test_a_time_without_a_zone_is_the_connections_wall_clock(written: str, insta
 def test_a_range_that_ends_before_it_begins_is_wrong_usage() -> None:
     """The refusal names the options and exits 2; a range of nothing is no mistake."""
     check_range(date(2026, 10, 1), date(2026, 10, 1), "--from/--to")
-    with pytest.raises(Refusal, match="--from/--to: the range ends before it begins") as refused:
+    with pytest.raises(CommandError, match="--from/--to: the range ends before it begins") as refused:
         check_range(date(2026, 10, 2), date(2026, 10, 1), "--from/--to")
     assert refused.value.exit_code == 2
 

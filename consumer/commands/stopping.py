@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 from consumer.commands.terminal import say
@@ -25,7 +26,9 @@ class Stop:
 
     def __call__(self, *_: int | FrameType | None) -> None:
         if self.is_asked:
-            say("stopped without waiting")
+            # The second signal may come while the first is still writing: a stream refuses a write inside a write.
+            with suppress(RuntimeError):
+                say("stopped without waiting")
             self._end()
             os._exit(_STOPPED)
         self.is_asked = True

@@ -38,10 +38,11 @@ def open_installation(
         schema.upgrade(store)
     else:
         schema.check_migrated(store)
-    if not is_on_this_machine(settings.provider_url) and ticks.has_run(store, DEMO):
+    elsewhere = [one.provider_url for one in settings.all_connections if not is_on_this_machine(one.provider_url)]
+    if elsewhere and ticks.has_run(store, DEMO):
         store.close()
         raise ConfigError(
-            f"this database holds the demo's month, which {urlsplit(settings.provider_url).hostname} knows nothing of: "
+            f"this database holds the demo's month, which {urlsplit(elsewhere[0]).hostname} knows nothing of: "
             "choose another CUADRE_DATA_DIR (with PostgreSQL another database)"
         )
     return Installation(settings=settings, store=store)

@@ -142,6 +142,7 @@ class Connection(BaseModel):
     mode: Literal["test", "live"]
     api_version: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._-]{1,40}$")
     tax_id: str | None = Field(default=None, repr=False)
+    provider_url: Url = ""  # that of the settings, unless the connection has an address of its own
 
     @model_validator(mode="before")
     @classmethod
@@ -219,7 +220,8 @@ class Settings(BaseModel):
         for connection in (main, *self.connections):
             if connection.name in self._by_name:
                 raise ValueError(f"two connections are named {connection.name!r}")
-            self._by_name[connection.name] = connection
+            address = {"provider_url": connection.provider_url or self.provider_url}
+            self._by_name[connection.name] = connection.model_copy(update=address)
         return self
 
     @property

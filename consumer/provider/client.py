@@ -98,9 +98,9 @@ class Provider:
             logging.getLogger(name).setLevel(logging.WARNING)
         self.connection = connection
         self.transport = transport
-        self._origin = settings.provider_url
+        self._origin = connection.provider_url
         self._budget = budget
-        self._address = _to_address(settings.provider_url)
+        self._address = _to_address(connection.provider_url)
         self._sleep = sleep
         self._tell = tell
         self._has_answered = False

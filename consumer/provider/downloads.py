@@ -35,12 +35,16 @@ def download(
     url: str,
     settings: Settings,
     *,
+    provider_url: str = "",
     transport: httpx.BaseTransport | None = None,
     clock: Callable[[], float] = time.monotonic,
     turn: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> bytes:
-    """Fetch one PDF when its turn has come; messages name the host alone, since such addresses are signed."""
-    host = check_allowed(url, settings)
+    """Fetch one PDF when its turn has come; messages name the host alone, since such addresses are signed.
+
+    `provider_url` is that of the connection, where it differs from that of the settings.
+    """
+    host = check_allowed(url, settings, provider_url=provider_url)
     until = clock() + MOST_SECONDS
     headers = {"User-Agent": USER_AGENT}
     try:
@@ -53,9 +57,9 @@ def download(
     return content
 
 
-def check_allowed(url: str, settings: Settings) -> str:
+def check_allowed(url: str, settings: Settings, *, provider_url: str = "") -> str:
     """Return the host of an address that may be asked, else raise; only the sandbox on this machine may speak http."""
-    provider = urlsplit(settings.provider_url)
+    provider = urlsplit(provider_url or settings.provider_url)
     try:
         httpx.URL(url)
         parts = urlsplit(url)

@@ -47,7 +47,13 @@ def fetch_documents(installation: Installation, provider: Provider) -> Fetched:
         if not isinstance(link, str) or not link:
             continue
         try:
-            content = download(link, installation.settings, transport=provider.transport, turn=provider.turn)
+            content = download(
+                link,
+                installation.settings,
+                provider_url=connection.provider_url,
+                transport=provider.transport,
+                turn=provider.turn,
+            )
         except NotAllowedError as reason:
             _note(installation, connection, statement_id, problem=str(reason))
         except NotFetchedError as reason:

@@ -124,6 +124,26 @@ def test_variables_win_over_the_file_and_tables_come_from_it(tmp_path: Path) -> 
     ]
 
 
+def test_a_connection_may_have_an_address_of_its_own(tmp_path: Path) -> None:
+    """Each connection asks its own provider, and the provider of the settings where it names none."""
+    tables = (
+        '[connections.mexico]\napi_key = "sk_test_m"\ncountry = "mx"\nprovider_url = "https://mx.provider.test/"\n'
+        '[connections.chile]\napi_key = "sk_test_c"\ncountry = "cl"\n'
+    )
+    (tmp_path / "cuadre.toml").write_text(tables, encoding="utf-8")
+
+    found = read(tmp_path, CUADRE_PROVIDER_URL="https://provider.test")
+
+    assert {one.name: one.provider_url for one in found.all_connections} == {
+        "main": "https://provider.test",
+        "mexico": "https://mx.provider.test",
+        "chile": "https://provider.test",
+    }
+    (tmp_path / "cuadre.toml").write_text(tables.replace("https://mx", "ftp://mx"), encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"connections\.0\.provider_url: must be an http or https address"):
+        read(tmp_path, CUADRE_PROVIDER_URL="https://provider.test")
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [

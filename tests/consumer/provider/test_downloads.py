@@ -46,6 +46,13 @@ def test_a_named_host_is_asked(settle: Settle, url: str, hosts: str) -> None:
     assert check_allowed(url, settle(hosts=hosts))
 
 
+def test_a_connection_with_its_own_provider_is_given_its_documents(settle: Settle) -> None:
+    """The host of the connection's own provider is allowed in place of that of the settings."""
+    assert check_allowed("https://mx.provider.test/a.pdf", settle(), provider_url="https://mx.provider.test")
+    with pytest.raises(NotAllowedError):
+        check_allowed("https://api.provider.test/a.pdf", settle(), provider_url="https://mx.provider.test")
+
+
 @pytest.mark.parametrize(
     "url",
     [

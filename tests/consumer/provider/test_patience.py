@@ -59,7 +59,7 @@ def test_who_waits_is_told_why(open_client: Open, told: list[str]) -> None:
 
 def test_the_address_is_named_without_its_password(settings: Settings, open_client: Open) -> None:
     """A provider address that holds a user and a password is shown without them."""
-    settings.__dict__["provider_url"] = "https://user:hidden@provider.test:8443/api"
+    settings.connection("main").__dict__["provider_url"] = "https://user:hidden@provider.test:8443/api"
 
     def reply(_request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("refused")
